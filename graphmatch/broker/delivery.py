@@ -19,7 +19,8 @@ Cost: finding hosts that something is due for takes a few microseconds for each 
 for, each second and after each commit of matches; a delivery some 1 ms of one core.
 
 Limits: a host is that of the sink; inboxes that several targets name on another host are not
-counted together.
+counted together. Times are the clock's: one that is put back delays what was due by as much, and
+loses nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from sqlalchemy import select, update
 from graphmatch.broker import expiry
 from graphmatch.broker.matching import host_of
 from graphmatch.broker.notifications import Contents, Delivery, Reasons, contents, message, reasons
-from graphmatch.broker.outbox import Outcomes, claim, heads, outcome_row, write_back
+from graphmatch.broker.outbox import LEASE, Outcomes, claim, heads, outcome_row, write_back
 from graphmatch.broker.retries import FAILURES, WAITS, Breaker, BreakerState, next_try
 from graphmatch.broker.safe_http import HttpClient, TransportError
 from graphmatch.broker.service import PUSHED, Broker, NotThereError, millis, send_at, time_of
@@ -76,7 +77,6 @@ WINDOW = 100
 """So many deliveries to one host are claimed, at most."""
 AT_ONCE = 1000
 """So many requests run at once, at most."""
-LEASE = timedelta(minutes=3)
 GIVEN_UP = sum(WAITS, timedelta())
 """So long a delivery waits for a host that is spared."""
 WHY_SECONDS = 2.0
@@ -228,10 +228,13 @@ class Dispatcher:
         writing = asyncio.create_task(self._write())
         sweeping = asyncio.create_task(self._sweep())
         try:
-            await self._begin()
+            begun = False
             while not self._stopping:
                 self._woken.clear()
                 try:
+                    if not begun:
+                        await self._begin()
+                        begun = True
                     seconds = await self._round()
                 except StoreError as error:
                     log.error("%s", error)  # noqa: TRY400 -- it is said in full
@@ -386,7 +389,8 @@ class Dispatcher:
             breaker = self._breakers.get(name, _CLOSED)
             if due is not None and due > millis(now):
                 later.append(due)
-            elif breaker.open_until is not None and breaker.open_until > now:
+            elif breaker.state(now) is BreakerState.OPEN:
+                assert breaker.open_until is not None
                 later.append(millis(breaker.open_until) + 1)
             elif due is not None:
                 self._ready.setdefault(name)

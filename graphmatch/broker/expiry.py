@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, exists, insert, or_, select, update
 
 from graphmatch.broker.matching import host_of
+from graphmatch.broker.outbox import held_until
 from graphmatch.broker.service import PUSHED, Broker, end_subscription, millis, send_at, time_of
 from graphmatch.broker.store import counted
 from graphmatch.broker.tables import (
@@ -125,7 +126,7 @@ async def give_up(broker: Broker, now: datetime, after: timedelta, failures: int
         hosts.c.failures >= failures, hosts.c.last_at > millis(now - _PROBED)
     )
     names = await broker.store.read(lambda db: db.scalars(dead).all())
-    free = or_(table.claimed_until.is_(None), table.claimed_until <= at)
+    free = or_(table.claimed_until.is_(None), ~table.claimed_until.between(*held_until(at)))
 
     def work(db: Connection, host: str) -> int:
         old = (table.host == host, WAITING, table.due_at <= millis(now - after), free)

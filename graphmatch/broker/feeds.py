@@ -27,6 +27,7 @@ the RSS 1.0 syndication module.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random as randomness
 import re
 from collections import defaultdict
@@ -48,6 +49,8 @@ from semantic.errors import GraphMatchError, InputError, Place, Problem, Severit
 from semantic.feeds import open_feed
 from semantic.feeds.model import Channel
 from semantic.limits import DEFAULT_LIMITS, Limits
+
+log = logging.getLogger("graphmatch.broker")
 
 FLOOR = timedelta(minutes=15)
 """No feed is fetched more often."""
@@ -169,6 +172,8 @@ class Poller:
         The time, how to wait, and a number from 0 to below 1: others in a simulation.
     seconds
         How long one request may take.
+    unkept
+        Errors of the store that pass: the feed is fetched again. Others end `run`.
     """
 
     def __init__(
@@ -184,7 +189,9 @@ class Poller:
         at_once: int = AT_ONCE,
         per_host: int = PER_HOST,
         limits: Limits = _LIMITS,
+        unkept: tuple[type[GraphMatchError], ...] = (),
     ) -> None:
+        self._unkept = unkept
         self._session, self._store, self._handle = session, store, handle
         self._clock, self._sleep, self._random, self._limits = clock, sleep, random, limits
         self._timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, 15))
@@ -267,14 +274,14 @@ class Poller:
         once
             Fetch only what is due now.
         """
-        flying: dict[str, asyncio.Task[Fetched | None]] = {}
+        flying: dict[str, asyncio.Task[None]] = {}
         ending = asyncio.create_task(stop.wait())
         try:
             due = self.due()
             while not stop.is_set():
                 for feed in due:
                     if feed.url not in flying:
-                        flying[feed.url] = asyncio.create_task(self.poll(feed.url))
+                        flying[feed.url] = asyncio.create_task(self._polled(feed.url))
                 if once and not flying:
                     break
                 await self._wait(ending, flying)
@@ -304,6 +311,17 @@ class Poller:
             for wait in waits:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _polled(self, url: str) -> None:
+        """Fetch one feed; later again, where the store has no room or is gone."""
+        try:
+            await self.poll(url)
+        except self._unkept as error:
+            log.warning("%s is fetched again: %s", url, error)
+            now = self._clock()
+            if url in self._feeds:
+                again = replace(self._feeds[url], next_at=self._later(now + FLOOR, now))
+                self._feeds[url] = again
 
     async def poll(self, url: str) -> Fetched | None:
         """Fetch one feed now; ``None`` where it is followed no longer, or its host has to rest."""
@@ -360,8 +378,8 @@ class Poller:
             fetched = Fetched(feed, tuple(new), problems)
             if self._handle is not None:
                 await self._handle(fetched)
-            self._feeds[url] = feed
             await self._store.save(feed, items, new, is_whole=is_whole)
+            self._feeds[url] = feed
         return fetched
 
     # -- one fetch -------------------------------------------------------------------------------

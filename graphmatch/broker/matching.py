@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -101,6 +102,8 @@ class Matcher:
         self._known = 0
         """All changes up to this one are in the engine."""
         self._saved = 0
+        self._held: Sequence[RowMapping] = ()
+        """What was claimed and is not yet committed: the database may have gone between."""
         self._wake, self._stop = Event(), Event()
         self._thread: Thread | None = None
         self.told: Callable[[Sequence[int]], None] = lambda _: None
@@ -212,7 +215,7 @@ class Matcher:
         self._wake.set()
 
     def _run(self) -> None:
-        saved = self.broker.clock()
+        saved = monotonic()
         while not self._stop.is_set():
             self._wake.clear()
             try:
@@ -223,7 +226,7 @@ class Matcher:
                 log.error("%s", error)  # noqa: TRY400 -- it is said in full
                 self._stop.wait(_IDLE_SECONDS)
                 continue
-            if (now := self.broker.clock()) - saved > timedelta(seconds=_SAVE_SECONDS):
+            if (now := monotonic()) - saved > _SAVE_SECONDS:
                 self.save()
                 saved = now
             self._wake.wait(_IDLE_SECONDS)
@@ -231,13 +234,18 @@ class Matcher:
     def step(self) -> int:
         """Match some publications of the log and commit what was found; return how many."""
         store = self.broker.store
-        rows = store.read_now(self._waiting) if store.is_sqlite else store.write_now(self._claimed)
+        rows = self._held
+        if not rows:
+            is_alone = store.is_sqlite
+            rows = store.read_now(self._waiting) if is_alone else store.write_now(self._claimed)
         if not rows:
             return 0
+        self._held = rows
         self.catch_up()  # after the rows were read: they see what was committed before them
         found = [self.match(row["id"], row["data"], row["seq"]) for row in rows]
         after = {row["seq"]: row for row in rows}
         numbers = store.write_now(lambda db: self._commit(db, found, after))
+        self._held = ()
         if numbers:
             self.told(numbers)
         now = millis(self.broker.clock())
@@ -253,7 +261,9 @@ class Matcher:
     def _claimed(self, db: Connection) -> Sequence[RowMapping]:
         """Claim publications that no other process has claimed."""
         table, now = publications.c, self.broker.clock()
-        free = or_(table.claimed_until.is_(None), table.claimed_until < millis(now))
+        # a claim that ends later than any may was made when the clock was wrong
+        held = table.claimed_until.between(millis(now), millis(now + 2 * _CLAIM))
+        free = or_(table.claimed_until.is_(None), ~held)
         waiting = select(table.seq).where(table.matched_at.is_(None), free).order_by(table.seq)
         some = waiting.limit(AT_ONCE).with_for_update(skip_locked=True)
         claim = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, or_, select, text, update
@@ -27,7 +28,7 @@ _HEADS = text(
     SELECT host, (
       SELECT due_at FROM deliveries AS one
       WHERE one.host = heads.host AND one.state = 'waiting'
-        AND (one.claimed_until IS NULL OR one.claimed_until <= :now)
+        AND (one.claimed_until IS NULL OR one.claimed_until NOT BETWEEN :now + 1 AND :longest)
       ORDER BY due_at LIMIT 1) AS due_at
     FROM heads WHERE host IS NOT NULL
     """
@@ -35,15 +36,29 @@ _HEADS = text(
 """Each host that something waits for, and when the first of that is due: a seek for each host."""
 
 
+LEASE = timedelta(minutes=3)
+"""So long a delivery is claimed."""
+
+
+def held_until(now: int) -> tuple[int, int]:
+    """Return between which times the end of a claim lies that holds now.
+
+    One that lies further ahead was made when the clock was wrong; clocks of processes that share a
+    database may differ by `LEASE`.
+    """
+    return now + 1, now + 2 * (LEASE // timedelta(milliseconds=1))
+
+
 def heads(db: Connection, now: int) -> Sequence[tuple[str, int | None]]:
     """Return each host that something waits for, and when the first that is free is due."""
-    return [(host, due) for host, due in db.execute(_HEADS, {"now": now})]
+    rows = db.execute(_HEADS, {"now": now, "longest": held_until(now)[1]})
+    return [(host, due) for host, due in rows]
 
 
 def claim(db: Connection, wanted: Mapping[str, int], now: int, until: int) -> list[Delivery]:
     """Claim deliveries that no other process has claimed, of each host so many at most."""
     table = deliveries.c
-    free = or_(table.claimed_until.is_(None), table.claimed_until <= now)
+    free = or_(table.claimed_until.is_(None), ~table.claimed_until.between(*held_until(now)))
     some = (
         select(table.id)
         .where(table.host == bindparam("one"), WAITING, table.due_at <= now, free)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from random import Random
 
-from graphmatch.broker.transport import Outcome, Verdict
+from graphmatch.broker.transport import LONGEST_RETRY_AFTER, Outcome, Verdict
 
 WAITS = (
     timedelta(seconds=5),
@@ -38,6 +38,8 @@ OPEN_SECONDS_MOST = 3600.0
 """So long it is open at most, unless the host asks for more."""
 PROBE_SECONDS = 60.0
 """So long a probe holds off others; longer than an attempt may take."""
+_LONGEST = max(timedelta(seconds=OPEN_SECONDS_MOST), LONGEST_RETRY_AFTER)
+"""An end that lies further ahead was said when the clock was wrong."""
 
 
 def next_try(tries: int, outcome: Outcome, now: datetime, random: Random) -> datetime | None:
@@ -102,7 +104,8 @@ class Breaker:
         """Return whether the host is sent to."""
         if self.open_until is None:
             return BreakerState.CLOSED
-        return BreakerState.OPEN if now < self.open_until else BreakerState.HALF_OPEN
+        is_open = timedelta(0) < self.open_until - now <= _LONGEST
+        return BreakerState.OPEN if is_open else BreakerState.HALF_OPEN
 
     def probing(self, now: datetime) -> Breaker:
         """Return the breaker while a delivery tries the host: half-open, it lets in no other.

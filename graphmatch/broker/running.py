@@ -25,6 +25,7 @@ from graphmatch.broker.feeds import Poller
 from graphmatch.broker.following import BrokerFeeds
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.safe_http import HttpClient
+from graphmatch.broker.store import StoreError
 from graphmatch.broker.websub_service import WebSub
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ async def started(
     async with HttpClient(networks) as client:
         senders = NetworkSenders(client, parts.smtp, broker.clock)
         dispatcher = Dispatcher(broker, senders, base=parts.base)
-        poller = Poller(client.session, BrokerFeeds(broker), clock=broker.clock)
+        poller = Poller(
+            client.session, BrokerFeeds(broker), clock=broker.clock, unkept=(StoreError,)
+        )
         await poller.start()
         for one in parts.feeds:
             if one.url not in poller.feeds:

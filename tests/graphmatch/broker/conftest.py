@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from tests.graphmatch.broker.rig import postgresql
+from tests.graphmatch.broker.rig import Cluster, postgresql
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Callable[[], str]]:
+def cluster() -> Iterator[Cluster]:
     if shutil.which("initdb") is None:
         pytest.skip("PostgreSQL is not installed: Debian's package is `postgresql`")
-    with postgresql() as database:
-        yield database
+    with postgresql() as made:
+        yield made
 
 
 @pytest.fixture
-def database(cluster: Callable[[], str]) -> str:
+def database(cluster: Cluster) -> str:
     """The URL of an empty database of PostgreSQL."""
     return cluster()

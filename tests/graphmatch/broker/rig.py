@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import ssl
 import subprocess
 import tempfile
 import time
@@ -25,6 +26,8 @@ from graphmatch.broker.matching import Matcher
 from graphmatch.broker.safe_http import HttpClient
 from graphmatch.broker.service import Broker, BrokerLimits, Created, Settings
 from graphmatch.broker.store import Store
+from graphmatch.broker.tables import deliveries
+from graphmatch.broker.transport import SmtpServer
 from graphmatch.engine import Engine
 
 LOOPBACK = ["127.0.0.0/8"]
@@ -67,6 +70,28 @@ class Receiver:
     most_at_once: int = 0
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
     _now: int = 0
+    _runner: web.AppRunner | None = None
+    _site: web.BaseSite | None = None
+
+    async def come_back(self) -> None:
+        """Listen, where it listened before."""
+        if self._runner is None:
+            app = web.Application()
+            app.router.add_route("*", "/{rest:.*}", self.take)
+            self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            await self._runner.setup()
+        self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        await self._site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def leave(self) -> None:
+        """Refuse connections."""
+        assert self._site is not None
+        await self._site.stop()
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
 
     def url(self, path: str = "/hook") -> str:
         return f"http://127.0.0.1:{self.port}{path}"
@@ -88,22 +113,14 @@ class Receiver:
 
 @asynccontextmanager
 async def receivers(count: int = 1) -> AsyncIterator[list[Receiver]]:
-    runners, several = [], []
-    for _ in range(count):
-        one, app = Receiver(), web.Application()
-        app.router.add_route("*", "/{rest:.*}", one.take)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        one.port = runner.addresses[0][1]
-        runners.append(runner)
-        several.append(one)
+    several = [Receiver() for _ in range(count)]
     try:
+        for one in several:
+            await one.come_back()
         yield several
     finally:
-        for runner in runners:
-            await runner.cleanup()
+        for one in several:
+            await one.close()
 
 
 def status(code: int, **headers: str) -> Callable[[web.Request], Awaitable[web.Response]]:
@@ -125,12 +142,20 @@ async def hang(_: web.Request) -> web.Response:
 class Rig:
     """A broker, its matcher and its dispatcher, on one store."""
 
-    def __init__(self, store: Store, clock: Any, limits: BrokerLimits | None, client: HttpClient):
+    def __init__(
+        self,
+        store: Store,
+        clock: Any,
+        limits: BrokerLimits | None,
+        client: HttpClient,
+        smtp: SmtpServer | None = None,
+        engine: Engine | None = None,
+    ) -> None:
         self.store = store
-        self.broker = Broker(store, Engine(), clock, limits)
+        self.broker = Broker(store, Engine() if engine is None else engine, clock, limits)
         self.matcher = Matcher(self.broker)
         self.matcher.load()
-        senders = NetworkSenders(client, clock=clock)
+        senders = NetworkSenders(client, smtp, clock)
         self.dispatcher = Dispatcher(self.broker, senders, random=Random(1))
         self.matcher.told = self.dispatcher.wake
 
@@ -149,6 +174,14 @@ class Rig:
         while await asyncio.to_thread(self.matcher.step):
             pass
 
+    def all_are(self, state: str) -> Callable[[], Awaitable[bool]]:
+        """Return whether there are deliveries, and all are in a state."""
+
+        async def check() -> bool:
+            return {row["state"] for row in await self.rows(deliveries)} == {state}
+
+        return check
+
     async def rows(self, table: Table) -> Sequence[RowMapping]:
         key = next(iter(table.primary_key.columns))
         chosen = select(table).order_by(key)
@@ -164,12 +197,14 @@ async def rig(
     allow: Sequence[str] = LOOPBACK,
     running: bool = True,
     seconds: float = 20.0,
+    smtp: SmtpServer | None = None,
+    engine: Engine | None = None,
 ) -> AsyncIterator[Rig]:
     url = str(place / "broker.db") if isinstance(place, Path) else place
     store = Store(url)
     try:
         async with HttpClient(allow, total_seconds=seconds) as client:
-            made = Rig(store, clock or FakeClock(), limits, client)
+            made = Rig(store, clock or FakeClock(), limits, client, smtp, engine)
             task = asyncio.create_task(made.dispatcher.run()) if running else None
             try:
                 yield made
@@ -194,40 +229,116 @@ async def until(
         await asyncio.sleep(every)
 
 
+# --- Servers that are no HTTP servers -----------------------------------------------------------
+
+
+@asynccontextmanager
+async def talking(
+    talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[int]:
+    """Yield the port of a server that says what it likes."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await talk(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async with await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+USUAL = {"AUTH": "235 in", "STARTTLS": "220 go on", "QUIT": "221 bye"}
+
+
+@dataclass
+class Smtp:
+    """A server of SMTP, what it says to which command, and what came to it."""
+
+    answers: dict[str, str] = field(default_factory=dict)
+    extensions: Sequence[str] = ("AUTH PLAIN", "8BITMIME")
+    upgrade: ssl.SSLContext | None = None
+    said: list[str] = field(default_factory=list)
+    mails: list[bytes] = field(default_factory=list)
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        greeting = self.answers.get("greeting", "220 smtp.example")
+        writer.write(greeting.encode() + b"\r\n")
+        while line := (await reader.readline()).decode("utf-8", "replace").rstrip("\r\n"):
+            self.said.append(line)
+            verb = line.partition(" ")[0].upper()
+            answer = self.answers.get(verb, USUAL.get(verb, "250 OK"))
+            if answer == "silence":
+                await asyncio.sleep(1)
+                return
+            if answer == "leave":
+                return
+            if verb == "EHLO":
+                more = [*self.extensions, *(["STARTTLS"] if self.upgrade else [])]
+                answer = "\r\n".join(f"250-{one}" for one in ("smtp.example", *more)) + "\r\n250 OK"
+            if verb == "DATA" and "DATA" not in self.answers:
+                writer.write(b"354 go on\r\n")
+                self.mails.append(await reader.readuntil(b"\r\n.\r\n"))
+                answer = self.answers.get("text", "250 taken")
+                if answer == "leave":
+                    return
+            writer.write(answer.encode() + b"\r\n")
+            if verb == "STARTTLS" and self.upgrade:
+                await writer.drain()
+                await writer.start_tls(self.upgrade)
+            if verb == "QUIT":
+                return
+
+
 # --- PostgreSQL ----------------------------------------------------------------------------------
 
 
+class Cluster:
+    """A server of PostgreSQL in a folder; called, it makes a database and returns its URL."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._folder, self._made = folder, 0
+        self._run: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
+        self._as: dict[str, Any] = {"user": "nobody"} if os.getuid() == 0 else {}
+        self._user = "nobody" if self._as else "tester"
+        if self._as:
+            shutil.chown(folder, "nobody")
+        said = ["-U", self._user, "-A", "trust", "-N", "--locale=C.UTF-8"]
+        subprocess.run(["initdb", "-D", folder / "data", *said], **self._run, **self._as)
+        several = ["listen_addresses=''", *options]
+        self._options = " ".join([f"-k {folder}", *(f"-c {one}" for one in several)])
+        self.start()
+
+    def __call__(self) -> str:
+        self._made += 1
+        made = ["createdb", "-h", self._folder, "-U", self._user, f"test{self._made}"]
+        subprocess.run(made, **self._run)
+        return f"postgresql://{self._user}@/test{self._made}?host={self._folder}"
+
+    def start(self) -> None:
+        self._control("-l", str(self._folder / "log"), "-o", self._options, "start")
+
+    def stop(self) -> None:
+        """End it at once, as a power cut would end its processes."""
+        self._control("-m", "immediate", "stop")
+
+    def _control(self, *arguments: str) -> None:
+        command = ["pg_ctl", "-D", self._folder / "data", "-w", "-s", *arguments]
+        subprocess.run(command, **self._run, **self._as)
+
+
 @contextmanager
-def postgresql() -> Iterator[Callable[[], str]]:
-    """Start a cluster in a temporary folder; yield what makes a database and returns its URL."""
-    unprivileged: dict[str, Any] = {"user": "nobody"} if os.getuid() == 0 else {}
-    user = "nobody" if unprivileged else "tester"
+def postgresql(*options: str) -> Iterator[Cluster]:
+    """Start a cluster in a temporary folder; it waits for no disk, unless options say so."""
     folder = Path(tempfile.mkdtemp(prefix="graphmatch-postgres-"))
     try:
-        if unprivileged:
-            shutil.chown(folder, "nobody")
-        quiet: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
-        data = folder / "data"
-        subprocess.run(
-            ["initdb", "-D", data, "-U", user, "-A", "trust", "-N", "--locale=C.UTF-8"],
-            **quiet,
-            **unprivileged,
-        )
-        options = f"-k {folder} -c listen_addresses='' -c fsync=off"
-        control = ["pg_ctl", "-D", data, "-w", "-s"]
-        log = ["-l", folder / "log"]
-        subprocess.run([*control, *log, "-o", options, "start"], **quiet, **unprivileged)
-        made = 0
-
-        def database() -> str:
-            nonlocal made
-            made += 1
-            subprocess.run(["createdb", "-h", folder, "-U", user, f"test{made}"], **quiet)
-            return f"postgresql://{user}@/test{made}?host={folder}"
-
+        cluster = Cluster(folder, *(options or ["fsync=off"]))
         try:
-            yield database
+            yield cluster
         finally:
-            subprocess.run([*control, "-m", "immediate", "stop"], **quiet, **unprivileged)
+            cluster.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -52,7 +56,37 @@ class Clock:
         return datetime.now(UTC) + self.forward
 
 
-class Serving:
+class Called:
+    """What answers at a port of loopback."""
+
+    port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | str | Mapping[str, Any] | list[Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Answer:
+        sent = dict(headers or {})
+        if isinstance(body, Mapping | list):
+            body, sent = json.dumps(body), {"Content-Type": "application/json"} | sent
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, body, sent, **more)
+            answer = connection.getresponse()
+            named = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, named, answer.read())
+        finally:
+            connection.close()
+
+
+class Serving(Called):
     """A broker with its matcher and its server; it can be stopped and started on one store."""
 
     def __init__(
@@ -112,32 +146,8 @@ class Serving:
             self.matcher.stop()
         self.store.close()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
     def client(self, token: str | None = None) -> Client:
         return Client(self.url, token)
-
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: bytes | str | Mapping[str, Any] | list[Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        **more: Any,
-    ) -> Answer:
-        sent = dict(headers or {})
-        if isinstance(body, Mapping | list):
-            body, sent = json.dumps(body), {"Content-Type": "application/json"} | sent
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
-        try:
-            connection.request(method, path, body, sent, **more)
-            answer = connection.getresponse()
-            named = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, named, answer.read())
-        finally:
-            connection.close()
 
     def raw(self, data: bytes) -> bytes:
         """Send bytes, and return the first that come back."""
@@ -168,6 +178,57 @@ class Serving:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         return self.store.read_now(work)
+
+
+class Process(Called):
+    """The program ``graphmatch`` in a process of its own, until the block ends."""
+
+    def __init__(
+        self, folder: Path, *arguments: str, says: str = r"listening at http://[^:]+:(\d+),"
+    ):
+        self._log, self._says = folder / f"{id(self):x}.log", says
+        self._command = [sys.executable, "-c", "from graphmatch.cli import main; main()"]
+        self._command += arguments
+
+    def __enter__(self) -> Self:
+        root = Path(__file__).parents[3]
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                self._command, cwd=root, env=environment, stdout=log, stderr=subprocess.STDOUT
+            )
+        try:
+            wait(lambda: re.search(self._says, self.said) is not None or not self.runs, 60)
+            found = re.search(self._says, self.said)
+            assert found is not None, self.said
+            if found.lastindex:
+                self.port = int(found[1])
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def runs(self) -> bool:
+        return self.process.poll() is None
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def counted(self, name: str) -> float:
+        """Return a counter of its metrics."""
+        text = self.call("GET", "/metrics").content.decode()
+        found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
+        assert found is not None, text
+        return float(found[1])
 
 
 def wait(is_so: Callable[[], bool], seconds: float = 20) -> None:

@@ -313,6 +313,9 @@ def test_what_needs_a_token(public: Serving) -> None:
     assert public.call("GET", "/metrics", headers=token(public, "a", "admin")).status == 200
 
 
+_WHY = ("GET", "/v1/subscriptions/{id}/why")
+
+
 def test_that_what_is_anothers_is_not_there(public: Serving) -> None:
     mine, other = token(public, "mine", "subscribe", "publish"), token(public, "o", "subscribe")
     made = public.call("POST", "/v1/subscriptions", {"query": ALL}, mine).json
@@ -323,30 +326,39 @@ def test_that_what_is_anothers_is_not_there(public: Serving) -> None:
     match = public.call("GET", f"/v1/subscriptions/{id}/matches", headers=mine).json["last"]
     number = _delivery(public, id)
     count = select(func.count()).select_from(audit)
-    paths = [
-        ("GET", f"/v1/subscriptions/{id}"),
-        ("PATCH", f"/v1/subscriptions/{id}"),
-        ("DELETE", f"/v1/subscriptions/{id}"),
-        ("POST", f"/v1/subscriptions/{id}/pause"),
-        ("POST", f"/v1/subscriptions/{id}/resume"),
-        ("POST", f"/v1/subscriptions/{id}/renew"),
-        ("GET", f"/v1/subscriptions/{id}/matches"),
-        ("GET", f"/v1/subscriptions/{id}/events"),
-        ("GET", f"/v1/subscriptions/{id}/feed.atom"),
-        ("GET", f"/v1/subscriptions/{id}/deliveries"),
-        ("GET", f"/v1/subscriptions/{id}/why?publication={published}"),
-        ("GET", f"/v1/matches/{match}"),
-        ("GET", f"/v1/matches/{match}/why"),
-        ("GET", f"/v1/deliveries/{number}"),
-        ("POST", f"/v1/deliveries/{number}/retry"),
-        ("GET", f"/v1/publications/{published}"),
+    things = {
+        "/v1/subscriptions/{id}": (id, "sub_0123456789abcdef"),
+        "/v1/matches/{seq}": (match, 99999),
+        "/v1/deliveries/{number}": (number, 99999),
+        "/v1/publications/{seq}": (published, 99999),
+    }
+    others_ = [
+        ("DELETE", "/v1/owners/{owner}/tokens"),  # of those who run it: see test_tokens
+        ("GET", "/v1/publications/{seq}/facts"),  # of all who may subscribe
+        ("POST", "/v1/publications/{seq}/query"),
+        ("GET", "/v1/feeds/{id}"),  # of all who may say what is followed
+        ("DELETE", "/v1/feeds/{id}"),
     ]
-    for method, path in paths:
+    paths = []
+    # each that is about one thing, from the description: so that none is forgotten
+    for template, methods in public.call("GET", "/openapi.json").json["paths"].items():
+        for method in map(str.upper, methods):
+            if "{" not in template or (method, template) in others_:
+                continue
+            [thing] = [one for one in things if template.startswith(one)]
+            there, not_there = (template.replace(thing, _filled(thing, x)) for x in things[thing])
+            assert "{" not in there, "say what it is of"
+            more = f"?publication={published}" if (method, template) == _WHY else ""
+            paths.append((method, there + more, not_there + more))
+    assert len(paths) >= 15
+    theirs = public.call("POST", "/v1/subscriptions", {"query": ALL}, other).json
+    for method, path, absent in paths:
         body = {} if method == "PATCH" else None
-        absent = path.replace(id, "sub_0123456789abcdef").replace(f"/{match}", "/99999")
-        if "publications" in path or "deliveries/" in path:
-            absent = path.replace(f"/{published}", "/99999").replace(f"/{number}", "/99999")
-        for headers in (other, {"Authorization": "Ticket gmt_no"}):
+        for headers in (
+            other,
+            {"Authorization": "Ticket gmt_no"},
+            {"Authorization": f"Ticket {theirs['ticket']}"},
+        ):
             before = public.read(lambda db: db.scalar(count)) or 0
             refused = public.call(method, path, body, headers)
             assert public.read(lambda db: db.scalar(count)) == before + 1
@@ -355,10 +367,14 @@ def test_that_what_is_anothers_is_not_there(public: Serving) -> None:
             for key in ("type", "what", "remedy", "title"):
                 assert refused.json[key] == missing.json[key]
     for headers in (mine, ticket):
-        for method, path in paths:
+        for method, path, _ in paths:
             if method == "GET" and not path.endswith("/events"):
                 assert public.call(method, path, headers=headers).status == 200, path
     assert public.call("GET", f"/v1/subscriptions/{id}").status == 401
+
+
+def _filled(template: str, value: object) -> str:
+    return f"{template.partition('{')[0]}{value}"
 
 
 def _delivery(serving: Serving, id: str) -> int:

@@ -854,7 +854,7 @@ class Site:
                     return web.Response(status=self.chance.choice((500, 502, 404)))
             case "slow":
                 if self.requests % 12 == 1:
-                    await asyncio.sleep(6)
+                    await asyncio.sleep(3)
             case "cut":
                 if self.requests % 2:
                     return web.Response(text=body[: -len(body) // 3], headers={"ETag": etag})
@@ -973,7 +973,7 @@ def simulate_elsewhere(
                 lambda fetched: world.take(fetched),
                 clock=clock,
                 random=random.Random(2).random,
-                seconds=3,  # of real time, on a busy machine, too
+                seconds=1.5,  # of real time, on a busy machine, too
                 per_host=20,
             )
             await world.poller.start()

@@ -64,6 +64,7 @@ from graphmatch.broker.transport import (
     checked_mailbox,
     shortened,
 )
+from tests.graphmatch.broker.rig import Smtp, talking
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LOOPBACK = ("127.0.0.0/8",)
@@ -138,25 +139,6 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
         yield server
     finally:
         await runner.cleanup()
-
-
-@asynccontextmanager
-async def talking(
-    talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
-    tls: ssl.SSLContext | None = None,
-) -> AsyncIterator[int]:
-    """Yield the port of a server that says what it likes."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await talk(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
-
-    async with await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls) as server:
-        yield server.sockets[0].getsockname()[1]
 
 
 def answer(status: int = 204, **more: Any) -> Handler:
@@ -852,48 +834,6 @@ def test_a_topic_at_a_forbidden_address() -> None:
 
 
 # --- Email ---------------------------------------------------------------------------------------
-
-
-USUAL = {"AUTH": "235 in", "STARTTLS": "220 go on", "QUIT": "221 bye"}
-
-
-@dataclass
-class Smtp:
-    """A server of SMTP, what it says to which command, and what came to it."""
-
-    answers: dict[str, str] = field(default_factory=dict)
-    extensions: Sequence[str] = ("AUTH PLAIN", "8BITMIME")
-    upgrade: ssl.SSLContext | None = None
-    said: list[str] = field(default_factory=list)
-    mails: list[bytes] = field(default_factory=list)
-
-    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        greeting = self.answers.get("greeting", "220 smtp.example")
-        writer.write(greeting.encode() + b"\r\n")
-        while line := (await reader.readline()).decode("utf-8", "replace").rstrip("\r\n"):
-            self.said.append(line)
-            verb = line.partition(" ")[0].upper()
-            answer = self.answers.get(verb, USUAL.get(verb, "250 OK"))
-            if answer == "silence":
-                await asyncio.sleep(1)
-                return
-            if answer == "leave":
-                return
-            if verb == "EHLO":
-                more = [*self.extensions, *(["STARTTLS"] if self.upgrade else [])]
-                answer = "\r\n".join(f"250-{one}" for one in ("smtp.example", *more)) + "\r\n250 OK"
-            if verb == "DATA" and "DATA" not in self.answers:
-                writer.write(b"354 go on\r\n")
-                self.mails.append(await reader.readuntil(b"\r\n.\r\n"))
-                answer = self.answers.get("text", "250 taken")
-                if answer == "leave":
-                    return
-            writer.write(answer.encode() + b"\r\n")
-            if verb == "STARTTLS" and self.upgrade:
-                await writer.drain()
-                await writer.start_tls(self.upgrade)
-            if verb == "QUIT":
-                return
 
 
 def send(
