@@ -1,9 +1,9 @@
 """``graphmatch bench broker``: the service, from a request to what is in its store, over HTTP.
 
 The subscriptions and publications of ``graph`` (`graphmatch.bench.workloads.graph`), 10 matches
-each and a shape for each subscription, in a SQLite store; the documents are N-Triples that nobody
-has seen. ``graphmatch serve`` runs in a process of its own, started again for each row; this one is
-its client, and shares the machine with it.
+each, in a SQLite store; by default each subscription has a shape of its own. The documents are
+N-Triples that nobody has seen. ``graphmatch serve`` runs in a process of its own, started again for
+each row; this one is its client, and shares the machine with it.
 
 - ``start``: from the command to the first answer that it is ready; the engine was saved before.
 - ``paced``: so many requests a second, on 20 connections. A time is that from when a request was
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from aiohttp import web
@@ -38,6 +38,9 @@ from graphmatch.broker.service import checked_sink
 from graphmatch.broker.store import Store, counted
 from graphmatch.broker.tables import matches, publications, subscriptions
 from graphmatch.command.console import CommandConsole
+
+if TYPE_CHECKING:
+    from graphmatch.command.bench import Measuring
 
 RATE = 100
 """Requests a second, paced."""
@@ -56,13 +59,16 @@ _COLUMNS = {
 }
 
 
-def run(sizes: Sequence[int], events: int, seed: int, *, json: bool = False) -> int:
+def run(chosen: Measuring, shapes: int = 0, *, json: bool = False) -> int:
     """Measure, print a table or one JSON object a line, and return the exit status."""
     out = CommandConsole()
-    for size in sizes:
+    for size in chosen.sizes():
         with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
-            rows = list(asyncio.run(_measured(Path(folder), size, events, seed)))
-        about = {"workload": "broker", "subscriptions": size, "events": events, "seed": seed}
+            planted = Size(size, min(chosen.events, size // MATCHES), chosen.seed)
+            workload = GraphWorkload(planted, matches=MATCHES, shapes=shapes)
+            rows = asyncio.run(_measured(Path(folder), workload, chosen.events))
+        about = {"workload": "broker", "subscriptions": size, "events": chosen.events}
+        about |= {"seed": chosen.seed, "shapes": shapes}
         if json:
             for row in rows:
                 out.write_json({**about, **row})
@@ -71,9 +77,7 @@ def run(sizes: Sequence[int], events: int, seed: int, *, json: bool = False) -> 
     return 0
 
 
-async def _measured(folder: Path, size: int, events: int, seed: int) -> list[Row]:
-    planted = Size(size, min(events, size // MATCHES), seed)
-    workload = GraphWorkload(planted, matches=MATCHES, shapes=0)
+async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[Row]:
     store = folder / "many.db"
     _fill(store, workload.texts(), {"kind": "sse"})
     async with _served(store):

@@ -98,7 +98,7 @@ class Generating:
     panel: ClassVar = "Matching"
     edges: int | None = option(None, "graph: edges of a subscription.", min=4, max=12)
     shapes: int | None = option(
-        None, "graph: how many shapes subscriptions have; 0 for one each.", min=0
+        None, "graph, broker: how many shapes subscriptions have; 0 for one each.", min=0
     )
     matching: float | None = option(
         None, "graph, attributes, concepts: the share that matches an event.", min=1e-06, max=0.5
@@ -174,7 +174,8 @@ def run(
     from graphmatch.bench import matching
 
     if what in _PUBLICATIONS:
-        _refuse(what, given, {"subscriptions", "events", "seed"}, names=not names)
+        own = {"shapes"} if what == "broker" else set()
+        _refuse(what, given, {"subscriptions", "events", "seed", *own}, names=not names)
         if "events" not in given:
             measuring = replace(measuring, events=_PUBLICATIONS[what])
         if what == "spark":
@@ -182,7 +183,7 @@ def run(
         _require("fastapi", "httptools", "sqlalchemy", extra="broker")
         from graphmatch.bench import broker
 
-        return broker.run(measuring.sizes(), measuring.events, measuring.seed, json=json)
+        return broker.run(measuring, generating.shapes or 0, json=json)
     from graphmatch.bench.workloads import parameters_of, workload_class
 
     class_ = workload_class(what)
