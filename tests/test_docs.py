@@ -136,7 +136,8 @@ class Sink:
     position: int
 
 
-Call: TypeAlias = tuple[ast.Call, ast.FunctionDef, str | None]
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Call: TypeAlias = tuple[ast.Call, Function, str | None]
 """A call, the function that it is in, and the class that this is a method of."""
 
 
@@ -172,9 +173,7 @@ class Messages:
                 for value in named or call.args[sink.position : sink.position + 1]:
                     yield from self._texts(value, function, class_)
 
-    def _texts(
-        self, value: ast.expr, function: ast.FunctionDef, class_: str | None
-    ) -> Iterator[str]:
+    def _texts(self, value: ast.expr, function: Function, class_: str | None) -> Iterator[str]:
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             yield value.value
         elif isinstance(value, ast.JoinedStr):
@@ -192,7 +191,7 @@ class Messages:
             for assigned in assignments(function, value.id):
                 yield from self._texts(assigned, function, class_)
 
-    def _note_parameter(self, name: str, function: ast.FunctionDef, class_: str | None) -> None:
+    def _note_parameter(self, name: str, function: Function, class_: str | None) -> None:
         names = [a.arg for a in function.args.args if a.arg != "self"]
         if name == "what" and name in names:
             called = class_ if function.name == "__init__" and class_ else function.name
@@ -206,7 +205,7 @@ def calls_of(module: ast.Module) -> Iterator[tuple[str, Call]]:
         child: node.name for node in nodes if isinstance(node, ast.ClassDef) for child in node.body
     }
     for function in nodes:
-        if isinstance(function, ast.FunctionDef):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for call in ast.walk(function):
                 if isinstance(call, ast.Call):
                     to = call.func
@@ -214,7 +213,7 @@ def calls_of(module: ast.Module) -> Iterator[tuple[str, Call]]:
                     yield name, (call, function, methods.get(function))
 
 
-def assignments(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
+def assignments(function: Function, name: str) -> Iterator[ast.expr]:
     """Yield what a function assigns to a name, alone or in a tuple."""
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign):

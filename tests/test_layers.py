@@ -59,6 +59,7 @@ LAYERS = (
     ),
     (
         "graphmatch.broker.store",
+        "graphmatch.broker.settings",
         "graphmatch.broker.transport",
         "graphmatch.broker.feeds",
         "graphmatch.broker.insight",

@@ -34,7 +34,7 @@ from graphmatch.bench import report
 from graphmatch.bench.process import Row
 from graphmatch.bench.workloads import Size
 from graphmatch.bench.workloads.graph import GraphWorkload
-from graphmatch.broker.service import checked_sink
+from graphmatch.broker.settings import checked_sink
 from graphmatch.broker.store import Store, counted
 from graphmatch.broker.tables import matches, publications, subscriptions
 from graphmatch.command.console import CommandConsole

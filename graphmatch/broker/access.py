@@ -18,7 +18,12 @@ from graphmatch.broker.matching import Matcher
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import BODY_SECONDS, HttpError
 from graphmatch.broker.schemas import EXAMPLE_ID
-from graphmatch.broker.service import ANYBODY, Broker, NotThereError, Principal
+from graphmatch.broker.service import (
+    ANYBODY,
+    Broker,
+    NotThereError,
+    Principal,
+)
 from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, subscriptions
 from semantic.errors import Place, Problem
 

@@ -62,7 +62,8 @@ from graphmatch.broker.matching import Matcher
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import Guard, HttpError, handle
 from graphmatch.broker.reading import stored
-from graphmatch.broker.service import Broker, Settings, digest_of, millis
+from graphmatch.broker.service import Broker, digest_of, millis
+from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import StoreError, counter
 from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, subscriptions
 from graphmatch.broker.websub import hub_links, hub_of

@@ -29,7 +29,8 @@ from graphmatch.broker.feed_list import (
 )
 from graphmatch.broker.feed_store import Feed
 from graphmatch.broker.problems import told
-from graphmatch.broker.service import NotThereError, RefusedError
+from graphmatch.broker.service import NotThereError
+from graphmatch.broker.settings import RefusedError
 from semantic.errors import Place, Problem
 
 OPML = "text/x-opml"

@@ -31,7 +31,8 @@ from graphmatch.broker.access import (
 from graphmatch.broker.asking import Upload
 from graphmatch.broker.health import Finding
 from graphmatch.broker.problems import told
-from graphmatch.broker.service import NotThereError, RefusedError, digest_of, of_subscription
+from graphmatch.broker.service import NotThereError, digest_of, of_subscription
+from graphmatch.broker.settings import RefusedError
 from graphmatch.broker.tables import subscriptions
 from semantic.errors import Place, Problem
 

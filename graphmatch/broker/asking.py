@@ -41,7 +41,8 @@ from graphmatch.broker.insight import (
     what_if,
     why,
 )
-from graphmatch.broker.service import Broker, BusyError, RefusedError
+from graphmatch.broker.service import Broker, BusyError
+from graphmatch.broker.settings import RefusedError
 from graphmatch.broker.views import (
     LANGUAGE,
     Graph,

@@ -31,10 +31,10 @@ from graphmatch.broker.service import (
     Accepted,
     Broker,
     NotThereError,
-    RefusedError,
     digest_of,
     uuid_of,
 )
+from graphmatch.broker.settings import RefusedError
 from graphmatch.broker.tables import matches, publications, subscriptions
 from semantic.errors import InputError, Place, Problem
 from semantic.reading import check_base

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 from sqlalchemy import insert, select, update
 
-from graphmatch.broker.service import ConflictError, RefusedError
+from graphmatch.broker.service import ConflictError
+from graphmatch.broker.settings import RefusedError
 from graphmatch.broker.store import StoreError
 from graphmatch.broker.tables import consumed
 from semantic.errors import InputError, Place, Problem

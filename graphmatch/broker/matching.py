@@ -29,7 +29,8 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import insert, or_, select, update
 
-from graphmatch.broker.service import PUSHED, Broker, end_subscription, millis, send_at
+from graphmatch.broker.service import Broker, end_subscription, millis
+from graphmatch.broker.settings import PUSHED, send_at
 from graphmatch.broker.store import StoreError, counted
 from graphmatch.broker.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.engine import Engine

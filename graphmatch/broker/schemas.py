@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from graphmatch.broker.example import Sort
 from graphmatch.broker.health import Kind
-from graphmatch.broker.service import Settings, time_of
+from graphmatch.broker.service import time_of
+from graphmatch.broker.settings import Settings
 
 _GIVEN = ("query", "where", "topics", "words", "not_words", "match")
 EXAMPLE_ID, EXAMPLE_TIME = "sub_0123456789abcdef", "2026-01-02T03:04:05Z"

@@ -284,7 +284,8 @@ async def _show_samples(broker: Broker) -> None:
     from datetime import timedelta
 
     from graphmatch.broker.page.session import local_owner
-    from graphmatch.broker.service import Principal, Settings
+    from graphmatch.broker.service import Principal
+    from graphmatch.broker.settings import Settings
     from semantic.reading import read_publications
 
     by = Principal(await local_owner(broker), frozenset({"subscribe"}))

@@ -42,7 +42,8 @@ from graphmatch.broker.page.site import (
     TheViewer,
     not_there,
 )
-from graphmatch.broker.service import BusyError, NotThereError, RefusedError, Settings, millis
+from graphmatch.broker.service import BusyError, NotThereError, millis
+from graphmatch.broker.settings import RefusedError, Settings
 from graphmatch.broker.store import StoreError
 from graphmatch.broker.tables import subscriptions
 from graphmatch.broker.views import Why

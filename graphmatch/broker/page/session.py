@@ -23,7 +23,13 @@ from sqlalchemy import insert, select
 from starlette.responses import RedirectResponse, Response
 
 from graphmatch.broker.asking import Upload
-from graphmatch.broker.service import Broker, NotThereError, Principal, RefusedError, millis
+from graphmatch.broker.service import (
+    Broker,
+    NotThereError,
+    Principal,
+    millis,
+)
+from graphmatch.broker.settings import RefusedError
 from graphmatch.broker.tables import owners
 from semantic.errors import GraphMatchError, Place, Problem
 

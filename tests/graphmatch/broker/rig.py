@@ -24,7 +24,8 @@ from sqlalchemy import RowMapping, Table, select
 from graphmatch.broker.delivery import Dispatcher, NetworkSenders
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.safe_http import HttpClient
-from graphmatch.broker.service import Broker, BrokerLimits, Created, Settings
+from graphmatch.broker.service import Broker, BrokerLimits, Created
+from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store
 from graphmatch.broker.tables import deliveries
 from graphmatch.broker.transport import SmtpServer

@@ -20,7 +20,8 @@ from sqlalchemy import Connection, func, insert, select
 from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.asking import Asking
 from graphmatch.broker.problems import TYPE
-from graphmatch.broker.service import BrokerLimits, RefusedError, checked_sink
+from graphmatch.broker.service import BrokerLimits
+from graphmatch.broker.settings import RefusedError, checked_sink
 from graphmatch.broker.store import counted
 from graphmatch.broker.tables import audit, deliveries, owners
 from tests.graphmatch.broker.serving import ALL, TURTLE, Answer, Serving

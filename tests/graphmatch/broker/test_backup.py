@@ -14,7 +14,8 @@ from sqlalchemy import select
 from graphmatch import Engine
 from graphmatch.broker.backup import backup, restore
 from graphmatch.broker.matching import Matcher
-from graphmatch.broker.service import Broker, Settings
+from graphmatch.broker.service import Broker
+from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store, StoreError
 from graphmatch.broker.tables import matches, metadata
 

@@ -24,7 +24,8 @@ from graphmatch.broker import delivery as module
 from graphmatch.broker import matching
 from graphmatch.broker.delivery import GIVEN_UP
 from graphmatch.broker.retries import FAILURES, JITTER, WAITS
-from graphmatch.broker.service import BrokerLimits, NotThereError, RefusedError, Settings, millis
+from graphmatch.broker.service import BrokerLimits, NotThereError, millis
+from graphmatch.broker.settings import RefusedError, Settings
 from graphmatch.broker.store import Store
 from graphmatch.broker.tables import (
     audit,

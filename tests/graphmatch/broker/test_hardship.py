@@ -32,7 +32,8 @@ from graphmatch.broker.following import BrokerFeeds
 from graphmatch.broker.insight import Rehearsal, Stored, try_subscription
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.outbox import LEASE, claim
-from graphmatch.broker.service import Settings, millis, time_of
+from graphmatch.broker.service import millis, time_of
+from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store, StoreError
 from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
 from graphmatch.broker.transport import SmtpServer

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from graphmatch.broker.matching import Matcher, host_of
-from graphmatch.broker.service import ANYBODY, Broker, BrokerLimits, Created, Settings, millis
+from graphmatch.broker.service import (
+    ANYBODY,
+    Broker,
+    BrokerLimits,
+    Created,
+    millis,
+)
+from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store
 from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, publications, subscriptions
 from graphmatch.engine import Engine

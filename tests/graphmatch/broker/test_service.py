@@ -18,12 +18,14 @@ from graphmatch.broker.service import (
     BrokerLimits,
     ConflictError,
     NotThereError,
+    digest_of,
+)
+from graphmatch.broker.settings import (
     RefusedError,
     Settings,
     checked_digest,
     checked_quiet,
     checked_sink,
-    digest_of,
     send_at,
 )
 from graphmatch.broker.tables import publications, requests, subscriptions, tokens

@@ -28,7 +28,8 @@ from graphmatch.broker.feed_list import ListedFeed
 from graphmatch.broker.feeds import Poller
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.running import Parts, serve, started
-from graphmatch.broker.service import ANYBODY, Broker, Created, Settings
+from graphmatch.broker.service import ANYBODY, Broker, Created
+from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store, StoreError
 from graphmatch.broker.tables import publications
 from graphmatch.broker.websub import METHODS, Lease, discover, header_links, is_signed, sign

@@ -24,7 +24,8 @@ from graphmatch.broker.feed_store import Feed
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.page.session import local_owner
-from graphmatch.broker.service import Accepted, Broker, Principal, Settings
+from graphmatch.broker.service import Accepted, Broker, Principal
+from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store
 from graphmatch.engine import Engine
 from semantic.ontology.ontology import Ontology

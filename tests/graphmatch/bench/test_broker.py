@@ -1,0 +1,21 @@
+"""``graphmatch bench broker`` measures a service that runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from graphmatch.bench import broker
+from graphmatch.command.bench import Measuring
+
+
+@pytest.mark.long
+def test_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert broker.run(Measuring("200", events=30), 20, json=True) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["row"] for row in rows] == ["start", "paced", "sustained", "webhooks"]
+    assert all(row["seconds"] > 0 for row in rows)
+    paced = rows[1]
+    assert 0 < paced["p50_ms"] <= paced["p95_ms"] <= paced["p99_ms"]
+    assert rows[3]["per_second"] > 0
