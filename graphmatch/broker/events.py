@@ -221,17 +221,16 @@ class Streams:
 
     async def _poll(self) -> None:
         """Look for the matches of other processes: one look for all streams."""
-        last = await self._broker.store.read(lambda db: counter(db, "match"))
+        last: int | None = None
         while True:
+            with suppress(StoreError):  # streams find out themselves
+                if last is None:
+                    last = await self._broker.store.read(lambda db: counter(db, "match"))
+                elif self._waiting:
+                    newer = partial(_matched_after, last=last)
+                    last, numbers = await self._broker.store.read(newer)
+                    self.wake(numbers)
             await asyncio.sleep(POLL_SECONDS)
-            if not self._waiting:
-                continue
-            try:
-                newer = partial(_matched_after, last=last)
-                last, numbers = await self._broker.store.read(newer)
-            except StoreError:
-                continue  # streams find out themselves
-            self.wake(numbers)
 
     def has_room(self, number: int) -> bool:
         """Whether a subscription may have one more stream."""

@@ -28,7 +28,7 @@ def install(app: FastAPI, websub: WebSub) -> None:
     app.include_router(router)
 
 
-def websub_of(request: Request) -> WebSub:
+async def websub_of(request: Request) -> WebSub:
     """Return what the endpoints work with."""
     websub: WebSub = request.app.state.websub
     return websub

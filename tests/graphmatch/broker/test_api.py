@@ -597,7 +597,7 @@ def _examples(said: Any, body: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("examples", [3, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [3, pytest.param(1700, marks=pytest.mark.long)])
 def test_generated_requests(tmp_path: Path, examples: int) -> None:
     """Schemathesis: no status of 5xx, and every answer as the description says."""
     import schemathesis
