@@ -701,13 +701,11 @@ def test_claims_of_a_process_that_was_killed_come_back(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A store that waits for the disk, where the test is long."""
+    """A store that waits for the disk."""
     if request.param == "sqlite":
         yield str(tmp_path / "broker.db")
-    elif request.node.get_closest_marker("long") is None:
-        yield request.getfixturevalue("database")
     else:
         with postgresql("fsync=on") as cluster:
             yield cluster()
