@@ -26,6 +26,7 @@ from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -173,6 +174,11 @@ def handle(app: FastAPI, constraints: str) -> None:
         problem = Problem(what, Place(request.url.path[:200]), remedy)
         return problem_answer(422, problem, headers_for(request))
 
+    async def broken_off(request: Request, _: Exception) -> Response:
+        what, remedy = "the body breaks off", "Send it again."
+        problem = Problem(what, Place(request.url.path[:200]), remedy)
+        return problem_answer(HTTPStatus.BAD_REQUEST, problem)  # as a rule nobody reads it
+
     async def fault(request: Request, _: Exception) -> Response:
         what, remedy = "a fault of the broker's own", "Its log says more; please report it."
         problem = Problem(what, Place(request.url.path[:200]), remedy)
@@ -182,6 +188,7 @@ def handle(app: FastAPI, constraints: str) -> None:
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(DBAPIError, not_kept)
+    app.add_exception_handler(ClientDisconnect, broken_off)
     app.add_exception_handler(Exception, fault)
 
 

@@ -16,6 +16,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from graphmatch.broker import websub_routes
 from graphmatch.broker.access import ApiOptions
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 STOP_SECONDS = 10
 """So long requests and deliveries that are under way may take when the service is to stop."""
 
+HEAD_BYTES = 100_000
+"""About so many bytes the head of a request may have."""
 _THREADS = 32
 
 
@@ -142,6 +145,7 @@ def server_of(app: FastAPI) -> uvicorn.Server:
     """Return a server of an application, which ends its streams before it waits for them."""
     config = uvicorn.Config(
         app,
+        http=_Protocol,
         log_config=None,
         access_log=False,  # it has whole addresses, keys and all
         server_header=False,
@@ -184,3 +188,26 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _Protocol(HttpToolsProtocol):
+    """Refuses heads that do not end: the parser keeps as much as comes."""
+
+    _head = 0
+    _is_head = True
+    _seen = False
+
+    def data_received(self, data: bytes) -> None:
+        self._seen = False
+        super().data_received(data)
+        self._head = 0 if self._seen or not self._is_head else self._head + len(data)
+        if self._head > HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
+
+    def on_headers_complete(self) -> None:
+        self._seen, self._is_head = True, False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_head = True
+        super().on_message_complete()

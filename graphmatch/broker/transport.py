@@ -48,6 +48,7 @@ from graphmatch.broker.safe_http import (
     retry_after,
 )
 from graphmatch.broker.signatures import check_id, signed_headers
+from graphmatch.broker.websub import header_links
 from semantic.clock import Clock, utc_now
 from semantic.errors import Place, Problem
 
@@ -70,8 +71,6 @@ _LINK = re.compile(r"https?://[!-;=?-~]+")
 _TAG = re.compile(r"[A-Za-z0-9_+-]+")
 _HELD = (429, 503)
 _INBOX = "http://www.w3.org/ns/ldp#inbox"
-_LINK_VALUE = re.compile(r"<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:\"[^\"]*\"|[^\s,;]+))?)*)")
-_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s,;]+))", re.IGNORECASE)
 _HOPS = 3
 _TARGET_BYTES = 200_000
 """So much is read of what may name its inbox."""
@@ -358,10 +357,10 @@ async def inbox_of(client: HttpClient, target: str) -> str:
 
 def _linked(reply: Reply, relation: str) -> str | None:
     """Return where a ``Link`` of an answer leads (RFC 8288)."""
-    for header in reply.headers.getall("Link", []):
-        for to, parameters in _LINK_VALUE.findall(header):
-            if (said := _REL.search(parameters)) and relation in (said[1] or said[2]).split():
-                return str(urljoin(reply.url, to))
+    for name, to in header_links(reply.headers.getall("Link", [])):
+        if name == relation:
+            with suppress(ValueError):  # it is no address
+                return urljoin(reply.url, to)
     return None
 
 

@@ -687,3 +687,24 @@ def test_that_odd_addresses_are_refused(url: object) -> None:
     """A port that is none once ended the matcher, when it first matched."""
     with pytest.raises(RefusedError, match="no address to send to"):
         checked_sink({"kind": "inbox", "url": url})
+
+
+@pytest.mark.parametrize("body", [b"-1\r\na\r\n", b"5\r\n<urn"])
+def test_a_body_that_breaks_off_is_no_fault(
+    serving: Serving, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n"
+    head += "Content-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+        connection.sendall(head.encode() + body)
+    sleep(0.3)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_heads_that_do_not_end(serving: Serving) -> None:
+    head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+        connection.sendall(head + b"X: ")
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            connection.sendall(b"a" * 50_000_000)
+    assert serving.raw(head + b"X: " + b"a" * 50_000 + b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")

@@ -62,6 +62,7 @@ from graphmatch.broker.transport import (
     Verdict,
     Webhook,
     checked_mailbox,
+    inbox_of,
     shortened,
 )
 from tests.graphmatch.broker.rig import Smtp, talking
@@ -1177,3 +1178,44 @@ def test_as_many_entries_as_fit(most: int) -> None:
     size = len(json.dumps(more, ensure_ascii=False, separators=(",", ":")).encode())
     assert 0 < kept < 30
     assert len(text) <= most < size
+
+
+# --- Inboxes -------------------------------------------------------------------------------------
+
+RELATION = '; rel="http://www.w3.org/ns/ldp#inbox"'
+
+
+def find_inbox(*links: str) -> str:
+    """Look for the inbox of something whose answers have `Link` headers; {} is where it is."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response = web.Response()
+        for link in links:
+            response.headers.add("Link", link)
+        return response
+
+    async def run() -> str:
+        async with serving(handle) as server, HttpClient(LOOPBACK) as http:
+            return (await inbox_of(http, server.url())).replace(server.url("/"), "/")
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("link", "inbox"),
+    [
+        (f"</in>{RELATION}", "/in"),
+        ('</a>; rel="next", </in>; rel="x http://www.w3.org/ns/ldp#inbox"', "/in"),
+        (f"<http://[>{RELATION}", "/hook"),
+        (f"<http://[>{RELATION}, </in>{RELATION}", "/in"),
+        ("<a>; rel=next", "/hook"),
+    ],
+)
+def test_an_inbox_is_named_by_a_header(link: str, inbox: str) -> None:
+    assert find_inbox(link) == inbox
+
+
+def test_headers_that_are_no_links_take_no_time() -> None:
+    begin = time.monotonic()
+    assert find_inbox(*["<" * 8000] * 20) == "/hook"
+    assert time.monotonic() - begin < 2
