@@ -39,7 +39,7 @@ _Nodes: TypeAlias = tuple[_Term, _Term, _Term]
 _Operator: TypeAlias = tuple[str, bool, bool]
 """IRI, whether there is an index, whether it generates bindings."""
 _Solution: TypeAlias = dict[str, _Term]
-_Match: TypeAlias = tuple[str, list[_Solution], list[tuple[_Term, _Term, _Term]] | None]
+_Match: TypeAlias = tuple[str, list[_Solution], list[tuple[_Term, _Term, _Term]] | None, bool]
 _Pattern: TypeAlias = list[str | None]
 _Placement: TypeAlias = tuple[_Pattern, _Pattern | None, float, int, int, int, int]
 _Use: TypeAlias = tuple[int, int, list[tuple[int, int | None]]]
@@ -82,7 +82,9 @@ class Report:
     def is_cut(self) -> bool: ...
     def ids(self) -> tuple[str, ...]: ...
     def triples(self) -> tuple[tuple[_Term, _Term, _Term], ...] | None: ...
-    def matches(self, begin: int, end: int, texts: bool = False) -> list[_Match]: ...
+    def matches(
+        self, begin: int, end: int, texts: bool = False, most: int | None = None
+    ) -> list[_Match]: ...
 
 @final
 class Batch:

@@ -60,16 +60,30 @@ class CoreMatches(Matches):
 
     def __iter__(self) -> Iterator[Match]:
         """Yield all matches, faster than one by one."""
-        for begin in range(0, len(self), _AT_ONCE):
-            yield from self._made(begin, begin + _AT_ONCE)
+        yield from self.first(None)
 
-    def texts(self) -> Iterator[tuple[str, list[dict[str, Any]], list[Triple] | None]]:
-        """Yield ids, solutions and graphs; terms are N-Triples, those of evaluations objects."""
+    def first(self, most: int | None) -> Iterator[Match]:
+        """Yield all matches, of each the first solutions only where that is asked for."""
         for begin in range(0, len(self), _AT_ONCE):
-            yield from self._found.matches(begin, begin + _AT_ONCE, texts=True)
+            yield from self._made(begin, begin + _AT_ONCE, most)
 
-    def _made(self, begin: int, end: int) -> Iterator[Match]:
-        for id, solutions, graph in self._found.matches(begin, end):
+    def texts(
+        self, most: int | None = None
+    ) -> Iterator[tuple[str, list[dict[str, Any]], list[Triple] | None, bool]]:
+        """Yield ids, solutions, graphs, and whether these are all.
+
+        Terms are N-Triples, those of evaluations objects.
+
+        Parameters
+        ----------
+        most
+            So many solutions are looked for; of evaluations there may be more.
+        """
+        for begin in range(0, len(self), _AT_ONCE):
+            yield from self._found.matches(begin, begin + _AT_ONCE, texts=True, most=most)
+
+    def _made(self, begin: int, end: int, most: int | None = None) -> Iterator[Match]:
+        for id, solutions, graph, _ in self._found.matches(begin, end, most=most):
             triples = None if graph is None else tuple(graph)
             yield Match(id, self._publication, tuple(solutions), triples)
 

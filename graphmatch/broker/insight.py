@@ -13,7 +13,7 @@ same pass: the query is matched once more without each of its conditions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -28,7 +28,8 @@ from graphmatch.broker.conditions import Condition, conditions
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.explain.explanation import Explanation
-from graphmatch.matcher import MatchReport
+from graphmatch.matcher import Call, Match, MatchReport
+from graphmatch.report import CoreMatches
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.errors import Problem, SubscriptionError
@@ -309,7 +310,7 @@ def try_subscription(
             return Trial(refused[_WHOLE])
         scan = Scan(stored, until, timer)
         days, looked, missed = Counter[date](), Counter[date](), Counter[int]()
-        hits: list[tuple[Stored, MatchReport]] = []
+        hits: list[tuple[Stored, list[Match], Sequence[Call]]] = []
         close: defaultdict[int, list[Stored]] = defaultdict(list)
         unknown = failed = 0
         for one, report in rehearsal.reports(scan):
@@ -321,7 +322,7 @@ def try_subscription(
             if _WHOLE in matched:
                 days[day] += 1
                 if len(hits) < newest:
-                    hits.append((one, report))
+                    hits.append((one, _first(report), report.calls))
                 continue
             for number in map(int, matched):
                 missed[number] += 1
@@ -343,6 +344,12 @@ def try_subscription(
             tuple(_missed(parts[number], missed[number]) for number in rarest),
             tuple(describing.near_miss(one, parts[number]) for one, number in chosen),
         )
+
+
+def _first(report: MatchReport) -> list[Match]:
+    """Return the match of the whole query, with one solution: what it rests on is said of one."""
+    assert isinstance(report.matches, CoreMatches)
+    return [match for match in report.matches.first(1) if match.subscription == _WHOLE]
 
 
 def _conditions(
@@ -372,13 +379,12 @@ class _Describing:
     def _is_late(self) -> bool:
         return self.rehearsal.timer() >= self.until
 
-    def hit(self, one: Stored, report: MatchReport) -> Hit:
+    def hit(self, one: Stored, matches: Iterable[Match], calls: Iterable[Call]) -> Hit:
         """Return a match with its reasons."""
         because: list[str] = []
         if not self._is_late():
             self.rehearsal.at(one)
-            matches = [match for match in report if match.subscription == _WHOLE]
-            found = self.engine.evidence(one.read(), matches, self.language, report.calls)
+            found = self.engine.evidence(one.read(), matches, self.language, calls)
             because = distinct_reasons(found[_WHOLE])
         return Hit(one.id, one.received, one.title, one.link, tuple(because))
 

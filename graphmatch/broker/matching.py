@@ -128,6 +128,7 @@ class Matcher:
                     clock=self.broker.engine._clock,
                     on_problem=self.broker.engine._on_problem,
                     operators=self.broker.engine.operators,
+                    limits=self.broker.engine.limits,
                 )
             except SavedError as error:
                 log.warning("%s", error)
@@ -292,7 +293,7 @@ class Matcher:
         assert isinstance(report.matches, CoreMatches)
         most = self.broker.limits.solutions
         found = []
-        for id, solutions, graph in report.matches.texts():
+        for id, solutions, graph, is_whole in report.matches.texts(most + 1):
             if not id.isdecimal():
                 continue  # a query that is being checked
             if graph is not None:
@@ -301,7 +302,7 @@ class Matcher:
                 continue
             some = [{name: str(term) for name, term in one.items()} for one in solutions[:most]]
             text = json.dumps(some, ensure_ascii=False, separators=(",", ":"))
-            found.append((int(id), text, len(solutions) > most))
+            found.append((int(id), text, len(solutions) > most or not is_whole))
         return found
 
     def _commit(

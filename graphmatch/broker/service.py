@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
     from semantic.publication import Publication
 
+ENGINE_LIMITS = replace(DEFAULT_LIMITS, evaluation_seconds=1.0)
+"""Of the engine of a service: one subscription may not hold up those of others for long."""
 _PUBLISH = insert(publications)
 SCOPES = frozenset({"publish", "subscribe", "feeds", "admin"})
 _TEXT_KEYS = ("topics", "words", "not-words", "match")

@@ -85,7 +85,7 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
 
     with Session(verbosity) as session:
         from graphmatch.broker.matching import Matcher
-        from graphmatch.broker.service import Broker
+        from graphmatch.broker.service import ENGINE_LIMITS, Broker
 
         store = _store(storing)
         try:
@@ -94,9 +94,8 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
                 remedy = "`graphmatch serve` matches itself; several processes need PostgreSQL."
                 raise InputError(Problem(what, Place(store.name), remedy))
             mark = fingerprint_of(knowing)
-            matcher = Matcher(
-                Broker(store, session.engine(knowing)), None, mark, int(mark[:15] or "0", 16)
-            )
+            broker = Broker(store, session.engine(knowing, ENGINE_LIMITS))
+            matcher = Matcher(broker, None, mark, int(mark[:15] or "0", 16))
             with stopping() as stops:
                 matcher.load()
                 matcher.start()

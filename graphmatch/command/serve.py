@@ -144,13 +144,13 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
     try:
         from graphmatch.broker.matching import Matcher
         from graphmatch.broker.running import Parts
-        from graphmatch.broker.service import Broker
+        from graphmatch.broker.service import ENGINE_LIMITS, Broker
         from graphmatch.broker.store import Store
     except ImportError as error:
         raise missing(error.name) from error
     from graphmatch.broker.feed_list import read_feed_list
 
-    engine = session.engine(knowing)
+    engine = session.engine(knowing, ENGINE_LIMITS)
     if len(engine):
         session.note(f"the saved engine's {len(engine):,} subscriptions are left out")
         for one in engine.subscriptions:

@@ -31,7 +31,7 @@ from semantic.errors import (
     Problem,
     Severity,
 )
-from semantic.limits import DEFAULT_LIMITS
+from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
 from semantic.publication import Publication
@@ -119,14 +119,16 @@ class Session:
         with self.waiting("Loading the ontology") if files else nullcontext():
             return load(files, loading, self.report)
 
-    def engine(self, knowing: Knowing) -> Engine:
+    def engine(self, knowing: Knowing, limits: Limits | None = None) -> Engine:
         """Load the ontology files and make an engine, or open the one that was saved."""
         now = knowing.now
         clock = utc_now if now is None else lambda: now
         saved = knowing.checked().saved
         operators = load_operators(knowing.operators or ())
         if saved is not None:
-            return Engine.open(saved, clock=clock, on_problem=self.report, operators=operators)
+            return Engine.open(
+                saved, clock=clock, on_problem=self.report, operators=operators, limits=limits
+            )
         with _uncollected():
             ontology = self.ontology(knowing.files or (), knowing.loading)
             annotator = None if knowing.annotate else Annotator([])
@@ -139,6 +141,7 @@ class Session:
                 clock=clock,
                 on_problem=self.report,
                 operators=operators,
+                limits=limits or DEFAULT_LIMITS,
             )
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:

@@ -264,7 +264,7 @@ class _Task:
         names = Names(report.read, written=self._work.reading is None)
         asked: list[str] = []
         said: list[dict[str, str]] = []
-        for subscription, solutions, graph in report.matches.texts():
+        for subscription, solutions, graph, _ in report.matches.texts():
             if graph is not None:
                 lines = names.lines(graph)
                 self._add(row, publication=[id], subscription=[subscription], graph=[lines])

@@ -53,7 +53,9 @@ const FEW: usize = 100;
 /// So many solutions are made of one match.
 const SOLUTIONS: usize = 10_000_000;
 /// So many solutions of one match are kept when its subscription goes.
-const KEPT: usize = 100_000;
+const KEPT: usize = 10_000;
+/// So many are looked at, equal ones too, where only some are wanted.
+const LOOKED_AT: usize = 1_000_000;
 
 pyo3::create_exception!(
     _native,
@@ -333,9 +335,11 @@ impl Data {
         let mut rows: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
+        let mut left = if most < SOLUTIONS { LOOKED_AT } else { usize::MAX };
         for &row in record.rows() {
             worker.solutions(state.context(), &state.index, row, |terms| {
-                if count == most {
+                left = left.saturating_sub(1);
+                if count == most || left == 0 {
                     is_whole = false;
                     return false;
                 }
@@ -483,16 +487,19 @@ impl Report {
 
     /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
     ///
-    /// `texts`: terms are N-Triples texts, not objects, but for those of an evaluation.
-    #[pyo3(signature = (begin, end, texts = false))]
+    /// `texts`: terms are N-Triples texts, not objects, but for those of an evaluation. `most`: so
+    /// many solutions of each are looked for.
+    #[pyo3(signature = (begin, end, texts = false, most = None))]
     fn matches<'py>(
         &self,
         py: Python<'py>,
         begin: usize,
         end: usize,
         texts: bool,
+        most: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let end = end.min(self.numbers.len());
+        let wanted = most.unwrap_or(SOLUTIONS);
         let made: Vec<Alone> = py.detach(|| {
             let guarded = self.shared.read();
             let mut data = lock(&self.data);
@@ -502,7 +509,7 @@ impl Report {
             self.shared.with_worker(|worker| {
                 data.restore(&guarded.state, worker);
                 let made = (begin..end)
-                    .map(|place| data.made(&guarded.state, worker, place, SOLUTIONS))
+                    .map(|place| data.made(&guarded.state, worker, place, wanted))
                     .collect();
                 data.take_back(worker);
                 made
@@ -510,7 +517,7 @@ impl Report {
         });
         let list = PyList::empty(py);
         for alone in made {
-            if !alone.is_whole {
+            if !alone.is_whole && most.is_none() {
                 let what = format!("“{}” has too many solutions to be kept", alone.name);
                 return Err(PyRuntimeError::new_err(what));
             }
@@ -521,7 +528,7 @@ impl Report {
                 }
                 Found::Rows(rows) => {
                     let solutions = PyList::empty(py);
-                    for row in rows {
+                    for row in rows.iter().take(wanted) {
                         let values = PyDict::new(py);
                         for (name, text) in row {
                             match std::str::from_utf8(text) {
@@ -534,7 +541,7 @@ impl Report {
                     (solutions, None)
                 }
             };
-            list.append((alone.name, solutions, graph))?;
+            list.append((alone.name, solutions, graph, alone.is_whole))?;
         }
         Ok(list)
     }

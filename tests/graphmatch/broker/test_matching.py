@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -252,3 +253,27 @@ def test_two_processes_match_each_publication_once(database: str) -> None:
 )
 def test_what_a_breaker_is_for(sink: dict[str, str], host: str) -> None:
     assert host_of(sink) == host
+
+
+@pytest.mark.parametrize("form", ["*", "DISTINCT ?a0"])
+def test_that_solutions_are_looked_for_only_as_far_as_they_are_kept(
+    tmp_path: Path, form: str
+) -> None:
+    """This query has 42 to the power of 9 solutions; nobody else is to wait for them."""
+    patterns = " . ".join(f"?a{n} ?b{n} ?c{n}" for n in range(9))
+    triples = "".join(f"<urn:s{n % 7}> <urn:p{n}> {n} .\n" for n in range(42))
+
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            await one.broker.subscribe({"query": f"SELECT {form} {{ {patterns} }}"}, Settings())
+            await one.broker.publish(triples.encode(), format="ttl")
+            begun = monotonic()
+            await one.match()
+            assert monotonic() - begun < 5
+            [match] = await one.rows(matches)
+            most = one.broker.limits.solutions
+            count = len(json.loads(match["solutions"]))
+            assert match["cut"]
+            assert count == most if form == "*" else 0 < count <= 7
+
+    asyncio.run(main())
