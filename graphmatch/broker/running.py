@@ -43,6 +43,8 @@ STOP_SECONDS = 10
 
 HEAD_BYTES = 100_000
 """About so many bytes the head of a request may have."""
+HEAD_SECONDS = 30.0
+"""So long a head may take to come."""
 _THREADS = 32
 
 
@@ -191,11 +193,33 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(HttpToolsProtocol):
-    """Refuses heads that do not end: the parser keeps as much as comes."""
+    """Refuses heads that do not end: the parser keeps as much as comes, and waits for more."""
 
     _head = 0
     _is_head = True
     _seen = False
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        self._expect_nothing()
+        self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _expect_nothing(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def on_message_begin(self) -> None:
+        self._expect_head()
+        super().on_message_begin()
 
     def data_received(self, data: bytes) -> None:
         self._seen = False
@@ -206,6 +230,7 @@ class _Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._seen, self._is_head = True, False
+        self._expect_nothing()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, func, insert, select
 
+from graphmatch.broker import running
 from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.asking import Asking
 from graphmatch.broker.problems import TYPE
@@ -708,3 +709,16 @@ def test_heads_that_do_not_end(serving: Serving) -> None:
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
             connection.sendall(b"a" * 50_000_000)
     assert serving.raw(head + b"X: " + b"a" * 50_000 + b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+def test_heads_that_come_slowly(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "HEAD_SECONDS", 0.3)
+    ask = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+        connection.sendall(ask)
+        assert connection.recv(100) == b""  # it is closed
+    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+        for _ in range(2):  # what comes in time is answered, and the next may come later
+            connection.sendall(ask + b"\r\n")
+            assert connection.recv(10_000).startswith(b"HTTP/1.1 200")
+            sleep(0.5)
