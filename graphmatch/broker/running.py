@@ -222,9 +222,10 @@ class _Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def data_received(self, data: bytes) -> None:
-        self._seen = False
+        was_head, self._seen = self._is_head, False
         super().data_received(data)
-        self._head = 0 if self._seen or not self._is_head else self._head + len(data)
+        goes_on = was_head and self._is_head and not self._seen  # and is no body's end
+        self._head = self._head + len(data) if goes_on else 0
         if self._head > HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("The head of the request is too large.")
 
