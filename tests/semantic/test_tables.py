@@ -59,7 +59,11 @@ def row_by_row(rows: Sequence[Sequence[Any]], prefix: str) -> tuple[dict[str, li
     found: dict[str, list[Any]] = {}
     bad = 0
     for id, *texts in rows:
-        triple = tuple(None if t is None else read_term(t, prefix) for t in texts)
+        # a space before a term is refused, as one after it is
+        whole = (t is not None and t == t.strip() for t in texts)
+        triple = tuple(
+            read_term(t, prefix) if w else None for w, t in zip(whole, texts, strict=True)
+        )
         if None in triple:
             bad += 1
             continue
