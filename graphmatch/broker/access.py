@@ -18,13 +18,8 @@ from graphmatch.broker.matching import Matcher
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import BODY_SECONDS, HttpError
 from graphmatch.broker.schemas import EXAMPLE_ID
-from graphmatch.broker.service import (
-    ANYBODY,
-    Broker,
-    NotThereError,
-    Principal,
-)
-from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, subscriptions
+from graphmatch.broker.service import ANYBODY, Broker, NotThereError, Principal
+from graphmatch.broker.tables import deliveries, matches, subscriptions
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -123,7 +118,7 @@ class Api:
             raise unknown("this needs the ticket, or the token of the owner")
         try:
             if reading and caller.key is not None:
-                mine = WITH_MATCHES.where(subscriptions.c.id == id)
+                mine = select(subscriptions).where(subscriptions.c.id == id)
                 row = await self.broker.store.read(
                     lambda db: db.execute(mine).mappings().one_or_none()
                 )

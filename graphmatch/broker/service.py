@@ -53,13 +53,13 @@ from semantic.reading import Cut, read_publications
 from semantic.terms import written
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping
+    from sqlalchemy import Connection, RowMapping, Select
 
     from semantic.publication import Publication
 
 ENGINE_LIMITS = replace(DEFAULT_LIMITS, evaluation_seconds=1.0)
 """Of the engine of a service: one subscription may not hold up those of others for long."""
-_PUBLISH = insert(publications)
+_PUBLISH, _SUBSCRIPTIONS = insert(publications), select(subscriptions)
 SCOPES = frozenset({"publish", "subscribe", "feeds", "admin"})
 _TEXT_KEYS = ("topics", "words", "not-words", "match")
 _SECRET_BYTES = 32
@@ -429,12 +429,18 @@ class Broker:
 
     async def subscription(self, id: str, by: Principal, ticket: str | None) -> RowMapping:
         """Return the row of a subscription; `NotThereError` where it is another's."""
-        return await self.store.read(lambda db: self._own(db, id, by, ticket))
+        return await self.store.read(lambda db: self._own(db, id, by, ticket, WITH_MATCHES))
 
-    def _own(self, db: Connection, id: str, by: Principal, ticket: str | None) -> RowMapping:
+    def _own(
+        self,
+        db: Connection,
+        id: str,
+        by: Principal,
+        ticket: str | None,
+        chosen: Select[Any] = _SUBSCRIPTIONS,
+    ) -> RowMapping:
         """Return the row of a subscription that is the principal's, or that the ticket is for."""
-        found = WITH_MATCHES.where(subscriptions.c.id == id)
-        row = db.execute(found).mappings().one_or_none()
+        row = db.execute(chosen.where(subscriptions.c.id == id)).mappings().one_or_none()
         if row is not None:
             known = ticket is not None and secrets.compare_digest(row["ticket"], digest_of(ticket))
             if known or by.is_admin or (by.owner is not None and row["owner"] == by.owner):
@@ -685,7 +691,7 @@ def _is_text(given: Mapping[str, Any]) -> bool:
 
 
 async def _apart(size: int, work: Callable[[], T]) -> T:
-    """Do what takes long in a thread; of some bytes it is done before a thread would begin."""
+    """Do work in a thread, unless its input is so small that the thread would cost more."""
     return work() if size <= _SMALL_BYTES else await asyncio.to_thread(work)
 
 
