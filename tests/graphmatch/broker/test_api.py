@@ -726,3 +726,16 @@ def test_heads_that_come_slowly(serving: Serving, monkeypatch: pytest.MonkeyPatc
                 assert answer
             assert answer.startswith(b"HTTP/1.1 200")
             sleep(0.5)
+
+
+def test_that_the_end_of_a_large_body_is_no_head(serving: Serving) -> None:
+    body = b"<urn:a> a <urn:C> .\n#" + b" " * 5_000_000
+    head = (
+        f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n"
+        f"Content-Type: text/turtle\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+        connection.sendall(head.encode() + body[:10])
+        sleep(0.1)
+        connection.sendall(body[10:])
+        assert connection.recv(100).startswith(b"HTTP/1.1 202")
