@@ -95,6 +95,11 @@ class CoreMatches(Matches):
         return self._ids
 
     @property
+    def failed(self) -> Sequence[tuple[str, str]]:
+        """The ids of the subscriptions whose evaluation failed, and why."""
+        return self._found.failed()
+
+    @property
     def numbers(self) -> NDArray[np.uint32]:
         """The numbers of the subscriptions: equal for equal ones, as long as they are there."""
         return self._found.numbers()

@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import insert, or_, select, update
 
-from graphmatch.broker.service import Broker, end_subscription, millis
+from graphmatch.broker.service import Broker, end_subscription, millis, pause_subscription
 from graphmatch.broker.settings import PUSHED, send_at
 from graphmatch.broker.store import StoreError, counted
 from graphmatch.broker.tables import WAITING, deliveries, matches, publications, subscriptions
@@ -41,8 +41,6 @@ from semantic.errors import GraphMatchError, Problem
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping, Select
 
-    from graphmatch.matcher import MatchReport
-
 AT_ONCE = 30
 """So many publications are matched and committed together, at most."""
 _CLAIM = timedelta(seconds=60)
@@ -52,6 +50,10 @@ _LOADED = 50_000
 """So many subscriptions are read at once."""
 _SAVE_SECONDS = 300.0
 _SUFFIX = ".gm"
+FAILURES = 10
+"""A subscription whose evaluation fails so often within an hour is paused: each costs all others
+up to a second."""
+_HOUR = 3600.0
 _MATCHES, _DELIVERIES = insert(matches), insert(deliveries)
 
 log = logging.getLogger("graphmatch.broker")
@@ -67,12 +69,15 @@ class Found:
         Its number in the log.
     matches
         Numbers of subscriptions, with solutions as JSON and whether there are more.
+    failed
+        Numbers of subscriptions that could not be evaluated, and why.
     problem
         What was wrong with it.
     """
 
     seq: int
     matches: tuple[tuple[int, str, bool], ...]
+    failed: tuple[tuple[int, str], ...] = ()
     problem: str | None = None
 
 
@@ -105,6 +110,8 @@ class Matcher:
         self._saved = 0
         self._held: Sequence[RowMapping] = ()
         """What was claimed and is not yet committed: the database may have gone between."""
+        self._failures: dict[int, list[float]] = {}
+        """When the evaluation of a subscription failed, lately."""
         self._wake, self._stop = Event(), Event()
         self._thread: Thread | None = None
         self.told: Callable[[Sequence[int]], None] = lambda _: None
@@ -248,11 +255,24 @@ class Matcher:
         after = {row["seq"]: row for row in rows}
         numbers = store.write_now(lambda db: self._commit(db, found, after))
         self._held = ()
+        self._pause([failed for one in found for failed in one.failed])
         if numbers:
             self.told(numbers)
         now = millis(self.broker.clock())
         self.timed([(now - row["received_at"]) / 1000 for row in rows])
         return len(rows)
+
+    def _pause(self, failed: Sequence[tuple[int, str]]) -> None:
+        """Pause the subscriptions whose evaluation has failed too often."""
+        now = monotonic()
+        for number, why in failed:
+            lately = [at for at in self._failures.get(number, ()) if at > now - _HOUR]
+            self._failures[number] = [*lately, now]
+            if len(lately) + 1 >= FAILURES:
+                del self._failures[number]
+                reason, at = f"{FAILURES} evaluations failed: {why}", millis(self.broker.clock())
+                log.warning("subscription %d is paused: %s", number, reason)
+                self.broker.store.write_now(partial(_paused, number, reason, at))
 
     def _waiting(self, db: Connection) -> Sequence[RowMapping]:
         table = publications.c
@@ -281,19 +301,22 @@ class Matcher:
         """Return what a publication of the log matches."""
         said: list[Problem] = []
         found: list[tuple[int, str, bool]] = []
+        failed: list[tuple[int, str]] = []
         try:
             for report in self.broker.engine.filter(data, "nt", "document", name=id):
                 said += report.problems
-                found += self._matches(report)
+                assert isinstance(report.matches, CoreMatches)
+                found += self._matches(report.matches)
+                several = report.matches.failed
+                failed += [(int(one), why) for one, why in several if one.isdecimal()]
         except GraphMatchError as error:  # of one publication: the others go on
             said.append(error.problem)
-        return Found(seq, tuple(found), str(said[0]) if said else None)
+        return Found(seq, tuple(found), tuple(failed), str(said[0]) if said else None)
 
-    def _matches(self, report: MatchReport) -> list[tuple[int, str, bool]]:
-        assert isinstance(report.matches, CoreMatches)
+    def _matches(self, several: CoreMatches) -> list[tuple[int, str, bool]]:
         most = self.broker.limits.solutions
         found = []
-        for id, solutions, graph, is_whole in report.matches.texts(most + 1):
+        for id, solutions, graph, is_whole in several.texts(most + 1):
             if not id.isdecimal():
                 continue  # a query that is being checked
             if graph is not None:
@@ -389,6 +412,10 @@ def host_of(sink: Mapping[str, Any]) -> str:
         return "smtp:"
     parts = urlsplit(sink.get("url", ""))
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def _paused(number: int, reason: str, at: int, db: Connection) -> None:
+    pause_subscription(db, number, reason, at)
 
 
 def _rows(chosen: Select[Any], db: Connection) -> Sequence[Any]:

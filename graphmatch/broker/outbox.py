@@ -11,12 +11,11 @@ from sqlalchemy import bindparam, insert, or_, select, text, update
 
 from graphmatch.broker.notifications import Delivery
 from graphmatch.broker.retries import Breaker
-from graphmatch.broker.service import millis
-from graphmatch.broker.store import counted
+from graphmatch.broker.service import millis, pause_subscription
 from graphmatch.broker.tables import WAITING, audit, deliveries, hosts, subscriptions
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping, ScalarSelect
+    from sqlalchemy import Connection, ScalarSelect
 
 _HEADS = text(
     """
@@ -196,18 +195,10 @@ def _sink(db: Connection, number: int) -> Mapping[str, Any] | None:
 def _disable(db: Connection, number: int, sink: Mapping[str, Any], reason: str, now: int) -> None:
     """Pause a subscription whose sink wants nothing any more."""
     table = subscriptions.c
-    row: RowMapping = (
-        db.execute(select(table.id, table.state, table.sink).where(table.number == number))
-        .mappings()
-        .one()
-    )
-    if row["sink"].get("url") != sink.get("url"):
+    of_now: Mapping[str, Any] = db.scalars(select(table.sink).where(table.number == number)).one()
+    if of_now.get("url") != sink.get("url"):
         return  # it has another since
-    if row["state"] == "active":
-        values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
-        db.execute(update(subscriptions).where(table.number == number).values(**values))
-        said = {"at": now, "what": f"subscription disabled: {reason}", "subject": row["id"]}
-        db.execute(insert(audit).values(said))
+    pause_subscription(db, number, reason, now)
     rest = update(deliveries).where(deliveries.c.subscription == number, WAITING)
     error = "not sent: the sink said 410"
     db.execute(rest.values(state="failed", done_at=now, error=error, claimed_until=None))

@@ -277,8 +277,8 @@ class Guard:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         place = Place("Host")
-        if _HOST.fullmatch(host) is None:
-            what, remedy = "the header Host is missing, or names no host", "Send one."
+        if _HOST.fullmatch(host) is None or len(headers.getlist("host")) > 1:
+            what, remedy = "the header Host is missing, or names no one host", "Send one."
             return problem_answer(HTTPStatus.BAD_REQUEST, Problem(what, place, remedy))
         name = host.lower() if host.endswith("]") else host.lower().rpartition(":")[0] or host
         if self._hosts is not None and name.lower() not in self._hosts:

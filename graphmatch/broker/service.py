@@ -666,6 +666,17 @@ class Broker:
         await self.store.write(lambda db: db.execute(insert(audit).values(values)))
 
 
+def pause_subscription(db: Connection, number: int, reason: str, now: int) -> None:
+    """Pause a subscription that is active, for a reason that its owner sees; audited."""
+    active = (subscriptions.c.number == number, subscriptions.c.state == "active")
+    id = db.scalar(select(subscriptions.c.id).where(*active))
+    if id is not None:
+        values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
+        db.execute(update(subscriptions).where(*active).values(**values))
+        what = f"subscription paused: {reason}"
+        db.execute(insert(audit).values(at=now, what=what, subject=id))
+
+
 def end_subscription(db: Connection, number: int, reason: str, now: int) -> None:
     """End a subscription: engines forget it, and its ticket is for reading only."""
     values = {

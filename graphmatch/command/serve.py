@@ -6,8 +6,10 @@ import os
 import signal
 import socket
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +21,7 @@ import typer
 from graphmatch.command.options import Knowing, Verbosity, grouped, networks, option
 
 if TYPE_CHECKING:
+    from graphmatch.broker.feed_list import ListedFeed
     from graphmatch.broker.matching import Matcher
     from graphmatch.broker.running import Parts
     from graphmatch.broker.service import Broker
@@ -143,7 +146,6 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
     """Serve until a signal comes; return the exit status."""
     try:
         from graphmatch.broker.matching import Matcher
-        from graphmatch.broker.running import Parts
         from graphmatch.broker.service import ENGINE_LIMITS, Broker
         from graphmatch.broker.store import Store
     except ImportError as error:
@@ -167,14 +169,6 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
         raise _wrong(what, where, "Use another --port, or --host.") from error
     host, port = listening.getsockname()[:2]
     address = serving.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    parts = Parts(
-        serving.allow or (),
-        mail,
-        followed,
-        None if serving.kafka is None else (serving.kafka, serving.kafka_topic),
-        address,
-        serving.is_local and serving.url is None,
-    )
     with listening, stopping() as stops:
         store = Store(serving.store)
         try:
@@ -182,7 +176,8 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
             mark = fingerprint_of(knowing)
             snapshots = _snapshots(serving, store) if mark else None
             matcher = Matcher(broker, snapshots, mark, int(mark[:15] or "0", 16))
-            matcher.load()
+            _load(matcher)
+            parts = _parts(serving, mail, followed, address)
             matcher.start()
             try:
                 _serve(session, serving, parts, broker, matcher, listening, stops)
@@ -192,6 +187,32 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
             store.close()
     session.note("stopped")
     return session.status
+
+
+def _load(matcher: Matcher) -> None:
+    """Bring the subscriptions in, and what answers requests: both take a second or more."""
+    with ThreadPoolExecutor(1) as beside:
+        loading = beside.submit(matcher.load)
+        try:
+            import_module("graphmatch.broker.running")
+        except ImportError as error:
+            raise missing(error.name) from error
+        loading.result()
+
+
+def _parts(
+    serving: Serving, mail: SmtpServer | None, followed: Sequence[ListedFeed], address: str
+) -> Parts:
+    from graphmatch.broker.running import Parts
+
+    return Parts(
+        serving.allow or (),
+        mail,
+        followed,
+        None if serving.kafka is None else (serving.kafka, serving.kafka_topic),
+        address,
+        serving.is_local and serving.url is None,
+    )
 
 
 def missing(module: str | None) -> Exception:

@@ -24,6 +24,8 @@ pub(crate) enum Exceeded {
 
 /// How many terms are copied between two looks at the clock.
 const STEPS: u32 = 1 << 12;
+/// Texts of so many bytes are short.
+const SHORT: usize = 1 << 16;
 
 /// The evaluation that runs on a thread.
 struct Budget {
@@ -116,6 +118,31 @@ pub(crate) fn make_text(bytes: usize) {
     BUDGET.with(|budget| match budget.text.get().checked_sub(bytes) {
         Some(left) => budget.text.set(left),
         None => exceed(Exceeded::Text),
+    });
+}
+
+/// The same of a text that the evaluation does not keep; the short ones do not count.
+pub(crate) fn make_long_text(bytes: usize) {
+    if bytes > SHORT {
+        make_text(bytes);
+    }
+}
+
+/// Ends the evaluation if it may not make so many bytes of text any more.
+pub(crate) fn room_for(bytes: usize) {
+    if bytes > BUDGET.with(|budget| budget.text.get()) {
+        exceed(Exceeded::Text);
+    }
+}
+
+/// Counts what takes as long as so many copies of terms.
+pub(crate) fn work(steps: usize) {
+    BUDGET.with(|budget| {
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        match budget.steps.get().checked_sub(steps) {
+            Some(left) => budget.steps.set(left),
+            None => budget.look(),
+        }
     });
 }
 

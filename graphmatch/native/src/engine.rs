@@ -24,11 +24,13 @@ use crate::subscriptions::{
     EXACT, Entry, Flags, GUARDED, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED,
     Subscriptions, UNINDEXED,
 };
-use crate::templates::{Kept, Templates};
+use crate::templates::{Kept, Recent, Templates};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::Literal;
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::{io, thread};
 
 mod calls;
 
@@ -38,6 +40,8 @@ pub mod rows;
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
 const ASKED: Number = 1 << 31;
+/// So many subscriptions that were read are worth a thread that checks them.
+const CHECKED_AT_ONCE: usize = 1 << 14;
 
 /// Why a subscription was not taken in.
 #[derive(Debug)]
@@ -208,22 +212,63 @@ impl State {
     /// Notes whose the rows are and which subscriptions are in no row, of subscriptions that were
     /// read and may say what cannot be.
     fn note_owners(&mut self) -> Result<(), SnapshotError> {
-        let Self { templates, subscriptions, index, dictionary, unindexed, .. } = self;
-        let Self { cutter, cut, indexed, .. } = self;
+        let numbers: Vec<Number> = self.subscriptions.numbers().collect();
+        let calling = self.check_all(&numbers)?;
+        let Self { templates, subscriptions, index, dictionary, unindexed, indexed, .. } = self;
+        let mut count = 0;
+        for number in numbers {
+            let record = subscriptions.get(number);
+            check(templates.retain(record.template()), "a subscription without a template")?;
+            for &row in record.rows() {
+                check(index.owner(row) == NO_OWNER, "a row of two subscriptions")?;
+                index.set_owner(row, owner(number, record.flags()));
+            }
+            count += record.rows().len();
+            if record.is(UNINDEXED) {
+                unindexed.insert(number);
+            }
+        }
+        check(count == index.len(), "a row of no subscription")?;
+        for row in calling {
+            indexed.count(&index.branch(row), true, dictionary);
+        }
+        templates.check_uses()
+    }
+
+    /// Fails if one of some subscriptions that were read is none; gives the rows of those that call
+    /// operators. Several threads have a part each: reading a million templates takes seconds.
+    fn check_all(&self, numbers: &[Number]) -> Result<Vec<RowId>, SnapshotError> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let mut parts = numbers.chunks(numbers.len().div_ceil(threads).max(CHECKED_AT_ONCE));
+        let first = parts.next().unwrap_or_default();
+        thread::scope(|scope| {
+            let spawn =
+                |part| thread::Builder::new().spawn_scoped(scope, move || self.check_part(part));
+            let others: Vec<_> = parts.map(spawn).collect::<io::Result<_>>()?;
+            let mut calling = self.check_part(first)?;
+            for other in others {
+                calling.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+            }
+            Ok(calling)
+        })
+    }
+
+    fn check_part(&self, numbers: &[Number]) -> Result<Vec<RowId>, SnapshotError> {
+        let Self { templates, subscriptions, index, dictionary, cutter, .. } = self;
+        let (mut recent, mut cut, mut calling) = (Recent::default(), Cut::default(), Vec::new());
         // How many variables a row has to have, by template.
-        let (mut projected, mut count) = (HashMap::new(), 0);
-        for number in subscriptions.numbers() {
+        let mut projected = HashMap::new();
+        for &number in numbers {
             let record = subscriptions.get(number);
             let template = record.template();
-            let Some(kept) = templates.remember(template).filter(|_| templates.retain(template))
-            else {
+            let Some(kept) = recent.get(template, templates) else {
                 return damaged("a subscription without a template");
             };
             dictionary.check(record.terms())?;
             let least = match projected.get(&template) {
                 Some(&least) => least,
                 None => {
-                    Templates::check(&kept, cutter, cut, dictionary)?;
+                    Templates::check(&kept, cutter, &mut cut, dictionary)?;
                     let bound = kept.projected().map(|(_, variable)| usize::from(variable) + 1);
                     *projected.entry(template).or_insert(bound.max().unwrap_or(0))
                 }
@@ -231,11 +276,10 @@ impl State {
             for &row in record.rows() {
                 let variables = index.variables(row);
                 let is_row = variables.is_some_and(|count| !record.is(EXACT) || least <= count);
-                check(is_row && index.owner(row) == NO_OWNER, "a row of a subscription")?;
-                index.set_owner(row, owner(number, record.flags()));
-                if kept.calls() {
-                    indexed.count(&index.branch(row), true, dictionary);
-                }
+                check(is_row, "a row of a subscription")?;
+            }
+            if kept.calls() {
+                calling.extend_from_slice(record.rows());
             }
             let is_whole = if record.is(IN_ROW) {
                 rows::in_row(&kept, index, record).is_some()
@@ -243,13 +287,8 @@ impl State {
                 record.constants().len() == kept.slots()
             };
             check(is_whole, "constants of a template")?;
-            count += record.rows().len();
-            if record.is(UNINDEXED) {
-                unindexed.insert(number);
-            }
         }
-        check(count == index.len(), "a row of no subscription")?;
-        templates.check_uses()
+        Ok(calling)
     }
 
     /// The operators that queries may call.

@@ -14,16 +14,13 @@
 use crate::algebra::{body, body_mut, parts_mut, pattern_of, pattern_of_mut};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
+use crate::functions::{self, Expressions};
 use crate::operators::{self, Asked, Operators};
-use crate::pattern::{Comparison, TaxonomyOperator, Variants};
+use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{
-    self, ATTRIBUTE, COUNTED, DATATYPE, ERROR, EXACT, NOW, PRIVATE, Rewriter, STR, TAXONOMY, TERM,
-    TEXT, VALUE, marked_term, unmarked,
-};
+use crate::rewrite::{self, ATTRIBUTE, NOW, PRIVATE, REPLACE, Rewriter, TAXONOMY, marked_term};
 use crate::terms::{read_term, write_term};
-use crate::values::{Value, compare};
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
@@ -60,6 +57,9 @@ pub struct Limits {
 /// With more parts than this that are joined, optional or not, a query is evaluated as it is
 /// written: the time for planning grows with the cube of their number, and nothing can stop it.
 const PLANNED: usize = 40;
+/// What an expression does with a term may take as long as so many copies of terms, and some more
+/// for each byte of it.
+const READ: usize = 256;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -281,15 +281,19 @@ impl Evaluation<'_> {
             evaluator = evaluator.without_optimizations();
         }
         for name in &prepared.functions {
-            evaluator = if let Some(function) = private_function(name.as_str()) {
+            evaluator = if let Some(function) = functions::private(name.as_str()) {
                 evaluator.with_custom_function(name.clone(), function)
+            } else if name.as_str() == REPLACE {
+                let known = Expressions::default();
+                evaluator.with_custom_function(name.clone(), move |terms| known.replace(terms))
             } else if name.as_str() == NOW {
                 let now = Term::from(self.now.clone());
                 evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
             } else if name.as_str().starts_with(TAXONOMY) {
                 let operator = name.clone();
-                evaluator
-                    .with_custom_function(name.clone(), move |terms| question(&operator, terms))
+                evaluator.with_custom_function(name.clone(), move |terms| {
+                    functions::question(&operator, terms)
+                })
             } else if prepared.operators.is_function(name.as_str()) {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
                 let call = move |terms: &[Term]| calls.call(operator.as_str(), terms);
@@ -333,72 +337,6 @@ fn collected<T>(
         found.push(item?);
     }
     Ok(found)
-}
-
-// --- Functions ------------------------------------------------------------------------------------
-
-/// A function of terms; `None` is an error.
-type Function = fn(&[Term]) -> Option<Term>;
-
-fn private_function(name: &str) -> Option<Function> {
-    Some(match name {
-        EXACT => |_| {
-            bounded::want_term();
-            Some(Literal::from(true).into())
-        },
-        ERROR => |_| None,
-        STR => |terms| match terms.last()? {
-            Term::NamedNode(name) => Some(Literal::new_simple_literal(name.as_str()).into()),
-            Term::Literal(literal) => Some(Literal::new_simple_literal(literal.value()).into()),
-            _ => None,
-        },
-        DATATYPE => |terms| match terms.last()? {
-            Term::Literal(literal) => {
-                Some(unmarked(literal.clone()).datatype().into_owned().into())
-            }
-            _ => None,
-        },
-        TERM => |terms| terms.last().cloned(),
-        COUNTED => |terms| {
-            let text = |term: &Term| match term {
-                Term::Literal(literal) => literal.value().len(),
-                _ => 0,
-            };
-            bounded::make_text(terms.iter().map(text).sum());
-            terms.last().cloned()
-        },
-        TEXT => |terms| match terms.last()? {
-            Term::Literal(literal) if literal.language().is_none() => {
-                Some(Literal::new_simple_literal(literal.value()).into())
-            }
-            other => Some(other.clone()),
-        },
-        VALUE => |terms| match terms.last()? {
-            Term::Literal(literal) => Some(unmarked(literal.clone()).into()),
-            other => Some(other.clone()),
-        },
-        "urn:graphmatch:compare" => |terms| {
-            let [left, Term::Literal(sign), right] = terms else { return None };
-            let (left, right) = (left.to_string(), right.to_string());
-            let (left, right) = (Value::of(left.as_bytes()), Value::of(right.as_bytes()));
-            // in base units a quantity may be a number, with which only numbers are compared
-            let is_fit = left.is_number() || !right.is_number();
-            let holds = compare(&left, Comparison::find(|one| one.name() == sign.value())?, &right);
-            Some(Literal::from(holds.filter(|_| is_fit)?).into())
-        },
-        _ => return None,
-    })
-}
-
-/// The literal by which a taxonomy operator is asked of the dataset: the texts of two terms, which
-/// have no line breaks.
-fn question(operator: &NamedNode, terms: &[Term]) -> Option<Term> {
-    let [term, concept] = terms else { return None };
-    let mut text = String::new();
-    write_term(&mut text, term);
-    text.push('\n');
-    write_term(&mut text, concept);
-    Some(Literal::new_typed_literal(text, operator.clone()).into())
 }
 
 // --- The dataset ----------------------------------------------------------------------------------
@@ -488,7 +426,10 @@ impl<'a> Data<'a> {
     }
 
     fn term(&self, id: Id) -> io::Result<Term> {
-        let read = |text: &[u8]| std::str::from_utf8(text).ok().and_then(read_term);
+        let read = |text: &[u8]| {
+            bounded::work(READ + text.len() / 16);
+            std::str::from_utf8(text).ok().and_then(read_term)
+        };
         let term = if id < self.first {
             read(&self.of.terms.text(id))
         } else {

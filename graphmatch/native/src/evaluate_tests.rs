@@ -475,6 +475,36 @@ fn limits_hold_wherever_the_evaluator_is() {
             "{text}"
         );
     }
+    // One call of a function, or one expression, is not more than that.
+    let long = "x".repeat(3000);
+    let nested = |text: &str, times: usize, replacement: &str| {
+        let open = "REPLACE(".repeat(times);
+        format!("{open}{text}{}", format!(", '', '{replacement}')").repeat(times))
+    };
+    world.limits.text = 100_000;
+    for expression in [
+        nested("STR(?s)", 2, &long),
+        nested("STR(?s)", 10, &long),
+        format!("REPLACE('{long}', '.+', '{}')", "$0".repeat(1000)),
+        format!("CONCAT('{long}'{})", ", STR(?s)".repeat(30_000)),
+        format!("CONCAT({})", vec![format!("'{long}'"); 200].join(", ")),
+    ] {
+        let begin = Instant::now();
+        let text = format!("ASK {{ ?s :p 1 FILTER(STRLEN({expression}) = 3) }}");
+        assert_eq!(world.answer(&text, false), error("makes more than 100000 bytes of text"));
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    }
+    world.limits.time = Some(Duration::from_millis(50));
+    for expression in [
+        "REGEX(STR(?a), CONCAT('((a?){50}){', ?n, '}'))",
+        "STRLEN(REPLACE(STR(?a), CONCAT('(\\\\w{50}){', ?n, '}'), '')) = 0",
+    ] {
+        let rows = "?a :p ?b . ?c :p ?d BIND(STR(?b) AS ?n)";
+        let begin = Instant::now();
+        let failed = world.answer(&format!("SELECT * {{ {rows} FILTER(!{expression}) }}"), false);
+        assert_eq!(failed, error("takes longer than 0.05 s"), "{expression}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    }
     // And it goes on as before.
     assert_eq!(world.count("SELECT * { ?a :p 7 }"), 1);
     assert_eq!(world.count("SELECT * { ?a :p 7 VALUES () { () () } { {} UNION {} UNION {} } }"), 6);
@@ -563,6 +593,41 @@ fn plainly(dataset: &Dataset, query: &Query) -> Vec<String> {
     let mut rows: Vec<String> = rows.map(|row| format!("{:?}", row.unwrap().values())).collect();
     rows.sort();
     rows
+}
+
+#[test]
+fn functions_of_strings_answer_as_the_evaluators_own() {
+    let publication = labelled(
+        ":s :t 'lake', 'a lake and a sea', '', 'See'@de, 'lake'@en, 'lake'@en--ltr, 'a.b$c', 7, :i ,
+            'Äther\\nÄ', 'x'^^:other, 'aaa' .",
+    );
+    let (world, dataset) = (World::of(&[], &publication, &[]), dataset(&[], &publication));
+    let own: Vec<String> = ["", "e", "^", "a*", "(l)(.)", "[", ".", "$", "\\\\b", "Ä", "a"]
+        .into_iter()
+        .flat_map(|text| {
+            ["", "-", "$1x", "${1}x", "<$2$1>", "$$", "$0$0", "$"].map(|new| (text, new))
+        })
+        .flat_map(|(text, new)| {
+            ["", ", ''", ", 'i'", ", 'q'", ", 'sm'", ", 'z'", ", 7"]
+                .map(|flags| format!("REPLACE(?t, '{text}', '{new}'{flags})"))
+        })
+        .chain(
+            ["CONCAT(?t, ?u)", "CONCAT(?t)", "CONCAT()", "CONCAT(?t, 'x'@en, ?u)"].map(Into::into),
+        )
+        .chain((7..20).map(|n| format!("CONCAT({})", vec!["?t, ?u"; n].join(", "))))
+        .chain(
+            ["REPLACE(?t, ?u, ?t)", "REPLACE(?t, '.', ?u)", "REPLACE(?t, 'a'@en, '')"]
+                .map(Into::into),
+        )
+        .collect();
+    for expression in &own {
+        let query = parsed(&format!("SELECT ?t ?u ?x {{ :s :t ?t, ?u BIND({expression} AS ?x) }}"));
+        let answer = world.run(|e| e.answer(&Prepared::new(&query, false))).unwrap().unwrap();
+        let rows = answer.solutions.iter().map(|row| format!("{:?}", row.as_slice()));
+        let mut found: Vec<String> = rows.collect();
+        found.sort();
+        assert_eq!(found, plainly(&dataset, &query), "{expression}");
+    }
 }
 
 /// The graphs of a world as a dataset.

@@ -13,6 +13,7 @@ mod engine;
 mod evaluate;
 mod events;
 mod filter;
+mod functions;
 mod graph;
 mod guard;
 mod hierarchy;

@@ -43,12 +43,19 @@ pub(crate) const DATATYPE: &str = ">datatype";
 pub(crate) const TERM: &str = ">term";
 /// What is put together to a text: its last argument; the bytes of all are counted.
 pub(crate) const COUNTED: &str = ">counted";
+/// `CONCAT`, of at most [`JOINED`] arguments.
+pub(crate) const CONCAT: &str = ">concat";
+/// `REPLACE`.
+pub(crate) const REPLACE: &str = ">replace";
 /// The text of a literal; another term itself.
 pub(crate) const TEXT: &str = ">text";
 /// The value of a marked term.
 pub(crate) const VALUE: &str = ">value";
 /// An error.
 pub(crate) const ERROR: &str = ">error";
+
+/// So many texts are put together at once: all of them are held until then.
+const JOINED: usize = 8;
 
 const ATTRIBUTES: [&str; 3] =
     ["urn:graphmatch:attribute:", "urn:graphmatch:isa:", "urn:graphmatch:words"];
@@ -221,6 +228,19 @@ impl Rewriter {
                 self.value(predicate);
                 self.kept(object);
                 return None;
+            }
+            (Function::Replace, _) => {
+                arguments.iter_mut().for_each(|argument| self.value(argument));
+                return Some(self.private(REPLACE, arguments.to_vec()));
+            }
+            (Function::Concat, _) => {
+                arguments.iter_mut().for_each(|argument| self.value(argument));
+                let mut parts = arguments.to_vec();
+                while parts.len() > JOINED {
+                    let joined = parts.chunks(JOINED).map(<[_]>::to_vec);
+                    parts = joined.map(|some| self.private(CONCAT, some)).collect();
+                }
+                return Some(self.private(CONCAT, parts));
             }
             (Function::Now, []) => return Some(self.private(NOW, Vec::new())),
             _ => {}

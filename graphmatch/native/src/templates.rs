@@ -35,13 +35,40 @@ impl Deref for Kept {
 /// Templates by their skeletons, counted by the subscriptions that have them.
 pub struct Templates {
     all: Interner,
-    /// By the last digits of their numbers.
-    recent: Vec<Option<(u32, Arc<Kept>)>>,
+    recent: Recent,
+}
+
+/// Templates that were needed lately, by the last digits of their numbers.
+pub struct Recent(Vec<Option<(u32, Arc<Kept>)>>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self(vec![None; RECENT])
+    }
+}
+
+impl Recent {
+    fn find(&self, number: u32) -> Option<Arc<Kept>> {
+        let kept = self.0[number as usize % RECENT].as_ref();
+        kept.filter(|(known, _)| *known == number).map(|(_, kept)| kept.clone())
+    }
+
+    fn put(&mut self, number: u32, kept: Option<Arc<Kept>>) {
+        self.0[number as usize % RECENT] = kept.map(|kept| (number, kept));
+    }
+
+    /// A template that is going to be needed again.
+    pub fn get(&mut self, number: u32, templates: &Templates) -> Option<Arc<Kept>> {
+        self.find(number).or_else(|| {
+            self.put(number, templates.read(number));
+            self.find(number)
+        })
+    }
 }
 
 impl Default for Templates {
     fn default() -> Self {
-        Self { all: Interner::keyed(skeleton), recent: vec![None; RECENT] }
+        Self { all: Interner::keyed(skeleton), recent: Recent::default() }
     }
 }
 
@@ -64,20 +91,20 @@ impl Templates {
 
     /// A template by its number.
     pub fn get(&self, number: u32) -> Option<Arc<Kept>> {
-        match &self.recent[number as usize % RECENT] {
-            Some((known, kept)) if *known == number => Some(kept.clone()),
-            _ => from_bytes(self.all.get(number)).ok().map(Arc::new),
-        }
+        self.recent.find(number).or_else(|| self.read(number))
+    }
+
+    fn read(&self, number: u32) -> Option<Arc<Kept>> {
+        from_bytes(self.all.get(number)).ok().map(Arc::new)
     }
 
     /// The same, of one that is going to be needed again.
     pub fn remember(&mut self, number: u32) -> Option<Arc<Kept>> {
-        let kept = self.get(number)?;
-        let recent = &mut self.recent[number as usize % RECENT];
-        if recent.as_ref().is_none_or(|(known, _)| *known != number) {
-            *recent = Some((number, kept.clone()));
-        }
-        Some(kept)
+        let found = self.recent.find(number);
+        found.or_else(|| {
+            self.recent.put(number, self.read(number));
+            self.recent.find(number)
+        })
     }
 
     /// How many there are.
@@ -94,7 +121,7 @@ impl Templates {
         let number = self.all.add(&to_bytes(&kept), 0);
         match number {
             Some(number) => {
-                self.recent[number as usize % RECENT] = Some((number, Arc::new(kept)));
+                self.recent.put(number, Some(Arc::new(kept)));
             }
             None => kept.fixed.iter().for_each(|&id| dictionary.release(id)),
         }
@@ -112,7 +139,7 @@ impl Templates {
         self.all.release(number);
         if let Some(kept) = kept {
             kept.fixed.iter().for_each(|&id| dictionary.release(id));
-            self.recent[number as usize % RECENT] = None;
+            self.recent.put(number, None);
         }
     }
 

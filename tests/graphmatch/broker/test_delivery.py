@@ -176,7 +176,7 @@ def test_410_disables_the_subscription(tmp_path: Path) -> None:
             await until(lambda: _ended(broker, 4))
             assert len(hook.got) == 1
             lines = [line["what"] for line in await broker.rows(audit)]
-            assert "subscription disabled: 410 Gone" in lines
+            assert "subscription paused: 410 Gone" in lines
             mine = [one for one in await broker.rows(deliveries) if one["subscription"] == 1]
             assert [one["state"] for one in mine] == ["failed", "failed"]
 

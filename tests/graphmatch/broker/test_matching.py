@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from graphmatch.broker.matching import Matcher, host_of
+from graphmatch.broker.matching import FAILURES, Matcher, host_of
 from graphmatch.broker.service import (
     ANYBODY,
     Broker,
@@ -19,8 +19,16 @@ from graphmatch.broker.service import (
 )
 from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store
-from graphmatch.broker.tables import WITH_MATCHES, deliveries, matches, publications, subscriptions
+from graphmatch.broker.tables import (
+    WITH_MATCHES,
+    audit,
+    deliveries,
+    matches,
+    publications,
+    subscriptions,
+)
 from graphmatch.engine import Engine
+from semantic.errors import Problem
 from tests.graphmatch.broker.rig import NOON, QUERY, FakeClock, Rig, rig
 
 GIVEN = {"query": QUERY}
@@ -90,6 +98,45 @@ def test_nothing_matches_after_the_end(tmp_path: Path) -> None:
             await log(one.broker, "a")
             await one.match()  # nobody has looked yet what has ended
             assert await found(one) == []
+
+    asyncio.run(main())
+
+
+def test_who_cannot_be_evaluated_is_paused_in_the_end(tmp_path: Path) -> None:
+    long = "x" * 3000
+    text = f"REPLACE(REPLACE(REPLACE(STR(?s), '', '{long}'), '', '{long}'), '', '{long}')"
+    costly = {"query": f"ASK {{ ?s a <urn:C> FILTER(STRLEN({text}) = 3) }}"}
+
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            told: list[Problem] = []
+            one.broker.engine = Engine(on_problem=told.append)
+            made = await one.broker.subscribe(costly, Settings())
+            await one.broker.subscribe(GIVEN, Settings())
+
+            async def published(count: int) -> str:
+                for _ in range(count):
+                    await log(one.broker, f"a{len(await one.rows(publications))}")
+                    await one.match()
+                [state] = [
+                    row["state"] for row in await one.rows(subscriptions) if row["id"] == made.id
+                ]
+                return str(state)
+
+            assert await published(FAILURES - 1) == "active"
+            assert await published(1) == "paused"
+            problems = [row["problem"] for row in await one.rows(publications)]
+            assert all("bytes of text" in problem for problem in problems)
+            await published(1)
+            assert (await one.rows(publications))[-1]["problem"] is None
+            assert len(told) == FAILURES
+            await one.broker.change(made.id, ANYBODY, made.ticket, state="active")
+            assert await published(FAILURES - 1) == "active"
+            assert {number for number, _ in await found(one)} == {2}
+            said = [row["what"] for row in await one.rows(audit)]
+            assert any(
+                what.startswith("subscription paused: 10 evaluations failed") for what in said
+            )
 
     asyncio.run(main())
 
