@@ -183,6 +183,7 @@ class Matcher:
             new: list[tuple[str, str]] = []
             for number, _, state, query in rows:
                 id = str(number)
+                self._failures.pop(number, None)
                 if id in engine:
                     engine.unsubscribe(id)
                 if state == "active":
@@ -255,24 +256,30 @@ class Matcher:
         after = {row["seq"]: row for row in rows}
         numbers = store.write_now(lambda db: self._commit(db, found, after))
         self._held = ()
-        self._pause([failed for one in found for failed in one.failed])
         if numbers:
             self.told(numbers)
         now = millis(self.broker.clock())
         self.timed([(now - row["received_at"]) / 1000 for row in rows])
+        self._pause([failed for one in found for failed in one.failed])
         return len(rows)
 
     def _pause(self, failed: Sequence[tuple[int, str]]) -> None:
         """Pause the subscriptions whose evaluation has failed too often."""
-        now = monotonic()
-        for number, why in failed:
-            lately = [at for at in self._failures.get(number, ()) if at > now - _HOUR]
-            self._failures[number] = [*lately, now]
-            if len(lately) + 1 >= FAILURES:
+        now, known, why = monotonic(), self._known, dict(failed)
+        for number, _ in failed:
+            self._failures.setdefault(number, []).append(now)
+        for number, times in list(self._failures.items()):
+            lately = [at for at in times if at > now - _HOUR]
+            if lately:
+                self._failures[number] = lately
+            else:
                 del self._failures[number]
-                reason, at = f"{FAILURES} evaluations failed: {why}", millis(self.broker.clock())
+        for number in why:
+            if len(self._failures[number]) >= FAILURES:
+                reason, at = f"{FAILURES} evaluations failed: {why[number]}", self.broker.clock()
                 log.warning("subscription %d is paused: %s", number, reason)
-                self.broker.store.write_now(partial(_paused, number, reason, at))
+                self.broker.store.write_now(partial(_paused, number, known, reason, millis(at)))
+                del self._failures[number]
 
     def _waiting(self, db: Connection) -> Sequence[RowMapping]:
         table = publications.c
@@ -414,8 +421,11 @@ def host_of(sink: Mapping[str, Any]) -> str:
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def _paused(number: int, reason: str, at: int, db: Connection) -> None:
-    pause_subscription(db, number, reason, at)
+def _paused(number: int, known: int, reason: str, at: int, db: Connection) -> None:
+    """Pause a subscription that has not changed since the engine had it."""
+    table = subscriptions.c
+    if db.scalar(select(table.id).where(table.number == number, table.change <= known)):
+        pause_subscription(db, number, reason, at)
 
 
 def _rows(chosen: Select[Any], db: Connection) -> Sequence[Any]:

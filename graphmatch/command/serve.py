@@ -6,13 +6,14 @@ import os
 import signal
 import socket
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from types import FrameType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 _BROKER = 'pip install "graphmatch[broker]"'
+_PACKAGES = (
+    *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
+    *("prometheus_client", "sqlalchemy", "structlog", "uvicorn"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +149,13 @@ def serve(serving: Serving, knowing: Knowing, verbosity: Verbosity) -> int:
 
 def run(session: Session, serving: Serving, knowing: Knowing) -> int:
     """Serve until a signal comes; return the exit status."""
-    try:
-        from graphmatch.broker.matching import Matcher
-        from graphmatch.broker.service import ENGINE_LIMITS, Broker
-        from graphmatch.broker.store import Store
-    except ImportError as error:
-        raise missing(error.name) from error
+    for name in _PACKAGES:
+        if find_spec(name) is None:
+            raise missing(name)
     from graphmatch.broker.feed_list import read_feed_list
+    from graphmatch.broker.matching import Matcher
+    from graphmatch.broker.service import ENGINE_LIMITS, Broker
+    from graphmatch.broker.store import Store
 
     engine = session.engine(knowing, ENGINE_LIMITS)
     if len(engine):
@@ -191,13 +196,10 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
 
 def _load(matcher: Matcher) -> None:
     """Bring the subscriptions in, and what answers requests: both take a second or more."""
-    with ThreadPoolExecutor(1) as beside:
-        loading = beside.submit(matcher.load)
-        try:
-            import_module("graphmatch.broker.running")
-        except ImportError as error:
-            raise missing(error.name) from error
-        loading.result()
+    answering = Thread(target=import_module, args=("graphmatch.broker.running",), daemon=True)
+    answering.start()
+    matcher.load()
+    answering.join()
 
 
 def _parts(

@@ -450,6 +450,26 @@ def test_that_damaged_files_do_no_harm(tmp_path: Path) -> None:
     tried(tmp_path / "s", 300, 1)
 
 
+def test_that_what_would_be_parsed_too_deep_is_not(tmp_path: Path) -> None:
+    """Of a term that was changed into brackets, the parser would not come back."""
+    engine, path, term = Engine(), tmp_path / "s", '"' + 60_000 * "x" + '"'
+    engine.subscribe("a", f"ASK {{ ?s ?p ?o MINUS {{ ?s ?p {term} }} }}")
+    engine.save(path)
+    whole = path.read_bytes()
+    assert whole.count(term.encode()) == 1
+    content = whole[HEADER:].replace(term.encode(), len(term) * b"(")
+    header = whole[:12] + struct.pack("<IQ", zlib.crc32(content), len(content))
+    path.write_bytes(header + content)
+    program = "import sys; from graphmatch import Engine; " + (
+        "engine = Engine.open(sys.argv[1], on_problem=print); "
+        "print(list(engine.filter(b'<urn:a> <urn:p> 1 .', 'ttl'))[0].matches.subscriptions)"
+    )
+    ended = run("-c", program, str(path))
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert "a: what was saved of it is damaged" in ended.stdout
+    assert ended.stdout.endswith("()\n")
+
+
 @pytest.mark.long
 def test_that_ten_thousand_damaged_files_do_no_harm(tmp_path: Path) -> None:
     tried(tmp_path / "s", 10_000, 2)

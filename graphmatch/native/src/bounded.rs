@@ -165,7 +165,13 @@ pub(crate) fn bounded<T>(
         });
     };
     begin(terms, text, time.and_then(|time| Instant::now().checked_add(time)));
-    let result = catch_unwind(AssertUnwindSafe(run));
+    // what takes long may come last, and nothing looks at the clock behind it
+    let timed = || {
+        let result = run();
+        BUDGET.with(Budget::look);
+        result
+    };
+    let result = catch_unwind(AssertUnwindSafe(timed));
     begin(usize::MAX, usize::MAX, None);
     result.map_err(|stopped| match stopped.downcast::<Exceeded>() {
         Ok(exceeded) => *exceeded,

@@ -216,6 +216,29 @@ impl Cutter {
             let remedy = "Raise the limit `text_characters`, or leave it out.";
             return Err(QueryError::new(what, remedy));
         }
+        let error = match self.scan(text, cut) {
+            Ok(is_deep) => return Ok(is_deep),
+            Err(error) => error,
+        };
+        if !error.is_out_of_place() {
+            return Err(error);
+        }
+        // the parser shall say why it is not readable, where it certainly does not take long
+        let brackets = text.bytes().filter(|b| b"({[<".contains(b)).count();
+        let upper = if text.len() <= LONG { text.to_ascii_uppercase() } else { String::new() };
+        let twice = TWICE.iter().map(|name| upper.matches(name).count()).sum::<usize>();
+        if !upper.is_empty() && brackets <= self.limits.nesting && twice <= MOST_TWICE {
+            on_stack(true, || self.parse(text))?;
+        }
+        Err(error)
+    }
+
+    /// Whether a text, however long, is one that the parser may get: readable, and as deep as is said.
+    pub(crate) fn is_as_deep(&self, text: &str, is_deep: bool) -> bool {
+        self.scan(text, &mut Cut::default()) == Ok(is_deep)
+    }
+
+    fn scan(&self, text: &str, cut: &mut Cut) -> Result<bool, QueryError> {
         let mut lexer = Lexer {
             cutter: self,
             text,
@@ -231,21 +254,8 @@ impl Cutter {
             deepest: 0,
             operators: 0,
         };
-        let error = match lexer.run() {
-            Ok(()) => return Ok(lexer.deepest > 32 || lexer.operators > 100),
-            Err(error) => error,
-        };
-        if !error.is_out_of_place() {
-            return Err(error);
-        }
-        // the parser shall say why it is not readable, where it certainly does not take long
-        let brackets = text.bytes().filter(|b| b"({[<".contains(b)).count();
-        let upper = if text.len() <= LONG { text.to_ascii_uppercase() } else { String::new() };
-        let twice = TWICE.iter().map(|name| upper.matches(name).count()).sum::<usize>();
-        if !upper.is_empty() && brackets <= self.limits.nesting && twice <= MOST_TWICE {
-            on_stack(true, || self.parse(text))?;
-        }
-        Err(error)
+        lexer.run()?;
+        Ok(lexer.deepest > 32 || lexer.operators > 100)
     }
 
     /// Parses a text as it is, for the parser's message.

@@ -652,18 +652,17 @@ impl State {
 
     /// The algebra of a query with some constants.
     fn query(&self, template: u32, constants: &[Id]) -> Result<spargebra::Query, QueryError> {
-        let missing = || QueryError {
-            what: "its template is not there".to_owned(),
-            remedy: "Subscribe it again.".to_owned(),
-            line: None,
-            column: None,
-        };
-        let kept = self.templates.get(template).ok_or_else(missing)?;
+        let damaged = |what| QueryError::new(what, "Subscribe it again.");
+        let kept =
+            self.templates.get(template).ok_or_else(|| damaged("its template is not there"))?;
         let texts: Vec<String> = self
             .all_constants(template, constants)
             .into_iter()
             .map(|id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
             .collect();
+        if !kept.is_readable(&texts, &self.cutter) {
+            return Err(damaged("what was saved of it is damaged"));
+        }
         kept.substituted(&texts)
     }
 

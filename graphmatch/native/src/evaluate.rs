@@ -19,7 +19,9 @@ use crate::operators::{self, Asked, Operators};
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{self, ATTRIBUTE, NOW, PRIVATE, REPLACE, Rewriter, TAXONOMY, marked_term};
+use crate::rewrite::{
+    self, ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term,
+};
 use crate::terms::{read_term, write_term};
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use spareval::{
@@ -30,6 +32,7 @@ use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 use std::cell::RefCell;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Triples that are found by an access pattern.
@@ -277,6 +280,7 @@ impl Evaluation<'_> {
     /// An evaluator that has the functions which a query calls.
     fn evaluator(&self, prepared: &Prepared) -> QueryEvaluator {
         let mut evaluator = QueryEvaluator::new();
+        let known = Arc::<Expressions>::default();
         if prepared.is_wide {
             evaluator = evaluator.without_optimizations();
         }
@@ -284,8 +288,11 @@ impl Evaluation<'_> {
             evaluator = if let Some(function) = functions::private(name.as_str()) {
                 evaluator.with_custom_function(name.clone(), function)
             } else if name.as_str() == REPLACE {
-                let known = Expressions::default();
+                let known = known.clone();
                 evaluator.with_custom_function(name.clone(), move |terms| known.replace(terms))
+            } else if name.as_str() == REGEX {
+                let known = known.clone();
+                evaluator.with_custom_function(name.clone(), move |terms| known.is_match(terms))
             } else if name.as_str() == NOW {
                 let now = Term::from(self.now.clone());
                 evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))

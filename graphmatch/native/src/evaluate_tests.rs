@@ -485,6 +485,7 @@ fn limits_hold_wherever_the_evaluator_is() {
     for expression in [
         nested("STR(?s)", 2, &long),
         nested("STR(?s)", 10, &long),
+        format!("{}'{}'{}", "ENCODE_FOR_URI(".repeat(200), "%".repeat(3000), ")".repeat(200)),
         format!("REPLACE('{long}', '.+', '{}')", "$0".repeat(1000)),
         format!("CONCAT('{long}'{})", ", STR(?s)".repeat(30_000)),
         format!("CONCAT({})", vec![format!("'{long}'"); 200].join(", ")),
@@ -494,6 +495,10 @@ fn limits_hold_wherever_the_evaluator_is() {
         assert_eq!(world.answer(&text, false), error("makes more than 100000 bytes of text"));
         assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     }
+    let texts = format!(
+        "SELECT (COUNT(DISTINCT CONCAT(STR(?a), STR(?c), '{long}')) AS ?n) {{ {product} }}"
+    );
+    assert_eq!(world.answer(&texts, false), error("makes more than 100000 bytes of text"));
     world.limits.time = Some(Duration::from_millis(50));
     for expression in [
         "REGEX(STR(?a), CONCAT('((a?){50}){', ?n, '}'))",
@@ -505,6 +510,12 @@ fn limits_hold_wherever_the_evaluator_is() {
         assert_eq!(failed, error("takes longer than 0.05 s"), "{expression}");
         assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     }
+    // What comes last is looked at, too.
+    let last = format!(
+        "ASK {{ ?s :p 1 FILTER(!REGEX('{}', '([ab]?){{1000}}[^ab]')) }}",
+        "ab".repeat(3000)
+    );
+    assert_eq!(world.answer(&last, false), error("takes longer than 0.05 s"));
     // And it goes on as before.
     assert_eq!(world.count("SELECT * { ?a :p 7 }"), 1);
     assert_eq!(world.count("SELECT * { ?a :p 7 VALUES () { () () } { {} UNION {} UNION {} } }"), 6);
@@ -614,6 +625,11 @@ fn functions_of_strings_answer_as_the_evaluators_own() {
         .chain(
             ["CONCAT(?t, ?u)", "CONCAT(?t)", "CONCAT()", "CONCAT(?t, 'x'@en, ?u)"].map(Into::into),
         )
+        .chain(["", "e", "^la", "(l)(.)", "[", "\\\\b", "Ä", "L"].into_iter().flat_map(|text| {
+            ["", ", ''", ", 'i'", ", 'q'", ", 'smx'", ", 'z'", ", 7"]
+                .map(|flags| format!("REGEX(?t, '{text}'{flags})"))
+        }))
+        .chain(["REGEX(?t, ?u)", "REGEX(?u, 'a'@en)", "ENCODE_FOR_URI(?t)"].map(Into::into))
         .chain((7..20).map(|n| format!("CONCAT({})", vec!["?t, ?u"; n].join(", "))))
         .chain(
             ["REPLACE(?t, ?u, ?t)", "REPLACE(?t, '.', ?u)", "REPLACE(?t, 'a'@en, '')"]

@@ -1,25 +1,27 @@
 //! Functions that queries call and the evaluator does not have, or has without a bound.
 //!
-//! Each gets terms and gives one. `CONCAT` and `REPLACE` are here as one call of them may make any
-//! length of text: the limit is looked at before memory is taken.
+//! Each gets terms and gives one. `CONCAT`, `REPLACE` and `ENCODE_FOR_URI` are here as one call of
+//! them may make any length of text: the limit is looked at before memory is taken. `REGEX` is, as
+//! compiling an expression may take a hundredth of a second, so the clock is looked at before.
 //!
 //! Sources: SPARQL 1.1 Query Language, 17.4.3; XPath and XQuery Functions and Operators 3.1, 5.6.
 
 use crate::bounded;
 use crate::pattern::{Comparison, Variants};
-use crate::rewrite::{CONCAT, COUNTED, DATATYPE, ERROR, EXACT, STR, TERM, TEXT, VALUE, unmarked};
+use crate::rewrite::{
+    CONCAT, COUNTED, DATATYPE, ENCODE_FOR_URI, ERROR, EXACT, STR, TERM, TEXT, VALUE, unmarked,
+};
 use crate::terms::write_term;
 use crate::values::{Value, compare};
 use ::regex::{Regex, RegexBuilder};
-use hashbrown::HashMap;
 use oxrdf::{Literal, NamedNode, Term};
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// So large a compiled expression may be, in bytes, as in the evaluator.
 const EXPRESSION: usize = 1_000_000;
 /// So many expressions are kept compiled.
-const KEPT: usize = 16;
+const KEPT: usize = 64;
 
 /// A function of terms; `None` is an error.
 pub(crate) type Function = fn(&[Term]) -> Option<Term>;
@@ -47,12 +49,14 @@ pub(crate) fn private(name: &str) -> Option<Function> {
         COUNTED => |terms| {
             let text = |term: &Term| match term {
                 Term::Literal(literal) => literal.value().len(),
+                Term::NamedNode(name) => name.as_str().len(),
                 _ => 0,
             };
             bounded::make_text(terms.iter().map(text).sum());
             terms.last().cloned()
         },
         CONCAT => concat,
+        ENCODE_FOR_URI => encode_for_uri,
         TEXT => |terms| match terms.last()? {
             Term::Literal(literal) if literal.language().is_none() => {
                 Some(Literal::new_simple_literal(literal.value()).into())
@@ -128,18 +132,54 @@ fn concat(terms: &[Term]) -> Option<Term> {
     })
 }
 
-/// Regular expressions that were compiled, by their texts and flags; `None`: it is none.
+fn encode_for_uri(terms: &[Term]) -> Option<Term> {
+    let [term] = terms else { return None };
+    let text = string(term)?.value();
+    bounded::work(text.len());
+    let is_same = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
+    let others = text.bytes().filter(|byte| !is_same(byte)).count();
+    bounded::make_long_text(text.len() + 2 * others);
+    let mut made = String::with_capacity(text.len() + 2 * others);
+    for byte in text.bytes() {
+        if is_same(&byte) {
+            made.push(char::from(byte));
+        } else {
+            let digit = |number: u8| char::from(b"0123456789ABCDEF"[usize::from(number)]);
+            made.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    Some(Literal::new_simple_literal(made).into())
+}
+
+/// Regular expressions that were compiled.
 #[derive(Default)]
-pub(crate) struct Expressions(Mutex<HashMap<[String; 2], Option<Regex>>>);
+pub(crate) struct Expressions(Mutex<Vec<Known>>);
+
+/// A text, its flags, and the expression; `None`: it is none.
+type Known = (String, String, Option<Regex>);
 
 impl Expressions {
     fn get(&self, text: &str, flags: &str) -> Option<Regex> {
-        let mut known = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
-        let key = [text.to_owned(), flags.to_owned()];
-        if !known.contains_key(&key) && known.len() >= KEPT {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., found)) = known.iter().find(|(t, f, _)| t == text && f == flags) {
+            return found.clone();
+        }
+        let found = compiled(text, flags);
+        if known.len() >= KEPT {
             known.clear();
         }
-        known.entry(key).or_insert_with(|| compiled(text, flags)).clone()
+        known.push((text.to_owned(), flags.to_owned(), found.clone()));
+        found
+    }
+
+    /// `REGEX`.
+    pub(crate) fn is_match(&self, terms: &[Term]) -> Option<Term> {
+        let [text, pattern, flags @ ..] = terms else { return None };
+        let flags = flags.first().map_or(Some(""), plain)?;
+        let expression = self.get(plain(pattern)?, flags)?;
+        let text = string(text)?.value();
+        bounded::work(text.len() / 16);
+        Some(Literal::from(expression.is_match(text)).into())
     }
 
     /// `REPLACE`.
@@ -149,11 +189,11 @@ impl Expressions {
         let flags = flags.first().map_or(Some(""), plain)?;
         let expression = self.get(plain(pattern)?, flags)?;
         let text = literal.value();
-        bounded::work(text.len());
+        bounded::work(text.len() / 16);
         let references = replacement.matches('$').count();
         let (mut made, mut end) = (String::new(), 0);
         let mut before = |made: &mut String, found: Range<usize>| {
-            bounded::work(1 + found.len() / 16);
+            bounded::work(1 + (found.len() + replacement.len()) / 16);
             let least = made.len() + found.start - end;
             bounded::room_for(least + replacement.len() + references * found.len());
             made.push_str(&text[end..found.start]);
@@ -178,6 +218,9 @@ impl Expressions {
 
 fn compiled(text: &str, flags: &str) -> Option<Regex> {
     bounded::work(EXPRESSION);
+    if text.len() > EXPRESSION {
+        return None; // to read it takes a hundred times its memory
+    }
     let quoted = flags.contains('q').then(|| ::regex::escape(text));
     let mut builder = RegexBuilder::new(quoted.as_deref().unwrap_or(text));
     builder.size_limit(EXPRESSION);

@@ -622,11 +622,27 @@ impl Template {
     /// The algebra of a query with these constants, as N-Triples texts. Comparisons with quantities
     /// are calls of `gm:compare(left, "operator", right)`.
     pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, QueryError> {
-        let (mut quantities, mut measured) = (Vec::new(), false);
+        let (text, quantities) = self.put_in(constants);
+        on_stack(self.deep, || {
+            let mut query = parse(&text)?;
+            if quantities.iter().any(Option::is_some) {
+                measure(pattern_of_mut(&mut query), &quantities);
+            }
+            Ok(query)
+        })
+    }
+
+    /// Whether the text with these constants may be parsed, where a snapshot gave both.
+    pub fn is_readable(&self, constants: &[impl AsRef<str>], cutter: &Cutter) -> bool {
+        cutter.is_as_deep(&self.put_in(constants).0, self.deep)
+    }
+
+    /// The text with constants put in, and the quantities among them, which are not.
+    fn put_in(&self, constants: &[impl AsRef<str>]) -> (String, Vec<Option<Literal>>) {
+        let mut quantities = Vec::new();
         let text = cut::filled(&self.skeleton, |number, is_quantity, text| {
             let constant = constants.get(number).map(AsRef::as_ref).unwrap_or_default();
             let literal = if is_quantity { constant.parse().ok() } else { None };
-            measured |= literal.is_some();
             if literal.is_none() {
                 text.push_str(constant);
                 text.push(' '); // a language tag would run into a name
@@ -634,13 +650,7 @@ impl Template {
             quantities.push(literal);
             is_quantity && quantities.last().is_some_and(Option::is_some)
         });
-        on_stack(self.deep, || {
-            let mut query = parse(&text)?;
-            if measured {
-                measure(pattern_of_mut(&mut query), &quantities);
-            }
-            Ok(query)
-        })
+        (text, quantities)
     }
 
     /// Which values of which properties the constants of a query are: what their units depend on.

@@ -47,6 +47,10 @@ pub(crate) const COUNTED: &str = ">counted";
 pub(crate) const CONCAT: &str = ">concat";
 /// `REPLACE`.
 pub(crate) const REPLACE: &str = ">replace";
+/// `REGEX`.
+pub(crate) const REGEX: &str = ">regex";
+/// `ENCODE_FOR_URI`.
+pub(crate) const ENCODE_FOR_URI: &str = ">encode for uri";
 /// The text of a literal; another term itself.
 pub(crate) const TEXT: &str = ">text";
 /// The value of a marked term.
@@ -178,7 +182,8 @@ impl Rewriter {
     }
 
     fn aggregate(&mut self, aggregate: &mut AggregateExpression) {
-        let AggregateExpression::FunctionCall { name, expr, .. } = aggregate else { return };
+        let AggregateExpression::FunctionCall { name, expr, distinct } = aggregate else { return };
+        let is_made = *distinct && !matches!(expr, Expression::Variable(_));
         match name {
             AggregateFunction::Sample => self.kept(expr),
             AggregateFunction::GroupConcat { separator } => {
@@ -197,6 +202,9 @@ impl Rewriter {
             }
             _ => self.value(expr),
         }
+        if is_made {
+            *expr = self.private(COUNTED, vec![expr.clone()]); // all of them are held
+        }
     }
 
     /// Rewrites an expression whose value is asked for.
@@ -214,8 +222,8 @@ impl Rewriter {
     }
 
     /// Rewrites a call of a function; returns what has to be in its place.
-    fn call(&mut self, function: &Function, arguments: &mut [Expression]) -> Option<Expression> {
-        match (function, &mut *arguments) {
+    fn call(&mut self, function: &Function, arguments: &mut Vec<Expression>) -> Option<Expression> {
+        match (function, &mut arguments[..]) {
             (Function::Str, [argument]) => return self.of_text(STR, argument),
             (Function::Datatype, [argument]) => return self.of_text(DATATYPE, argument),
             (Function::Object, [argument]) => {
@@ -229,16 +237,25 @@ impl Rewriter {
                 self.kept(object);
                 return None;
             }
-            (Function::Replace, _) => {
+            (Function::Regex | Function::Replace | Function::EncodeForUri, _) => {
                 arguments.iter_mut().for_each(|argument| self.value(argument));
-                return Some(self.private(REPLACE, arguments.to_vec()));
+                let name = match function {
+                    Function::Regex => REGEX,
+                    Function::Replace => REPLACE,
+                    _ => ENCODE_FOR_URI,
+                };
+                return Some(self.private(name, std::mem::take(arguments)));
             }
             (Function::Concat, _) => {
                 arguments.iter_mut().for_each(|argument| self.value(argument));
-                let mut parts = arguments.to_vec();
+                let mut parts = std::mem::take(arguments);
                 while parts.len() > JOINED {
-                    let joined = parts.chunks(JOINED).map(<[_]>::to_vec);
-                    parts = joined.map(|some| self.private(CONCAT, some)).collect();
+                    let mut rest = parts.into_iter();
+                    parts = Vec::new();
+                    while rest.len() > 0 {
+                        let some = rest.by_ref().take(JOINED).collect();
+                        parts.push(self.private(CONCAT, some));
+                    }
                 }
                 return Some(self.private(CONCAT, parts));
             }

@@ -132,6 +132,14 @@ def test_who_cannot_be_evaluated_is_paused_in_the_end(tmp_path: Path) -> None:
             assert len(told) == FAILURES
             await one.broker.change(made.id, ANYBODY, made.ticket, state="active")
             assert await published(FAILURES - 1) == "active"
+            await one.broker.change(made.id, ANYBODY, made.ticket, given=costly)  # counted anew
+            assert await published(FAILURES - 1) == "active"
+            told_before = len(told)
+            for number in range(25):  # at once
+                await log(one.broker, f"b{number}")
+            await one.match()
+            assert await published(0) == "paused"
+            assert len(told) == told_before + 25
             assert {number for number, _ in await found(one)} == {2}
             said = [row["what"] for row in await one.rows(audit)]
             assert any(
