@@ -16,7 +16,7 @@ use crate::values::{Value, compare};
 use ::regex::{Regex, RegexBuilder};
 use oxrdf::{Literal, NamedNode, Term};
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// So large a compiled expression may be, in bytes, as in the evaluator.
 const EXPRESSION: usize = 1_000_000;
@@ -151,20 +151,20 @@ fn encode_for_uri(terms: &[Term]) -> Option<Term> {
     Some(Literal::new_simple_literal(made).into())
 }
 
-/// Regular expressions that were compiled.
+/// Regular expressions that were compiled, and what they learn by searching.
 #[derive(Default)]
 pub(crate) struct Expressions(Mutex<Vec<Known>>);
 
 /// A text, its flags, and the expression; `None`: it is none.
-type Known = (String, String, Option<Regex>);
+type Known = (String, String, Option<Arc<Regex>>);
 
 impl Expressions {
-    fn get(&self, text: &str, flags: &str) -> Option<Regex> {
+    fn get(&self, text: &str, flags: &str) -> Option<Arc<Regex>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((.., found)) = known.iter().find(|(t, f, _)| t == text && f == flags) {
             return found.clone();
         }
-        let found = compiled(text, flags);
+        let found = compiled(text, flags).map(Arc::new);
         if known.len() >= KEPT {
             known.clear();
         }
