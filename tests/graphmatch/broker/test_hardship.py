@@ -671,7 +671,8 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
         assert second.runs
         assert broker.runs
         assert sum(shares().values()) == published
-        assert Client(broker.url).subscription(made.id, made.ticket)["matched"] == published
+        shown = Client(broker.url).subscription(made.id, made.ticket)["matched"]
+        assert shown == min(published, 10_000)  # no more are counted
         found = [one.publication for one in Client(broker.url).matches(made.id, made.ticket)]
         assert len(set(found)) == len(found) == published
     store.close()
