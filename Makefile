@@ -59,7 +59,7 @@ $(BIN)/python:
 
 $(VENV)/.base: $(BIN)/python pyproject.toml $(CORE)
 	@echo "Installing graphmatch; compiling its core takes a minute or two the first time …"
-	@$(WITH_RUST) $(PIP) install --editable .
+	@$(WITH_RUST) $(PIP) install --editable ".[broker]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
