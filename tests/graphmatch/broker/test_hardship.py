@@ -133,7 +133,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
             assert said.json["what"].startswith("nothing was written: ")
             assert said.json["where"]["source"].endswith("/disk/broker.db")
             assert said.json["remedy"].startswith("Make room on the disk")
-            assert {publish(f"b{n}").status for n in range(5)} == {503}
+            more = {f"b{n}": publish(f"b{n}").status for n in range(5)}
+            assert set(more.values()) <= {202, 503}
+            assert 503 in more.values()
+            taken += [name for name, status in more.items() if status == 202]  # it made some room
             assert broker.call("GET", "/healthz").status == 200
             assert broker.call("GET", f"/v1/publications/{len(taken)}").status == 200
             ballast.unlink()
