@@ -47,12 +47,7 @@ from graphmatch.broker.notifications import Contents, Delivery, Reasons, content
 from graphmatch.broker.outbox import LEASE, Outcomes, claim, heads, outcome_row, write_back
 from graphmatch.broker.retries import FAILURES, WAITS, Breaker, BreakerState, next_try
 from graphmatch.broker.safe_http import HttpClient, TransportError
-from graphmatch.broker.service import (
-    Broker,
-    NotThereError,
-    millis,
-    time_of,
-)
+from graphmatch.broker.service import Broker, NotThereError, millis, time_of
 from graphmatch.broker.settings import PUSHED, send_at
 from graphmatch.broker.store import StoreError
 from graphmatch.broker.tables import (

@@ -13,12 +13,7 @@ from sqlalchemy import delete, exists, insert, or_, select, update
 
 from graphmatch.broker.matching import host_of
 from graphmatch.broker.outbox import held_until
-from graphmatch.broker.service import (
-    Broker,
-    end_subscription,
-    millis,
-    time_of,
-)
+from graphmatch.broker.service import Broker, end_subscription, millis, time_of
 from graphmatch.broker.settings import PUSHED, send_at
 from graphmatch.broker.store import counted
 from graphmatch.broker.tables import (

@@ -187,6 +187,14 @@ def test_that_limits_are_kept(tmp_path: Path) -> None:
     assert len(list(Engine.open(tmp_path / "s", limits=Limits()).filter(lines))) == 1
 
 
+def test_that_what_is_as_long_as_allowed_is_opened(tmp_path: Path) -> None:
+    """A query is longer with its constants written out."""
+    engine = Engine(limits=Limits(text_characters=1000))
+    engine.subscribe("a", f"SELECT ?s {{ ?s <urn:p> ?x VALUES ?x {{ {400 * '1 '} }} }}")
+    engine.save(tmp_path / "s")
+    assert "a" in Engine.open(tmp_path / "s")
+
+
 @pytest.mark.parametrize("most", [0, -1, 1.5, True, float("nan"), 2**64, None])
 def test_that_a_limit_is_a_number(most: Any) -> None:
     with pytest.raises(InputError, match=r"Limits: `nesting` is .*not a whole number above zero"):

@@ -208,7 +208,6 @@ impl Cutter {
     /// is made of a skeleton that is new. Returns whether the query is so deep that recursion over
     /// it needs a large stack.
     pub fn cut(&self, text: &str, cut: &mut Cut) -> Result<bool, QueryError> {
-        cut.clear();
         let most = self.limits.text_characters;
         let is_long = text.len() > most && text.chars().count() > most;
         if is_long || u32::try_from(text.len()).is_err() {
@@ -238,7 +237,9 @@ impl Cutter {
         self.scan(text, &mut Cut::default()) == Ok(is_deep)
     }
 
-    fn scan(&self, text: &str, cut: &mut Cut) -> Result<bool, QueryError> {
+    /// The same as [`Cutter::cut`], of a text of any length.
+    pub(crate) fn scan(&self, text: &str, cut: &mut Cut) -> Result<bool, QueryError> {
+        cut.clear();
         let mut lexer = Lexer {
             cutter: self,
             text,

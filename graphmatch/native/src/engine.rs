@@ -261,7 +261,7 @@ impl State {
         for &number in numbers {
             let record = subscriptions.get(number);
             let template = record.template();
-            let Some(kept) = recent.get(template, templates) else {
+            let Some(kept) = templates.remember_in(&mut recent, template) else {
                 return damaged("a subscription without a template");
             };
             dictionary.check(record.terms())?;

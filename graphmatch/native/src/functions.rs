@@ -184,8 +184,8 @@ impl Expressions {
 
     /// `REPLACE`.
     pub(crate) fn replace(&self, terms: &[Term]) -> Option<Term> {
-        let [string_, pattern, replacement, flags @ ..] = terms else { return None };
-        let (literal, replacement) = (string(string_)?, plain(replacement)?);
+        let [text, pattern, replacement, flags @ ..] = terms else { return None };
+        let (literal, replacement) = (string(text)?, plain(replacement)?);
         let flags = flags.first().map_or(Some(""), plain)?;
         let expression = self.get(plain(pattern)?, flags)?;
         let text = literal.value();

@@ -322,7 +322,7 @@ impl Stored for Slot {
 impl Template {
     /// Whether a template that was read is one.
     pub fn is_sound(&self, cutter: &Cutter, cut: &mut Cut) -> bool {
-        cutter.cut(&cut::outlined(&self.skeleton), cut) == Ok(self.deep)
+        cutter.scan(&cut::outlined(&self.skeleton), cut) == Ok(self.deep)
             && cut.len() == self.slots()
             && !self.branches.is_empty()
             && self.branches.iter().all(Part::is_sound)

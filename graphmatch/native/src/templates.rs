@@ -57,13 +57,17 @@ impl Recent {
         self.0[number as usize % RECENT] = kept.map(|kept| (number, kept));
     }
 
-    /// A template that is going to be needed again.
-    pub fn get(&mut self, number: u32, templates: &Templates) -> Option<Arc<Kept>> {
+    fn get(&mut self, number: u32, all: &Interner) -> Option<Arc<Kept>> {
         self.find(number).or_else(|| {
-            self.put(number, templates.read(number));
+            self.put(number, read(all, number));
             self.find(number)
         })
     }
+}
+
+/// Makes a template of how it is kept.
+fn read(all: &Interner, number: u32) -> Option<Arc<Kept>> {
+    from_bytes(all.get(number)).ok().map(Arc::new)
 }
 
 impl Default for Templates {
@@ -91,20 +95,17 @@ impl Templates {
 
     /// A template by its number.
     pub fn get(&self, number: u32) -> Option<Arc<Kept>> {
-        self.recent.find(number).or_else(|| self.read(number))
-    }
-
-    fn read(&self, number: u32) -> Option<Arc<Kept>> {
-        from_bytes(self.all.get(number)).ok().map(Arc::new)
+        self.recent.find(number).or_else(|| read(&self.all, number))
     }
 
     /// The same, of one that is going to be needed again.
     pub fn remember(&mut self, number: u32) -> Option<Arc<Kept>> {
-        let found = self.recent.find(number);
-        found.or_else(|| {
-            self.recent.put(number, self.read(number));
-            self.recent.find(number)
-        })
+        self.recent.get(number, &self.all)
+    }
+
+    /// The same, for a thread that remembers its own.
+    pub fn remember_in(&self, recent: &mut Recent, number: u32) -> Option<Arc<Kept>> {
+        recent.get(number, &self.all)
     }
 
     /// How many there are.
