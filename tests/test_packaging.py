@@ -88,17 +88,17 @@ def test_source_distribution_holds_what_is_compiled(tmp_path: Path) -> None:
     assert not {name for name in names if name.endswith(".so") or "/target/" in name}
 
 
-# --- What is said where an extra is missing ------------------------------------------------------
+# --- Missing extras -----------------------------------------------------------------------------
 
 
 def test_command_for_an_extra_names_the_clone(tmp_path: Path) -> None:
-    """It is not on PyPI; and the command has to work in any folder, with this Python."""
+    """graphmatch is not on PyPI, and the command must work in any folder, with this Python."""
     with chdir(tmp_path):
         assert pip_install("broker") == f'{sys.executable} -m pip install -e "{ROOT}[broker]"'
         assert (ROOT / "pyproject.toml").is_file()
 
 
-def test_command_for_an_extra_names_the_wheel_where_there_is_no_clone(
+def test_command_for_an_extra_names_the_wheel_without_a_clone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(errors, "__file__", str(tmp_path / "site-packages/semantic/errors.py"))
@@ -106,7 +106,7 @@ def test_command_for_an_extra_names_the_wheel_where_there_is_no_clone(
     assert pip_install("broker") == command
 
 
-def test_extras_that_messages_name_are_there() -> None:
+def test_extras_named_in_messages_exist() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in sources("*.py"))
     named = re.findall(r"""pip_install\(["'](\w+)["']\)""", text)

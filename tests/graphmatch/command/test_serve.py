@@ -125,7 +125,7 @@ def test_what_is_said_where_the_extra_is_missing(
     assert pip_install("broker") in " ".join(ran.output.split())
 
 
-def test_what_is_said_where_the_extra_of_kafka_is_missing(
+def test_the_missing_extra_of_kafka_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)

@@ -301,9 +301,7 @@ def test_real_feeds(run: Run, spark: SparkSession, tmp_path: Path) -> None:
     assert on_spark(found) == locally(with_dbpedia(), publications)
 
 
-def test_what_is_said_where_the_extra_is_missing(
-    subscriptions: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_is_named(subscriptions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pyspark", "pyspark.errors"):
         monkeypatch.setitem(sys.modules, name, None)
     done = invoke("filter", FILES[0], "-s", subscriptions, "--output", "out", status=2)
