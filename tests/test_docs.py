@@ -141,6 +141,8 @@ NAMING = [
     *sorted((ROOT / "docs/notebooks").glob("*.ipynb")),
     ROOT / "Makefile",
     *modules(),
+    *sorted((ROOT / "graphmatch").rglob("*.html")),
+    *sorted((ROOT / "graphmatch/native/src").rglob("*.rs")),
 ]
 """Files that name commands, for users or in messages."""
 
