@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-_BROKER = 'pip install "graphmatch[broker]"'
 _PACKAGES = (
     *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
     *("prometheus_client", "sqlalchemy", "structlog", "uvicorn"),
@@ -152,6 +151,8 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
     for name in _PACKAGES:
         if find_spec(name) is None:
             raise missing(name)
+    if serving.kafka is not None and find_spec("confluent_kafka") is None:
+        raise missing("confluent_kafka", "kafka")
     from graphmatch.broker.feed_list import read_feed_list
     from graphmatch.broker.matching import Matcher
     from graphmatch.broker.service import ENGINE_LIMITS, Broker
@@ -217,10 +218,12 @@ def _parts(
     )
 
 
-def missing(module: str | None) -> Exception:
+def missing(module: str | None, extra: str = "broker") -> Exception:
     """Return what is said where a package is not installed."""
+    from semantic.errors import pip_install
+
     what = f"this command needs {module}, which is not installed"
-    return _wrong(what, "graphmatch serve", f"Install it: {_BROKER}.")
+    return _wrong(what, "graphmatch serve", f"Install it: {pip_install(extra)}")
 
 
 def _wrong(what: str, where: str, remedy: str) -> Exception:
