@@ -268,7 +268,7 @@ async def what_if(request: Request, api: TheApi, by: TheCaller) -> show.Differen
 async def health(api: TheApi, by: TheCaller) -> show.FindingsView:
     """Return what never matches, can never match, is there twice, or is not delivered.
 
-    Of the token's owner; of all to an admin; with a ticket, of that subscription.
+    Of the token's owner or the local user; of all to an admin; with a ticket, of that subscription.
     """
     found, rows, there = await api.asking.ask(api.asking.health, _whose(api, by))
     findings = [finding_view(one, rows) for one in found]
@@ -283,5 +283,5 @@ def _whose(api: Api, by: Caller) -> ColumnElement[bool]:
             return true()
         return subscriptions.c.owner == by.principal.owner
     if by.ticket is None:
-        raise unknown("this needs a ticket, or the token of an owner")
+        raise unknown(f"this needs a ticket, or the token of an owner{by.why}")
     return subscriptions.c.ticket == digest_of(by.ticket)

@@ -285,7 +285,8 @@ async def list_publications(
 ) -> Response:
     """Return the addresses of publications, newest first, as JSON-LD (`ldp:contains`).
 
-    Of the token's owner; of all to an admin; of nobody in particular to those without a token.
+    An owner gets its own, an admin all. Without a token they are those that have no owner, such as
+    items of feeds. The local user gets its own and those without an owner.
     """
     api.check(by, "publish")
     media_type = preferred(request.headers.get("accept"), _LISTED)
@@ -309,7 +310,8 @@ def _theirs(by: Caller) -> Any:
         return publications.c.seq > 0
     if by.principal.owner is None:
         return publications.c.owner.is_(None)
-    return publications.c.owner == by.principal.owner
+    mine = publications.c.owner == by.principal.owner
+    return mine | publications.c.owner.is_(None) if by.is_local else mine
 
 
 @inbox.get(

@@ -557,6 +557,7 @@ async def term(request: Request, page: ThePage, by: TheViewer, iri: Text) -> Res
 @router.get("/what-if")
 async def what_if_form(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Ask for an ontology."""
+    by.check("admin")
     return page.show(request, "what-if.html", by, difference=None)
 
 
@@ -564,6 +565,7 @@ async def what_if_form(request: Request, page: ThePage, by: TheViewer) -> Respon
 async def what_if(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Show who would gain and who would lose with another ontology."""
     form = await form_of(request)
+    by.check("admin")  # before the engine is copied
     files = [file for file in form.files.values() if file.data]
     try:
         if not files:
@@ -601,7 +603,7 @@ async def health(request: Request, page: ThePage, by: TheViewer) -> Response:
     counts, spared = await page.broker.store.read(
         lambda db: (
             reading.counts(db),
-            reading.open_breakers(db, now),
+            reading.open_breakers(db, now) if by.is_admin else [],
         )
     )
     values: dict[str, Any] = {
@@ -622,7 +624,8 @@ async def help_page(request: Request, page: ThePage, by: TheViewer) -> Response:
 @router.get("/login")
 async def login_form(request: Request, page: ThePage, back: Text = "/") -> Response:
     """Ask for a token."""
-    return page.show(request, "login.html", None, back=own_path(back), problem=None)
+    why = page.api.token_reason(request)
+    return page.show(request, "login.html", None, back=own_path(back), problem=None, why=why)
 
 
 @router.post("/login")
