@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The owner of subscriptions and publications without a token from this machine."""
 LOCAL_SCOPES = frozenset({"feeds", "publish", "subscribe"})
-ANONYMOUS_SCOPES = frozenset({"publish", "subscribe"})
 _PROXY_HEADERS = frozenset(
     {"cf-connecting-ip", "forwarded", "true-client-ip", "via", "x-client-ip", "x-real-ip"}
 )
@@ -127,20 +126,24 @@ class Api:
             self._local = await local_owner(self.broker)
         return Principal(self._local, LOCAL_SCOPES)
 
-    def check(self, caller: Caller, scope: str, *, open: bool = True) -> None:
+    def check(
+        self, caller: Caller, scope: str, *, open: bool = True, anonymous: bool = False
+    ) -> None:
         """Refuse a caller who may not use a scope.
 
         Parameters
         ----------
         open
             Whether the local user needs no token, even for ``admin``.
+        anonymous
+            Whether anonymous clients need none, if the options allow them.
         """
         if caller.principal.may(scope) or (open and caller.is_local):
             return
         if caller.principal.owner is not None and not caller.is_local:
             what, remedy = f"the token is not for this: it needs {scope!r}", "Ask for another."
             raise HttpError(403, Problem(what, Place("Authorization"), remedy))
-        if not (open and self.options.anonymous and scope in ANONYMOUS_SCOPES):
+        if not (anonymous and self.options.anonymous):
             raise unknown(f"this needs a token for {scope!r}{caller.why}")
 
     async def subscription(self, id: str, caller: Caller, *, reading: bool = False) -> RowMapping:

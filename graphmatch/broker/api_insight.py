@@ -1,6 +1,6 @@
 """Questions over HTTP: what would match, why not, a query from an example, what if, and health.
 
-What was published can be asked about by all who may subscribe: they would get it, too. Times and
+Local clients, and those with a token for `subscribe`, may ask about all publications. Times and
 numbers of questions are bounded (`graphmatch.broker.asking`); what takes longer says how far it
 came.
 """

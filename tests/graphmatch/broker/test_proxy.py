@@ -231,7 +231,7 @@ def test_with_an_address_of_its_own_all_need_a_token(broking: Broking) -> None:
 def test_anonymous_clients_publish_and_subscribe_only(broking: Broking) -> None:
     with allowing(broking, ApiOptions(local=False, anonymous=True, hosts=None)):
         answers = called(direct(broking))
-        assert allowed(answers) == {"subscribe", "preview", "publish", "read"}
+        assert allowed(answers) == {"subscribe", "publish"}
         check_pages_ask_for_a_token(broking.port)
         made = answers["subscribe"].json
         ticket, own = (
@@ -314,6 +314,10 @@ def test_through_nginx_all_need_a_token(broking: Broking, tmp_path: Path, settin
         assert allowed(called(proxy)) == set()
         check_pages_ask_for_a_token(proxy.port)
         assert proxy.call("GET", "/healthz").status == 200
+        forged = {"Origin": f"http://127.0.0.1:{broking.port}", "Host": "localhost"}
+        for origin in (forged["Origin"], "http://localhost"):
+            answer = Visitor(proxy.port).post("/feeds", {}, **{**forged, "Origin": origin})
+            assert answer.status == 403 or answer.headers["location"].startswith("/login")
 
 
 def test_a_service_behind_nginx(tmp_path: Path) -> None:
