@@ -268,7 +268,7 @@ async def what_if(request: Request, api: TheApi, by: TheCaller) -> show.Differen
 async def health(api: TheApi, by: TheCaller) -> show.FindingsView:
     """Return what never matches, can never match, is there twice, or is not delivered.
 
-    Of the token's owner or the local user; of all to an admin; with a ticket, of that subscription.
+    An owner and the local user get their own, an admin all, a client with a ticket its own one.
     """
     found, rows, there = await api.asking.ask(api.asking.health, _whose(api, by))
     findings = [finding_view(one, rows) for one in found]
