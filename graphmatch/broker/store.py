@@ -17,6 +17,7 @@ SQLite before 3.51.3 can damage a file that several connections write and checkp
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +42,8 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from graphmatch.broker.tables import meta
 from semantic.errors import GraphMatchError, Place, Problem
+
+log = logging.getLogger("graphmatch.broker")
 
 GROUP = 200
 """So many works are committed together, at most."""
@@ -194,6 +197,10 @@ class Store:
             os.close(self._lock)
             remedy = "Stop that one, or use PostgreSQL, which several processes may share."
             raise _store_error("another process has it open", self.name, remedy) from error
+        try:
+            _keep_private(Path(database))
+        except OSError as error:
+            raise _store_error(f"cannot be opened: {error.strerror}", self.name, _CHECK) from error
 
     def _upgrade(self) -> None:
         """Bring the tables up to this version."""
@@ -337,6 +344,21 @@ def _reason(error: SQLAlchemyError) -> str:
     """Return what the database says, without the statement and its values."""
     own = getattr(error, "orig", None) or error
     return str(own).strip().splitlines()[0].rstrip(".") if str(own).strip() else type(own).__name__
+
+
+def _keep_private(database: Path) -> None:
+    """Let only its owner read a SQLite file, which is made if need be, and the files beside it.
+
+    SQLite makes these (``-wal``, ``-shm``) with the permissions of the database. Nothing may have
+    the database open in this process: closing it here ends all locks that SQLite has on it.
+    """
+    os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for path in (database, *(database.with_name(database.name + end) for end in ("-wal", "-shm"))):
+        if path.exists() and path.stat().st_mode & 0o077:
+            try:
+                path.chmod(0o600)
+            except PermissionError:
+                log.warning("%s: other users can read it; its owner should run chmod 600", path)
 
 
 def _sqlite_writer(connection: Any, _: object) -> None:
