@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 from functools import cached_property
 from itertools import chain
 from threading import RLock
@@ -33,7 +32,7 @@ from semantic.annotation.words import WORDS, words_of
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import name_of
 from semantic.clock import now_text
-from semantic.errors import OnProblem, Place, Problem, Severity
+from semantic.errors import Choice, OnProblem, Place, Problem, Severity
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
@@ -49,7 +48,7 @@ ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
 """Steps of enrichment, as the core numbers them."""
 
 
-class Entailment(Enum):
+class Entailment(Choice):
     """Which rules publications and the ontology are seen under."""
 
     RDFS = "rdfs"

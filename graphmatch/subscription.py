@@ -12,6 +12,7 @@ algorithms, explanations, mapping functions.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,6 +46,15 @@ from semantic.values import Operator
 from semantic.vocabulary import PREFIXES
 
 Query: TypeAlias = _native.Query
+
+_PROLOGUE = re.compile(
+    r"(?:\s+|#[^\n]*|PREFIX\s+[^\s:<>]*:\s*<[^>]*>|BASE\s*<[^>]*>|VERSION\s+[\"'][^\"']*[\"'])*+",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d]\w*|\S")
+_BEGINNINGS = frozenset({"SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "PREFIX", "BASE", "VERSION"})
+_UNREADABLE = ("not SPARQL: ", "the prefix ")
+"""How the core's messages begin that a wrong first word may lead to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +249,7 @@ class SubscriptionParser:
         try:
             return self._core.parse(text)
         except _native.RefusedError as error:
-            raise refusal(id, error) from None
+            raise refusal(id, error, text) from None
         except UnicodeEncodeError as error:
             what = f"not Unicode: a surrogate, {error.object[error.start]!a}"
             remedy = "Write the character itself."
@@ -250,9 +260,16 @@ class SubscriptionParser:
         return Subscription.of(id, self.query(id, text), comment)
 
 
-def refusal(id: str, error: _native.RefusedError) -> SubscriptionError:
-    """Return the error of a text that the core refuses."""
+def refusal(id: str, error: _native.RefusedError, text: str = "") -> SubscriptionError:
+    """Return the error of a text that the core refuses; see first whether it begins as a query."""
     what, remedy, line, column = error.args
+    begin = _PROLOGUE.match(text)
+    found = _WORD.match(text, begin.end() if begin else 0)
+    if found and found[0].upper() not in _BEGINNINGS and what.startswith(_UNREADABLE):
+        line = text.count("\n", 0, found.start()) + 1
+        column = found.start() - text.rfind("\n", 0, found.start())
+        what = f"not SPARQL: a query cannot begin with “{found[0][:40]}”"
+        remedy = "Begin it with SELECT, ASK, CONSTRUCT or DESCRIBE, after any PREFIX and BASE."
     return SubscriptionError(Problem(what, Place(id, line, column), remedy))
 
 
