@@ -416,14 +416,17 @@ class Knowledge:
         stated = publication.with_derived(annotation.triple for annotation in annotations)
         problems: list[Problem] = []
         whole, mapped, steps = stated, None, ATTRIBUTES
+        hidden: dict[Triple, None] = {}
         if self.rdfs:
             stated = self._as_graph(stated)
-            whole = self._normal(stated, problems.append)
+            normal = self._normal(stated, problems.append)
+            hidden = dict.fromkeys(normal.triples[len(normal.seen_by_any) :])
+            whole = normal.with_triples(normal.seen_by_any, normal.derived.difference(hidden))
             if self.functions is None:
                 steps |= RULES
             else:
-                mapped = self.functions.run(whole, self, now, problems.append)
-                whole = whole.with_derived(mapped.closed)
+                mapped = self.functions.run(normal, self, now, problems.append)
+                whole = whole.with_derived(t for t in mapped.closed if t not in hidden)
         triples, own = _ordered(whole)
         origins, shown, is_whole = self._follow(publication.id, triples, own, steps, asked)
         if not is_whole:
@@ -432,7 +435,7 @@ class Knowledge:
         asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
         root = self.ontology.root if self.rdfs else lambda term: term
         words = [(root(s), p, o) for s, p, o in words_of(texts if asks else ())]
-        whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words))
+        whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words, *hidden))
         origins = dict.fromkeys(whole.triples) | origins
         if mapped is None:
             return Enriched(whole, stated, annotations, origins, problems=tuple(problems))

@@ -40,7 +40,7 @@ from semantic.pattern import (
     View,
 )
 from semantic.terms import Term
-from semantic.units.quantities import UnitError
+from semantic.units.quantities import UnitError, in_base
 from semantic.units.units import Units, Use
 from semantic.values import Operator
 from semantic.vocabulary import PREFIXES
@@ -155,10 +155,17 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
     terms: list[Term] = [root(term) if replaced else term for term, replaced in query.constants()]
     if units is not None and units.concern(terms):
         of: defaultdict[int, list[Use]] = defaultdict(list)
+        converted: set[int] = set()  # Properties whose values are asked for in base units.
         for constant, attribute, siblings in query.uses():
+            if (attribute, constant) in siblings:  # A unit is named.
+                places = [p for p, _ in siblings if units.in_base_units(terms[attribute], terms[p])]
+                converted.update((attribute, *places) if places else ())
             beside = ((terms[p], None if value is None else terms[value]) for p, value in siblings)
             of[constant].append(Use(terms[attribute], tuple(beside)))
-        terms = [units.constant(term, of[number]) for number, term in enumerate(terms)]
+        terms = [
+            in_base(term) if number in converted else units.constant(term, of[number])
+            for number, term in enumerate(terms)
+        ]
     return query.with_constants(terms)
 
 

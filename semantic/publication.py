@@ -245,7 +245,7 @@ class Publication:
     def with_attributes(self, triples: Iterable[Triple]) -> Publication:
         """Return the publication with attributes that somebody asks for: the last step."""
         found = self.with_derived(triples)
-        attributes = len(found.triples) - len(self.triples)
+        attributes = self.attributes + len(found.triples) - len(self.triples)
         return Publication(found.id, found.triples, found.derived, found.source, attributes)
 
     @property
