@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from functools import partial
@@ -26,6 +27,7 @@ from graphmatch.command.options import (
     Subscribing,
     Verbosity,
     Wanting,
+    end,
     grouped,
 )
 
@@ -88,7 +90,7 @@ def filter(
     verbosity: Verbosity,
     knowing: Knowing,
     reading: Reading,
-    config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
+    config: Config = None,  # read by ConfiguredCommand
 ) -> int:
     """Match publications against subscriptions, and show the matches.
 
@@ -96,7 +98,7 @@ def filter(
     """
     from graphmatch.command.filter import run
 
-    return run(reading, subscribing, knowing, delivering, verbosity)
+    return run(reading, subscribing, knowing, delivering, verbosity, config)
 
 
 @app.command()
@@ -207,10 +209,12 @@ def demo(
 
 def main() -> None:
     """Run the command; what an output's encoding cannot write is written as an escape."""
+    if sys.stdout is None:  # It is closed: writing fails then, as to any other output.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app()
+    end(app)
 
 
 if __name__ == "__main__":

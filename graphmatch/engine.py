@@ -59,13 +59,14 @@ from semantic.files import (
     Readable,
     documents,
     may_wait,
+    missing,
     pieces,
     plain,
     unreadable,
 )
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
-from semantic.publication import Publication
+from semantic.publication import Publication, shown
 from semantic.reading import (
     Cut,
     Fault,
@@ -82,6 +83,7 @@ from semantic.vocabulary import PREFIXES
 
 if TYPE_CHECKING:
     import numpy as np
+    import rdflib
     from numpy.typing import NDArray
 
     from graphmatch.explain.evidence import Evidence
@@ -94,10 +96,14 @@ if TYPE_CHECKING:
     from semantic.attributes.bulk import Rows
     from semantic.attributes.events import Event
 
-Document: TypeAlias = bytes | str | Path | Readable
+Document: TypeAlias = "bytes | str | Path | Readable | rdflib.Graph"
 """What `Engine.filter` reads."""
 
 _Taken = TypeVar("_Taken")
+_READ = (
+    "Make one by Publication.of(id, triples) or Publication.from_rdflib(graph); "
+    "filter(source) and read_publications(source) read documents and datasets."
+)
 _FILINGS = 1024
 """So many filings are kept for explanations."""
 _AT_ONCE = 8192
@@ -166,6 +172,9 @@ class Engine(Matcher):
         operators: Iterable[Operator] = (),
         operator_seconds: float = OPERATOR_SECONDS,
     ) -> None:
+        if not isinstance(ontology, Ontology | None):
+            what = f"the ontology is {shown(ontology)}"
+            raise TypeError(f"{what}. Load it from its files: Engine(Ontology.load('news.ttl')).")
         calls = Operators(operators, on_problem, operator_seconds)
         core = _native.Core(list(PREFIXES.items()), limits, calls.rows)
         self._begin(core, Entailment(entailment), clock, on_problem, limits, calls)
@@ -350,7 +359,7 @@ class Engine(Matcher):
             except _native.NeedsPythonError:
                 return take(id, text, comment, self._filed(id, text))
         except (_native.TakenError, _native.RefusedError) as error:
-            raise _error_of(error, id) from None
+            raise _error_of(error, id, text) from None
 
     def _filed(self, id: str, text: str) -> list[str]:
         return self._knowledge.filed(self._parser, id, text)
@@ -399,7 +408,7 @@ class Engine(Matcher):
         refused: list[GraphMatchError] = []
         rest = iter(rows)
         while some := [
-            _row(row) if isinstance(row, Subscription) else _row(*row)
+            _row(row) if isinstance(row, Subscription | str) else _row(*row)
             for row in islice(rest, _AT_ONCE)
         ]:
             with self._changing:
@@ -416,7 +425,7 @@ class Engine(Matcher):
                 [id for id, _, _ in some], [text for _, text, _ in some], comments
             )
             for place, error in errors:
-                yield _error_of(error, some[place][0])
+                yield _error_of(error, *some[place][:2])
             begin += taken
             if begin < len(rows):  # units or names of classes have to be found first
                 try:
@@ -599,6 +608,9 @@ class Engine(Matcher):
         >>> list(engine.match(Event("e1", {"price": {"value": 399}})).subscriptions)
         ['alice']
         """
+        if not isinstance(publication, Publication) and not hasattr(publication, "attributes"):
+            what = f"match takes a Publication or an Event, not {shown(publication)}"
+            raise TypeError(f"{what}. {_READ}")
         now = self._clock()
         time = now_text(now)
         id = plain(publication.id)
@@ -694,7 +706,7 @@ class Engine(Matcher):
         ----------
         source
             A document as bytes or as an open binary file; the name of a file or a folder (all
-            files in it); ``"-"`` for standard input.
+            files in it); ``"-"`` for standard input; an `rdflib.Graph` or `rdflib.Dataset`.
         format
             Media type or extension of the RDF syntax, where neither name nor content tells.
         cut
@@ -705,14 +717,17 @@ class Engine(Matcher):
             What bytes or an open file are called in messages, and a document that names no
             publication of its own; ``<memory>``, or the file's own name, by default.
 
-        Yields
-        ------
-        A report for each; `MatchReport.read` gives the publication of one that something matches.
+        Returns
+        -------
+        reports
+            One for each publication, made when it is asked for; `MatchReport.read` gives the
+            publication of one that something matches.
 
         Raises
         ------
         InputError
-            When the format is unknown, or the base is no absolute IRI.
+            When the format or the cut is unknown, the base is no absolute IRI, or there is no such
+            file; before anything is read.
 
         Examples
         --------
@@ -733,13 +748,16 @@ class Engine(Matcher):
         if base is not None:
             check_base(base)
         if isinstance(source, bytes):
-            yield from self._filter_bytes(source, name or "<memory>", reading)
-        elif isinstance(source, str | Path):
-            for own, opened_ in documents(source, self._on_problem):
-                yield from self._filter_stream(opened_, own, reading)
-        else:
+            return self._filter_bytes(source, name or "<memory>", reading)
+        if isinstance(source, str | Path):
+            if str(source) != "-" and (problem := missing(source)) is not None:
+                raise InputError(problem)
+            opened = documents(source, self._on_problem)
+            return (r for own, one in opened for r in self._filter_stream(one, own, reading))
+        if isinstance(source, Readable):
             own = name or str(getattr(source, "name", "<stream>"))
-            yield from self._filter_stream(source, own, reading)
+            return self._filter_stream(source, own, reading)
+        return map(self.match, tuple(Publication.of_rdflib(source)))
 
     def _filter_bytes(self, data: bytes, name: str, reading: _Reading) -> Iterator[MatchReport]:
         """Match a document in memory: in one call where it is one publication."""
@@ -1281,16 +1299,19 @@ def _read_again(found: _native.Report, source: str) -> Publication | None:
     return None if triples is None else publication_of(found.publication(), triples, source)
 
 
-def _row(subscription: Subscription | str, query: str | Query | None = "") -> tuple[str, str, str]:
+def _row(subscription: object, query: object = None) -> tuple[str, str, str]:
     """Return the id, the text and the comment of a subscription."""
     if isinstance(subscription, Subscription):
         return subscription.id, subscription.query.text, subscription.comment
-    return subscription, (query or "") if isinstance(query, str | None) else query.text, ""
+    if not isinstance(subscription, str) or not isinstance(query, str | Query):
+        what = f"a subscription is an id and a query, not {shown(subscription)} and {shown(query)}"
+        raise TypeError(f"{what}. Write subscribe('alice', 'SELECT …').")
+    return subscription, query if isinstance(query, str) else query.text, ""
 
 
-def _error_of(error: Exception, id: str) -> GraphMatchError:
+def _error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:
     """Return the error of a subscription that the core refuses."""
     if isinstance(error, _native.TakenError):
         return DuplicateError(id)
     assert isinstance(error, _native.RefusedError)
-    return refusal(id, error)
+    return refusal(id, error, text)

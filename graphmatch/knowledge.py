@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 from functools import cached_property
 from itertools import chain
 from threading import RLock
@@ -33,7 +32,7 @@ from semantic.annotation.words import WORDS, words_of
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import name_of
 from semantic.clock import now_text
-from semantic.errors import OnProblem, Place, Problem, Severity
+from semantic.errors import Choice, OnProblem, Place, Problem, Severity
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
@@ -49,7 +48,7 @@ ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
 """Steps of enrichment, as the core numbers them."""
 
 
-class Entailment(Enum):
+class Entailment(Choice):
     """Which rules publications and the ontology are seen under."""
 
     RDFS = "rdfs"
@@ -417,14 +416,17 @@ class Knowledge:
         stated = publication.with_derived(annotation.triple for annotation in annotations)
         problems: list[Problem] = []
         whole, mapped, steps = stated, None, ATTRIBUTES
+        hidden: dict[Triple, None] = {}
         if self.rdfs:
             stated = self._as_graph(stated)
-            whole = self._normal(stated, problems.append)
+            normal = self._normal(stated, problems.append)
+            hidden = dict.fromkeys(normal.triples[len(normal.seen_by_any) :])
+            whole = normal.with_triples(normal.seen_by_any, normal.derived.difference(hidden))
             if self.functions is None:
                 steps |= RULES
             else:
-                mapped = self.functions.run(whole, self, now, problems.append)
-                whole = whole.with_derived(mapped.closed)
+                mapped = self.functions.run(normal, self, now, problems.append)
+                whole = whole.with_derived(t for t in mapped.closed if t not in hidden)
         triples, own = _ordered(whole)
         origins, shown, is_whole = self._follow(publication.id, triples, own, steps, asked)
         if not is_whole:
@@ -433,7 +435,7 @@ class Knowledge:
         asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
         root = self.ontology.root if self.rdfs else lambda term: term
         words = [(root(s), p, o) for s, p, o in words_of(texts if asks else ())]
-        whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words))
+        whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words, *hidden))
         origins = dict.fromkeys(whole.triples) | origins
         if mapped is None:
             return Enriched(whole, stated, annotations, origins, problems=tuple(problems))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pyoxigraph import NamedNode
 from graphmatch import _native
 from semantic.annotation.annotate import Annotator, Label
 from semantic.errors import GraphMatchError, Place, Problem, Severity
+from semantic.files import is_special
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
 from semantic.ontology.ontology import Ontology
@@ -86,8 +88,11 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
     known
         The ontology, as `written` gives it.
     """
+    if is_special(path):
+        raise SavedError(path, "is a pipe or a device", "Name a file.")
     try:
-        core.save(path, options.written(), known)
+        # A link stays a link: the file it leads to is replaced.
+        core.save(Path(realpath(path)), options.written(), known)
     except _native.DamagedError:
         what = "is there already, and nothing was saved to it"
         raise SavedError(path, what, "Name a file that is not there yet.") from None

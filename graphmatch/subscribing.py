@@ -127,7 +127,7 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
     OSError
         When it cannot be read.
     """
-    text = _decoded(path.read_bytes(), Place(str(path)))
+    text = _decoded(_read(path), Place(str(path)))
     if len(text) > DEFAULT_LIMITS.text_characters:
         raise InputError(too_long("a file", Place(str(path)), DEFAULT_LIMITS))
     try:
@@ -252,7 +252,7 @@ def _duplicate(id: str, place: Place, first: Place) -> Problem:
 
 def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription]:
     place = Place(str(path))
-    data = path.read_bytes()
+    data = _read(path)
     if is_html(data[:HEAD_BYTES]):
         remedy = "Give the address of the query itself."
         raise InputError(Problem("an HTML page, not a query", place, remedy))
@@ -262,6 +262,16 @@ def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription
     except SubscriptionError as error:
         where = replace(error.problem.where, source=str(path), item=None)
         raise SubscriptionError(replace(error.problem, where=where)) from error
+
+
+def _read(path: Path) -> bytes:
+    """Return a file's bytes; refuse one that is too long, as a device without an end is."""
+    most = 4 * DEFAULT_LIMITS.text_characters  # as many bytes of UTF-8
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise InputError(too_long("a file", Place(str(path)), DEFAULT_LIMITS))
+    return data
 
 
 def _decoded(data: bytes, place: Place) -> str:

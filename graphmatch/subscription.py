@@ -12,6 +12,7 @@ algorithms, explanations, mapping functions.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,12 +40,21 @@ from semantic.pattern import (
     View,
 )
 from semantic.terms import Term
-from semantic.units.quantities import UnitError
+from semantic.units.quantities import UnitError, in_base
 from semantic.units.units import Units, Use
 from semantic.values import Operator
 from semantic.vocabulary import PREFIXES
 
 Query: TypeAlias = _native.Query
+
+_PROLOGUE = re.compile(
+    r"(?:\s+|#[^\n]*|PREFIX\s+[^\s:<>]*:\s*<[^>]*>|BASE\s*<[^>]*>|VERSION\s+[\"'][^\"']*[\"'])*+",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d]\w*|\S")
+_BEGINNINGS = frozenset({"SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "PREFIX", "BASE", "VERSION"})
+_UNREADABLE = ("not SPARQL: ", "the prefix ")
+"""How the core's messages begin that a wrong first word may lead to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +155,17 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
     terms: list[Term] = [root(term) if replaced else term for term, replaced in query.constants()]
     if units is not None and units.concern(terms):
         of: defaultdict[int, list[Use]] = defaultdict(list)
+        converted: set[int] = set()  # Properties whose values are asked for in base units.
         for constant, attribute, siblings in query.uses():
+            if (attribute, constant) in siblings:  # A unit is named.
+                places = [p for p, _ in siblings if units.in_base_units(terms[attribute], terms[p])]
+                converted.update((attribute, *places) if places else ())
             beside = ((terms[p], None if value is None else terms[value]) for p, value in siblings)
             of[constant].append(Use(terms[attribute], tuple(beside)))
-        terms = [units.constant(term, of[number]) for number, term in enumerate(terms)]
+        terms = [
+            in_base(term) if number in converted else units.constant(term, of[number])
+            for number, term in enumerate(terms)
+        ]
     return query.with_constants(terms)
 
 
@@ -239,7 +256,7 @@ class SubscriptionParser:
         try:
             return self._core.parse(text)
         except _native.RefusedError as error:
-            raise refusal(id, error) from None
+            raise refusal(id, error, text) from None
         except UnicodeEncodeError as error:
             what = f"not Unicode: a surrogate, {error.object[error.start]!a}"
             remedy = "Write the character itself."
@@ -250,9 +267,16 @@ class SubscriptionParser:
         return Subscription.of(id, self.query(id, text), comment)
 
 
-def refusal(id: str, error: _native.RefusedError) -> SubscriptionError:
-    """Return the error of a text that the core refuses."""
+def refusal(id: str, error: _native.RefusedError, text: str = "") -> SubscriptionError:
+    """Return the error of a text that the core refuses; see first whether it begins as a query."""
     what, remedy, line, column = error.args
+    begin = _PROLOGUE.match(text)
+    found = _WORD.match(text, begin.end() if begin else 0)
+    if found and found[0].upper() not in _BEGINNINGS and what.startswith(_UNREADABLE):
+        line = text.count("\n", 0, found.start()) + 1
+        column = found.start() - text.rfind("\n", 0, found.start())
+        what = f"not SPARQL: a query cannot begin with “{found[0][:40]}”"
+        remedy = "Begin it with SELECT, ASK, CONSTRUCT or DESCRIBE, after any PREFIX and BASE."
     return SubscriptionError(Problem(what, Place(id, line, column), remedy))
 
 

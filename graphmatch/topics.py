@@ -60,6 +60,12 @@ class Topics:
     without: tuple[str, ...] = ()
     any_of: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a text in the place of several, whose characters would be topics."""
+        for text in (self.topics, self.words, self.without):
+            if isinstance(text, str):
+                raise TypeError(f"Topics takes several texts, not {text!r}. Write ({text!r},).")
+
     @classmethod
     def of_row(cls, row: Mapping[str, object], place: Place) -> Topics:
         """Return what a row of a file says.

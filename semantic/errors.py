@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import NoReturn
 
 
 class Severity(Enum):
@@ -131,6 +132,16 @@ class UnknownNameError(GraphMatchError):
 
 class OntologyError(GraphMatchError):
     """An ontology file that cannot be read or used."""
+
+
+class Choice(Enum):
+    """An enumeration that callers name by its values: an unknown value is an `InputError`."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        name = cls.__name__.lower()
+        known = ", ".join(str(one.value) for one in cls)
+        raise InputError(Problem(f"{value!r} is unknown", Place(name), f"Use one of: {known}."))
 
 
 class UnplacedError(ValueError):

@@ -5,17 +5,23 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISREG
-from typing import Protocol, runtime_checkable
+from shutil import copymode
+from stat import S_ISDIR, S_ISREG
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.limits import Limits
 
 STDIN = "<stdin>"
 """What messages call standard input."""
+
+_TEXT = re.compile(r"[^\n]*\n|\s*(?:[<{\[#]|@?(?:prefix|base)\s)", re.IGNORECASE)
+"""How documents begin, and names of files do not."""
 
 PIECE = 1 << 16
 """How many bytes are asked for at once."""
@@ -54,6 +60,8 @@ def pieces(stream: Readable) -> Iterator[bytes]:
     >>> list(pieces(io.BytesIO(b"abc")))
     [b'abc']
     """
+    if isinstance(stream, io.TextIOBase):
+        raise TypeError("a file of text cannot be read. Open it in binary mode: open(name, 'rb').")
     read = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
     while piece := read(PIECE):
         yield piece
@@ -118,6 +126,9 @@ def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Re
         else:
             yield STDIN, sys.stdin.buffer
         return
+    if (problem := missing(name)) is not None:
+        on_problem(problem)
+        return
     for path in files_in(name, on_problem):
         try:
             stream = path.open("rb")
@@ -126,6 +137,21 @@ def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Re
             continue
         with stream:
             yield str(path), stream
+
+
+def missing(name: str | Path) -> Problem | None:
+    """Return the problem of a name that no file has; a document's text is no name."""
+    text = str(name)
+    try:
+        Path(name).stat()
+    except (OSError, ValueError) as error:
+        if isinstance(name, str) and _TEXT.match(text):
+            shown = text if len(text) <= 40 else f"{text[:39]}…"
+            what = f"{shown!r} is the text of a document, and the name of no file"
+            return Problem(what, Place("<str>"), "Give its bytes: text.encode().")
+        own = error if isinstance(error, OSError) else OSError(errno.EINVAL, str(error))
+        return unreadable(text, own)
+    return None
 
 
 def is_folder(path: Path) -> bool:
@@ -175,6 +201,41 @@ def _walk(path: Path, told: list[OSError]) -> list[Path]:
             else:
                 told.append(OSError(errno.EINVAL, "not a regular file", str(file)))
     return found
+
+
+def is_special(path: Path) -> bool:
+    """Whether there is a pipe or a device, which must not be replaced by a file."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False  # opening it says why
+    return not S_ISREG(mode) and not S_ISDIR(mode)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a new file that takes the place of a file once all is written.
+
+    A link stays a link: the file it leads to is replaced. A pipe or a device is written directly.
+    """
+    if is_special(path):
+        with path.open("wb") as file:
+            yield file
+        return
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.unlink(missing_ok=True)  # A killed process with the same number may have left it.
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            copymode(path, part)
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def unreadable(name: str, error: OSError) -> Problem:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import codecs
 import re
 from typing import NoReturn, TypeAlias
-from xml.etree.ElementTree import Element, fromstring
+from xml.etree.ElementTree import Element, ParseError, fromstring
 from xml.parsers import expat
 
 from semantic.errors import InputError, Place, Problem
@@ -107,11 +107,15 @@ def parse_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Elem
     >>> parse_xml(b"<a><b/></a>", "a.xml").tag
     'a'
     """
-    fault = check_xml(data, source, limits)
-    if fault is not None:
-        place = Place(source, fault.lineno, fault.offset + 1)
-        raise InputError(Problem(f"not valid XML: {fault}", place, "Correct the document there."))
-    return fromstring(recode_xml(data, source))  # noqa: S314 -- it has been looked through
+    fault: Fault | ParseError | None = check_xml(data, source, limits)
+    if fault is None:
+        try:
+            return fromstring(recode_xml(data, source))  # noqa: S314 -- it has been looked through
+        except ParseError as error:  # A prefix is not declared, of which the check knows nothing.
+            fault = error
+    line, column = (fault.lineno, fault.offset) if isinstance(fault, Fault) else fault.position
+    what, place = f"not valid XML: {fault}", Place(source, line, column + 1)
+    raise InputError(Problem(what, place, "Correct the document there.")) from fault
 
 
 def root_prefixes(data: bytes) -> dict[str, str]:

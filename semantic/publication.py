@@ -7,11 +7,13 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal, NamedNode, RdfFormat, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
+from pyoxigraph import Triple as TripleTerm
 
 from semantic.errors import Place
 from semantic.terms import Term, Triple
@@ -24,6 +26,13 @@ _MEMORY = Place("<memory>")
 _ITEM, _DATE_TIME = RSS["item"], XSD["dateTime"]
 _TITLE, _LINK, _DATE = RSS["title"], RSS["link"], DC["date"]
 _GUID, _CHANNEL, _CHANNEL_TITLE = DCTERMS["identifier"], DCTERMS["isPartOf"], DCTERMS["title"]
+
+_TERMS = (NamedNode, Literal, BlankNode, TripleTerm)
+_TRIPLES = (
+    "Give triples of pyoxigraph's terms: (NamedNode('urn:a'), NamedNode('urn:p'), Literal('b')). "
+    "Of an rdflib graph, `Publication.from_rdflib` makes a publication; of text, "
+    "`read_publications`."
+)
 
 
 class Publication:
@@ -158,14 +167,31 @@ class Publication:
         """Make a publication of any iterable of triples; repeated triples count once.
 
         They are compared when somebody asks for `triples`.
+
+        Raises
+        ------
+        TypeError
+            When a triple is not a tuple of three of pyoxigraph's terms.
         """
-        made = cls(id, tuple(triples), source=source or Place(id))
+        given = tuple(triples)
+        _check(id, given)
+        return cls.of_terms(id, given, source)
+
+    @classmethod
+    def of_terms(cls, id: str, given: tuple[Triple, ...], source: Place | None) -> Publication:
+        """Make a publication of triples, some of them perhaps repeated, without a look at them."""
+        made = cls(id, given, source=source or Place(id))
         made._triples = None
         return made
 
     @classmethod
     def from_rdflib(cls, graph: rdflib.Graph, id: str | None = None) -> Publication:
         """Make a publication of an `rdflib.Graph`; its identifier is the id unless one is given.
+
+        Raises
+        ------
+        TypeError
+            When it is an `rdflib.Dataset`.
 
         Examples
         --------
@@ -175,10 +201,35 @@ class Publication:
         >>> Publication.from_rdflib(graph).id
         'http://example.org/g'
         """
+        rdflib = sys.modules.get("rdflib")
+        if rdflib is not None and isinstance(graph, rdflib.Dataset):
+            what = "a dataset has several graphs, each of them a publication"
+            raise TypeError(f"{what}. Use `read_publications(dataset)`.")
         text = graph.serialize(format="nt11", encoding="utf-8")
         quads = parse(text, format=RdfFormat.N_TRIPLES)
         name = id if id is not None else str(graph.identifier)
         return cls.of(name, ((q.subject, q.predicate, q.object) for q in quads), Place(name))
+
+    @classmethod
+    def of_rdflib(cls, source: rdflib.Graph) -> Iterator[Publication]:
+        """Yield the publication of an `rdflib.Graph`, or of each graph of a dataset with triples.
+
+        Raises
+        ------
+        TypeError
+            When it is anything else.
+        """
+        rdflib = sys.modules.get("rdflib")
+        if rdflib is None or not isinstance(source, rdflib.Graph):
+            what = f"{shown(source)} cannot be read"
+            raise TypeError(
+                f"{what}. Give the name of a file or folder, bytes, an open binary file, "
+                "or an `rdflib.Graph`."
+            )
+        if isinstance(source, rdflib.Dataset):
+            yield from (cls.from_rdflib(graph) for graph in source.graphs() if len(graph))
+        else:
+            yield cls.from_rdflib(source)
 
     def with_derived(self, triples: Iterable[Triple]) -> Publication:
         """Return the publication with triples that nobody stated; those it has are left out."""
@@ -194,7 +245,7 @@ class Publication:
     def with_attributes(self, triples: Iterable[Triple]) -> Publication:
         """Return the publication with attributes that somebody asks for: the last step."""
         found = self.with_derived(triples)
-        attributes = len(found.triples) - len(self.triples)
+        attributes = self.attributes + len(found.triples) - len(self.triples)
         return Publication(found.id, found.triples, found.derived, found.source, attributes)
 
     @property
@@ -222,6 +273,26 @@ class Publication:
             return NamedNode(self.id)
         except ValueError:
             return NamedNode("urn:graphmatch:publication")
+
+
+def _check(id: str, triples: Iterable[Any]) -> None:
+    """Raise `TypeError` for the first that is not a tuple of three terms."""
+    for number, triple in enumerate(triples, 1):
+        is_triple = isinstance(triple, tuple) and len(triple) == 3
+        wrong = [t for t in triple if not isinstance(t, _TERMS)] if is_triple else [triple]
+        if wrong:
+            kind = "an RDF term" if is_triple else "a tuple of three"
+            raise TypeError(f"{id}: triple {number}: {shown(wrong[0])} is not {kind}. {_TRIPLES}")
+
+
+def shown(value: object) -> str:
+    """Return the type and the beginning of a value, for a message."""
+    text = repr(value)
+    return (
+        text
+        if value is None
+        else f"the {type(value).__name__} {text if len(text) <= 60 else text[:59] + '…'}"
+    )
 
 
 def _text(values: list[Term]) -> str | None:

@@ -30,7 +30,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -39,7 +38,7 @@ from uuid import uuid4
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat
 
 from graphmatch import _native
-from semantic.errors import InputError, OnProblem, Place, Problem, Severity, warn_problem
+from semantic.errors import Choice, InputError, OnProblem, Place, Problem, Severity, warn_problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
 from semantic.files import (
     STDIN,
@@ -65,14 +64,15 @@ Source: TypeAlias = "str | Path | bytes | Readable | rdflib.Graph"
 Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
 """What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
+_SUBSCRIBE = "Subscribe to it (`read_subscriptions` or `--subscriptions`)."
 _NOT_PUBLICATIONS = {
-    ".rq": ("a file of a subscription", "Give it with --subscriptions."),
-    ".jsonl": ("a file of subscriptions", "Give it with --subscriptions."),
-    ".csv": ("a file of synonyms", "Give it with --ontology."),
+    ".rq": ("a file of a subscription", _SUBSCRIBE),
+    ".jsonl": ("a file of subscriptions", _SUBSCRIBE),
+    ".csv": ("a file of synonyms", "Load it with the ontology (`Ontology.load` or `--ontology`)."),
 }
 
 
-class Cut(Enum):
+class Cut(Choice):
     """What of a document becomes one publication; see the module's table."""
 
     AUTO = "auto"
@@ -104,7 +104,8 @@ def read_publications(
     ----------
     sources
         File names, folders (all files in them, sorted by name), ``"-"`` for standard input,
-        open binary files, documents as bytes, or `rdflib.Graph` objects. The syntax is
+        open binary files, documents as bytes, or `rdflib.Graph` objects; of an `rdflib.Dataset`
+        each graph that has triples is a publication. The syntax is
         recognized by name or content.
     cut
         How a document becomes publications; see the module.
@@ -135,7 +136,7 @@ def read_publications(
         elif isinstance(source, Readable):
             streams = iter([(str(getattr(source, "name", "<stream>")), source)])
         else:
-            yield Publication.from_rdflib(source)
+            yield from Publication.of_rdflib(source)
             continue
         for name, stream in streams:
             found = _document(stream, name, cut, syntax, base_iri, on_problem, limits)
@@ -342,7 +343,8 @@ def problem_of(fault: Fault, source: str) -> Problem:
 def publication_of(id: str, triples: Iterable[Triple], source: str) -> Publication:
     """Return a publication that the core has read from a document."""
     id = id_of(id, source)
-    return Publication.of(id, triples, Place(source, item=None if id == source else id))
+    place = Place(source, item=None if id == source else id)
+    return Publication.of_terms(id, tuple(triples), place)
 
 
 def id_of(id: str, source: str) -> str:

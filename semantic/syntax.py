@@ -20,7 +20,7 @@ HEAD_BYTES = 8192
 BLANK = b" \t\r\n\xef\xbb\xbf\0"
 """What a document that is empty may have."""
 
-NAME_IT = "Name the syntax with --format (for example ttl, nq, jsonld, rdf)."
+NAME_IT = "Name the syntax (`format=` or `--format`): for example ttl, nq, jsonld, rdf."
 
 _RDF_NAMESPACE = "rdf-syntax-ns#"
 _COMMENTS = re.compile(r"(?:\s+|#[^\n]*(?:\n|\Z))*")

@@ -109,9 +109,9 @@ DEEP_XML = f"<rdf:RDF {RDF} xmlns:e='urn:e:'>" + "<e:A><e:p>" * 999 + "</e:p></e
 HTML = "<!DOCTYPE html>\n<html><head><title>Not found</title></head></html>"
 QUAD = f'<http://e/a> <{TITLE}> "%s" <http://e/g%d> .\n'
 
-THERE = "Correct the document there, or name its format with --format."
+THERE = "Correct the document there, or name its format (`format=` or `--format`)."
 LINE = "Correct the line; it was skipped."
-BASE = "Write the whole IRI, or give the document a base: in it, or with --base."
+BASE = "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`."
 PAGE = "Give the address of the data itself; a page often names its feed in a <link>."
 AS_UTF8 = "UTF-16 or UTF-32, where this syntax is always in UTF-8. Save the document as UTF-8."
 BOMBED = "its entities would add more than 8,388,608 characters."
@@ -122,7 +122,7 @@ NO_JSON_LD = (
 )
 NO_SYNTAX = (
     "neither its name nor its content tells an RDF syntax or a feed format. "
-    "Name the syntax with --format (for example ttl, nq, jsonld, rdf)."
+    "Name the syntax (`format=` or `--format`): for example ttl, nq, jsonld, rdf."
 )
 
 REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
@@ -287,13 +287,19 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.rq",
         QUERY,
         0,
-        [": a file of a subscription, not of publications. Give it with --subscriptions."],
+        [
+            ": a file of a subscription, not of publications. "
+            "Subscribe to it (`read_subscriptions` or `--subscriptions`)."
+        ],
     ),
     "synonyms": (
         "a.csv",
         "term,root",
         0,
-        [": a file of synonyms, not of publications. Give it with --ontology."],
+        [
+            ": a file of synonyms, not of publications. "
+            "Load it with the ontology (`Ontology.load` or `--ontology`)."
+        ],
     ),
     "remote context": (
         "a.jsonld",
@@ -944,5 +950,5 @@ def test_markup_in_subscriptions_and_ontologies(tmp_path: Path) -> None:
 def test_the_library_raises_what_the_command_reports() -> None:
     from semantic.errors import SubscriptionError
 
-    with pytest.raises(SubscriptionError, match="alice:1:9: not SPARQL"):
+    with pytest.raises(SubscriptionError, match="alice:1:1: not SPARQL: a query cannot"):
         Engine().subscribe("alice", "nonsense")

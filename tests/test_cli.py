@@ -528,6 +528,79 @@ def test_output_that_is_closed_early(options: list[str], tmp_path: Path, wanted:
     started.stdin.close()
 
 
+def test_a_device_or_pipe_is_written_to_and_not_replaced(tmp_path: Path, wanted: Path) -> None:
+    data, pipe = many(tmp_path / "many.nq"), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    started = process("filter", data, "-s", wanted, "--output", pipe, "--json")
+    assert len(rows(pipe.read_text())) == 3000
+    _, err = started.communicate(timeout=300)
+    assert (started.returncode, pipe.is_fifo()) == (0, True), err
+    if Path("/dev/full").exists():
+        full = run("filter", data, "-s", wanted, "--output", "/dev/full", status=2)
+        assert "/dev/full: cannot be written: No space left on device. Check " in full.stderr
+        assert Path("/dev/full").is_char_device()
+
+
+def test_an_output_that_is_a_link_stays_one(tmp_path: Path, wanted: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("target")
+    run("filter", many(tmp_path / "many.nq"), "-s", wanted, "--output", link, "--json")
+    assert link.is_symlink()
+    assert len(rows((tmp_path / "target").read_text())) == 3000
+
+
+@pytest.mark.parametrize("option", ["--output", "--seen"])
+def test_what_is_read_is_not_written_to(option: str, tmp_path: Path, wanted: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    data, known = many(folder / "many.nq"), tmp_path / "known.ttl"
+    known.write_text("<urn:a> a <urn:B> .")
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"id": "e", "price": 3}')
+    config = tmp_path / "graphmatch.toml"
+    config.write_text("verbose = true")
+    (link := tmp_path / "link").symlink_to(data)
+    inputs = ("-s", wanted, "-o", known, "--events", events, "--config", config)
+    for path in (data, wanted, known, events, config, link):
+        before = path.read_bytes()
+        result = run("filter", folder, *inputs, option, path, status=2)
+        assert f"{path}: {option} names a file that is also an input, " in result.stderr
+        assert path.read_bytes() == before
+
+
+def test_the_matches_do_not_replace_what_remembers_them(tmp_path: Path, wanted: Path) -> None:
+    path = tmp_path / "both"
+    options = ("--seen", path, "--output", path)
+    result = run("filter", many(tmp_path / "many.nq"), "-s", wanted, *options, status=2)
+    assert "--output names a file that is also an input" in result.stderr
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("arguments", [(*FILTER, "-q"), ("--version",)])
+def test_an_output_that_is_closed_is_an_error(arguments: tuple[str, ...]) -> None:
+    command = shlex.join([sys.executable, "-m", "graphmatch.cli", *arguments])
+    done = subprocess.run(f"{command} >&-", shell=True, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    error = "error    the output cannot be written: Bad file descriptor\n"
+    assert (done.returncode, done.stderr) == (2, error)
+
+
+def test_a_file_without_an_end_is_refused(wanted: Path) -> None:
+    for option in ("--config", "--subscriptions"):
+        result = run("filter", wanted, option, "/dev/zero", status=2)
+        assert "/dev/zero: a file of more than 16,777,216 characters" in result.stderr
+
+
+def test_many_refusals_are_counted(tmp_path: Path, wanted: Path) -> None:
+    data = tmp_path / "bad.nt"
+    data.write_text("<urn:a> <urn:b> <urn:c> .\n" + "bad\n" * 50)
+    err = run("filter", data, "-s", wanted, status=1).stderr
+    assert err.count("not valid N-Triples") == 20
+    assert f"refused  {data}: 30 more. --verbose lists each.\n" in err
+    assert "50 refused" in err
+    err = run("filter", data, "-s", wanted, "--verbose", status=1).stderr
+    assert (err.count("not valid N-Triples"), "more." in err) == (50, False)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
 def test_disk_that_is_full(tmp_path: Path, wanted: Path) -> None:
     with Path("/dev/full").open("wb") as full:

@@ -45,11 +45,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("wheel"), "build", "--release")
 
 
+def test_type_checkers_read_the_packages() -> None:
+    assert sources("py.typed") == {"graphmatch/py.typed", "semantic/py.typed"}
+
+
 @pytest.mark.long
 def test_wheel_holds_the_packages_and_the_core(wheel: Path) -> None:
     assert "-cp311-abi3-" in wheel.name
     names = set(ZipFile(wheel).namelist())
     assert sources("*.py") | sources("*.pyi") | sources("stop_words.txt") <= names
+    assert {f"{package}/py.typed" for package in PACKAGES} <= names
     assert sources("bench/*.toml") | sources("bench/*.json") <= names
     assert {name for name in names if name.startswith("graphmatch/_native.")} > {
         "graphmatch/_native.pyi"

@@ -15,6 +15,7 @@ from graphmatch import Engine, SubscriptionParser
 from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication
 from semantic.errors import Problem, SubscriptionError
+from semantic.mapping import MappingFunction
 from semantic.terms import Triple
 from semantic.units.quantities import UCUM
 from semantic.units.registry import Registry
@@ -66,6 +67,7 @@ PREFIXES = """
 PREFIX e: <urn:> PREFIX gm: <urn:graphmatch:> PREFIX cdt: <https://w3id.org/cdt/>
 PREFIX qudt: <http://qudt.org/schema/qudt/> PREFIX unit: <http://qudt.org/vocab/unit/>
 PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 """
 PARSER = SubscriptionParser()
 REGISTRY = Registry()
@@ -199,6 +201,52 @@ def test_exactness_is_kept_where_terms_are_protected() -> None:
     asked = '?x e:a ?v ; e:b ?w FILTER(?v != "39 GB"^^cdt:ucum)'
     assert matches(declared(None), publication, asked)
     assert not matches(declared(None), publication, asked.replace("39", "40"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("?q qudt:numericValue ?v ; qudt:unit ?u FILTER(?v > 40)", False),
+        ("?q qudt:numericValue ?v FILTER(?v > 40)", False),
+        ("?q qudt:numericValue ?v ; qudt:unit ?u FILTER(?v = 33 && ?u = unit:DEG_C)", True),
+        ("?q qudt:numericValue ?v ; qudt:unit ?u FILTER(?v = 33)", True),
+        ("?q qudt:numericValue 33", True),
+        ("?q ?p ?v FILTER(?v > 40)", False),
+        ("?x e:t/qudt:numericValue ?v FILTER(?v > 40)", False),
+        ("?q qudt:numericValue ?v OPTIONAL { ?q qudt:unit ?u } FILTER(?v > 40)", False),
+        ("?q qudt:unit unit:DEG_C", True),
+        ("?q qudt:unit unit:K", False),
+        ("?q qudt:numericValue ?v ; qudt:unit unit:K FILTER(?v > 306)", True),
+        ("?q qudt:numericValue ?v ; qudt:unit unit:DEG_F FILTER(?v > 91)", True),
+        ("?q qudt:numericValue 306.15 ; qudt:unit unit:K", True),
+        ("?q qudt:numericValue ?v ; qudt:unit unit:DEG_C FILTER(?v > 40)", False),
+        ("?q qudt:unit unit:DEG_C OPTIONAL { ?q qudt:numericValue ?v } FILTER(?v > 30)", True),
+    ],
+)
+def test_a_number_without_a_unit_is_the_number_as_stated(asked: str, expected: bool) -> None:
+    """33 °C are 306.15 K for those only who name a unit."""
+    stated = "e:x e:t [ qudt:numericValue 33 ; qudt:unit unit:DEG_C ] ."
+    engine = Engine(Ontology(registry=REGISTRY), on_problem=raise_problem)
+    engine.subscribe("s", f"{PREFIXES} SELECT * {{ {asked} }}")
+    assert bool(engine.match(Publication.of("p", turtle(stated)))) is expected
+    if "?p" not in asked:
+        assert matches("", stated, asked) is expected
+
+
+def test_a_unit_is_named_of_a_property_above() -> None:
+    ontology = "e:a gm:unitAttribute e:u . e:b rdfs:subPropertyOf e:a ."
+    asked = '?x e:a ?v ; e:u "m" FILTER(?v = 4000)'
+    assert matches(ontology, 'e:x e:b 4 ; e:u "km" .', asked)
+
+
+def test_a_mapping_function_may_name_a_unit() -> None:
+    text = f"""{PREFIXES} CONSTRUCT {{ ?x a e:Hot }} {{
+        ?x e:t ?n . ?n qudt:numericValue ?v ; qudt:unit unit:K FILTER(?v > 306) }}"""
+    engine = Engine(Ontology(mapping=[MappingFunction("hot", text)], registry=REGISTRY))
+    engine.subscribe("hot", f"{PREFIXES} ASK {{ ?x a e:Hot }}")
+    engine.subscribe("large", f"{PREFIXES} ASK {{ ?x ?p ?v FILTER(?v > 40) }}")
+    stated = "e:x e:t [ qudt:numericValue 33 ; qudt:unit unit:DEG_C ] ."
+    assert list(engine.match(Publication.of("p", turtle(stated))).subscriptions) == ["hot"]
 
 
 def test_the_example_of_ctps() -> None:

@@ -6,10 +6,11 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.matcher import Match, MatchReport
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
-from semantic.files import files_in
+from semantic.files import files_in, is_special
 from semantic.publication import Publication
 from semantic.reading import Cut
 from semantic.vocabulary import DCTERMS
@@ -54,11 +55,17 @@ def run(
     knowing: Knowing,
     delivering: Delivering,
     verbosity: Verbosity,
+    config: Path | None = None,
 ) -> int:
     """Filter, show, sum up; return the exit status."""
     with Session(verbosity) as session:
         form = _form(delivering)
         check(reading)
+        subscriptions, known = subscribing.subscriptions or (), knowing.files or ()
+        read = (*(reading.publications or ()), *(reading.events or ()), *subscriptions, *known)
+        inputs = [one for one in (*read, knowing.saved, config) if one is not None]
+        _refuse_inputs("--seen", delivering.seen, inputs)
+        _refuse_inputs("--output", delivering.output, [*inputs, *filter(None, [delivering.seen])])
         engine = session.engine(knowing)
         session.take_in(engine, subscribing)
         if not len(engine):
@@ -74,6 +81,17 @@ def run(
         session.show_warnings()
         session.note(_summary(session, engine, tally, seconds))
         return session.status
+
+
+def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path]) -> None:
+    """Refuse to write to what is read: an input, or a file in a folder of inputs."""
+    if path is None or is_special(path):
+        return
+    for name in inputs:
+        for file in files_in(name, lambda _: None):
+            if realpath(file) == realpath(path):
+                what = f"{option} names a file that is also an input, {file}"
+                raise InputError(Problem(what, Place(str(path)), "Name another file."))
 
 
 def check(reading: Reading) -> None:
@@ -252,15 +270,25 @@ def _reports(
     """Match what is to be read: documents, then events."""
     for source in session.tracked(reading.publications or ()):
         if seen is None or source == "-":
-            yield from engine.filter(source, reading.format, reading.cut, reading.base)
+            yield from _filtered(session, engine, reading, source)
             continue
         for path in files_in(source, session.report):
             refused = session.refused
             for file in seen.unread(path):
-                yield from engine.filter(file, reading.format, reading.cut, reading.base)
+                yield from _filtered(session, engine, reading, file)
                 if session.refused > refused:
                     break
     yield from map(engine.match, session.events(reading.events or ()))
+
+
+def _filtered(
+    session: Session, engine: Engine, reading: Reading, source: str | Path
+) -> Iterator[MatchReport]:
+    """Match the publications of one source; report that there is none, and let the rest go on."""
+    try:
+        yield from engine.filter(source, reading.format, reading.cut, reading.base)
+    except InputError as error:
+        session.report(error.problem)
 
 
 # --- graphmatch index ----------------------------------------------------------------------------

@@ -341,7 +341,7 @@ def grouped(command: Callable[..., int], without: Collection[str] = ()) -> Calla
 
     @wraps(command)
     def called(**given: Any) -> None:
-        _end(lambda: command(**{name: _taken(hints[name], name, given) for name in names}))
+        end(lambda: command(**{name: _taken(hints[name], name, given) for name in names}))
 
     names = list(signature(command).parameters)
     ordered = sorted(parameters, key=lambda p: p.default is not Parameter.empty)
@@ -400,7 +400,9 @@ class ConfiguredCommand(TyperCommand):
         except GraphMatchError as error:
             raise SystemExit(_fail(error)) from error
         ctx.params.clear()
-        return super().parse_args(ctx, list(args))
+        rest = super().parse_args(ctx, list(args))
+        ctx.params["config"] = Path(config)
+        return rest
 
 
 def _fail(error: Exception) -> int:
@@ -411,7 +413,7 @@ def _fail(error: Exception) -> int:
     return 2
 
 
-def _end(run: Callable[[], int]) -> NoReturn:
+def end(run: Callable[[], int]) -> NoReturn:
     """Run a command, and end with its status; an output that is closed early is no error."""
     from semantic.errors import GraphMatchError
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from shutil import copymode
 from typing import Any, ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -21,6 +19,7 @@ from graphmatch.engine import Engine
 from graphmatch.explain.evidence import Evidence, distinct_reasons
 from graphmatch.matcher import Match
 from semantic.errors import InputError, Place, Problem
+from semantic.files import replacing
 from semantic.publication import Publication
 from semantic.terms import Term, compact
 from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
@@ -223,31 +222,20 @@ def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
 
 @contextmanager
 def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConsole]:
-    """Yield where results go: the console, or a file beside ``path`` that takes its place."""
+    """Yield where results go: the console, or a file that takes the place of the one at `path`."""
     if path is None:
         yield console
         console.file.flush()
         return
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.unlink(missing_ok=True)  # of a run with this number that was killed
-        with part.open("x", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            yield CommandConsole(file=file)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            copymode(path, part)
-        part.replace(path)
+        with replacing(path) as file:
+            text = io.TextIOWrapper(file, "utf-8", errors="backslashreplace", newline="")
+            yield CommandConsole(file=text)
+            text.detach()  # which flushes it
     except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    what = f"cannot be written: {error.strerror or error}"
-    return InputError(Problem(what, Place(str(path)), "Check the name and permissions."))
+        what = f"cannot be written: {error.strerror or error}"
+        remedy = "Check the name, the permissions and the room on the disk."
+        raise InputError(Problem(what, Place(str(path)), remedy)) from error
 
 
 # --- As text -------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """One run of the command: the engine that it makes, what was refused, and the exit status.
 
-Refusals go to standard error as they come. Warnings are counted by kind, and listed at the end of
-the run with an example each; `--verbose` lists each as it comes. The exit status says whether
-anything was refused.
+Refusals go to standard error as they come, of one source the first `LISTED`. Warnings are counted
+by kind, and listed at the end of the run with an example each; `--verbose` lists each as it comes.
+The exit status says whether anything was refused.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,8 @@ from semantic.ontology.synonyms import SynonymOptions
 from semantic.publication import Publication
 from semantic.reading import Cut, read_publications
 
+LISTED = 20
+"""How many refusals of one source are listed; --verbose lists all."""
 DONE, REFUSED = 0, 1
 """Exit statuses: done; done, with items refused and listed. 2 is that of an error."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -62,6 +65,7 @@ class Session:
     err: CommandConsole = field(default_factory=lambda: CommandConsole(stderr=True))
     problems: list[Problem] = field(default_factory=list)
     _warned: dict[str, list[Problem]] = field(default_factory=dict)
+    _refused: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Write to one console where both are a terminal: progress stays below what is printed."""
@@ -82,14 +86,24 @@ class Session:
         if self.keeps:
             return
         if problem.severity is Severity.REFUSED:
-            self.err.print(styled(("refused", "red"), f"  {problem}"))
+            self._refused[problem.where.source] += 1
+            if self.verbosity.verbose or self._refused[problem.where.source] <= LISTED:
+                self.err.print(styled(("refused", "red"), f"  {problem}"))
         elif self.verbosity.verbose and not self.verbosity.quiet:
             self.err.print(styled(("warning", "yellow"), f"  {problem}"))
         elif not self.verbosity.quiet:
             self._warned.setdefault(kind_of(problem), []).append(problem)
 
     def show_warnings(self) -> None:
-        """Show the warnings since the last time: a line for each kind, with the first of them."""
+        """Show how many refusals were not listed, and the warnings since the last time.
+
+        Warnings have a line for each kind, with the first of them.
+        """
+        for source, refused in self._refused.items():
+            if refused > LISTED and not self.verbosity.verbose:
+                more = f"  {source}: {refused - LISTED:,} more. --verbose lists each."
+                self.err.print(styled(("refused", "red"), more))
+        self._refused.clear()
         several = False
         for problems in self._warned.values():
             count = "" if len(problems) == 1 else f"{len(problems):,} times, first: "

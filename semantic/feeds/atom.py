@@ -14,13 +14,16 @@ from semantic.feeds.elements import (
     base_of,
     distinct,
     language_of,
+    markup_of,
     short_name,
     text_of,
     unescaped,
 )
 from semantic.feeds.model import Channel, Item
 
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_TAG = re.compile(
+    r"<(script|style)\b.*?(?:</\1\b[^<>]*>|\Z)|</?[a-z][^<>]*>", re.IGNORECASE | re.DOTALL
+)
 _ROOTS = frozenset({"feed", "atom:feed", "atom:entry"})
 
 
@@ -74,10 +77,10 @@ def atom_entry(number: int, line: int | None, element: Element, channel: Channel
         id=id,
         link=fields.href("link") or (id if id.startswith(("http://", "https://")) else ""),
         title=_title(fields) or unescaped(media.first("media:title")),
-        description=fields.markup("summary", "media:description")
+        description=fields.markup("summary", "media:description", "dc:description")
         or media.markup("media:description"),
         content=fields.markup("content"),
-        published=fields.first("published", "issued", "dc:date"),
+        published=fields.first("published", "issued", "dc:date", "created"),
         updated=fields.first("updated", "modified"),
         language=language_of(element) or fields.first("dc:language"),
         creators=fields.people("author")
@@ -91,14 +94,16 @@ def atom_entry(number: int, line: int | None, element: Element, channel: Channel
 
 
 def _title(fields: Fields) -> str:
-    """Return the title without its markup."""
-    title = fields.element("title", "media:title")
-    if title is None or title.get("type") not in ("html", "text/html"):
+    """Return the title without its markup, and without scripts in it."""
+    title = fields.element("title", "dc:title", "media:title")
+    if title is None or title.get("type") not in ("html", "text/html", "xhtml"):
         return text_of(title)
-    return unescaped(_TAG.sub("", text_of(title)))
+    return unescaped(_TAG.sub("", markup_of(title)))
 
 
 def _subjects(fields: Fields) -> tuple[str, ...]:
-    categories = ((c.get("term", ""), c.get("label", "")) for c in fields.all("category"))
+    categories = (
+        (c.get("term", ""), c.get("label", ""), text_of(c)) for c in fields.all("category")
+    )
     terms = map(str.strip, chain.from_iterable(categories))
     return (*terms, *fields.texts("dc:subject"))

@@ -109,7 +109,7 @@ class Fields:
 
     def markup(self, *names: str) -> str:
         """Return the first text or markup that is not empty: a picture has no text."""
-        return next(filter(None, map(_markup_of, self.all(*names))), "")
+        return next(filter(None, map(markup_of, self.all(*names))), "")
 
     def texts(self, *names: str) -> tuple[str, ...]:
         """Return every different text that is not empty."""
@@ -202,7 +202,7 @@ def _from_base64(text: str) -> str:
         return text
 
 
-def _markup_of(element: Element) -> str:
+def markup_of(element: Element) -> str:
     """Return HTML as it was delivered, or written out again where it stood as elements."""
     if len(element) == 0:
         return text_of(element)

@@ -157,7 +157,7 @@ def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> D
 
 def _raise(problem: Problem) -> None:
     """Raise the first fault; no option names the syntax of an ontology."""
-    remedy = problem.remedy.replace(", or name its format with --format", "")
+    remedy = problem.remedy.replace(", or name its format (`format=` or `--format`)", "")
     raise InputError(replace(problem, remedy=remedy))
 
 

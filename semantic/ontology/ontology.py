@@ -129,6 +129,9 @@ class Ontology:
         known: Iterable[Problem] = (),
         registry: Registry | None = None,
     ) -> None:
+        if isinstance(triples, str | Path):
+            name = str(triples)
+            raise TypeError(f"Ontology takes triples. Load a file: Ontology.load({name!r}).")
         self.prefixes: Mapping[str, str] = {**(prefixes or {}), **PREFIXES}
         self.stated = tuple(dict.fromkeys(triples))
         self.problems: list[Problem] = []

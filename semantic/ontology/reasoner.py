@@ -38,6 +38,7 @@ from pyoxigraph import BlankNode, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as Statement
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, listed, pip_install
+from semantic.files import replacing
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.terms import Triple, compact
 from semantic.vocabulary import (
@@ -344,12 +345,8 @@ def _save(file: Path, found: _Conclusions) -> None:
     content = json.dumps(said).encode()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}.part")
-        try:
-            part.write_bytes(_sealed(content, file) + b"\n" + content)
-            part.replace(file)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(file) as whole:
+            whole.write(_sealed(content, file) + b"\n" + content)
         files = sorted(file.parent.glob(f"*{_SUFFIX}"), key=lambda each: each.stat().st_mtime)
         for old in files[:-_KEPT]:
             old.unlink(missing_ok=True)

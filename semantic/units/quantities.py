@@ -14,10 +14,12 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
+from semantic.attributes.names import encoded
 from semantic.errors import UnplacedError
-from semantic.vocabulary import GM, XSD, Namespace
+from semantic.terms import Term
+from semantic.vocabulary import ATTRIBUTE, GM, XSD, Namespace
 
 CDT = Namespace("https://w3id.org/cdt/")
 QUDT = Namespace("http://qudt.org/schema/qudt/")
@@ -44,6 +46,10 @@ _WRITTEN_FORM = re.compile(r"([+-]?[0-9.]{1,70}(?:E[+-][0-9]{1,3})?) (\S+)", re.
 _QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)\s*", re.ASCII)
 
 
+_IN_BASE = f"{ATTRIBUTE.iri}base-unit."
+"""Begins names of attributes, which only patterns that name them see."""
+
+
 class UnitError(UnplacedError):
     """A unit or a quantity that cannot be used."""
 
@@ -56,6 +62,25 @@ def is_of_cdt(literal: Literal) -> bool:
 def is_quantity(literal: Literal) -> bool:
     """Whether a literal is a number with a unit, by its datatype."""
     return is_of_cdt(literal) and literal.datatype.value != _UNIT_ONLY
+
+
+def in_base(property_: Term) -> Term:
+    """Return the property whose values are those of a property, in the base unit.
+
+    Only subscriptions that name a unit ask for it.
+
+    Examples
+    --------
+    >>> in_base(NamedNode("urn:size")).value
+    'urn:graphmatch:attribute:base-unit.%3Curn:size%3E'
+    """
+    name = encoded(f"<{property_.value}>") if isinstance(property_, NamedNode) else ""
+    return NamedNode(_IN_BASE + name)
+
+
+def is_in_base(property_: Term) -> bool:
+    """Whether a property is one that `in_base` returns."""
+    return isinstance(property_, NamedNode) and property_.value.startswith(_IN_BASE)
 
 
 def read_number(text: str) -> Fraction | None:

@@ -33,6 +33,8 @@ from semantic.units.quantities import (
     QUDT,
     UNIT_ATTRIBUTE,
     UnitError,
+    in_base,
+    is_in_base,
     is_of_cdt,
     is_quantity,
     number_literal,
@@ -113,8 +115,11 @@ class Units:
     '30'
     """
 
-    def __init__(self, declarations: Declarations, registry: Registry) -> None:
+    def __init__(
+        self, declarations: Declarations, registry: Registry, properties: Taxonomy
+    ) -> None:
         self.registry = registry
+        self._properties = properties
         self.declarations = declarations
         self._unit_attributes = declarations.unit_attributes
         values: defaultdict[Term, list[Term]] = defaultdict(list)
@@ -139,7 +144,8 @@ class Units:
         reported. `registry` is that of other `Units`, to go on with what it has cached.
         """
         registry = registry or Registry()
-        return cls(_declarations(triples, properties, registry, on_problem), registry)
+        declarations = _declarations(triples, properties, registry, on_problem)
+        return cls(declarations, registry, properties)
 
     def base_unit(self, attribute: Term) -> BaseUnit | None:
         """Return the unit that the numbers of an attribute are in, where one is declared."""
@@ -177,9 +183,14 @@ class Units:
         found = self.normal_triples(publication.triples, report)
         if found is None:
             return publication
-        changed = {old: t for t, old in found.origins.items() if t not in found.derived}
-        derived = {changed.get(t, t) for t in publication.derived} | found.derived
-        return Publication(publication.id, found.triples, frozenset(derived), publication.source)
+        hidden = tuple(t for t in found.triples if is_in_base(t[1]))
+        added = found.derived.union(hidden)
+        changed = {old: t for t, old in found.origins.items() if t not in added}
+        derived = added.union(changed.get(t, t) for t in publication.derived)
+        shown = (t for t in found.triples if not is_in_base(t[1]))
+        return Publication(
+            publication.id, (*shown, *hidden), derived, publication.source, len(hidden)
+        )
 
     def normal_triples(self, triples: Iterable[Triple], report: Report) -> Normal | None:
         """Return triples with their quantities in base units; ``None`` where there are none."""
@@ -262,10 +273,16 @@ class Units:
             )
         base = self.base_unit(attribute)
         number, unit = self._number(value, [u[2] for u in units], base)
-        change[triple][subject, attribute, number_literal(number)] = None
-        for stated in units:
-            term = self._unit_term(stated[2], base)
-            change[stated][subject, stated[1], term] = None
+        new: list[tuple[Triple, Term]] = [(triple, number_literal(number))]
+        new += ((stated, self._unit_term(stated[2], base)) for stated in units)
+        for old, term in new:
+            if base is not None:
+                change[old][subject, old[1], term] = None
+                continue
+            change[old][old] = None
+            for property_ in (old[1], *self._properties.ancestors(old[1])):
+                if property_ in self.measured:
+                    change[old][subject, in_base(property_), term] = None
         return value, unit
 
     # -- subscriptions ----------------------------------------------------------------------
@@ -295,6 +312,11 @@ class Units:
             raise _torn(term)
         return next(iter(found), term)
 
+    def in_base_units(self, unit_attribute: Term, value: Term) -> bool:
+        """Whether a query that names a unit asks for a value's number in the base unit."""
+        values = self._value_attributes.get(unit_attribute, ())
+        return value in values and self.base_unit(value) is None
+
     def _beside(self, term: Term, use: Use) -> Term:
         """Return a plain number or a unit by what stands beside it."""
         if (values := self._value_attributes.get(use.attribute)) is not None:
@@ -302,7 +324,10 @@ class Units:
             bases = {self.base_unit(value) for value in named or values}
             if len({base and base.unit for base in bases}) > 1:
                 raise _torn(term)
-            return self._unit_term(term, bases.pop())
+            base = bases.pop()
+            if base is None and not (named and (use.attribute, term) in use.siblings):
+                return term
+            return self._unit_term(term, base)
         attributes = self._unit_attributes.get(use.attribute, ())
         units = [unit for w, unit in use.siblings if w in attributes and unit is not None]
         value = _number_of(term)

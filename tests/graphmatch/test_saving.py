@@ -327,6 +327,20 @@ def test_that_what_was_saved_before_is_replaced(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
+def test_that_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("s")
+    saved(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert len(Engine.open(tmp_path / "s"))
+
+
+def test_that_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SavedError, match="pipe: is a pipe or a device"):
+        saved(tmp_path / "pipe")
+    assert [(path.name, path.is_fifo()) for path in tmp_path.iterdir()] == [("pipe", True)]
+
+
 def test_that_a_save_that_fails_leaves_the_file_before(tmp_path: Path) -> None:
     """The disk is full, as far as this process can tell."""
     saved(tmp_path / "s")

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from base64 import b64encode
-from datetime import date
+from datetime import UTC, date, datetime
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -213,6 +213,36 @@ def test_atom_dates_of_both_versions(namespace: str) -> None:
     name = "issued" if namespace.endswith("#") else "published"
     (publication,), _ = read(feed % (name, name))
     assert values(publication, DC["date"]) == ['"2003-01-02T00:00:00Z"^^xsd:dateTime']
+
+
+def test_atom_with_elements_of_other_formats() -> None:
+    entry = """<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id>
+        <category>energy</category><category term="sun" label="Sun"/>
+        <title xmlns="http://purl.org/dc/elements/1.1/">Solar</title>
+        <description xmlns="http://purl.org/dc/elements/1.1/">Power</description>
+        <created>2026-01-02T03:04:05Z</created></entry></feed>"""
+    (publication,), problems = read(entry)
+    assert problems == []
+    assert publication.title == "Solar"
+    assert publication.date == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    said = [(p, o.value) for _, p, o in publication.triples]
+    assert (RSS["description"], "Power") in said
+    assert [text for p, text in said if p == DC["subject"]] == ["energy", "sun", "Sun"]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        '<title type="html">A &lt;script&gt;1 &lt; 2&lt;/script&gt;&lt;b&gt;c&lt;/b&gt;</title>',
+        '<title type="html">A c&lt;STYLE type="x"&gt;b</title>',
+        '<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">A <script>b</script>'
+        "<i>c</i></div></title>",
+    ],
+)
+def test_an_atom_title_has_no_script(title: str) -> None:
+    feed = f'<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id>{title}</entry></feed>'
+    (publication,), _ = read(feed)
+    assert publication.title == "A c"
 
 
 def test_an_atom_entry_alone() -> None:

@@ -205,7 +205,7 @@ def test_relative_iris_need_a_base(syntax: str, text: str) -> None:
     assert publications == []
     assert "a relative IRI" in problem
     assert problem.endswith(
-        "Write the whole IRI, or give the document a base: in it, or with --base."
+        "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`."
     )
 
 
@@ -366,7 +366,8 @@ def test_what_is_not_of_lines_at_all_is_given_up() -> None:
     assert publications == []
     assert len(problems) == HOPELESS + 1
     assert problems[-1] == (
-        f"<stream>: none of its first {HOPELESS} lines is N-Quads. Name its syntax with --format."
+        f"<stream>: none of its first {HOPELESS} lines is N-Quads. "
+        "Name its syntax (`format=` or `--format`)."
     )
 
 
@@ -578,7 +579,7 @@ def test_rss_1_is_rdf_in_the_other_cuts() -> None:
 
 
 def test_unknown_cut() -> None:
-    with pytest.raises(ValueError, match="'slice' is not a valid Cut"):
+    with pytest.raises(InputError, match=r"cut: 'slice' is unknown\. Use one of: auto, document, "):
         read(stream(GOOD), cut="slice")
 
 

@@ -120,7 +120,7 @@ impl Lines {
                 }
             } else if self.bad == HOPELESS && !self.any {
                 let what = format!("none of its first {HOPELESS} lines is {}", self.syntax.name());
-                build.faults.push(Fault::new(what, "Name its syntax with --format."));
+                build.faults.push(Fault::new(what, "Name its syntax (`format=` or `--format`)."));
                 return Stop::Failed;
             } else if build.faults.len() >= build.options.faults {
                 return Stop::Faults;

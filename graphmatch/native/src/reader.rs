@@ -43,9 +43,9 @@ const SHORT: usize = 1 << 15;
 /// UTF-8's byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 const RELATIVE: &str = "http://relative.invalid/";
-const REMEDY: &str = "Correct the document there, or name its format with --format.";
+const REMEDY: &str = "Correct the document there, or name its format (`format=` or `--format`).";
 const BASE_REMEDY: &str =
-    "Write the whole IRI, or give the document a base: in it, or with --base.";
+    "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`.";
 
 /// Something that arrives: triples in the order of the source.
 #[derive(Clone, Default)]

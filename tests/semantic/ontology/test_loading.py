@@ -248,6 +248,7 @@ BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
     ("text", "message"),
     [
         (OWLXML % "<SubClassOf>", r":7:3: not valid XML: mismatched tag"),
+        (OWLXML % "<no:SubClassOf/>", r":6:3: not valid XML: unbound prefix"),
         (OWLXML % '<SubClassOf><Class IRI="#A"/></SubClassOf>', r":6:\d+: not valid OWL/XML: "),
         (OWLXML % '<SubClassOf><Class abbreviatedIRI="no:A"/></SubClassOf>', "KeyError: 'no'"),
         (

@@ -278,7 +278,8 @@ fn the_first_publication_comes_before_the_stream_is_read() {
 fn what_is_not_of_lines_is_given_up() {
     let (found, faults) = read("a.nq", "garbage\n".repeat(1000));
     assert_eq!((found.len(), faults.len()), (0, crate::lines::HOPELESS + 1));
-    let last = ": none of its first 100 lines is N-Quads. Name its syntax with --format.";
+    let last =
+        ": none of its first 100 lines is N-Quads. Name its syntax (`format=` or `--format`).";
     assert_eq!(faults.last().unwrap(), last);
     let text = format!("{GOOD}\n{}<urn:a> <urn:b> <urn:c> .", "garbage\n".repeat(2500));
     let (found, faults) = read("a.nq", text);
