@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-_BROKER = 'pip install "graphmatch[broker]"'
+_INSTALL = (
+    "Install the extra: pip install -e '.[{0}]' in a clone, or pip install 'graphmatch-….whl[{0}]'."
+)
 _PACKAGES = (
     *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
     *("prometheus_client", "sqlalchemy", "structlog", "uvicorn"),
@@ -152,6 +154,8 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
     for name in _PACKAGES:
         if find_spec(name) is None:
             raise missing(name)
+    if serving.kafka is not None and find_spec("confluent_kafka") is None:
+        raise missing("confluent_kafka", "kafka")
     from graphmatch.broker.feed_list import read_feed_list
     from graphmatch.broker.matching import Matcher
     from graphmatch.broker.service import ENGINE_LIMITS, Broker
@@ -217,10 +221,15 @@ def _parts(
     )
 
 
-def missing(module: str | None) -> Exception:
+def missing(module: str | None, extra: str = "broker") -> Exception:
     """Return what is said where a package is not installed."""
     what = f"this command needs {module}, which is not installed"
-    return _wrong(what, "graphmatch serve", f"Install it: {_BROKER}.")
+    return _wrong(what, "graphmatch serve", _INSTALL.format(extra))
+
+
+def ended() -> Exception:
+    """Return the error of a process whose matching has ended."""
+    return _wrong("matching has ended", "the broker", "See the error above; start it again.")
 
 
 def _wrong(what: str, where: str, remedy: str) -> Exception:
@@ -298,7 +307,7 @@ def _serve(
 
     asyncio.run(served())
     if not matcher.is_running:  # whoever watches the process starts it again
-        raise _wrong("matching has ended", "the broker", "See the error above; start it again.")
+        raise ended()
 
 
 async def _show_samples(broker: Broker) -> None:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import graphmatch.broker
 from graphmatch.broker.client import BrokerError, Client
 from graphmatch.cli import app
+from graphmatch.command import serve as serving
 from graphmatch.command.serve import Serving
 from semantic.errors import InputError
 
@@ -122,7 +123,12 @@ def test_what_is_said_where_the_extra_is_missing(
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     ran = CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "b.db")])
     assert ran.exit_code == 2
-    assert 'pip install "graphmatch[broker]"' in " ".join(ran.output.split())
+    assert "pip install -e '.[broker]' in a clone" in " ".join(ran.output.split())
+    monkeypatch.undo()
+    monkeypatch.setattr(serving, "find_spec", lambda name: None if "kafka" in name else object())
+    ran = CliRunner().invoke(app, ["serve", "--kafka", "a:1", "--store", str(tmp_path / "b.db")])
+    assert ran.exit_code == 2
+    assert "pip install -e '.[kafka]' in a clone" in " ".join(ran.output.split())
 
 
 def test_the_demo_has_a_match_within_half_a_minute(tmp_path: Path) -> None:
