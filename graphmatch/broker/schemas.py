@@ -468,6 +468,7 @@ class TrialView(Answer):
     newest: list[HitView]
     missed: list[MissedView] = Field(description="Conditions without which more would match.")
     near: list[NearView]
+    truncated: list[str] = Field(description="The limits that ended it or left reasons out.")
 
 
 class StepView(Answer):
