@@ -37,7 +37,7 @@ from graphmatch.matcher import (
 )
 from graphmatch.operators.asking import OPERATOR_SECONDS, Asked, Calls, Operators
 from graphmatch.operators.operator import Operator
-from graphmatch.report import EventReports, report_of
+from graphmatch.report import CoreMatches, EventReports, report_of
 from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
 from semantic.annotation.annotate import Annotator, Label
 from semantic.annotation.words import WORDS
@@ -46,7 +46,9 @@ from semantic.errors import (
     GraphMatchError,
     InputError,
     OnProblem,
+    Place,
     Problem,
+    Severity,
     SubscriptionError,
     UnknownNameError,
     warn_problem,
@@ -604,7 +606,9 @@ class Engine(Matcher):
             known = self._core.match_event(id, publication.attributes, time)
             if isinstance(known, _native.Report):
                 unknown = self._operators.unknown(known, None)
-                return self._told(report_of(publication.id, known, unknown=unknown))
+                return self._told(
+                    report_of(publication.id, known, self._on_problem, unknown=unknown)
+                )
             publication = publication.publication()
         found = self._core.match_triples(id, publication.given, time)
         return self._reported(found, publication, now, publication.source.source)
@@ -662,7 +666,9 @@ class Engine(Matcher):
             id, origin = publication.id, lambda: publication
         calls = () if asked is None else Calls(asked.made)
         kept = 0 if asked is None else asked.recalled
-        return self._told(report_of(id, found, problems, runs, origin, calls, kept, unknown))
+        return self._told(
+            report_of(id, found, self._on_problem, problems, runs, origin, calls, kept, unknown)
+        )
 
     def _told(self, report: MatchReport) -> MatchReport:
         for problem in report.problems:
@@ -911,7 +917,7 @@ class Engine(Matcher):
             others = {row: self.match(events.event(row)) for row in found.pending()}
             parts.append((events.ids, found, others))
             before += batch.num_rows
-        return EventReports(parts)
+        return EventReports(parts, self._on_problem)
 
     def enrich(self, publication: Publication) -> Publication:
         """Return the publication with all that follows: concepts, roots, units, rules.
@@ -982,7 +988,11 @@ class Engine(Matcher):
             evaluation, provenance = self._asking(publication, language, [filed], report.calls)
             match = next((m for m in report if m.subscription == id), None)
             calls = self._operators.calls_of(filed.subscription, report.calls)
-            return replace(explain(filed, placed, match, evaluation, provenance), calls=calls)
+            try:
+                found = explain(filed, placed, match, evaluation, provenance)
+            except _native.EvaluationFailedError as error:
+                raise GraphMatchError(_without_reasons(id, publication, error)) from error
+            return replace(found, calls=calls)
 
     def evidence(
         self,
@@ -993,6 +1003,8 @@ class Engine(Matcher):
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold.
 
+        A large publication (`Limits.reason_triples`) gets none.
+
         Parameters
         ----------
         language
@@ -1002,14 +1014,26 @@ class Engine(Matcher):
         """
         from graphmatch.explain.evidence import evidence
 
+        most = self._limits.reason_triples
+        if len(publication.given) > most:
+            what = f"its matches get no reasons: it has more than {most:,} triples"
+            remedy = "Raise the limit `reason_triples`, or explain one subscription."
+            self._on_problem(Problem(what, Place(publication.id), remedy, Severity.WARNING))
+            return {}
         with self._changing:
+            if isinstance(matches, CoreMatches):
+                matches = matches.first(1)  # The first solution is all that `evidence` needs.
             several = [m for m in matches if m.subscription in self]  # others have gone since
             filed = [self.filing(m.subscription) for m in several]
             evaluation, provenance = self._asking(publication, language, filed, calls)
-            return {
-                m.subscription: tuple(evidence(one, m, evaluation, provenance))
-                for one, m in zip(filed, several, strict=True)
-            }
+            found: dict[str, tuple[Evidence, ...]] = {}
+            for one, match in zip(filed, several, strict=True):
+                try:
+                    found[match.subscription] = tuple(evidence(one, match, evaluation, provenance))
+                except _native.EvaluationFailedError as error:
+                    found[match.subscription] = ()
+                    self._on_problem(_without_reasons(match.subscription, publication, error))
+            return found
 
     def _asking(
         self,
@@ -1109,8 +1133,7 @@ class Engine(Matcher):
             known = self.ontology, self._knowledge.annotator, own
             engine._labels = self._labels
         engine._known = Knowledge(lambda: known, self._entailment, core=engine._core)
-        options = known[0].roots.options
-        engine._core.know(engine._known, options.fold if options.folds else None)
+        engine._core.know(engine._known)
         return engine
 
     # -- saving -----------------------------------------------------------------------------
@@ -1200,7 +1223,7 @@ class Engine(Matcher):
 
         engine._known = Knowledge(make, engine.entailment, core=core)
         engine._saved = options, known
-        core.know(engine._known, options.synonyms.fold if options.synonyms.folds else None)
+        core.know(engine._known)
         return engine
 
 
@@ -1243,6 +1266,13 @@ class _Reading:
         """Report what is wrong with a document."""
         for fault in faults:
             self.on_problem(problem_of(fault, name))
+
+
+def _without_reasons(id: str, publication: Publication, error: Exception) -> Problem:
+    """Return the problem of a match whose reasons could not be found."""
+    what = f"{id}: the reasons of the match could not be found: {error}"
+    remedy = "Simplify the query or the publication. The match itself is right."
+    return Problem(what, Place(publication.id), remedy, Severity.WARNING)
 
 
 def _read_again(found: _native.Report, source: str) -> Publication | None:

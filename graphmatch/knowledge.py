@@ -369,9 +369,9 @@ class Knowledge:
         """Whether the texts of feed items are read."""
         return self.words or self.annotator.concerns(RSS["item"])
 
-    def _folding(self) -> tuple[bool, Any] | None:
+    def _folding(self) -> tuple[bool, bool] | None:
         options = self.ontology.roots.options
-        return (options.casefold, options.fold) if options.folds else None
+        return (options.casefold, options.nfkc) if options.folds else None
 
     def _changed(self, before: Knowledge | None) -> tuple[bool, list[str]]:
         """Return whether every subscription is concerned, and which names of classes are."""

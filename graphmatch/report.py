@@ -9,12 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from graphmatch import _native
 from graphmatch.knowledge import incomplete
 from graphmatch.matcher import Call, Counters, Match, Matches, MatchReport, Unknown
-from semantic.errors import Place, Problem, Severity
+from semantic.errors import OnProblem, Place, Problem, Severity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
     from semantic.publication import Publication
     from semantic.terms import Triple
 
+    _Row: TypeAlias = tuple[str, list[dict[str, Any]], list[Triple] | None, bool]
+
 _AT_ONCE = 64
-_FAILED = "Simplify the query; the other subscriptions are not concerned."
+_FAILED = "Simplify the query, or raise the limit. The other subscriptions are not affected."
+_TRUNCATED = (
+    "Narrow the query, or raise the limits `match_solutions` and `evaluation_seconds`. Read"
+    " solutions before you change subscriptions or the ontology."
+)
 
 
 class CoreMatches(Matches):
@@ -37,12 +43,14 @@ class CoreMatches(Matches):
         Its id.
     found
         What the core found.
+    on_problem
+        Called with each match whose solutions are incomplete, when these are read.
     """
 
-    __slots__ = ("_found", "_ids", "_publication")
+    __slots__ = ("_found", "_ids", "_on_problem", "_publication")
 
-    def __init__(self, publication: str, found: _native.Report) -> None:
-        self._publication, self._found = publication, found
+    def __init__(self, publication: str, found: _native.Report, on_problem: OnProblem) -> None:
+        self._publication, self._found, self._on_problem = publication, found, on_problem
         self._ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
@@ -64,12 +72,9 @@ class CoreMatches(Matches):
 
     def first(self, most: int | None) -> Iterator[Match]:
         """Yield all matches, of each the first solutions only where that is asked for."""
-        for begin in range(0, len(self), _AT_ONCE):
-            yield from self._made(begin, begin + _AT_ONCE, most)
+        yield from self._made(0, len(self), most)
 
-    def texts(
-        self, most: int | None = None
-    ) -> Iterator[tuple[str, list[dict[str, Any]], list[Triple] | None, bool]]:
+    def texts(self, most: int | None = None) -> Iterator[_Row]:
         """Yield ids, solutions, graphs, and whether these are all.
 
         Terms are N-Triples, those of evaluations objects.
@@ -79,13 +84,24 @@ class CoreMatches(Matches):
         most
             So many solutions are looked for; of evaluations there may be more.
         """
-        for begin in range(0, len(self), _AT_ONCE):
-            yield from self._found.matches(begin, begin + _AT_ONCE, texts=True, most=most)
+        yield from self._rows(0, len(self), most, texts=True)
 
     def _made(self, begin: int, end: int, most: int | None = None) -> Iterator[Match]:
-        for id, solutions, graph, _ in self._found.matches(begin, end, most=most):
+        for id, solutions, graph, _ in self._rows(begin, end, most, texts=False):
             triples = None if graph is None else tuple(graph)
             yield Match(id, self._publication, tuple(solutions), triples)
+
+    def _rows(self, begin: int, end: int, most: int | None, *, texts: bool) -> Iterator[_Row]:
+        while begin < end:
+            rows = self._found.matches(begin, min(begin + _AT_ONCE, end), texts=texts, most=most)
+            begin += len(rows)
+            for row in rows:
+                id, solutions, _, is_whole = row
+                if most is None and not is_whole:
+                    what = f"{id}: only the first {len(solutions):,} solutions are given"
+                    place = Place(self._publication)
+                    self._on_problem(Problem(what, place, _TRUNCATED, Severity.WARNING))
+                yield row
 
     @property
     def subscriptions(self) -> Sequence[str]:
@@ -108,6 +124,7 @@ class CoreMatches(Matches):
 def report_of(
     publication: str,
     found: _native.Report,
+    on_problem: OnProblem,
     problems: tuple[Problem, ...] = (),
     mapped: int = 0,
     origin: Callable[[], Publication | None] | None = None,
@@ -119,6 +136,8 @@ def report_of(
 
     Parameters
     ----------
+    on_problem
+        Called with each match whose solutions are incomplete, when these are read.
     problems
         What of the publication could not be used.
     mapped
@@ -141,7 +160,7 @@ def report_of(
         )
     if found.is_cut():
         problems += (incomplete(Place(publication)),)
-    matches = CoreMatches(publication, found)
+    matches = CoreMatches(publication, found, on_problem)
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
 
 
@@ -173,11 +192,13 @@ class EventReports(Sequence[MatchReport]):
     """
 
     def __init__(
-        self, parts: Sequence[tuple[Texts, _native.Batch, Mapping[int, MatchReport]]]
+        self,
+        parts: Sequence[tuple[Texts, _native.Batch, Mapping[int, MatchReport]]],
+        on_problem: OnProblem,
     ) -> None:
         import numpy as np
 
-        self._parts = parts
+        self._parts, self._on_problem = parts, on_problem
         self._ends = list(accumulate(len(batch) for _, batch, _ in parts))
         numbers: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
         counts: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
@@ -209,4 +230,4 @@ class EventReports(Sequence[MatchReport]):
         ids, batch, others = self._parts[part]
         row = number - (self._ends[part] - len(batch))
         found = batch.report(row)
-        return others[row] if found is None else report_of(ids.get(row), found)
+        return others[row] if found is None else report_of(ids.get(row), found, self._on_problem)

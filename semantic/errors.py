@@ -8,10 +8,12 @@ call is *raised* as a `GraphMatchError` that carries the same problem.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 
 class Severity(Enum):
@@ -89,6 +91,16 @@ def listed(names: Sequence[str], most: int) -> str:
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def pip_install(extra: str) -> str:
+    """Return the command that installs an extra for this Python, from any folder.
+
+    graphmatch is not on PyPI, so the command names the clone, or the wheel.
+    """
+    clone = Path(__file__).resolve().parents[1]
+    source = f'-e "{clone}' if (clone / "pyproject.toml").is_file() else '"FOLDER/graphmatch-….whl'
+    return f'{sys.executable} -m pip install {source}[{extra}]"'
 
 
 class GraphMatchError(Exception):

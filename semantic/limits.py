@@ -36,7 +36,12 @@ class Limits:
         A subscription may have this many keywords, functions and operators; how many constants,
         variables and triples is not bounded by it. A parser's or an optimizer's stack is.
     evaluation_seconds
-        How long the evaluation of one query on one publication may take.
+        Time limit, in seconds, of the evaluation of one query on one publication, and of all
+        long joins of one publication together.
+    match_solutions
+        Maximum number of solutions of one match.
+    reason_triples
+        Maximum size of a publication whose matches get reasons, in triples.
     mapping_rounds
         In so many rounds mapping functions may give a publication new triples.
     mapping_triples
@@ -75,6 +80,8 @@ class Limits:
     subscription_branches: int = 16
     subscription_operators: int = 1000
     evaluation_seconds: float = 10
+    match_solutions: int = 100_000
+    reason_triples: int = 100_000
     mapping_rounds: int = 10
     mapping_triples: int = 10_000
     mapping_characters: int = 100_000

@@ -1,7 +1,9 @@
 """What the documentation says is there, and what is there is in the documentation.
 
 - Every command and option is in docs/reference/command.md.
-- Every message of a problem is in docs/reference/errors.md.
+- Every command and option named in pages, sources and files of deployment exists.
+- Every message of a problem is in docs/reference/errors.md, and every message there is in the
+  sources.
 - Links lead somewhere.
 - Examples run: each ``python`` block, each command of a ``console`` block; and they print what
   stands below them. A line with "…" stands for any number of lines, seconds for any seconds.
@@ -48,6 +50,13 @@ PACKAGES = ("semantic", "graphmatch")
 
 def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
+
+
+@cache
+def modules() -> dict[Path, ast.Module]:
+    """Return the sources of Python, parsed."""
+    paths = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
 # --- Commands and options ------------------------------------------------------------------------
@@ -124,6 +133,122 @@ def test_no_option_is_described_that_is_not_there() -> None:
         assert described <= there
 
 
+# --- Commands that are named ---------------------------------------------------------------------
+
+NAMING = [
+    *PAGES,
+    *sorted((ROOT / "docs/deploy").iterdir()),
+    *sorted((ROOT / "docs/notebooks").glob("*.ipynb")),
+    ROOT / "Makefile",
+    *modules(),
+    *sorted((ROOT / "graphmatch").rglob("*.html")),
+    *sorted((ROOT / "graphmatch/native/src").rglob("*.rs")),
+]
+"""Files that name commands, for users or in messages."""
+
+OF_OTHERS = {
+    *("--editable", "--py-files", "--deploy-mode", "--files"),  # pip, spark-submit
+    *("--loader", "--ignore-imports", "--ignoreUnsupportedDatatypes"),  # reasoners
+    *("--die-on-broken-pipe", "--enable-auth", "--add-modules"),  # py4j, Java
+}
+"""Options of other programs."""
+
+
+def named_wrongly(text: str, known: dict[str, Any]) -> Iterator[str]:
+    """Yield the unknown commands that a text names, and unknown options of known commands.
+
+    In code, what stands behind "graphmatch" is a command; elsewhere it is only behind the name of a
+    group, as in "graphmatch broker match".
+    """
+    groups = {name.partition(" ")[0] for name in known if " " in name}
+    text = re.sub(
+        r"^```(?:sh|bash|console)\n.*?^```$",
+        lambda block: re.sub(r"^graphmatch ", "$ graphmatch ", block[0], flags=re.MULTILINE),
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    for found in re.finditer(r"(?<![\w.@:-])graphmatch ", text):
+        before, rest = text[max(0, found.start() - 2) : found.start()], text[found.end() :]
+        if before.endswith("`"):
+            rest = rest.partition("`")[0]
+        else:
+            rest = rest.replace("\\\n", " ").partition("\n")[0]
+        first, *words = re.split(r"[|;&<>#`()…\"]", rest)[0].split() or [""]
+        if first in groups and words and re.fullmatch("[a-z]+[.,:]?", words[0]):
+            first = f"{first} {words[0].rstrip('.,:')}"
+        elif first in groups or not re.fullmatch("[a-z]+", first):
+            continue
+        if first in known:
+            there = {o for p in known[first].params for o in (*p.opts, *p.secondary_opts)}
+            options = {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)}
+            yield from (f"{first} {option}" for option in sorted(options - there - {"--help"}))
+        elif " " in first or before.endswith(("`", "$ ", "| ", "/")):
+            yield first
+
+
+def test_every_named_command_exists() -> None:
+    known = commands()
+    wrong = [
+        f"{name_of(path)}: graphmatch {what}"
+        for path in NAMING
+        if path.name != "changelog.md"  # It also names removed commands.
+        for what in named_wrongly(path.read_text(encoding="utf-8"), known)
+    ]
+    assert not wrong, f"there is no {wrong}"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("# Tokens are needed (graphmatch broker token).", ["broker token"]),
+        ("Say `graphmatch token`.", ["token"]),
+        ("graphmatch answers one question", []),
+        ("```sh\ngraphmatch token\n```", ["token"]),
+        ("$ .venv/bin/graphmatch serve --public \\\n  --token x | jq --raw", ["serve --token"]),
+        ("`graphmatch spark filter --help`, ``graphmatch broker …``", []),
+    ],
+)
+def test_unknown_commands_are_found(text: str, wrong: list[str]) -> None:
+    assert list(named_wrongly(text, commands())) == wrong
+
+
+def test_every_named_option_exists() -> None:
+    there = {o for c in commands().values() for p in c.params for o in (*p.opts, *p.secondary_opts)}
+    there |= {"--help", "--version", "--install-completion", "--show-completion", *OF_OTHERS}
+    wrong = [
+        f"{name_of(path)}: {option}"
+        for path in NAMING
+        for code in code_of(path)
+        for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", code)
+        if option not in there
+    ]
+    assert not wrong, f"there is no {wrong}"
+
+
+def code_of(path: Path) -> Iterator[str]:
+    """Yield the texts of a page that are set as code, in their lines, or those of a source."""
+    if path.suffix == ".md" and path.name != "changelog.md":
+        yield from re.findall(r"`([^`\n]+)`", path.read_text(encoding="utf-8"))
+    elif path.suffix == ".py":
+        for node in ast.walk(modules()[path]):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_nothing_says_that_graphmatch_is_on_pypi() -> None:
+    """Commands install it from a clone or a wheel, by a path."""
+    by_name = re.compile(r"pip install [^\n`]*(?<![\w/.-])graphmatch(?![\w.*-])[^\n`]*")
+    assert by_name.search("pip install 'graphmatch[broker]'")
+    assert by_name.search("pip install graphmatch pyarrow")
+    assert not by_name.search('pip install "$(echo dist/graphmatch-*.whl)[spark]"')
+    wrong = [
+        f"{name_of(path)}: {found[0]}"
+        for path in NAMING
+        for found in by_name.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong
+
+
 # --- Messages ------------------------------------------------------------------------------------
 
 
@@ -156,10 +281,9 @@ class Messages:
             Sink("TermError", "what", 0),  # likewise
         }
         self.calls: dict[str, list[Call]] = {}
-        for package in PACKAGES:
-            for path in sorted((ROOT / package).rglob("*.py")):
-                for name, call in calls_of(ast.parse(path.read_text(encoding="utf-8"))):
-                    self.calls.setdefault(name, []).append(call)
+        for module in modules().values():
+            for name, call in calls_of(module):
+                self.calls.setdefault(name, []).append(call)
         while True:
             known = len(self.sinks)
             self.found = set(self._collect())
@@ -198,6 +322,11 @@ class Messages:
             self.sinks.add(Sink(called, name, names.index(name)))
 
 
+@cache
+def messages() -> frozenset[str]:
+    return frozenset(Messages().found)
+
+
 def calls_of(module: ast.Module) -> Iterator[tuple[str, Call]]:
     """Yield the calls in a module's functions, by the name of what is called."""
     nodes = list(ast.walk(module))
@@ -229,22 +358,113 @@ def assignments(function: Function, name: str) -> Iterator[ast.expr]:
 
 def test_every_message_is_described() -> None:
     """Each literal part of a message stands in one line of the page, in this order."""
-    messages = {" ".join(text.replace("`", "").split()) for text in Messages().found} - {"…"}
+    said = {plain(text) for text in messages()} - {"…"}
     samples = {
         "this id has a subscription already",  # a literal, by way of a name
         "there is text after the document's end, at …",  # by way of a method
         "its elements nest",  # by way of a function that adds to it
         "not expressible here: …",  # in a constructor
     }
-    assert samples <= messages, "this test finds no longer all messages"
+    assert samples <= said, "this test finds no longer all messages"
     page = ERRORS_PAGE.read_text(encoding="utf-8").replace("`", "")
-    missing = [message for message in sorted(messages) if not re.search(pattern(message), page)]
+    missing = [message for message in sorted(said) if not re.search(pattern(message), page)]
     assert not missing, f"not in {name_of(ERRORS_PAGE)}: {missing}"
 
 
 def pattern(message: str) -> str:
     parts = [re.escape(part.strip()) for part in message.split("…") if part.strip()]
     return "[^\n|]*?".join(parts)
+
+
+OF_LIBRARIES = {"Missing argument …", "Missing option …", "Invalid value …"}
+"""Messages of typer, on the page because users see them."""
+
+RUST = re.compile(
+    r'''//[^\n]*|'(?:\\.|[^'\\])'|r(#*)"(?P<raw>.*?)"\1|"(?P<text>(?:\\.|[^"\\])*)"''', re.DOTALL
+)
+"""A comment, a character or a string literal of Rust."""
+
+
+def literals() -> Iterator[str]:
+    """Yield the string literals of Python and Rust, with "…" for each placeholder."""
+    for module in modules().values():
+        for node in ast.walk(module):
+            if isinstance(node, ast.JoinedStr):
+                fixed = (
+                    part.value if isinstance(part, ast.Constant) else "…" for part in node.values
+                )
+                yield "".join(map(str, fixed))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+    for path in sorted((ROOT / "graphmatch/native/src").rglob("*.rs")):
+        if path.stem != "tests" and not path.stem.endswith("_tests"):
+            for found in RUST.finditer(path.read_text(encoding="utf-8")):
+                text = found["raw"] or re.sub(r"\\(\n\s*)?", "", found["text"] or "")
+                yield re.sub(r"{[^{}]*}", "…", text.replace("{{", "{").replace("}}", "}"))
+
+
+def letters(text: str) -> int:
+    return sum(map(str.isalpha, text))
+
+
+class Sources:
+    """The texts of the sources, searched for a message of the page."""
+
+    def __init__(self) -> None:
+        texts = {plain(text) for text in (*literals(), *messages())}
+        # The sources append a text that begins in the middle of a sentence.
+        texts |= {f"…{text}" for text in texts if text.startswith((":", "is "))}
+        self.texts, self.all = texts, "\n".join(texts)
+        self.patterns = [(gapped(text), letters(text)) for text in texts if letters(text) > 5]
+
+    def say(self, message: str) -> bool:
+        """Return whether a text of the sources is the message, or at least half of it.
+
+        "…" in either stands for any text in the other. A text in the place of "…" counts if it is
+        a text of the sources itself, as in ``f"{what} more than {limit} deep"``.
+        """
+        if message in self.texts or gapped(message, lines=True).search(self.all):
+            return True
+        for pattern, own in self.patterns:
+            if (found := pattern.fullmatch(message)) is not None:
+                put_in = (part.strip() for part in found.groups())
+                said = own + sum(letters(part) for part in put_in if part in self.texts)
+                if 2 * said >= letters(message):
+                    return True
+        return False
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace("`", "").split())
+
+
+def gapped(text: str, *, lines: bool = False) -> re.Pattern[str]:
+    """Return a pattern of a whole text, or of a line of several, with a group for each "…"."""
+    pattern = "(.*)".join(re.escape(part.strip()) for part in text.split("…"))
+    return re.compile(f"^{pattern}$" if lines else pattern, re.MULTILINE)
+
+
+def described() -> Iterator[tuple[int, str]]:
+    """Yield the messages in the first column of the page's tables, and their lines."""
+    for number, line in enumerate(ERRORS_PAGE.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("| "):
+            cell = re.split(r"(?<!\\) \| ", line[2:])[0]
+            for found in re.finditer(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", cell):
+                yield number, plain(found[2])
+
+
+def test_every_described_message_is_in_the_sources() -> None:
+    sources = Sources()
+    assert not sources.say("LATERAL is not SPARQL at all"), "this test takes anything"
+    assert not sources.say("not an RDF syntax")
+    shown = list(described())
+    assert len(shown) > 400
+    stale = [
+        f"{name_of(ERRORS_PAGE)}:{number}: {message}"
+        for number, message in shown
+        if message not in OF_LIBRARIES and not sources.say(message)
+    ]
+    assert not stale, f"no longer in the sources: {stale}"
 
 
 # --- Links ---------------------------------------------------------------------------------------

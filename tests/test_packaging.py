@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
+from contextlib import chdir
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+from semantic import errors
+from semantic.errors import pip_install
 
 ROOT = Path(__file__).parents[1]
 CRATE = ROOT / "graphmatch/native"
@@ -80,6 +86,31 @@ def test_source_distribution_holds_what_is_compiled(tmp_path: Path) -> None:
     assert sources("*.py") | sources("*.rs") | crate <= names
     assert {"README.md", "Makefile", "data/events.jsonl", "tests/test_packaging.py"} <= names
     assert not {name for name in names if name.endswith(".so") or "/target/" in name}
+
+
+# --- Missing extras -----------------------------------------------------------------------------
+
+
+def test_command_for_an_extra_names_the_clone(tmp_path: Path) -> None:
+    """graphmatch is not on PyPI, and the command must work in any folder, with this Python."""
+    with chdir(tmp_path):
+        assert pip_install("broker") == f'{sys.executable} -m pip install -e "{ROOT}[broker]"'
+        assert (ROOT / "pyproject.toml").is_file()
+
+
+def test_command_for_an_extra_names_the_wheel_without_a_clone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "site-packages/semantic/errors.py"))
+    command = f'{sys.executable} -m pip install "FOLDER/graphmatch-….whl[broker]"'
+    assert pip_install("broker") == command
+
+
+def test_extras_named_in_messages_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in sources("*.py"))
+    named = re.findall(r"""pip_install\(["'](\w+)["']\)""", text)
+    assert {"broker", "java", "spark"} <= set(named) <= set(project["optional-dependencies"])
 
 
 # --- Getting a compiler --------------------------------------------------------------------------

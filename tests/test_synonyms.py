@@ -8,12 +8,17 @@ subscription are one attribute.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from pyoxigraph import Literal, NamedNode
 from typer.testing import CliRunner
 
+from graphmatch import Engine
 from graphmatch.cli import app
+from semantic import Ontology, Publication
+from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 
 PREFIXES = """
 PREFIX : <http://example.org/>
@@ -71,3 +76,22 @@ def test_filter(event: str, wanted: str, options: str, matches: bool, tmp_path: 
     assert outcome.exit_code == 0, outcome.output
     found = [json.loads(line) for line in outcome.stdout.splitlines()]
     assert bool(found) is matches
+
+
+@pytest.mark.parametrize(("casefold", "nfkc"), [(True, False), (False, True), (True, True)])
+def test_the_core_folds_characters_as_python_does(casefold: bool, nfkc: bool) -> None:
+    options = SynonymOptions(casefold=casefold, nfkc=nfkc)
+    characters = (chr(code) for code in range(0x80, 0x20000) if not 0xD800 <= code < 0xE000)
+    texts = {text: options.fold(text) for text in map("ẞe{}\u0301".format, characters)}
+    texts = {text: folded for text, folded in texts.items() if text[2:-1] not in folded}
+    assert len(texts) > 500
+    roots = {folded: f"root {number}" for number, folded in enumerate(set(texts.values()))}
+    engine = Engine(Ontology((), SynonymPairs(texts=roots), options=options))
+    engine.subscribe("all", "SELECT ?text { <urn:s> ?number ?text }")
+    triples = [
+        (NamedNode("urn:s"), NamedNode(f"urn:{number}"), Literal(text))
+        for number, text in enumerate(texts)
+    ]
+    (match,) = engine.match(Publication.of("urn:p", triples))
+    expected = [roots[folded] for folded in texts.values()]
+    assert Counter(solution["text"].value for solution in match.solutions) == Counter(expected)

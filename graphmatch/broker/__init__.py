@@ -1,4 +1,4 @@
 """The broker: standing subscriptions as a service, on `graphmatch.Engine`.
 
-Needs ``pip install "graphmatch[broker]"``; ``graphmatch serve`` starts it.
+Needs the extra ``broker``; ``graphmatch serve`` starts it.
 """

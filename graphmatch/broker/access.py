@@ -6,10 +6,10 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from fastapi import Depends, Path, Query, Request
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from graphmatch.broker.asking import Asking
 from graphmatch.broker.events import ALIVE_SECONDS, Streams, read_key
@@ -18,13 +18,20 @@ from graphmatch.broker.matching import Matcher
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.problems import BODY_SECONDS, HttpError
 from graphmatch.broker.schemas import EXAMPLE_ID
-from graphmatch.broker.service import ANYBODY, Broker, NotThereError, Principal
-from graphmatch.broker.tables import deliveries, matches, subscriptions
+from graphmatch.broker.service import ANYBODY, Broker, NotThereError, Principal, millis
+from graphmatch.broker.tables import deliveries, matches, owners, subscriptions
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import RowMapping
+    from sqlalchemy import Connection, RowMapping
 
+LOCAL = "local"
+"""The owner of subscriptions and publications without a token from this machine."""
+LOCAL_SCOPES = frozenset({"feeds", "publish", "subscribe"})
+_PROXY_HEADERS = frozenset(
+    {"cf-connecting-ip", "forwarded", "true-client-ip", "via", "x-client-ip", "x-real-ip"}
+)
+"""Headers that only proxies send; so are all that begin with ``x-forwarded-``."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """What a broker that listens on loopback is called; another name is another page's trick."""
 LISTED = 100
@@ -40,12 +47,14 @@ class ApiOptions:
 
     Parameters
     ----------
+    local
+        Whether requests that come straight from this machine need no token.
     anonymous
-        Whether one may publish and subscribe without a token.
+        Whether all clients may publish and subscribe without a token.
     hosts
         What may be in the header ``Host``, without the port; ``None``: any.
     url
-        What addresses begin with, where that is not what the client used.
+        The start of all addresses; ``None``: as the client wrote it.
     alive_seconds
         After so long without a match a stream says that it is alive.
     body_seconds
@@ -54,15 +63,21 @@ class ApiOptions:
         Whether there is a WebSub hub, which match feeds name.
     """
 
-    anonymous: bool = True
+    local: bool = True
+    anonymous: bool = False
     hosts: frozenset[str] | None = LOOPBACK
     url: str | None = None
     alive_seconds: float = ALIVE_SECONDS
     body_seconds: float = BODY_SECONDS
     hub: bool = False
 
+    @property
+    def netloc(self) -> str | None:
+        """The host and the port of `url`."""
+        return None if self.url is None else urlsplit(self.url).netloc.lower()
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Api:
     """What the endpoints work with."""
 
@@ -74,6 +89,7 @@ class Api:
     asking: Asking
     retry: Retry | None = None
     feeds: Feeds | None = None
+    _local: int | None = field(default=None, init=False)
 
     def root(self, request: Request) -> str:
         """Return what addresses begin with."""
@@ -89,20 +105,46 @@ class Api:
 
     # -- who may ----------------------------------------------------------------------------
 
-    def check(self, caller: Caller, scope: str, *, open: bool = True) -> None:
-        """Refuse somebody who may not do what a scope is for.
+    def token_reason(self, request: Request) -> str | None:
+        """Return why a request needs a token; ``None`` if it comes straight from this machine.
+
+        A proxy on this machine also connects from loopback. Most proxies add a header. nginx
+        before 1.29.7 does not by default, but it sends HTTP/1.0.
+        """
+        if not self.options.local:
+            return "the broker is open to other machines"
+        for name in request.headers:
+            if name in _PROXY_HEADERS or name.startswith("x-forwarded-"):
+                return f"the request came through a proxy, which added the header {name[:50]}"
+        if request.scope["http_version"] < "1.1":
+            return "the request is HTTP/1.0, as proxies send it"
+        return None
+
+    async def local_principal(self) -> Principal:
+        """Return the local owner, who needs no token."""
+        if self._local is None:
+            self._local = await local_owner(self.broker)
+        return Principal(self._local, LOCAL_SCOPES)
+
+    def check(
+        self, caller: Caller, scope: str, *, open: bool = True, anonymous: bool = False
+    ) -> None:
+        """Refuse a caller who may not use a scope.
 
         Parameters
         ----------
         open
-            Whether it is open to all where no token is needed.
+            Whether the local user needs no token, even for ``admin``.
+        anonymous
+            Whether anonymous clients need none, if the options allow them.
         """
-        if caller.principal.owner is not None:
-            if not caller.principal.may(scope):
-                what, remedy = f"the token is not for this: it needs {scope!r}", "Ask for another."
-                raise HttpError(403, Problem(what, Place("Authorization"), remedy))
-        elif not (open and self.options.anonymous):
-            raise unknown("this needs a token")
+        if caller.principal.may(scope) or (open and caller.is_local):
+            return
+        if caller.principal.owner is not None and not caller.is_local:
+            what, remedy = f"the token is not for this: it needs {scope!r}", "Ask for another."
+            raise HttpError(403, Problem(what, Place("Authorization"), remedy))
+        if not (anonymous and self.options.anonymous):
+            raise unknown(f"this needs a token for {scope!r}{caller.why}")
 
     async def subscription(self, id: str, caller: Caller, *, reading: bool = False) -> RowMapping:
         """Return the row of a subscription that the caller may change, or read.
@@ -115,7 +157,7 @@ class Api:
         if caller.principal.owner is not None:
             self.check(caller, "subscribe")
         elif caller.ticket is None and not (reading and caller.key is not None):
-            raise unknown("this needs the ticket, or the token of the owner")
+            raise unknown(f"this needs the ticket, or the token of the owner{caller.why}")
         try:
             if reading and caller.key is not None:
                 mine = select(subscriptions).where(subscriptions.c.id == id)
@@ -154,11 +196,21 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: by a token, with a ticket, or with a key for reading."""
+    """The client: with a token, with a ticket, with a key for reading, or the local user.
+
+    Parameters
+    ----------
+    is_local
+        Whether the request has no token and comes straight from this machine.
+    why
+        Why a token is needed, to end a message with.
+    """
 
     principal: Principal = ANYBODY
     ticket: str | None = field(default=None, repr=False)
     key: str | None = field(default=None, repr=False)
+    is_local: bool = False
+    why: str = ""
 
     @property
     def name(self) -> str:
@@ -170,7 +222,10 @@ class Caller:
 
 def unknown(what: str) -> HttpError:
     """Return the refusal of somebody who has to say who they are."""
-    remedy = "Send Authorization: Bearer and a token, or Ticket and a ticket."
+    remedy = (
+        "Send Authorization: Bearer and a token, or Ticket and a ticket. "
+        "The operator makes tokens: graphmatch serve --new-token OWNER:SCOPE."
+    )
     headers = {"WWW-Authenticate": 'Bearer realm="graphmatch", Ticket realm="graphmatch"'}
     return HttpError(401, Problem(what, Place("Authorization"), remedy), headers)
 
@@ -187,19 +242,41 @@ async def api_of(request: Request) -> Api:
 
 async def caller_of(request: Request) -> Caller:
     """Return who asks; refuse a token that is unknown."""
+    api = await api_of(request)
+    reason = api.token_reason(request)
+    is_local, why = reason is None, "" if reason is None else f": {reason}"
     header = request.headers.get("authorization")
     if header is None:
-        return Caller()
+        principal = await api.local_principal() if is_local else ANYBODY
+        return Caller(principal, is_local=is_local, why=why)
     scheme, _, value = header.partition(" ")
     value = value.strip()
     if scheme.lower() == "ticket" and value:
-        return Caller(ticket=value)
+        return Caller(ticket=value, is_local=is_local, why=why)
     if scheme.lower() != "bearer" or not value:
         raise unknown("a way of authorization that is not known here")
     try:
-        return Caller(await (await api_of(request)).broker.principal(value))
+        return Caller(await api.broker.principal(value))
     except NotThereError as error:
         raise unknown(error.problem.what) from None
+
+
+async def local_owner(broker: Broker) -> int:
+    """Return the number of the local owner; make the owner if need be."""
+    mine = select(owners.c.id).where(owners.c.name == LOCAL)
+    number = await broker.store.read(lambda db: db.scalar(mine))
+    if number is not None:
+        return int(number)
+
+    def work(db: Connection) -> int:
+        found = db.scalar(mine)
+        if found is None:
+            row = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
+            found = db.scalar(row.returning(owners.c.id))
+        assert found is not None
+        return int(found)
+
+    return await broker.store.write(work)
 
 
 TheApi = Annotated[Api, Depends(api_of)]
@@ -210,8 +287,9 @@ Key = Annotated[
 
 
 async def reader_of(by: TheCaller, key: Key = None) -> Caller:
-    """Return who asks, where a key for reading is enough."""
-    return replace(by, key=key)
+    """Return who asks, where a key for reading is enough; a wrong key is refused locally, too."""
+    principal = ANYBODY if key is not None and by.is_local else by.principal
+    return replace(by, key=key, principal=principal)
 
 
 TheReader = Annotated[Caller, Depends(reader_of)]

@@ -3,8 +3,9 @@
 Who may do what: an API token is sent as ``Authorization: Bearer gmk_…`` and has scopes. What
 belongs to a subscription may also be asked for with its ticket, ``Authorization: Ticket gmt_…``;
 and read with its key, ``?key=gmr_…``, for those who cannot send headers: feed readers, and
-``EventSource`` in browsers. On loopback nobody needs a token to publish and to subscribe
-(`ApiOptions.anonymous`). What is another's is not there: 404, and a line in the audit log.
+``EventSource`` in browsers. A request that comes straight from this machine needs no token: it is
+made by the owner ``local`` (`ApiOptions.local`). What is another's is not there: 404, and a line in
+the audit log.
 
 ``/v1/publications`` is an inbox as Linked Data Notifications have it
 (https://www.w3.org/TR/ldn/): found by the header ``Link`` of ``/``, posted to, and listed.
@@ -106,7 +107,7 @@ async def subscribe(
     body: show.SubscriptionRequest, request: Request, response: Response, api: TheApi, by: TheCaller
 ) -> show.CreatedView:
     """Take a subscription in; it sees what is published from now on."""
-    api.check(by, "subscribe")
+    api.check(by, "subscribe", anonymous=True)
     made = await api.broker.subscribe(body.given() or {}, body.settings(), by.principal)
     row = {"id": made.id, "ticket": digest_of(made.ticket)}
     links = links_of(row, api.root(request))
@@ -121,7 +122,7 @@ async def subscribe(
     )
 
 
-@router.get("/subscriptions", summary="List the subscriptions of a token's owner")
+@router.get("/subscriptions", summary="List one's subscriptions")
 async def list_subscriptions(
     request: Request,
     api: TheApi,
@@ -129,7 +130,7 @@ async def list_subscriptions(
     after: Annotated[int, Query(ge=0, le=BIGGEST, description="From the page before.")] = 0,
     limit: Limit = LISTED,
 ) -> show.SubscriptionsPage:
-    """Return the subscriptions of the token's owner, oldest first; of all to an admin."""
+    """Return the subscriptions of the token's owner, or of the local user; of all to an admin."""
     api.check(by, "subscribe", open=False)
     table, root = subscriptions.c, api.root(request)
     chosen = WITH_MATCHES.where(table.number > after).order_by(table.number)
@@ -599,6 +600,7 @@ def make_app(
         hosts=options.hosts,
         observe=observe,
         seconds=options.body_seconds,
+        own=options.netloc,
     )
     vars(app)["openapi"] = lambda: _openapi(app)
     return app

@@ -1,6 +1,6 @@
 """Questions over HTTP: what would match, why not, a query from an example, what if, and health.
 
-What was published can be asked about by all who may subscribe: they would get it, too. Times and
+Local clients, and those with a token for `subscribe`, may ask about all publications. Times and
 numbers of questions are bounded (`graphmatch.broker.asking`); what takes longer says how far it
 came.
 """
@@ -268,7 +268,7 @@ async def what_if(request: Request, api: TheApi, by: TheCaller) -> show.Differen
 async def health(api: TheApi, by: TheCaller) -> show.FindingsView:
     """Return what never matches, can never match, is there twice, or is not delivered.
 
-    Of the token's owner; of all to an admin; with a ticket, of that subscription.
+    An owner and the local user get their own, an admin all, a client with a ticket its own one.
     """
     found, rows, there = await api.asking.ask(api.asking.health, _whose(api, by))
     findings = [finding_view(one, rows) for one in found]
@@ -283,5 +283,5 @@ def _whose(api: Api, by: Caller) -> ColumnElement[bool]:
             return true()
         return subscriptions.c.owner == by.principal.owner
     if by.ticket is None:
-        raise unknown("this needs a ticket, or the token of an owner")
+        raise unknown(f"this needs a ticket, or the token of an owner{by.why}")
     return subscriptions.c.ticket == digest_of(by.ticket)

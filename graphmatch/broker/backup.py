@@ -44,9 +44,11 @@ def backup(store: Store, path: Path) -> int:
     """
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        with gzip.open(beside, "wt", encoding="utf-8", compresslevel=6) as file:
+        with (
+            open(beside, "xb", opener=partial(os.open, mode=0o600)) as raw,
+            gzip.open(raw, "wt", encoding="utf-8", compresslevel=6) as file,
+        ):
             count = store.read_now(lambda db: _written(db, file))
-        beside.chmod(0o600)
         beside.replace(path)
     except OSError as error:
         what = f"cannot be written: {error.strerror}"

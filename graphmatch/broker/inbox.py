@@ -131,7 +131,7 @@ async def publish(
     `application/x-ndjson` is an object with `data`, a document as text or JSON-LD, and if need be
     `format`, its media type, and `id`. Relative IRIs are resolved against `base`, or else the id.
     """
-    api.check(by, "publish")
+    api.check(by, "publish", anonymous=True)
     media_type, _, parameters = request.headers.get("content-type", "").partition(";")
     media_type = media_type.strip().lower()
     if media_type not in (*ACCEPTED, ""):
@@ -285,7 +285,8 @@ async def list_publications(
 ) -> Response:
     """Return the addresses of publications, newest first, as JSON-LD (`ldp:contains`).
 
-    Of the token's owner; of all to an admin; of nobody in particular to those without a token.
+    An owner gets its own, an admin all. The local user gets its own and those without an owner,
+    such as items of feeds.
     """
     api.check(by, "publish")
     media_type = preferred(request.headers.get("accept"), _LISTED)
@@ -309,7 +310,8 @@ def _theirs(by: Caller) -> Any:
         return publications.c.seq > 0
     if by.principal.owner is None:
         return publications.c.owner.is_(None)
-    return publications.c.owner == by.principal.owner
+    mine = publications.c.owner == by.principal.owner
+    return mine | publications.c.owner.is_(None) if by.is_local else mine
 
 
 @inbox.get(

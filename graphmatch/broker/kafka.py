@@ -5,7 +5,7 @@ in the store, written in the transaction that takes the records into the log: so
 killed, or that lost a partition to another one meanwhile, adds none twice and leaves none out.
 Kafka's own offsets are written too, for those who watch how far the group is; nothing reads them.
 
-Needs ``pip install "graphmatch[broker,kafka]"``.
+Needs the extras ``broker`` and ``kafka``.
 """
 
 from __future__ import annotations

@@ -164,8 +164,9 @@ class Matcher:
         known = self._known
         name = f"engine-{self._fingerprint}-{known}{_SUFFIX}"
         try:
-            self._snapshots.mkdir(parents=True, exist_ok=True)
+            self._snapshots.mkdir(0o700, parents=True, exist_ok=True)
             self.broker.engine.save(self._snapshots / name)
+            (self._snapshots / name).chmod(0o600)
         except (SavedError, OSError) as error:  # it is a cache
             log.warning("%s", error)
             return

@@ -231,6 +231,8 @@ class Guard:
         Called with the scope, the status and the seconds of each answer that has begun.
     seconds
         How long a body may keep us waiting for its next piece.
+    own
+        The host and the port that a proxy gives the broker to others.
     """
 
     def __init__(
@@ -240,8 +242,9 @@ class Guard:
         hosts: frozenset[str] | None,
         observe: Observe,
         seconds: float = BODY_SECONDS,
+        own: str | None = None,
     ) -> None:
-        self._app, self._bytes, self._hosts = app, body_bytes, hosts
+        self._app, self._bytes, self._hosts, self._own = app, body_bytes, hosts, own
         self._observe, self._seconds = observe, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -288,9 +291,9 @@ class Guard:
                 return problem_answer(HTTPStatus.BAD_REQUEST, problem)
         if self._hosts is not None and name.lower() not in self._hosts:
             what = "this broker is not called so"
-            remedy = "Use 127.0.0.1 or localhost; another page may not speak for its visitor."
+            remedy = "Use 127.0.0.1 or localhost; behind a proxy say --url with its address."
             return problem_answer(HTTPStatus.MISDIRECTED_REQUEST, Problem(what, place, remedy))
-        foreign = origin is not None and _netloc(origin) != host.lower()
+        foreign = origin is not None and _netloc(origin) not in (host.lower(), self._own or host)
         if foreign and scope["method"] not in _SAFE and "authorization" not in headers:
             what, remedy = "it was sent by a page of somebody else", "Send a token or a ticket."
             return problem_answer(HTTPStatus.FORBIDDEN, Problem(what, Place("Origin"), remedy))

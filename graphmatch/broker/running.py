@@ -64,8 +64,6 @@ class Parts:
         The servers and the topic that publications are read from.
     base
         What the broker's addresses begin with.
-    local
-        Whether nobody needs a token on the page.
     asks_hubs
         Whether the WebSub hubs of feeds are asked; by default where they may reach `base`.
     """
@@ -75,7 +73,6 @@ class Parts:
     feeds: Sequence[ListedFeed] = ()
     kafka: tuple[str, str] | None = None
     base: str = "http://127.0.0.1:8080"
-    local: bool = True
     asks_hubs: bool | None = None
 
 
@@ -136,7 +133,7 @@ async def started(
             broker, matcher, options=options, retry=retry, feeds=poller, told=told, log=log
         )
         websub_routes.install(app, websub)
-        install(app, Page(app.state.api, parts.local, ending.is_set))
+        install(app, Page(app.state.api, ending.is_set))
         tasks = [asyncio.create_task(one) for one in running]
         try:
             yield app

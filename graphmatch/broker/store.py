@@ -17,6 +17,7 @@ SQLite before 3.51.3 can damage a file that several connections write and checkp
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -52,7 +53,9 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from graphmatch.broker.tables import meta, metadata
-from semantic.errors import GraphMatchError, InputError, Place, Problem
+from semantic.errors import GraphMatchError, InputError, Place, Problem, pip_install
+
+log = logging.getLogger("graphmatch.broker")
 
 GROUP = 200
 """So many works are committed together, at most."""
@@ -168,7 +171,8 @@ class Store:
             try:
                 self._writer = create_engine(self._url, pool_size=1, max_overflow=0, **options)
             except ImportError as error:
-                raise _store_error(f"it needs psycopg: {error}", self.name, _INSTALL) from error
+                remedy = f"Install it: {pip_install('postgresql')}"
+                raise _store_error(f"it needs psycopg: {error}", self.name, remedy) from error
             self._readers = create_engine(self._url, pool_size=READERS, **options)
             event.listen(self._writer, "begin", _one_at_a_time)
             event.listen(self._readers, "begin", _read_only)
@@ -183,7 +187,9 @@ class Store:
             self._writing.submit(self._upgrade).result()
         except SQLAlchemyError as error:
             self.close()
-            raise self._failed("cannot be opened", error) from error
+            raise _store_error(
+                f"cannot be opened: {_reason(error)}", self.name, _remedy(error)
+            ) from error
         except StoreError:
             self.close()
             raise
@@ -213,13 +219,21 @@ class Store:
             lock.parent.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise self._failed("cannot be opened", error) from error
+            raise _store_error(
+                f"cannot be opened: {_reason(error)}", self.name, _remedy(error)
+            ) from error
         try:
             flock(self._lock, LOCK_EX | LOCK_NB)
         except BlockingIOError as error:
             os.close(self._lock)
             remedy = "Stop that one, or use PostgreSQL, which several processes may share."
             raise _store_error("another process has it open", self.name, remedy) from error
+        try:
+            _keep_private(Path(database))
+        except OSError as error:
+            raise _store_error(
+                f"cannot be opened: {_reason(error)}", self.name, _remedy(error)
+            ) from error
 
     def _upgrade(self) -> None:
         """Bring the tables up to this version."""
@@ -240,12 +254,6 @@ class Store:
                 what = f"it has schema revision {found}; this graphmatch knows up to {head}"
                 remedy = "Upgrade graphmatch to the version that made the store."
                 raise _store_error(what, self.name, remedy) from error
-
-    def _failed(self, what: str, error: Exception) -> StoreError:
-        """Return the error of a database that refuses, with what helps."""
-        reason = _reason(error)
-        remedy = next(remedy for cause, remedy in _REMEDIES if re.search(cause, reason))
-        return _store_error(f"{what}: {reason}", self.name, remedy)
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -291,7 +299,8 @@ class Store:
                         with _OwnFault(one), connection.begin_nested():
                             one.result = one.run(connection)
         except SQLAlchemyError as error:
-            lost = self._failed("nothing was written", error)
+            what = f"nothing was written: {_reason(error)}"
+            lost = _store_error(what, self.name, _remedy(error))
             lost.__cause__ = error
             for one in taken:
                 one.error = lost
@@ -333,7 +342,9 @@ class Store:
             with self._readers.connect() as connection:
                 return work(connection)
         except SQLAlchemyError as error:
-            raise self._failed("cannot be read", error) from error
+            raise _store_error(
+                f"cannot be read: {_reason(error)}", self.name, _remedy(error)
+            ) from error
 
 
 def alembic_config() -> Config:
@@ -382,10 +393,9 @@ _REMEDIES = (
 """Pairs of a regular expression of the database's message, and what helps."""
 
 
-_INSTALL = (
-    "Install the extra: pip install -e '.[postgresql]' in a clone, or"
-    " pip install 'graphmatch-….whl[postgresql]'."
-)
+def _remedy(error: Exception) -> str:
+    """Return what helps."""
+    return next(remedy for cause, remedy in _REMEDIES if re.search(cause, _reason(error)))
 
 
 def _store_error(what: str, where: str, remedy: str) -> StoreError:
@@ -396,6 +406,21 @@ def _reason(error: Exception) -> str:
     """Return what the database says, without the statement and its values."""
     own = getattr(error, "orig", None) or getattr(error, "strerror", None) or error
     return str(own).strip().splitlines()[0].rstrip(".") if str(own).strip() else type(own).__name__
+
+
+def _keep_private(database: Path) -> None:
+    """Let only its owner read a SQLite file, which is made if need be, and the files beside it.
+
+    SQLite makes these (``-wal``, ``-shm``) with the permissions of the database. Nothing may have
+    the database open in this process: closing it here ends all locks that SQLite has on it.
+    """
+    os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for path in (database, *(database.with_name(database.name + end) for end in ("-wal", "-shm"))):
+        if path.exists() and path.stat().st_mode & 0o077:
+            try:
+                path.chmod(0o600)
+            except PermissionError:
+                log.warning("%s: other users can read it; its owner should run chmod 600", path)
 
 
 def _sqlite_writer(connection: Any, _: object) -> None:

@@ -198,11 +198,11 @@ def _require(*modules: str, extra: str = "bench") -> None:
     """Raise where libraries of an extra are not installed."""
     from importlib.util import find_spec
 
-    from semantic.errors import InputError, Place, Problem
+    from semantic.errors import InputError, Place, Problem, pip_install
 
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
-        remedy = f'Install the extra: pip install "graphmatch[{extra}]".'
+        remedy = f"Install the extra: {pip_install(extra)}"
         raise InputError(Problem(f"it needs {', '.join(missing)}", Place("bench"), remedy))
 
 

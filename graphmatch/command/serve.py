@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from types import FrameType
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
 
 import typer
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-_INSTALL = (
-    "Install the extra: pip install -e '.[{0}]' in a clone, or pip install 'graphmatch-….whl[{0}]'."
-)
 _PACKAGES = (
     *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
     *("prometheus_client", "sqlalchemy", "structlog", "uvicorn"),
@@ -52,8 +50,10 @@ class Serving:
     host: str = option("127.0.0.1", "The address to listen at.")
     port: int = option(8080, "The port; 0: any that is free.", min=0, max=65535)
     public: bool = option(False, "It may listen where other machines reach it; with tokens.")
-    anonymous: bool = option(False, "There, too, one may publish and subscribe without a token.")
-    url: str | None = option(None, "What addresses begin with, behind a proxy.", metavar="URL")
+    anonymous: bool = option(False, "All clients may publish and subscribe without a token.")
+    url: str | None = option(
+        None, "The address of the proxy before it: all requests need a token.", metavar="URL"
+    )
     new_token: list[str] | None = option(
         None, "Make a token of an owner and print it; repeatable.", metavar="OWNER:SCOPE,…"
     )
@@ -83,8 +83,13 @@ class Serving:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine reaches it."""
+        """Whether it listens to this machine only."""
         return _is_loopback(self.host)
+
+    @property
+    def trusts_local(self) -> bool:
+        """Whether this machine's requests need no token: no proxy lets others in."""
+        return self.is_local and (self.url is None or _is_loopback(_host_of(self.url)))
 
     def check(self) -> None:
         """Check that what is said goes together; raise an `InputError`."""
@@ -92,6 +97,9 @@ class Serving:
             what = "other machines could reach this address"
             remedy = "Say --public, and give out tokens with --new-token; or use 127.0.0.1."
             raise _wrong(what, self.host, remedy)
+        if self.url is not None and not _host_of(self.url):
+            what, remedy = "no address of the broker", "Write https://broker.example.org."
+            raise _wrong(what, f"--url {self.url}", remedy)
         for one in self.new_token or ():
             if not all(one.partition(":")):
                 what = f"{one!r} does not say what a token is for"
@@ -217,14 +225,15 @@ def _parts(
         followed,
         None if serving.kafka is None else (serving.kafka, serving.kafka_topic),
         address,
-        serving.is_local and serving.url is None,
     )
 
 
 def missing(module: str | None, extra: str = "broker") -> Exception:
     """Return what is said where a package is not installed."""
+    from semantic.errors import pip_install
+
     what = f"this command needs {module}, which is not installed"
-    return _wrong(what, "graphmatch serve", _INSTALL.format(extra))
+    return _wrong(what, "graphmatch serve", f"Install it: {pip_install(extra)}")
 
 
 def ended() -> Exception:
@@ -245,6 +254,16 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _host_of(url: str) -> str:
+    """Return the host of a web address; empty if it has none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # it is checked when it is asked for
+    except ValueError:
+        return ""
+    return parts.hostname or "" if parts.scheme in ("http", "https") else ""
 
 
 def _family(host: str) -> socket.AddressFamily:
@@ -287,8 +306,9 @@ def _serve(
     from graphmatch.broker.running import serve, started
 
     options = ApiOptions(
-        anonymous=serving.is_local or serving.anonymous,
-        hosts=LOOPBACK | {serving.host} if serving.is_local else None,
+        local=serving.trusts_local,
+        anonymous=serving.anonymous,
+        hosts=LOOPBACK | {serving.host} if serving.trusts_local else None,
         url=serving.url,
     )
     log = None if session.verbosity.quiet else event_log()
@@ -315,12 +335,12 @@ async def _show_samples(broker: Broker) -> None:
     import asyncio
     from datetime import timedelta
 
-    from graphmatch.broker.page.session import local_owner
+    from graphmatch.broker.access import LOCAL_SCOPES, local_owner
     from graphmatch.broker.service import Principal
     from graphmatch.broker.settings import Settings
     from semantic.reading import read_publications
 
-    by = Principal(await local_owner(broker), frozenset({"subscribe"}))
+    by = Principal(await local_owner(broker), LOCAL_SCOPES)
     for path in sorted(Path("data/subscriptions").glob("*.rq")):
         settings = Settings(name=path.stem, expires_in=timedelta(days=7))
         await broker.subscribe({"query": path.read_text(encoding="utf-8")}, settings, by)

@@ -178,7 +178,7 @@ class Session:
     def _is_address(self, source: str) -> bool:
         if _ADDRESS.match(source) is None or Path(source).exists():
             return False
-        what = "an address, and graphmatch fetches nothing itself"
+        what = "an address, not a file"
         remedy = f"Pipe it in: curl -sL {shlex.quote(source)} | graphmatch filter - …"
         self.report(Problem(what, Place(source), remedy))
         return True

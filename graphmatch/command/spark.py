@@ -239,8 +239,6 @@ def _started(
     """Start Spark; say in our words what it cannot do."""
     from importlib import import_module
 
-    from pyspark.errors import PySparkException
-
     from graphmatch.spark.start import DELTA, explained
     from graphmatch.spark.start import session as started
 
@@ -248,6 +246,8 @@ def _started(
         settings = {**DELTA, **settings}
     with session.waiting("Starting Spark"):
         spark = started(master=master, packages=packages, settings=settings)
+    from pyspark.errors import PySparkException  # `started` says if it is not installed
+
     try:
         yield spark
     except (PySparkException, import_module("py4j.protocol").Py4JJavaError) as error:

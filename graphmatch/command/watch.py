@@ -115,13 +115,13 @@ def watch(
 
 def _check(watching: Watching) -> None:
     """Check that what is needed is installed, and addresses."""
-    from semantic.errors import InputError, Place, Problem
+    from semantic.errors import InputError, Place, Problem, pip_install
 
     networks(watching.allow)
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         what = f"it needs {' and '.join(missing)}"
-        remedy = "pip install 'graphmatch[broker]'"
+        remedy = f"Install the extra: {pip_install('broker')}"
         raise InputError(Problem(what, Place("graphmatch watch"), remedy))
     if watching.notify is not None and not watching.notify.startswith(("http://", "https://")):
         what, remedy = (

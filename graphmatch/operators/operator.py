@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import GraphMatchError, InputError, Place, Problem
+from semantic.errors import GraphMatchError, InputError, Place, Problem, pip_install
 from semantic.terms import Term
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def needed(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        remedy = f'Install it: pip install "graphmatch[{extra}]"'
+        remedy = f"Install it: {pip_install(extra)}"
         what = f"this operator needs {module}, which is not installed"
         raise MissingOperatorError(Problem(what, Place(module), remedy)) from error
 

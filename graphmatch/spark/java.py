@@ -21,7 +21,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from semantic.errors import GraphMatchError, Place, Problem
+from semantic.errors import GraphMatchError, Place, Problem, pip_install
 
 OLDEST = 17
 """The first version of Java that Spark 4 runs on."""
@@ -73,7 +73,7 @@ def java_home(
             cache or user_cache_path("graphmatch", appauthor=False) / "java",
         )
     what = f"Spark needs Java {OLDEST} or later; " + ("; ".join(tried) or "there is none")
-    raise SparkError(what, "java", 'Install one, or: pip install "graphmatch[spark]"')
+    raise SparkError(what, "java", f"Install one, or: {pip_install('spark')}")
 
 
 def _installed(environment: Mapping[str, str]) -> Iterator[Path]:

@@ -35,6 +35,7 @@ from graphmatch.spark.tasks import (
     TEXTS,
     Matching,
     Mode,
+    one_of,
     schema_of,
 )
 from semantic.reading import Cut, check_base
@@ -95,7 +96,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         Whether solutions are wanted; the ids alone are found faster.
     mode
         ``"PERMISSIVE"``: what is malformed is a row that says so; ``"DROPMALFORMED"``: it is left
-        out; ``"FAILFAST"``: it ends the query.
+        out; ``"FAILFAST"``: it ends the query. In upper or lower case.
     metrics
         What `DataFrame.observe` calls what was done, or a ``pyspark.sql.Observation``:
         publications, triples, matches, refused, warnings, engine (since when it is in force),
@@ -109,6 +110,8 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     ------
     InputError
         When the format is unknown, or the base is no absolute IRI.
+    SparkError
+        When the cut or the mode is unknown, or columns are to be kept that cannot be.
 
     Examples
     --------
@@ -148,9 +151,10 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         self._id, self._terms = publication, (subject, predicate, object)
         self._triples, self._document, self._source = triples, document, source
         self._grouped = (grouped and triples is not None) or document is not None
-        self._reading = format, Cut(cut).value, base
+        self._reading = format, one_of(Cut, "cut", cut, "matches").value, base
         self._keep = tuple(keep)
-        self._solutions, self._mode, self._metrics = solutions, Mode(mode), metrics
+        self._solutions, self._metrics = solutions, metrics
+        self._mode = one_of(Mode, "mode", mode, "matches")
         self._now = now
         self._shipped: tuple[SparkSession, Snapshots] | None = None
         if same := {name for name in keep if name in (*RESULT, METRICS) or keep.count(name) > 1}:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import fs
@@ -36,7 +36,7 @@ from pyspark.sql.datasource import (
 
 from graphmatch.spark.documents import How, Named, n_triples, prefix_of, read_lines
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names
+from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names, one_of
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
 from semantic.reading import Cut, check_base
@@ -55,7 +55,6 @@ _FILES = 100_000
 _AT_ONCE = 8192
 _PIECE = 1 << 20
 _PATTERN = re.compile(r"[*?\[]")
-_Named = TypeVar("_Named", Cut, Mode)
 _OPTIONS = {"path", "rows", "syntax", "cut", "base", "mode"}
 
 
@@ -117,18 +116,10 @@ class RdfSource(DataSource):
             check_base(base)
         if (syntax := options.get("syntax")) is not None:
             format_of_media_type(syntax)
-        cut = _one_of(Cut, "cut", options.get("cut", Cut.AUTO.value))
-        mode = _one_of(Mode, "mode", options.get("mode", Mode.PERMISSIVE.value).upper())
+        cut = one_of(Cut, "cut", options.get("cut", Cut.AUTO), "rdf")
+        mode = one_of(Mode, "mode", options.get("mode", Mode.PERMISSIVE), "rdf")
         how = How(cut, syntax, base, mode)
         return _Reading(options["path"], how, rows == "publications")
-
-
-def _one_of(kind: type[_Named], name: str, given: str) -> _Named:
-    """Return what an option names."""
-    if given not in (names := [one.value for one in kind]):
-        remedy = f"Say {', '.join(names[:-1])} or {names[-1]}."
-        raise SparkError(f"the {name} is {given!r}", "rdf", remedy)
-    return kind(given)
 
 
 @dataclass(frozen=True)

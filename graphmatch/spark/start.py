@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphmatch.spark.java import SparkError, java_home
+from semantic.errors import pip_install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_INSTALL = 'pip install "graphmatch[spark]"'
 _LOOPBACK = "127.0.0.1"
 _STARTED = {
     "spark.buffer.pageSize": "1m",  # each small table that is joined takes a page
@@ -38,6 +38,13 @@ DELTA = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 """Settings of a session that reads and writes Delta tables; it needs Delta's jars."""
+_SETTINGS = "Look at what Java said above, and at the settings."
+_PACKAGES = (
+    "If Java says above that this package was not found, set another version of it with --conf "
+    "spark.jars.packages=GROUP:NAME:VERSION, in Python session(packages=[…]). If Maven cannot be "
+    "reached, give files: --conf spark.jars.packages= --conf spark.jars=FILE,…, in Python "
+    "session(jars=[…])."
+)
 _ALONE = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
 """Settings of a session whose workers are in this process or on this machine."""
 _ENDS = "-XX:+ExitOnOutOfMemoryError"
@@ -74,7 +81,7 @@ def session(
         When pyspark or Java is missing, or Spark does not start.
     """
     if find_spec("pyspark") is None:
-        raise SparkError("Spark's Python package is not installed", "pyspark", _INSTALL)
+        raise SparkError("Spark's Python package is not installed", "pyspark", pip_install("spark"))
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -98,8 +105,10 @@ def session(
         try:
             return builder.getOrCreate()
         except PySparkException as error:
-            what = f"Spark does not start: {str(error).splitlines()[0]}"
-            remedy = "Look at what Java said above, and at the settings."
+            said = str(error).splitlines()[0].rstrip(".")
+            what, remedy = f"Spark does not start: {said}", _SETTINGS
+            if wanted := chosen.get("spark.jars.packages"):
+                what, remedy = f"Spark does not start with {wanted}: {said}", _PACKAGES
             raise SparkError(what, "spark", remedy) from error
 
 
@@ -115,7 +124,7 @@ def connector() -> str:
         own = version("pyspark")
     except PackageNotFoundError as error:
         what = "Spark's Python package is not installed"
-        raise SparkError(what, "pyspark", _INSTALL) from error
+        raise SparkError(what, "pyspark", pip_install("spark")) from error
     return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{own}"
 
 
@@ -125,8 +134,8 @@ def explained(error: Exception) -> SparkError:
     if missing := _MISSING.search(text):
         what = f"a worker's Python cannot import {missing[1]}"
         remedy = (
-            "Install graphmatch[spark] in the workers' Python, or name a Python that has it in "
-            "PYSPARK_PYTHON."
+            "Install graphmatch with its extra spark in the workers' Python, or name a Python that "
+            "has it in PYSPARK_PYTHON."
         )
         return SparkError(what, "worker", remedy)
     said = _ERROR.findall(text)

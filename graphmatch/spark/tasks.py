@@ -19,7 +19,7 @@ from enum import Enum
 from functools import partial
 from itertools import chain, count
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyoxigraph import BlankNode, Triple
@@ -32,6 +32,7 @@ from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, Worker
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.publication import Publication
+from semantic.reading import Cut
 from semantic.tables import lines_of_rows, problem_of_row
 from semantic.terms import Term
 
@@ -86,6 +87,29 @@ class Mode(Enum):
     """It is counted, and left out."""
     FAILFAST = "FAILFAST"
     """It ends the query."""
+
+
+_Option = TypeVar("_Option", Cut, Mode)
+
+
+def one_of(kind: type[_Option], name: str, given: _Option | str, where: str) -> _Option:
+    """Return the value that an option names, in any case, as in Spark's own options.
+
+    Raises
+    ------
+    SparkError
+        If there is no such value.
+
+    Examples
+    --------
+    >>> one_of(Mode, "mode", "failfast", "rdf")
+    <Mode.FAILFAST: 'FAILFAST'>
+    """
+    for one in kind:
+        if given is one or str(given).upper() == one.value.upper():
+            return one
+    *names, last = (one.value for one in kind)
+    raise SparkError(f"no {name} is called {given!r}", where, f"Say {', '.join(names)} or {last}.")
 
 
 @dataclass(frozen=True, slots=True)

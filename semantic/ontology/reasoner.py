@@ -37,7 +37,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from pyoxigraph import BlankNode, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as Statement
 
-from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, listed
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, listed, pip_install
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.terms import Triple, compact
 from semantic.vocabulary import (
@@ -247,7 +247,7 @@ def java_program() -> str:
 
 def _no_java() -> OntologyError:
     what = "reasoning needs Java, and there is none that fits"
-    remedy = 'Install Java 11 or later, or: pip install "graphmatch[java]"'
+    remedy = f"Install Java 11 or later, or: {pip_install('java')}"
     return OntologyError(Problem(what, Place("ontology"), remedy))
 
 

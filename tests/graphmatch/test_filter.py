@@ -6,6 +6,7 @@ import io
 import tarfile
 import time
 from dataclasses import replace
+from itertools import combinations, permutations
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from graphmatch import Engine
 from graphmatch.matcher import MatchReport
 from semantic import Limits, read_publications
-from semantic.errors import InputError, Problem, SubscriptionError
+from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
 
 XML = (
     '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:">'
@@ -133,7 +134,73 @@ def test_the_time_of_an_evaluation() -> None:
     assert list(report.subscriptions) == ["all"]
     assert time.monotonic() - started < 5
     (problem,) = report.problems
-    assert problem.what == "slow: the evaluation takes longer than 0.05 s"
+    assert problem.what == "slow: the evaluation takes longer than 0.05 s (`evaluation_seconds`)"
+
+
+def turan(parts: int) -> tuple[bytes, str, str]:
+    """Return a graph of as many parts, and queries for a clique of as many nodes, and one more.
+
+    The graph has no larger clique than its number of parts, which only a long search shows.
+    Source: P. Turán, "Egy gráfelméleti szélsőértékfeladatról", 1941.
+    """
+    nodes = [(part, f"<urn:n{part}-{n}>") for part in range(parts) for n in range(4)]
+    edges = [(a, b) for (p, a), (q, b) in permutations(nodes, 2) if p != q]
+    data = "".join(f"{a} <urn:p> {b} .\n" for a, b in edges)
+    found, missing = (
+        " . ".join(f"?v{a} <urn:p> ?v{b}" for a, b in combinations(range(count), 2))
+        for count in (parts, parts + 1)
+    )
+    return data.encode(), f"SELECT * {{ {found} }}", f"SELECT * {{ {missing} }}"
+
+
+def test_a_join_that_takes_too_long_is_reported_and_the_others_are_answered() -> None:
+    engine, _ = matching(Limits(evaluation_seconds=0.2))
+    data, found, missing = turan(8)
+    engine.subscribe("missing", missing)
+    engine.subscribe("found", found)
+    (report,) = engine.filter(data)
+    assert list(report.subscriptions) == ["all", "found"]
+    (problem,) = report.problems
+    assert problem.what == "missing: the evaluation takes longer than 0.2 s (`evaluation_seconds`)"
+
+
+def test_the_first_solutions_of_a_match_with_very_many() -> None:
+    engine, problems = matching(Limits(match_solutions=1000))
+    pairs = " . ".join(f"?a{n} <urn:p> ?b{n}" for n in range(4))
+    engine.subscribe("many", f"SELECT * {{ {pairs} }}")
+    data = "".join(f"<urn:s{n}> <urn:p> <urn:o{n}> .\n" for n in range(100)).encode()
+    (report,) = engine.filter(data)
+    solutions = {match.subscription: len(match.solutions) for match in report}
+    assert solutions == {"all": 100, "many": 1000}
+    assert [problem.what for problem in problems] == [
+        "many: only the first 1,000 solutions are given"
+    ]
+
+
+def test_reasons_that_would_take_too_much_are_left_out() -> None:
+    engine, problems = matching(Limits(reason_triples=2))
+    lines = [f"<urn:s{n}> <urn:p> <urn:o{n}> .\n".encode() for n in range(3)]
+    for data, reasons in ((b"".join(lines[:2]), 1), (b"".join(lines), 0)):
+        (report,) = engine.filter(data)
+        evidence = engine.evidence(report.read(), report.matches)
+        assert sum(map(len, evidence.values())) == reasons
+    (problem,) = problems
+    assert "no reasons" in problem.what
+    assert "reason_triples" in problem.remedy
+
+
+def test_a_match_whose_reasons_take_too_long_is_reported_without_them() -> None:
+    engine, problems = matching(Limits(evaluation_seconds=0.0001))
+    engine.subscribe("pairs", "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d }")
+    data = "".join(f"<urn:s{n}> <urn:p> <urn:o{n}> .\n" for n in range(20_000)).encode()
+    (report,) = engine.filter(data)
+    assert list(report.subscriptions) == ["all", "pairs"]
+    evidence = engine.evidence(report.read(), report.matches)
+    assert evidence["pairs"] == ()
+    (what,) = {problem.what for problem in problems if problem.what.startswith("pairs: the rea")}
+    assert "evaluation_seconds" in what
+    with pytest.raises(GraphMatchError, match="pairs: the reasons of the match could not be found"):
+        engine.explain("pairs", report.read())
 
 
 def test_that_a_document_with_many_faults_keeps_its_publication() -> None:

@@ -9,23 +9,28 @@ from __future__ import annotations
 import os
 import random
 from bisect import bisect_right
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from threading import Barrier, Event, Thread, local
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, settings
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, MatchReport, Subscription, SubscriptionParser
 from graphmatch.knowledge import Enriched, Knowledge
+from graphmatch.operators import Operator
 from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication
 from semantic.annotation.annotate import Annotator
 from semantic.attributes.names import attribute
+from semantic.errors import ProblemWarning
 from semantic.mapping import MappingFunction
+from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.terms import Triple
 from semantic.vocabulary import ATTRIBUTE, LABEL, RSS, SUBCLASS, SUBPROPERTY, TYPE, Namespace
 from tests.oracle import to_sparql
@@ -366,3 +371,157 @@ def test_that_a_silent_pipe_keeps_nobody_from_changing(format: str, graph: str) 
 
     together(read, write)
     assert (found[0], found[-1], len(found)) == (("before",), ("before", "after"), 2000)
+
+
+# -- Python code that the core calls while it matches ------------------------------------------
+
+
+class Callback:
+    """An operator's index whose `matches` calls a function; every call of the operator is true.
+
+    Parameters
+    ----------
+    function
+        Called without arguments, each time that the index is asked.
+    """
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.function = function
+
+    def add(self, constants: object) -> int:
+        return 0
+
+    def remove(self, key: int) -> None:
+        pass
+
+    def matches(self, argument: object) -> list[int]:
+        self.function()
+        return [0]
+
+
+CALLING = "ASK { ?x <urn:p> ?v FILTER(<urn:op:true>(?v, 1)) }"
+
+
+def calling(function: Callable[[], object], ontology: Ontology | None = None) -> Engine:
+    """Return an engine with two operators; the index of the first calls a function."""
+    indexes = [Callback(function), Callback(lambda: None)]
+    operators = [
+        Operator(iri, lambda value, one: True, index=lambda index=index: index)
+        for iri, index in zip(("urn:op:true", "urn:op:other"), indexes, strict=True)
+    ]
+    engine = Engine(ontology or Ontology(), operators=operators)
+    engine.subscribe("calling", CALLING)
+    return engine
+
+
+def plain(number: int) -> Publication:
+    x = NamedNode(f"urn:{number}")
+    return Publication.of(x.value, [(x, NamedNode("urn:p"), Literal(number))])
+
+
+def changed_by_another_thread(engine: Engine) -> None:
+    subscribe = Thread(target=engine.subscribe, args=("other", "ASK { ?x <urn:p> 1 }"))
+    subscribe.start()
+    subscribe.join(SECONDS)
+    assert not subscribe.is_alive(), "the core held its lock while it called Python"
+
+
+def test_an_index_of_an_operator_does_not_keep_others_from_subscribing() -> None:
+    engines: list[Engine] = []
+
+    def change() -> None:
+        if "other" not in engines[0]:
+            changed_by_another_thread(engines[0])
+
+    engines.append(calling(change))
+    assert list(engines[0].match(plain(1)).subscriptions) == ["calling", "other"]
+
+
+def test_a_slow_file_does_not_keep_others_from_subscribing() -> None:
+    class Slow(BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            if self.tell() > 1 << 17 and "other" not in engine:  # the core has begun to read
+                changed_by_another_thread(engine)
+            return super().read1(size)
+
+    engine = Engine()
+    engine.subscribe("all", "ASK { ?x <urn:p> ?y }")
+    lines = b"".join(b"<urn:s> <urn:p> <urn:o> <urn:g%d> .\n" % number for number in range(10_000))
+    found = [list(report.subscriptions) for report in engine.filter(Slow(lines))]
+    assert found == [["all"]] * len(found)
+    assert len(found) == 10_000
+    assert "other" in engine
+
+
+def test_an_interrupt_in_an_index_of_an_operator_ends_the_call() -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        calling(interrupt).match(plain(1))
+
+
+def test_constants_that_change_while_their_index_is_asked() -> None:
+    """The engine asks again until nothing has changed meanwhile, but not for ever."""
+    engines: list[Engine] = []
+    calls = 0
+
+    def change() -> None:
+        nonlocal calls
+        calls += 1
+        (engine,) = engines
+        for _ in range(2):  # the second change frees the ids of the first
+            engine.subscribe("more", CALLING.replace("true>(?v, 1)", f'other>(?v, "{calls}")'))
+            engine.unsubscribe("more")
+
+    engines.append(calling(change))
+    with pytest.warns(ProblemWarning, match="whether it matches cannot be known"):
+        report = engines[0].match(plain(1))
+    assert list(report.subscriptions) == []
+    assert [one.subscription for one in report.unknown] == ["calling"]
+    assert 1 < calls < 10
+
+
+@pytest.mark.parametrize("seconds", [2, pytest.param(300, marks=pytest.mark.long)])
+def test_threads_of_all_kinds_do_not_wait_for_each_other_for_ever(
+    seconds: int, record_property: Callable[[str, object], None]
+) -> None:
+    """One thread matches, one subscribes, one holds reports, one is in Python callbacks."""
+    synonyms = SynonymPairs(texts={"Straße": "street"})
+    options = SynonymOptions(casefold=True, nfkc=True)
+    triples = [(EX["C0"], SUBCLASS, EX["C1"]), (EX["C0"], LABEL, Literal("Straße"))]
+    engine = calling(lambda: sleep(0.001), Ontology(triples, synonyms, options=options))
+    for number, text in enumerate(queries()):
+        engine.subscribe(f"standing{number}", text)
+    item_ = Publication.of("urn:i", [*item(1).given, (EX["i"], EX["p1"], Literal("STRASSE"))])
+    until, rounds, waited = monotonic() + seconds, Counter[str](), 0.0
+
+    def repeat(name: str, work: Callable[[int], object]) -> Callable[[], None]:
+        def run() -> None:
+            nonlocal waited
+            while monotonic() < until:
+                begin = monotonic()
+                work(rounds[name])
+                waited = max(waited, monotonic() - begin)
+                rounds[name] += 1
+
+        return run
+
+    def change(number: int) -> None:
+        engine.subscribe("new", f"ASK {{ ?x <urn:p> {number} }}")
+        engine.unsubscribe("new")
+
+    reports: deque[MatchReport] = deque(maxlen=20)
+
+    def hold(number: int) -> None:
+        reports.append(engine.match(item_))
+        assert "standing2" in reports[number % len(reports)].subscriptions
+
+    together(
+        repeat("match", lambda number: engine.match(valued(number))),
+        repeat("subscribe", change),
+        repeat("hold", hold),
+        repeat("call", lambda number: engine.match(plain(number))),
+    )
+    record_property("longest call, in seconds", round(waited, 3))
+    assert len(rounds) == 4

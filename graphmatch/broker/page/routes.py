@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from graphmatch.broker import reading
+from graphmatch.broker.events import feed_url
 from graphmatch.broker.feed_list import ListedFeed, feed_address, follow, parse_feed_list
 from graphmatch.broker.page.session import (
     Form,
@@ -42,8 +44,8 @@ from graphmatch.broker.page.site import (
     TheViewer,
     not_there,
 )
-from graphmatch.broker.service import BusyError, NotThereError, millis
-from graphmatch.broker.settings import RefusedError, Settings
+from graphmatch.broker.service import BusyError, Created, NotThereError, millis
+from graphmatch.broker.settings import RefusedError, Settings, checked_digest
 from graphmatch.broker.store import StoreError
 from graphmatch.broker.tables import subscriptions
 from graphmatch.broker.views import Why
@@ -66,6 +68,7 @@ _DIGESTS: Mapping[str, dict[str, Any]] = {
     "daily": {"at": ["08:00"], "zone": "UTC"},
 }
 _WAYS = ("topics", "example", "sparql")
+_TEXTS = ("topics", "words", "not-words")
 _LABELS = {"url": ("webhook", "inbox", "ntfy"), "address": ("email",)}
 
 log = logging.getLogger("graphmatch.broker")
@@ -205,9 +208,12 @@ async def _editor(
     *,
     preview: bool,
     problem: Problem | None = None,
+    changed: Mapping[Any, Any] | None = None,
 ) -> Response:
+    """Show the editor, for a new subscription or for the row of one that is changed."""
     way = form.get("way") if form.get("way") in _WAYS else _WAYS[0]
     values: dict[str, Any] = {"way": way, "form": form, "preview": None, "problem": problem}
+    values["changed"] = changed
     if way == "example":
         store = page.broker.store
         seq = form.get("item")
@@ -245,7 +251,7 @@ async def _given(page: Page, form: Form) -> dict[str, Any]:
         query = await page.asking.ask(page.asking.query_of, reading.stored(row), chosen)
         return {"query": query} if query else {}
     given: dict[str, Any] = {}
-    for name in ("topics", "words", "not-words"):
+    for name in _TEXTS:
         texts = [text.strip() for text in form.get(name).split(",") if text.strip()]
         if texts:
             given[name] = texts
@@ -266,28 +272,80 @@ async def preview(request: Request, page: ThePage, by: TheViewer) -> Response:
     if request.headers.get("hx-request") == "true":
         found = await _previewed(page, form)
         return page.show(request, "part-preview.html", by, preview=found, form=form)
-    return await _editor(request, page, by, form, preview=True)
+    id = form.get("id")
+    row = await page.broker.subscription(id, by.principal, None) if id else None
+    return await _editor(request, page, by, form, preview=True, changed=row)
 
 
 @router.post("/subscriptions")
 async def subscribe(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Take a subscription in."""
-    form = await form_of(request)
+    return await _save(request, page, by, await form_of(request))
+
+
+async def _save(
+    request: Request, page: Page, by: Viewer, form: Form, row: Mapping[Any, Any] | None = None
+) -> Response:
+    """Subscribe, or change the subscription that has a row, as a form says."""
     by.check("subscribe")
     given = await _given(page, form)
     try:
         if not given:
             what, remedy = "nothing is asked for yet", "Fill in at least one field."
             raise RefusedError(Problem(what, Place("subscription"), remedy))
-        settings = _settings(form)
-        made = await page.broker.subscribe(given, settings, by.principal)
+        if row is None:
+            made = await page.broker.subscribe(given, _settings(form), by.principal)
+        else:
+            made = await _change(page, by, form, row, given)
     except (NotThereError, StoreError):
         raise
     except GraphMatchError as error:
-        return await _editor(request, page, by, form, preview=True, problem=error.problem)
+        problem = error.problem
+        return await _editor(request, page, by, form, preview=True, problem=problem, changed=row)
     if made.secret is None:
-        return see(request, f"/subscriptions/{made.id}?new=1")
+        return see(request, f"/subscriptions/{made.id}{'?new=1' if made.ticket else ''}")
     return page.show(request, "created.html", by, 201, made=made)
+
+
+async def _change(
+    page: Page, by: Viewer, form: Form, row: Mapping[Any, Any], given: Mapping[str, Any]
+) -> Created:
+    """Change what differs: the same webhook keeps its secret, the same query its matches."""
+    fields, settings = _fields(row), _settings(form)
+
+    def differs(*keys: str) -> bool:
+        return any(form.get(key).strip() != fields.get(key, "").strip() for key in keys)
+
+    kind, sink = row["sink"]["kind"], dict(settings.sink or {})
+    if sink["kind"] == kind and "why" in row["sink"]:
+        sink["why"] = row["sink"]["why"]
+    settings = replace(
+        settings,
+        sink=sink if differs("sink", "target") else None,
+        expires_in=None,
+        digest=settings.digest or {} if differs("digest") else None,
+    )
+    asked = given if differs("query", "match", *_TEXTS) else None
+    id = row["id"]
+    secret = await page.broker.change(id, by.principal, None, given=asked, settings=settings)
+    return Created(id, "", secret, None)
+
+
+def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
+    """Return a subscription as the editor's form has it."""
+    given, sink, digest = row["given"], row["sink"], row["digest"]
+    known = {str(checked_digest(value)): key for key, value in _DIGESTS.items()}
+    fields = {
+        "name": row["name"],
+        "sink": sink["kind"],
+        "target": sink.get("url") or sink.get("address") or "",
+        "digest": known.get(str(digest), "other") if digest else "",
+    }
+    if given.keys() & {"query", "where"}:
+        return {**fields, "way": "sparql", "query": row["query"]}
+    texts = {name: given.get(name) or [] for name in _TEXTS}
+    joined = {name: x if isinstance(x, str) else ", ".join(x) for name, x in texts.items()}
+    return {**fields, **joined, "way": "topics", "match": given.get("match", "all")}
 
 
 def _settings(form: Form) -> Settings:
@@ -323,12 +381,21 @@ async def subscription(
         )
     )
     values: dict[str, Any] = {"row": row, "last": last, "matches": found, "sent": sent, "new": new}
+    values["feed"] = feed_url(row, page.api.root(request))
     return page.show(request, "subscription.html", by, before=before, **values)
+
+
+@router.get("/subscriptions/{id}/edit")
+async def edit(id: str, request: Request, page: ThePage, by: TheViewer) -> Response:
+    """Show the editor with a subscription in it."""
+    row = await page.broker.subscription(id, by.principal, None)
+    form = Form(tuple(_fields(row).items()), {})
+    return await _editor(request, page, by, form, preview=True, changed=row)
 
 
 @router.post("/subscriptions/{id}/{what}")
 async def change(id: str, what: str, request: Request, page: ThePage, by: TheViewer) -> Response:
-    """Pause, resume, renew or end a subscription."""
+    """Pause, resume, renew, edit or end a subscription."""
     form = await form_of(request)
     by.check("subscribe")
     broker, who = page.broker, by.principal
@@ -339,8 +406,9 @@ async def change(id: str, what: str, request: Request, page: ThePage, by: TheVie
     elif what == "renew":
         length = timedelta(days=_VALID.get(form.get("valid"), 30))
         await broker.change(id, who, None, settings=Settings(expires_in=length))
-    elif what == "rename":
-        await broker.change(id, who, None, settings=Settings(name=form.get("name")))
+    elif what == "edit":
+        row = await broker.subscription(id, who, None)
+        return await _save(request, page, by, form, row)
     elif what == "end":
         await broker.unsubscribe(id, who, None)
         return see(request, "/subscriptions")
@@ -557,6 +625,7 @@ async def term(request: Request, page: ThePage, by: TheViewer, iri: Text) -> Res
 @router.get("/what-if")
 async def what_if_form(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Ask for an ontology."""
+    by.check("admin")
     return page.show(request, "what-if.html", by, difference=None)
 
 
@@ -564,6 +633,7 @@ async def what_if_form(request: Request, page: ThePage, by: TheViewer) -> Respon
 async def what_if(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Show who would gain and who would lose with another ontology."""
     form = await form_of(request)
+    by.check("admin")  # before the engine is copied
     files = [file for file in form.files.values() if file.data]
     try:
         if not files:
@@ -601,7 +671,7 @@ async def health(request: Request, page: ThePage, by: TheViewer) -> Response:
     counts, spared = await page.broker.store.read(
         lambda db: (
             reading.counts(db),
-            reading.open_breakers(db, now),
+            reading.open_breakers(db, now) if by.is_admin else [],
         )
     )
     values: dict[str, Any] = {
@@ -622,7 +692,8 @@ async def help_page(request: Request, page: ThePage, by: TheViewer) -> Response:
 @router.get("/login")
 async def login_form(request: Request, page: ThePage, back: Text = "/") -> Response:
     """Ask for a token."""
-    return page.show(request, "login.html", None, back=own_path(back), problem=None)
+    why = page.api.token_reason(request)
+    return page.show(request, "login.html", None, back=own_path(back), problem=None, why=why)
 
 
 @router.post("/login")

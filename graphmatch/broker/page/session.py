@@ -1,12 +1,12 @@
 """Who looks at the page, what their forms say, and what every answer carries.
 
 A session is a cookie that holds an API token (``HttpOnly``, ``SameSite=Strict``): who revokes the
-token ends the session. On loopback without tokens everybody is the owner `LOCAL`.
+token ends the session. A browser on this machine, without a proxy between, is the owner `LOCAL`.
 
 A form counts only if the browser says that it comes from this page: by ``Origin``, or by
-``Sec-Fetch-Site`` where there is none. Without a token, the name in ``Host`` has to be one of
-loopback, or another page could be given an address here (DNS rebinding). The policy for content
-allows no script but those in ``static/``, and no style in attributes.
+``Sec-Fetch-Site`` where there is none. The guard of the API refuses a foreign ``Host``, or another
+page could be given an address here (DNS rebinding). The policy for content allows no script but
+those in ``static/``, and no style in attributes.
 """
 
 from __future__ import annotations
@@ -15,33 +15,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.parser import BytesParser
 from email.policy import HTTP
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from fastapi import Request
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response
 
+from graphmatch.broker.access import LOCAL, Api
 from graphmatch.broker.asking import Upload
-from graphmatch.broker.service import (
-    Broker,
-    NotThereError,
-    Principal,
-    millis,
-)
+from graphmatch.broker.service import NotThereError, Principal
 from graphmatch.broker.settings import RefusedError
 from graphmatch.broker.tables import owners
 from semantic.errors import GraphMatchError, Place, Problem
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
 COOKIE = "graphmatch"
 THEME = "graphmatch-theme"
 THEMES = ("auto", "light", "dark")
-LOCAL = "local"
-"""The owner of what is subscribed to on the page where nobody needs a token."""
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 FORM_BYTES = 4_000_000
 """Of a form with a file, at most."""
 _FIELDS = 1_000
@@ -92,9 +81,14 @@ class Viewer:
         assert self.principal.owner is not None
         return self.principal.owner
 
+    @property
+    def is_admin(self) -> bool:
+        """Whether they may ask about all subscriptions: on this machine, or with such a token."""
+        return self.is_local or self.principal.is_admin
+
     def check(self, scope: str) -> None:
         """Refuse what the token is not for."""
-        if not self.principal.may(scope):
+        if not (self.is_admin if scope == "admin" else self.principal.may(scope)):
             what, remedy = f"this needs a token for {scope!r}", "Log in with another one."
             raise ForbiddenError(Problem(what, Place("session"), remedy))
 
@@ -115,20 +109,15 @@ class Form:
         return [value for name, value in self.fields if name == key]
 
 
-async def viewer_of(request: Request, broker: Broker, *, local: bool) -> Viewer:
+async def viewer_of(request: Request, api: Api) -> Viewer:
     """Return who looks.
-
-    Parameters
-    ----------
-    local
-        Whether nobody needs a token.
 
     Raises
     ------
     LoginNeededError
-        When nobody has logged in, or the token was revoked.
+        If a token is needed, and the browser sends none or a revoked one.
     """
-    token = request.cookies.get(COOKIE)
+    token, broker = request.cookies.get(COOKIE), api.broker
     if token:
         try:
             principal = await broker.principal(token)
@@ -138,48 +127,21 @@ async def viewer_of(request: Request, broker: Broker, *, local: bool) -> Viewer:
             named = select(owners.c.name).where(owners.c.id == principal.owner)
             name = await broker.store.read(lambda db: db.scalar(named))
             return Viewer(principal, str(name), is_local=False)
-    if not local:
+    if api.token_reason(request) is not None:
         raise LoginNeededError
-    _check_host(request)
-    scopes = frozenset({"feeds", "publish", "subscribe"})
-    return Viewer(Principal(await local_owner(broker), scopes), LOCAL, is_local=True)
-
-
-def _check_host(request: Request) -> None:
-    host = request.headers.get("host", "").lower()
-    name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    if name not in LOOPBACK:
-        what, remedy = "this broker is not called so", "Use http://127.0.0.1 or http://localhost."
-        raise ForbiddenError(Problem(what, Place("Host"), remedy))
-
-
-async def local_owner(broker: Broker) -> int:
-    """Return the number of the local owner, made where there is none."""
-    mine = select(owners.c.id).where(owners.c.name == LOCAL)
-    number = await broker.store.read(lambda db: db.scalar(mine))
-    if number is not None:
-        return int(number)
-
-    def work(db: Connection) -> int:
-        found = db.scalar(mine)
-        if found is None:
-            row = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
-            found = db.scalar(row.returning(owners.c.id))
-        assert found is not None
-        return int(found)
-
-    return await broker.store.write(work)
+    return Viewer(await api.local_principal(), LOCAL, is_local=True)
 
 
 def check_origin(request: Request) -> None:
     """Refuse a form that another page sent."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
     host = request.headers.get("host", "").lower()
+    own = (host, request.app.state.api.options.netloc or host)
     try:
         known = urlsplit(origin).netloc.lower() if origin else None
     except ValueError:
         known = ""
-    is_own = known == host if origin is not None else site == "same-origin"
+    is_own = known in own if origin is not None else site == "same-origin"
     if not is_own or site in ("cross-site", "same-site"):
         what, remedy = "the form was sent by another page", "Open this page and send it again."
         raise ForbiddenError(Problem(what, Place("Origin"), remedy))
@@ -249,7 +211,7 @@ def _no_form() -> RefusedError:
 
 def log_in(request: Request, answer: Response, token: str) -> None:
     """Have the browser keep a token."""
-    secure = request.url.scheme == "https"
+    secure = request.app.state.api.root(request).startswith("https:")
     answer.set_cookie(
         COOKIE, token, _MONTH_SECONDS, secure=secure, httponly=True, samesite="strict"
     )

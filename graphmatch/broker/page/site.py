@@ -50,14 +50,11 @@ class Page:
     ----------
     api
         The API's: its broker, and what is asked and polled beside it.
-    local
-        Whether nobody needs a token: on loopback.
     stopped
         Whether the broker is stopping: streams end then.
     """
 
     api: Api
-    local: bool = True
     stopped: Callable[[], bool] = lambda: False
     broker: Broker = field(init=False)
     asking: Asking = field(init=False)
@@ -110,7 +107,7 @@ ThePage = Annotated[Page, Depends(_the_page)]
 
 async def the_viewer(request: Request, page: ThePage) -> Viewer:
     """Return who looks; those who have not logged in are sent to do so."""
-    return await viewer_of(request, page.broker, local=page.local)
+    return await viewer_of(request, page.api)
 
 
 TheViewer = Annotated[Viewer, Depends(the_viewer)]

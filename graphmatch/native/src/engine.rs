@@ -10,9 +10,9 @@ use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::index::Index;
-use crate::indexed::{Ask, Indexed};
+use crate::indexed::Indexed;
 use crate::limits::Limits;
-use crate::matching::{Context, PYTHON, Worker};
+use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
 use crate::operators::{self, Answers, Asked, Condition, Open, Operators, Undecided};
@@ -130,10 +130,8 @@ pub struct State {
     pub index: Index,
     /// What an evaluation may cost.
     pub limits: EvaluationLimits,
-    /// The constants of operators that have an index,
+    /// The constants of operators that have an index.
     pub indexed: Indexed,
-    /// and who asks these.
-    pub ask: Option<Ask>,
     /// How many steps are gone in all when a publication is flattened into attributes.
     pub event_paths: usize,
     cutter: Cutter,
@@ -158,7 +156,6 @@ impl State {
             index: Index::default(),
             limits: EvaluationLimits::default(),
             indexed,
-            ask: None,
             event_paths: Limits::default().event_paths,
             cutter,
             unindexed: BTreeSet::new(),
@@ -198,7 +195,6 @@ impl State {
             index,
             limits: EvaluationLimits::default(),
             indexed,
-            ask: None,
             event_paths: Limits::default().event_paths,
             cutter,
             unindexed: BTreeSet::new(),
@@ -668,7 +664,7 @@ impl State {
 
     // -- matching -----------------------------------------------------------------------------
 
-    /// Matches the publication of a worker, or says which steps Python has to do first.
+    /// Matches the publication of a worker, or says what Python has to do first.
     pub fn matches(
         &self,
         worker: &mut Worker,
@@ -677,20 +673,18 @@ impl State {
         done: Steps,
         now: &Literal,
         answers: &Arc<Answers>,
-    ) -> Result<Matched, Steps> {
+    ) -> Result<Matched, Needs> {
         let context = self.context();
         let steps = worker.steps(context, shown, done);
         if steps & PYTHON != 0 {
-            return Err(steps & PYTHON);
+            return Err(Needs::Steps(steps & PYTHON));
         }
         let late = worker.enrich(context, stated, shown, steps) & PYTHON & !done;
         if late != 0 {
-            return Err(late);
+            return Err(Needs::Steps(late));
         }
-        if let Some(ask) = &self.ask {
-            worker.ask(context, &self.indexed, ask);
-        }
-        worker.rows.patterns.counters = Counters::default();
+        worker.ask(context, &self.indexed).map_err(Needs::Indexes)?;
+        worker.rows.patterns.begin(self.limits.time);
         worker.find(context, &self.index);
         let is_cut = !worker.is_whole;
         Ok(Matched { is_cut, ..self.decided(worker, now, answers) })
@@ -747,6 +741,13 @@ impl State {
         }
         found.sort_unstable();
         found.dedup();
+        let undecided = worker.rows.patterns.undecided.drain(..).filter(|&one| one != NO_OWNER);
+        let undecided: BTreeSet<Number> = undecided.map(|owner| owner & !ASKED).collect();
+        for number in undecided {
+            if found.binary_search(&placed(number)).is_err() {
+                matched.failed.push((number, EvaluationError::late(self.limits.time)));
+            }
+        }
         if !worker.failed.is_empty() {
             self.without_failed(worker, &mut found, &mut matched);
         }

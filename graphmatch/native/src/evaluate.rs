@@ -68,7 +68,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             time: Some(Duration::from_secs(10)),
-            solutions: 1_000_000,
+            solutions: 100_000,
             terms: 20_000_000,
             text: 64 << 20,
         }
@@ -78,6 +78,19 @@ impl Default for Limits {
 /// Why there is no answer: the limit that was reached, or what the evaluator says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvaluationError(pub String);
+
+impl EvaluationError {
+    /// The error of an evaluation or a join that reached the time limit.
+    pub fn late(limit: Option<Duration>) -> Self {
+        let seconds = limit.unwrap_or_default().as_secs_f64();
+        Self(format!("the evaluation takes longer than {seconds} s (`evaluation_seconds`)"))
+    }
+
+    /// The error of a match that has too many solutions.
+    pub fn many(limit: usize) -> Self {
+        Self(format!("there are more than {limit} solutions (`match_solutions`)"))
+    }
+}
 
 impl From<QueryEvaluationError> for EvaluationError {
     fn from(error: QueryEvaluationError) -> Self {
@@ -320,10 +333,7 @@ impl Evaluation<'_> {
         let Limits { time, terms, text, .. } = self.limits;
         bounded::bounded(time, terms, text, run).unwrap_or_else(|exceeded| {
             Err(EvaluationError(match exceeded {
-                Exceeded::Time => {
-                    let seconds = time.unwrap_or_default().as_secs_f64();
-                    format!("the evaluation takes longer than {seconds} s")
-                }
+                Exceeded::Time => return Err(EvaluationError::late(time)),
                 Exceeded::Terms => format!("the evaluation holds more than {terms} terms at once"),
                 Exceeded::Text => format!("the evaluation makes more than {text} bytes of text"),
                 Exceeded::Broken => "the evaluator failed unexpectedly".to_owned(),
@@ -339,7 +349,7 @@ fn collected<T>(
     let mut found = Vec::new();
     for item in items {
         if found.len() == limit {
-            return Err(EvaluationError(format!("there are more than {limit} solutions")));
+            return Err(EvaluationError::many(limit));
         }
         found.push(item?);
     }

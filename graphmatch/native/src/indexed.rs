@@ -14,9 +14,17 @@ use crate::pattern::{Branch, Node, Pattern};
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
 
-/// Asks indexes: by the number of the operator, terms. Returns for each term the ids of constants, or
-/// nothing where an index failed.
-pub type Ask = Box<dyn Fn(Vec<(usize, Vec<Vec<u8>>)>) -> Vec<Option<Vec<Vec<Id>>>> + Send + Sync>;
+/// The terms to look up in the index of each operator, by the operator's number.
+pub type Questions = Vec<(usize, Vec<Vec<u8>>)>;
+
+/// What the indexes of operators return for some questions.
+pub struct IndexAnswers {
+    pub questions: Questions,
+    /// For each question and term the ids of constants; `None` if the index failed.
+    pub found: Vec<Option<Vec<Vec<Id>>>>,
+    /// The value of [`Indexed::epoch`] before the indexes were asked.
+    pub epoch: u64,
+}
 
 /// A place of triples: its number, and the property they have, or [`ANY`].
 type Place = (u8, Id);
@@ -38,6 +46,7 @@ pub struct Indexed {
     changes: Vec<Change>,
     /// Constants of which Python is being told that they went.
     told: Vec<Id>,
+    epoch: u64,
 }
 
 impl Indexed {
@@ -109,12 +118,18 @@ impl Indexed {
 
     /// What has changed since this was asked last.
     pub fn changes(&mut self, dictionary: &mut Dictionary) -> Vec<Change> {
+        self.epoch += u64::from(!self.told.is_empty());
         for id in std::mem::take(&mut self.told) {
             dictionary.release(id);
         }
         let changes = std::mem::take(&mut self.changes);
         self.told.extend(changes.iter().filter(|one| !one.2).map(|one| one.1));
         changes
+    }
+
+    /// A number that grows when ids of constants become free for other terms.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Whether something has changed.

@@ -15,6 +15,7 @@ use crate::pattern::Filter;
 use crate::plan::{FILTERED, KIND, NONE, Program, REPEATED, Step, UNNAMED};
 use crate::snapshot::from_bytes;
 use hashbrown::HashSet;
+use std::time::{Duration, Instant};
 
 /// Decides filters.
 pub trait Tests {
@@ -29,6 +30,32 @@ pub(crate) struct Stack {
     /// The terms of variables, the constants, and one that is written to in vain: all places of a
     /// step are numbers of these.
     terms: Vec<Id>,
+    pub(crate) clock: Clock,
+}
+
+/// The time that the joins of one publication may take together. Only long joins read the clock.
+#[derive(Default)]
+pub(crate) struct Clock {
+    limit: Option<Duration>,
+    /// The end of that time, once a join was long.
+    until: Option<Instant>,
+    /// Whether the last join ended because of the limit, so that solutions may be missing.
+    pub(crate) is_over: bool,
+}
+
+impl Clock {
+    /// Prepares for the joins of one publication.
+    pub(crate) fn begin(&mut self, limit: Option<Duration>) {
+        (self.limit, self.until) = (limit, None);
+    }
+
+    #[cold]
+    fn look(&mut self) -> bool {
+        let now = Instant::now();
+        self.until = self.until.or_else(|| now.checked_add(self.limit?));
+        self.is_over = self.until.is_some_and(|until| now >= until);
+        self.is_over
+    }
 }
 
 /// A step that was entered: the next triple to try, and how many solutions there were before.
@@ -38,6 +65,8 @@ struct Frame {
     found: u64,
 }
 
+/// Number of triples that a join visits between two looks at the clock.
+const STEPS: u32 = 1 << 16;
 /// After so many failures a join remembers them; tests see to it that most do.
 const PATIENCE: u32 = if cfg!(test) { 2 } else { 512 };
 /// So many variables may matter for a failure that is remembered.
@@ -111,9 +140,12 @@ pub(crate) struct Join<'a, T> {
 }
 
 impl<T: Tests> Join<'_, T> {
-    /// Hands out each solution, the terms of variables by their number, until `on` says false.
+    /// Calls `on` with each solution, the terms of variables by their number, until `on` returns
+    /// false or the time is over.
     pub(crate) fn run(&self, stack: &mut Stack, mut on: impl FnMut(&[Id]) -> bool) {
-        let Stack { frames, terms } = stack;
+        let Stack { frames, terms, clock } = stack;
+        clock.is_over = false;
+        let mut left = STEPS;
         let Program { steps, variables, constants, .. } = self.program;
         terms.clear();
         terms.resize(variables, ANY);
@@ -147,6 +179,13 @@ impl<T: Tests> Join<'_, T> {
             let mut matched = false;
             while let Some(triple) = triples.get(frame.cursor as usize) {
                 frame.cursor = self.graph.next(kind, key, frame.cursor);
+                left -= 1;
+                if left == 0 {
+                    if clock.look() {
+                        return;
+                    }
+                    left = STEPS;
+                }
                 if self.binds(depth, &step, triple, terms) {
                     matched = true;
                     break;

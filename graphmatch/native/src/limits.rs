@@ -24,8 +24,10 @@ pub struct Limits {
     pub subscription_branches: usize,
     /// How many steps are gone in all when a publication is flattened into attributes.
     pub event_paths: usize,
-    /// How long the evaluation of a query on a publication may take.
+    /// Time limit of one evaluation, and of all long joins of one publication together.
     pub evaluation_seconds: f64,
+    /// Maximum number of solutions of one match.
+    pub match_solutions: usize,
 }
 
 impl Default for Limits {
@@ -41,6 +43,7 @@ impl Default for Limits {
             subscription_branches: 16,
             event_paths: 100_000,
             evaluation_seconds: 10.0,
+            match_solutions: 100_000,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::filter::{Deciding, Memo};
 use crate::graph::Graph;
 use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
-use crate::indexed::{Ask, Indexed};
+use crate::indexed::{IndexAnswers, Indexed, Questions};
 use crate::mentions::Mentions;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
@@ -48,6 +48,14 @@ pub struct Worker {
     pub failed: Vec<Id>,
     /// The terms that indexes were asked of, with the operators.
     pub asked: HashSet<(Id, Id)>,
+    /// What indexes returned for the publication, if they were asked.
+    pub answered: Option<IndexAnswers>,
+}
+
+/// What Python has to do before a publication can be matched.
+pub enum Needs {
+    Steps(Steps),
+    Indexes(Questions),
 }
 
 /// A part of a graph: what every pattern sees, or what only those see that name their property.
@@ -191,19 +199,25 @@ impl Worker {
     }
 
     /// Adds what the indexes of operators say of the publication's terms, as triples that only those
-    /// patterns see that name the operator.
-    pub fn ask(&mut self, context: Context, indexed: &Indexed, ask: &Ask) {
+    /// patterns see that name the operator. Returns the questions if the indexes have to be asked.
+    pub fn ask(&mut self, context: Context, indexed: &Indexed) -> Result<(), Questions> {
         self.failed.clear();
         self.asked.clear();
+        let answered = self.answered.take();
         let questions = indexed.questions(&self.graph.triples);
         if questions.is_empty() {
-            return;
+            return Ok(());
         }
         let terms = self.terms(context);
         let text = |&id: &Id| terms.text(id).into_owned();
         let texts = questions.iter();
-        let texts = texts.map(|(of, ids)| (*of, ids.iter().map(text).collect())).collect();
-        let answers = ask(texts);
+        let texts: Questions =
+            texts.map(|(of, ids)| (*of, ids.iter().map(text).collect())).collect();
+        let is_current =
+            |one: &IndexAnswers| one.epoch == indexed.epoch() && one.questions == texts;
+        let Some(answers) = answered.filter(is_current).map(|one| one.found) else {
+            return Err(texts);
+        };
         for (place, (of, ids)) in questions.into_iter().enumerate() {
             let operator = indexed.id(of);
             let Some(found) = answers.get(place).and_then(Option::as_ref) else {
@@ -222,6 +236,7 @@ impl Worker {
                 }
             }
         }
+        Ok(())
     }
 
     /// Makes a graph of the triples that every pattern sees; returns how many distinct ones

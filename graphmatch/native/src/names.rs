@@ -112,6 +112,13 @@ fn fold_char(c: char, found: &mut String) {
     }
 }
 
+/// Unicode's full case folding of a text.
+pub fn case_folded(text: impl Iterator<Item = char>) -> String {
+    let mut found = String::new();
+    text.for_each(|c| fold_char(c, &mut found));
+    found
+}
+
 /// A name in one case, with single spaces between its words.
 pub fn folded(name: &str) -> String {
     let mut found = String::with_capacity(name.len());

@@ -20,6 +20,7 @@ use crate::rules;
 use crate::schema::{Schema, Vocabulary};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
 use crate::triples::{Sorted, Triple};
+use unicode_normalization::UnicodeNormalization;
 
 /// From an ontology alone at most so many triples follow; the rest is left out.
 pub const ONTOLOGY_TRIPLES: usize = 50_000_000;
@@ -70,22 +71,40 @@ const IS_VALUE: Steps = 1 << 19;
 pub(crate) const OWN: Steps = 1 << 20;
 
 /// Which texts are the same.
+#[derive(Clone, Copy)]
 pub struct Folding {
-    /// Whether texts of ASCII are folded in case, or not at all.
+    /// Whether upper and lower case are the same.
     pub cases: bool,
-    /// Folds other texts.
-    pub fold: Fold,
+    /// Whether compatibility variants of characters are the same.
+    pub variants: bool,
 }
-/// Finds what a text is looked up by.
-pub type Fold = Box<dyn Fn(&str) -> String + Send + Sync>;
+
+impl Folding {
+    /// Returns the key by which a text is looked up.
+    ///
+    /// Source: The Unicode Standard, section 3.13, D146 (compatibility caseless match).
+    fn fold(self, text: &str) -> String {
+        match (self.cases, self.variants) {
+            (true, _) if text.is_ascii() => text.to_ascii_lowercase(),
+            (true, false) => names::case_folded(text.chars()),
+            (true, true) => {
+                let text = names::case_folded(text.nfd());
+                names::case_folded(text.nfkd()).nfkc().collect()
+            }
+            (false, true) => text.nfkc().collect(),
+            (false, false) => text.to_owned(),
+        }
+    }
+}
 
 impl Stored for Folding {
     fn save(&self, to: &mut Saver) {
-        self.cases.save(to);
+        (self.cases, self.variants).save(to);
     }
 
     fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(Self { cases: Stored::load(from)?, fold: Box::new(str::to_owned) })
+        let (cases, variants) = Stored::load(from)?;
+        Ok(Self { cases, variants })
     }
 }
 
@@ -232,7 +251,7 @@ impl Ontology {
         ontology
     }
 
-    /// Reads one that was written. A function that folds texts has to be given to it again.
+    /// Reads one that was written.
     pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
         let ontology: Self = Stored::load(from)?;
         check(ontology.flags.len() <= dictionary.end(), "flags of no term")?;
@@ -246,13 +265,6 @@ impl Ontology {
         dictionary.check(named.flat_map(|one| one.values()).flatten())?;
         dictionary.check(background.ids().chain(links.ids()))?;
         Ok(ontology)
-    }
-
-    /// Has texts folded by a function, where they are folded by one.
-    pub fn fold_by(&mut self, fold: Fold) {
-        if let Some(folding) = &mut self.folding {
-            folding.fold = fold;
-        }
     }
 
     /// Releases the terms that this mentions.
@@ -397,11 +409,7 @@ impl Ontology {
     }
 
     fn fold(&self, text: &str) -> String {
-        match &self.folding {
-            Some(folding) if !text.is_ascii() => (folding.fold)(text),
-            Some(Folding { cases: true, .. }) => text.to_ascii_lowercase(),
-            _ => text.to_owned(),
-        }
+        self.folding.map_or_else(|| text.to_owned(), |folding| folding.fold(text))
     }
 
     /// What a text is looked up by: a literal without a language that is mentioned.

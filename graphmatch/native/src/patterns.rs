@@ -23,6 +23,7 @@ use crate::plan::{Planner, Program};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, from_bytes, to_bytes};
 use hashbrown::{HashMap, HashTable};
 use std::hint::black_box;
+use std::time::Duration;
 
 pub use crate::join::Tests;
 
@@ -108,7 +109,23 @@ pub struct Scratch {
     pub counters: Counters,
     /// What publications had.
     pub statistics: Statistics,
+    /// The owners of the rows whose join took too long to be decided.
+    pub undecided: Vec<u32>,
     stack: Stack,
+}
+
+impl Scratch {
+    /// Prepares for a publication whose joins may take some time together.
+    pub fn begin(&mut self, limit: Option<Duration>) {
+        self.counters = Counters::default();
+        self.undecided.clear();
+        self.stack.clock.begin(limit);
+    }
+
+    /// Whether the last join ended because of the time limit, so that solutions may be missing.
+    pub fn is_late(&self) -> bool {
+        self.stack.clock.is_over
+    }
 }
 
 /// How a row is filed.
@@ -556,6 +573,8 @@ impl Patterns {
             for record in &records {
                 if self.exists(record, graph, tests, &mut scratch.stack) {
                     owners.push(record[OWNER]);
+                } else if scratch.is_late() {
+                    scratch.undecided.push(record[OWNER]);
                 }
             }
         }
@@ -570,8 +589,12 @@ impl Patterns {
         tests: &impl Tests,
         scratch: &mut Scratch,
     ) -> bool {
-        let found = self.exists(self.rows.get(row), graph, tests, &mut scratch.stack);
+        let record = self.rows.get(row);
+        let found = self.exists(record, graph, tests, &mut scratch.stack);
         scratch.counters.matches += u64::from(found);
+        if !found && scratch.is_late() {
+            scratch.undecided.push(record[OWNER]);
+        }
         found
     }
 

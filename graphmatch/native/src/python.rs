@@ -11,12 +11,13 @@ use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
 use crate::hierarchy::Map;
+use crate::indexed::{IndexAnswers, Questions};
 use crate::limits::Limits;
 use crate::lines;
-use crate::matching::Worker;
+use crate::matching::{Needs, Worker};
 use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
-use crate::ontology::{Fold, Folding, Held, Ontology, Stated, Steps};
+use crate::ontology::{Folding, Held, Ontology, Stated, Steps};
 use crate::operators::{Answers, Operator, Operators};
 use crate::patterns::Counters;
 use crate::publications::Publications;
@@ -28,12 +29,12 @@ use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::values;
 use crate::view::{Parser, Query};
-use crate::waiting::{Calls, Waiting, asking};
+use crate::waiting::{Calls, Waiting, ask};
 use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -48,10 +49,10 @@ const WORKERS: usize = 16;
 const AT_ONCE: usize = 1 << 16;
 /// So many publications of one document are matched together.
 const AHEAD: usize = 64;
+/// How often the indexes of operators are asked for one publication while their constants change.
+const ATTEMPTS: usize = 4;
 /// So many names are few.
 const FEW: usize = 100;
-/// So many solutions are made of one match.
-const SOLUTIONS: usize = 10_000_000;
 /// So many solutions of one match are kept when its subscription goes.
 const KEPT: usize = 10_000;
 /// So many are looked at, equal ones too, where only some are wanted.
@@ -112,11 +113,18 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 pub(crate) struct Guarded {
     pub(crate) state: State,
-    knowledge: Py<PyAny>,
+    /// Shared, so that a thread without the interpreter's lock can take it along.
+    knowledge: Arc<Py<PyAny>>,
     version: u64,
+    /// Python's function that looks terms up in the indexes of operators.
+    ask: Option<Arc<Py<PyAny>>>,
 }
 
 /// What the calls of a [`Core`] share.
+///
+/// A thread that has one of these locks never waits for the interpreter's lock, and a thread that
+/// has the interpreter's lock never waits for one of these: otherwise two threads could wait for
+/// each other for ever.
 pub(crate) struct Shared {
     guarded: RwLock<Guarded>,
     /// What one document may cost.
@@ -165,14 +173,55 @@ impl Shared {
     }
 
     /// Matches the publication of a worker; says what Python has to do first, if anything.
-    fn matched(
+    ///
+    /// Indexes of operators are asked without the lock. Then the terms of the publication get the
+    /// ids that they have by now: those of `statements`, if it was made of these.
+    fn matched<'a>(
+        self: &'a Arc<Self>,
+        mut guarded: RwLockReadGuard<'a, Guarded>,
+        worker: &mut Worker,
+        now: &Literal,
+        done: Done,
+        answers: &Arc<Answers>,
+        statements: Option<&Statements>,
+    ) -> PyResult<Outcome> {
+        let mut attempts = 0;
+        loop {
+            let questions = match self.attempt(&guarded, worker, now, done, answers) {
+                Ok(outcome) => return Ok(outcome),
+                Err(questions) => questions,
+            };
+            let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
+            attempts += 1;
+            let epoch = guarded.state.indexed.epoch();
+            if let Some(function) = function {
+                worker.publication.disown(&guarded.state.dictionary);
+                drop(guarded);
+                let found = Python::attach(|py| ask(py, &function, &questions))?;
+                guarded = self.read();
+                match statements {
+                    Some(statements) => {
+                        let id = std::mem::take(&mut worker.publication.id);
+                        fill(&guarded.state.dictionary, &id, statements, &mut worker.publication);
+                    }
+                    None => worker.publication.adopt(&guarded.state.dictionary),
+                }
+                worker.answered = Some(IndexAnswers { questions, found, epoch });
+            } else {
+                let found = questions.iter().map(|_| None).collect();
+                worker.answered = Some(IndexAnswers { questions, found, epoch });
+            }
+        }
+    }
+
+    fn attempt(
         self: &Arc<Self>,
         guarded: &Guarded,
         worker: &mut Worker,
         now: &Literal,
         done: Done,
         answers: &Arc<Answers>,
-    ) -> Outcome {
+    ) -> Result<Outcome, Questions> {
         let state = &guarded.state;
         let count = worker.publication.triples.len();
         let shown = done.shown.map_or(count, |shown| shown.min(count));
@@ -181,9 +230,9 @@ impl Shared {
         let matched = if is_current {
             state.matches(worker, stated, shown, done.steps, now, answers)
         } else {
-            Err(0)
+            Err(Needs::Steps(0))
         };
-        match matched {
+        Ok(match matched {
             Ok(matched) if !matched.open.rows.is_empty() => {
                 let terms = worker.terms(state.context());
                 let mut statements = Statements::default();
@@ -197,12 +246,14 @@ impl Shared {
                 Outcome::Waiting(Box::new(Waiting::new(shared, id, statements, done, matched)))
             }
             Ok(matched) => Outcome::Report(Box::new(report(self, state, worker, matched, stated))),
-            Err(steps) => {
+            Err(Needs::Indexes(questions)) => return Err(questions),
+            Err(Needs::Steps(steps)) => {
                 let triples = texts(state, worker, stated);
                 let id = worker.publication.id.to_string();
-                Outcome::Pending { id, triples, steps, version: guarded.version }
+                let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
+                Outcome::Pending(Box::new(Pending { id, triples, steps, knowledge, version }))
             }
-        }
+        })
     }
 
     /// Matches triples that Python has.
@@ -214,11 +265,10 @@ impl Shared {
         now: &Literal,
         done: Done,
         answers: &Arc<Answers>,
-    ) -> Outcome {
+    ) -> PyResult<Outcome> {
         let guarded = self.read();
         fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
-        let outcome = self.matched(&guarded, worker, now, done, answers);
-        drop(guarded);
+        let outcome = self.matched(guarded, worker, now, done, answers, Some(statements));
         self.tend(worker);
         outcome
     }
@@ -289,8 +339,8 @@ struct Alone {
 #[derive(Clone)]
 enum Found {
     Answer(Answer),
-    /// Solutions: values, each with the name of its variable.
-    Rows(Vec<Vec<(String, Vec<u8>)>>),
+    /// Names of variables, and solutions with a value for each.
+    Rows(Vec<String>, Vec<Vec<Vec<u8>>>),
 }
 
 /// What a report is made of.
@@ -302,6 +352,29 @@ struct Data {
     found: Arc<[Number]>,
     answers: Vec<(Number, Answer)>,
     alone: Option<Vec<Alone>>,
+}
+
+/// The first matches, until they have a number of solutions together.
+fn up_to(limit: usize, matches: impl Iterator<Item = Alone>) -> Vec<Alone> {
+    let (mut made, mut solutions) = (Vec::new(), 0);
+    for alone in matches {
+        solutions += alone.len();
+        made.push(alone);
+        if solutions >= limit {
+            break;
+        }
+    }
+    made
+}
+
+impl Alone {
+    /// The number of its solutions.
+    fn len(&self) -> usize {
+        match &self.found {
+            Found::Answer(answer) => answer.solutions.len(),
+            Found::Rows(_, rows) => rows.len(),
+        }
+    }
 }
 
 impl Data {
@@ -335,8 +408,10 @@ impl Data {
         let mut rows: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
-        let mut left = if most < SOLUTIONS { LOOKED_AT } else { usize::MAX };
+        let mut left =
+            if most < state.limits.solutions { LOOKED_AT } else { most.saturating_mul(100) };
         for &row in record.rows() {
+            worker.rows.patterns.begin(state.limits.time);
             worker.solutions(state.context(), &state.index, row, |terms| {
                 left = left.saturating_sub(1);
                 if count == most || left == 0 {
@@ -352,15 +427,17 @@ impl Data {
                 }
                 !is_ask
             });
+            is_whole &= is_ask || !worker.rows.patterns.is_late();
         }
         let terms = worker.terms(state.context());
         let width = projected.len();
         let solutions = (0..count).map(|row| {
             let ids = &rows[row * width..(row + 1) * width];
-            let named = projected.iter().zip(ids);
-            named.map(|((name, _), &id)| (name.clone(), terms.text(id).into_owned())).collect()
+            ids.iter().map(|&id| terms.text(id).into_owned()).collect()
         });
-        Alone { name, found: Found::Rows(solutions.collect()), is_whole }
+        let found = solutions.collect();
+        let names = projected.into_iter().map(|(name, _)| name).collect();
+        Alone { name, found: Found::Rows(names, found), is_whole }
     }
 
     /// Makes this independent of the state.
@@ -487,8 +564,11 @@ impl Report {
 
     /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
     ///
-    /// `texts`: terms are N-Triples texts, not objects, but for those of an evaluation. `most`: so
-    /// many solutions of each are looked for.
+    /// Returns fewer than asked for where these have very many solutions together. The last value
+    /// of a match tells whether its solutions are complete.
+    ///
+    /// `texts`: terms are N-Triples texts, not objects, but for those of an evaluation. `most`: the
+    /// number of solutions that are looked for, at most those of the limit.
     #[pyo3(signature = (begin, end, texts = false, most = None))]
     fn matches<'py>(
         &self,
@@ -499,38 +579,34 @@ impl Report {
         most: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let end = end.min(self.numbers.len());
-        let wanted = most.unwrap_or(SOLUTIONS);
+        let limit = self.shared.limits.match_solutions;
+        let wanted = most.unwrap_or(limit).min(limit);
         let made: Vec<Alone> = py.detach(|| {
             let guarded = self.shared.read();
             let mut data = lock(&self.data);
             if let Some(alone) = &data.alone {
-                return alone[begin.min(end)..end].to_vec();
+                return up_to(limit, alone[begin.min(end)..end].iter().cloned());
             }
             self.shared.with_worker(|worker| {
                 data.restore(&guarded.state, worker);
-                let made = (begin..end)
-                    .map(|place| data.made(&guarded.state, worker, place, wanted))
-                    .collect();
+                let one = |place| data.made(&guarded.state, worker, place, wanted);
+                let made = up_to(limit, (begin..end).map(one));
                 data.take_back(worker);
                 made
             })
         });
         let list = PyList::empty(py);
         for alone in made {
-            if !alone.is_whole && most.is_none() {
-                let what = format!("“{}” has too many solutions to be kept", alone.name);
-                return Err(PyRuntimeError::new_err(what));
-            }
             let (solutions, graph) = match &alone.found {
                 Found::Answer(answer) => {
                     let graph = answer.graph.as_ref().map(|triples| triples_of(py, triples));
                     (solutions_of(py, answer)?, graph.transpose()?)
                 }
-                Found::Rows(rows) => {
+                Found::Rows(names, rows) => {
                     let solutions = PyList::empty(py);
                     for row in rows.iter().take(wanted) {
                         let values = PyDict::new(py);
-                        for (name, text) in row {
+                        for (name, text) in names.iter().zip(row) {
                             match std::str::from_utf8(text) {
                                 Ok(text) if texts => values.set_item(name, text)?,
                                 _ => values.set_item(name, object_of(py, text)?)?,
@@ -549,7 +625,7 @@ impl Report {
 
 /// A publication that Python has to do something for first.
 #[pyclass(frozen, module = "graphmatch._native")]
-struct Pending {
+pub(crate) struct Pending {
     /// Its id.
     #[pyo3(get)]
     id: String,
@@ -557,9 +633,7 @@ struct Pending {
     /// The steps to be done.
     #[pyo3(get)]
     steps: Steps,
-    /// What is known: the knowledge that the steps are to be done with.
-    #[pyo3(get)]
-    knowledge: Py<PyAny>,
+    knowledge: Arc<Py<PyAny>>,
     /// The number of that knowledge.
     #[pyo3(get)]
     version: u64,
@@ -570,6 +644,12 @@ impl Pending {
     /// Its triples.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.triples.objects(py)?)
+    }
+
+    /// What is known: the knowledge that the steps are to be done with.
+    #[getter]
+    fn knowledge(&self, py: Python<'_>) -> Py<PyAny> {
+        self.knowledge.clone_ref(py)
     }
 }
 
@@ -640,35 +720,30 @@ impl Document {
                 let mut found = Vec::new();
                 loop {
                     let mut reader = lock(&self.reader);
-                    // Whoever changes something has to wait for those who have the state.
-                    let early = (!self.waits).then(|| self.shared.read());
-                    let known = early.as_ref().map(|guarded| &guarded.state.dictionary);
-                    let next = reader.next(known, &mut worker.publication);
-                    let guarded = early.unwrap_or_else(|| self.shared.read());
+                    // Reading calls Python, so this thread must not have the state's lock.
+                    let next = reader.next(None, &mut worker.publication);
                     let faults = rows_of(reader.faults());
                     drop(reader);
                     let before = found.len();
                     if next == Next::Publication {
-                        if self.waits {
-                            worker.publication.adopt(&guarded.state.dictionary);
-                        }
+                        let guarded = self.shared.read();
+                        worker.publication.adopt(&guarded.state.dictionary);
                         let (done, none) = (Done::default(), Arc::default());
-                        found.push(self.shared.matched(&guarded, worker, &now, done, &none));
+                        found.push(self.shared.matched(guarded, worker, &now, done, &none, None)?);
+                        self.shared.tend(worker);
                     }
-                    drop(guarded);
-                    self.shared.tend(worker);
                     let is_pending = found.last().is_some_and(|one| !one.is_report());
                     let goes_on = next != Next::End;
                     if is_pending || !faults.is_empty() || !goes_on || found.len() >= most {
-                        return (found, before, faults, goes_on);
+                        return Ok::<_, PyErr>((found, before, faults, goes_on));
                     }
                 }
             })
-        });
+        })?;
         if let Some(error) = lock(&self.interrupted).take() {
             return Err(error);
         }
-        let found = found.into_iter().map(|found| found.into_object(py, &self.shared));
+        let found = found.into_iter().map(|found| found.into_object(py));
         Ok((found.collect::<PyResult<_>>()?, before, faults, goes_on))
     }
 }
@@ -677,7 +752,7 @@ impl Document {
 pub(crate) enum Outcome {
     Report(Box<Report>),
     Waiting(Box<Waiting>),
-    Pending { id: String, triples: Departed, steps: Steps, version: u64 },
+    Pending(Box<Pending>),
 }
 
 impl Outcome {
@@ -685,19 +760,11 @@ impl Outcome {
         matches!(self, Self::Report(_))
     }
 
-    pub(crate) fn into_object<'py>(
-        self,
-        py: Python<'py>,
-        shared: &Shared,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         match self {
             Self::Report(report) => Ok(Bound::new(py, *report)?.into_any()),
             Self::Waiting(waiting) => Ok(Bound::new(py, *waiting)?.into_any()),
-            Self::Pending { id, triples, steps, version } => {
-                let knowledge = shared.read().knowledge.clone_ref(py);
-                let pending = Pending { id, triples, steps, knowledge, version };
-                Ok(Bound::new(py, pending)?.into_any())
-            }
+            Self::Pending(pending) => Ok(Bound::new(py, *pending)?.into_any()),
         }
     }
 }
@@ -868,8 +935,10 @@ impl Core {
     fn of(py: Python<'_>, mut state: State, limits: Limits) -> PyResult<Self> {
         let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
         state.event_paths = limits.event_paths;
+        state.limits.solutions = limits.match_solutions;
         state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
-        let guarded = RwLock::new(Guarded { state, knowledge: py.None(), version: 0 });
+        let knowledge = Arc::new(py.None());
+        let guarded = RwLock::new(Guarded { state, knowledge, version: 0, ask: None });
         let (workers, reports) = Default::default();
         Ok(Self { shared: Arc::new(Shared { guarded, limits, workers, reports }) })
     }
@@ -944,22 +1013,15 @@ impl Core {
     }
 
     /// Tells a core that was opened what is known: it is handed to those who do a step with it.
-    fn know(&self, py: Python<'_>, knowledge: Py<PyAny>, folding: Option<Py<PyAny>>) {
-        py.detach(|| {
-            self.shared.change(false, |guarded| {
-                guarded.knowledge = knowledge;
-                if let Some(function) = folding {
-                    guarded.state.ontology.fold_by(folded_by(function));
-                }
-            });
-        });
+    fn know(&self, py: Python<'_>, knowledge: Py<PyAny>) {
+        py.detach(|| self.shared.change(false, |guarded| guarded.knowledge = Arc::new(knowledge)));
     }
 
     /// Has the indexes of operators asked by a function: of a list of operators by number, each with
     /// terms, it returns for each term the ids of constants, or `None` where an index failed.
     fn ask_by(&self, py: Python<'_>, function: Py<PyAny>) {
         py.detach(|| {
-            self.shared.change(false, |guarded| guarded.state.ask = Some(asking(function)));
+            self.shared.change(false, |guarded| guarded.ask = Some(Arc::new(function)));
         });
     }
 
@@ -1311,7 +1373,7 @@ impl Core {
         prefixes: Vec<(String, String)>,
         steps: Vec<(u32, Steps)>,
         always: Steps,
-        folding: Option<(bool, Py<PyAny>)>,
+        folding: Option<(bool, bool)>,
         changed: Vec<String>,
         everything: bool,
     ) -> PyResult<(usize, usize, Vec<String>, Vec<String>)> {
@@ -1358,7 +1420,7 @@ impl Core {
                 prefixes: &prefixes,
                 steps: &steps,
                 always,
-                folding: folding.map(|(cases, fold)| Folding { cases, fold: folded_by(fold) }),
+                folding: folding.map(|(cases, variants)| Folding { cases, variants }),
             };
             let held = self
                 .shared
@@ -1370,7 +1432,7 @@ impl Core {
                 let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
                 let change = state.adopt(ontology, &changed, everything);
                 ids.into_iter().for_each(|id| state.dictionary.release(id));
-                guarded.knowledge = knowledge;
+                guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
                 change
             })
@@ -1420,18 +1482,17 @@ impl Core {
                 let next = reader.next(Some(&guarded.state.dictionary), &mut worker.publication);
                 let is_one = next == Next::Publication && reader.is_at_end();
                 let (done, none) = (Done::default(), Arc::default());
-                let outcome =
-                    is_one.then(|| self.shared.matched(&guarded, worker, &now, done, &none));
-                drop(guarded);
+                let match_it = || self.shared.matched(guarded, worker, &now, done, &none, None);
+                let outcome = is_one.then(match_it).transpose()?;
                 self.shared.tend(worker);
-                (next, outcome, rows_of(reader.faults()))
+                Ok::<_, PyErr>((next, outcome, rows_of(reader.faults())))
             })
-        });
+        })?;
         let is_nothing = next == Next::End && format.is_some();
         if outcome.is_none() && !is_nothing {
             return Ok(None);
         }
-        let outcome = outcome.map(|outcome| outcome.into_object(py, &self.shared)).transpose()?;
+        let outcome = outcome.map(|outcome| outcome.into_object(py)).transpose()?;
         Ok(Some((outcome, faults)))
     }
 
@@ -1521,18 +1582,20 @@ impl Core {
                 let id = ids.get(row).unwrap_or_default();
                 statements.clear();
                 if !statements.push_row(id, row, &columns) {
-                    return None;
+                    return Ok(None);
                 }
                 let (done, none) = (Done::default(), Arc::default());
-                match self.shared.matched_statements(worker, id, &statements, &now, done, &none) {
+                let outcome =
+                    self.shared.matched_statements(worker, id, &statements, &now, done, &none)?;
+                Ok(match outcome {
                     Outcome::Report(report) => Some(*report),
-                    Outcome::Pending { .. } | Outcome::Waiting(_) => None,
-                }
+                    Outcome::Pending(_) | Outcome::Waiting(_) => None,
+                })
             };
             self.shared.with_worker(|worker| {
-                (0..ids.len()).map(|row| report(row, worker)).collect::<Vec<_>>()
+                (0..ids.len()).map(|row| report(row, worker)).collect::<PyResult<Vec<_>>>()
             })
-        });
+        })?;
         Ok(Batch { reports })
     }
 }
@@ -1554,7 +1617,7 @@ impl Core {
                 shared.matched_statements(worker, id, statements, &now, done, answers)
             })
         });
-        outcome.into_object(py, shared)
+        outcome?.into_object(py)
     }
 }
 
@@ -1600,16 +1663,6 @@ fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTupl
     let plain = composed.plain();
     let lines = plain.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     PyTuple::new(py, lines.map(|line| object_of(py, line)).collect::<PyResult<Vec<_>>>()?)
-}
-
-/// What texts are looked up by: Python's function, for texts that are not of ASCII alone.
-fn folded_by(function: Py<PyAny>) -> Fold {
-    Box::new(move |text| {
-        Python::attach(|py| {
-            let folded = function.call1(py, (text,)).and_then(|text| text.extract(py));
-            folded.unwrap_or_else(|_| text.to_owned())
-        })
-    })
 }
 
 /// pyoxigraph's object of a canonical N-Triples text.

@@ -78,7 +78,7 @@ impl Publication {
     }
 
     /// Makes all terms its own, as the dictionary may change before the rest is read.
-    fn disown(&mut self, dictionary: &Dictionary) {
+    pub(crate) fn disown(&mut self, dictionary: &Dictionary) {
         for id in self.triples.as_flattened_mut().iter_mut().filter(|id| **id < LOCAL) {
             let text = dictionary.text(*id);
             *id = self.local.intern_hashed(&text, dictionary::hash(&text));

@@ -3,7 +3,7 @@
 use crate::dictionary::Id;
 use crate::engine::Matched;
 use crate::events::Statements;
-use crate::indexed::Ask;
+use crate::indexed::Questions;
 use crate::objects::{object_of, write_text};
 use crate::operators::{Answers, Given, Open, Test, holds};
 use crate::python::{Done, Shared, lock};
@@ -165,30 +165,21 @@ impl Waiting {
                 shared.matched_statements(worker, id, &self.statements, &now, done, &answers)
             })
         });
-        outcome.into_object(py, shared)
+        outcome?.into_object(py)
     }
 }
 
-/// Asks the indexes of operators by a function of Python's.
-pub fn asking(function: Py<PyAny>) -> Ask {
-    Box::new(move |questions| {
-        Python::attach(|py| {
-            let none = questions.iter().map(|_| None).collect();
-            ask(py, &function, questions).unwrap_or(none)
-        })
-    })
-}
-
-fn ask(
+/// Calls Python's function that looks terms up in the indexes of operators.
+pub(crate) fn ask(
     py: Python<'_>,
     function: &Py<PyAny>,
-    questions: Vec<(usize, Vec<Vec<u8>>)>,
+    questions: &Questions,
 ) -> PyResult<Vec<Option<Vec<Vec<Id>>>>> {
     let asked: Vec<(usize, Vec<Bound<'_, PyAny>>)> = questions
-        .into_iter()
+        .iter()
         .map(|(of, texts)| {
             let terms = texts.iter().map(|text| object_of(py, text));
-            Ok((of, terms.collect::<PyResult<_>>()?))
+            Ok((*of, terms.collect::<PyResult<_>>()?))
         })
         .collect::<PyResult<_>>()?;
     let answers: Vec<Option<Vec<PyReadonlyArray1<'_, Id>>>> =

@@ -40,7 +40,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    options = ApiOptions(anonymous=False, hosts=None)
+    options = ApiOptions(local=False, hosts=None)
     with Serving(tmp_path_factory.mktemp("public"), options=options) as running:
         yield running
 

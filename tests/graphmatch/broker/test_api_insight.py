@@ -50,7 +50,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    options = ApiOptions(anonymous=False, hosts=None)
+    options = ApiOptions(local=False, hosts=None)
     feeds = Polled(datetime.now(UTC))
     with Serving(tmp_path_factory.mktemp("public"), options=options, feeds=feeds) as running:
         yield running
@@ -188,7 +188,9 @@ def test_why_and_why_not(serving: Serving) -> None:
     with pytest.raises(BrokerError, match="no such subscription, or it is another's"):
         client.why_not(made.id, 1, "gmt_no")
     assert audited(serving) == noted + 2
-    check(serving.call("GET", f"/v1/subscriptions/{made.id}/why?publication=1"), 401)
+    path = f"/v1/subscriptions/{made.id}/why?publication=1"
+    assert serving.call("GET", path).status == 200  # it belongs to the local user
+    check(serving.call("GET", path, headers={"X-Forwarded-For": "192.0.2.1"}), 401)
 
 
 # -- the ontology, and health -------------------------------------------------------------------
@@ -252,14 +254,16 @@ def test_health_of_ones_own(public: Serving) -> None:
 
 
 def test_health_without_a_token(serving: Serving) -> None:
-    """What was subscribed to without a token is whose ticket it is."""
+    """What was subscribed to without a token belongs to the local user; the ticket is for one."""
     client = serving.client()
     made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
     serving.matcher.catch_up()
     said = client.health(made.ticket)
     assert (said["subscriptions"], said["examined"]) == (1, 1)
     assert [one["subscriptions"] for one in said["findings"]] == [[made.id]]
-    check(serving.call("GET", "/v1/health"), 401, "needs a ticket")
+    check(serving.call("GET", "/v1/health", headers={"Via": "1.1 a"}), 401, "needs a ticket")
+    mine = serving.call("GET", "/v1/health").json
+    assert [made.id] in [one["subscriptions"] for one in mine["findings"]]
     whole = serving.call("GET", "/v1/health", headers=token(serving, "root", "admin")).json
     assert [made.id] in [one["subscriptions"] for one in whole["findings"]]
 

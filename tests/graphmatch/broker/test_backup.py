@@ -67,6 +67,21 @@ def test_all_comes_back(stores: tuple[Store, Store], tmp_path: Path) -> None:
     assert all(found[name] for name in ("subscriptions", "matches", "deliveries", "tokens", "meta"))
 
 
+def test_only_the_owner_can_read_a_backup_while_it_is_written(
+    stores: tuple[Store, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[int] = []
+
+    def look(*_: object) -> int:
+        modes.extend(path.stat().st_mode & 0o777 for path in tmp_path.glob("saved.gz.*"))
+        return 0
+
+    monkeypatch.setattr("graphmatch.broker.backup._written", look)
+    backup(stores[0], tmp_path / "saved.gz")
+    modes.append((tmp_path / "saved.gz").stat().st_mode & 0o777)
+    assert modes == [0o600, 0o600]
+
+
 def test_what_is_restored_goes_on(stores: tuple[Store, Store], tmp_path: Path) -> None:
     """New publications are numbered behind the old ones, and old tickets are good."""
     full, empty = stores

@@ -20,7 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.graphmatch.broker.visiting import Broking, item, serving
+from tests.graphmatch.broker.visiting import Broking, Visitor, item, serving
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -290,6 +290,35 @@ def contrast(browser: Browser) -> float:
             """
         )
     )
+
+
+BROKEN = """
+const table = document.querySelector("table"), broken = [];
+const texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
+while (texts.nextNode()) {
+  const text = texts.currentNode, range = document.createRange();
+  for (const found of text.data.matchAll(/(?<!\\S)[\\p{L}\\d,]+(?!\\S)/gu)) {
+    range.setStart(text, found.index);
+    range.setEnd(text, found.index + found[0].length);
+    if (new Set([...range.getClientRects()].map((one) => one.top)).size > 1) broken.push(found[0]);
+  }
+}
+return broken;
+"""
+"""The words of a table that go on in another line; an address is not a word."""
+
+
+@pytest.mark.parametrize("width", [1280, 700, 390])
+def test_words_in_tables_are_not_broken(browser: Browser, broking: Broking, width: int) -> None:
+    fields = {"way": "topics", "words": "airship", "name": "A name that needs some room " * 4}
+    to = {"sink": "webhook", "target": f"https://{'a' * 60}.example/{'b' * 60}"}
+    Visitor(broking.port).post("/subscriptions", {**fields, **to})
+    broking.publish(item("An airship"))
+    browser.see(width, height=2000)
+    for path in ("/subscriptions", "/feeds", "/deliveries"):
+        browser.open(path)
+        assert browser.run(BROKEN) == [], path
+        assert browser.run("return document.documentElement.scrollWidth") <= width, path
 
 
 @pytest.mark.long

@@ -23,6 +23,8 @@ from graphmatch.broker.service import BrokerLimits
 from tests.graphmatch.broker.serving import Serving, wait
 
 ATOM = "{http://www.w3.org/2005/Atom}"
+PROXIED = {"X-Forwarded-For": "192.0.2.1"}
+"""Without it, the local user may do all with its subscriptions."""
 
 
 @pytest.fixture
@@ -274,7 +276,7 @@ def test_that_streams_are_of_their_owner(serving: Serving) -> None:
     mine, ticket = serving.subscribe()
     other, others = serving.subscribe()
     assert Stream(serving, mine, others).status == 404
-    assert Stream(serving, mine, {}).status == 401
+    assert Stream(serving, mine, PROXIED).status == 401
     assert Stream(serving, mine, {}, "?key=gmr_no").status == 404
     key = serving.call("GET", f"/v1/subscriptions/{mine}", headers=ticket).json["links"]["feed"]
     key = key.partition("key=")[2]
@@ -363,7 +365,7 @@ def test_the_feed(serving: Serving) -> None:
     assert serving.call("GET", path[:-1] + "_").status == 404
     for method, rest in (("DELETE", ""), ("GET", ""), ("POST", "/pause")):
         key = path.partition("?")[2]
-        only = serving.call(method, f"/v1/subscriptions/{id}{rest}?{key}")
+        only = serving.call(method, f"/v1/subscriptions/{id}{rest}?{key}", headers=PROXIED)
         assert only.status == 401, "the key is for reading matches"
 
 

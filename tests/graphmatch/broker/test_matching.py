@@ -202,6 +202,7 @@ def test_a_start_from_a_snapshot_takes_in_what_changed_since(tmp_path: Path) -> 
         matcher.catch_up()
         matcher.save()
         [first] = folder.iterdir()
+        assert [path.stat().st_mode & 0o777 for path in (folder, first)] == [0o700, 0o600]
         await broker.subscribe(GIVEN, Settings())
         await broker.unsubscribe(several[0].id, ANYBODY, several[0].ticket)
         await broker.change(several[1].id, ANYBODY, several[1].ticket, given=OTHER)

@@ -5,14 +5,18 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 from lxml import html
+from sqlalchemy import select
 
 from graphmatch.broker.asking import WAITING
 from graphmatch.broker.page.routes import STREAMS
 from graphmatch.broker.page.session import COOKIE, FORM_BYTES
+from graphmatch.broker.tables import subscriptions
+from tests.graphmatch.broker.serving import Called
 from tests.graphmatch.broker.visiting import NEWS, Answer, Broking, Visitor, item, serving
 
 CLIMATE = "https://graphmatch.example/news#Climate"
@@ -261,6 +265,84 @@ def test_the_secret_of_a_webhook_is_shown_once(visitor: Visitor) -> None:
     assert secret not in visitor.get(path).text
 
 
+def test_a_feed_reader_can_use_the_address_on_the_page(broking: Broking, visitor: Visitor) -> None:
+    path = subscribed(visitor, topics="Climate", sink="feed")
+    broking.publish(item("Climate change for feed readers"))
+    (address,) = visitor.get(path).all("//dt[.='Feed']/following-sibling::dd[1]/a/@href")
+    assert address.startswith(f"{broking.root}/v1/subscriptions/")
+    # A reader elsewhere has the key only.
+    answer = visitor.get(address.removeprefix(broking.root), **{"X-Forwarded-For": "192.0.2.1"})
+    assert answer.status == 200
+    assert "Climate change for feed readers" in answer.text
+
+
+def filled(visitor: Visitor, path: str) -> dict[str, str]:
+    """Return what a browser sends of the editor, unchanged."""
+    (form,) = visitor.get(f"{path}/edit").page.xpath("//form[@id='editor']")
+    assert form.get("action") == f"{path}/edit"
+    return dict(form.form_values())
+
+
+def kept(broking: Broking, path: str) -> dict[str, Any]:
+    id, table = path.rpartition("/")[2], subscriptions
+    chosen = select(table).where(table.c.id == id)
+    return dict(broking.broker.store.read_now(lambda db: db.execute(chosen).mappings().one()))
+
+
+def test_query_and_sink_are_changed_on_the_page(broking: Broking, visitor: Visitor) -> None:
+    hook = {"sink": "webhook", "target": "https://hooks.example/a", "digest": "daily"}
+    fields = {"way": "topics", "topics": "Health, Energy", "not-words": "tax", **hook}
+    made = visitor.post("/subscriptions", fields)
+    path = made.page.xpath("//main//a[@class='button']/@href")[0]
+    assert f"{path}/edit" in visitor.get(path).all("//main//a/@href")
+    before = kept(broking, path)
+    shown = filled(visitor, path)
+    assert {key: shown[key] for key in fields} == fields
+    visitor.post(f"{path}/edit", {**shown, "name": "Renamed"})
+    same = kept(broking, path)
+    changed = {key for key in before if before[key] != same[key]}
+    assert changed == {"name", "change"}  # the secret, the matches and the end stay
+    visitor.post(f"{path}/edit", {**shown, "topics": "Climate"})
+    other = kept(broking, path)
+    assert other["given"] == {"topics": ["Climate"], "not-words": ["tax"]}
+    assert (other["generation"], other["sink"]) == (2, before["sink"])
+    shown = filled(visitor, path)
+    moved = visitor.post(f"{path}/edit", {**shown, "target": "https://hooks.example/b"})
+    (secret,) = (text for text in moved.all("//code") if text.startswith("whsec_"))
+    assert kept(broking, path)["sink"]["secret"] == secret != before["sink"]["secret"]
+    visitor.post(f"{path}/edit", {**filled(visitor, path), "sink": "feed", "digest": ""})
+    last = kept(broking, path)
+    assert (last["sink"], last["digest"]) == ({"kind": "feed"}, None)
+
+
+def test_what_the_form_does_not_know_stays(broking: Broking, visitor: Visitor) -> None:
+    """Attributes, the time of a digest, and whether reasons are sent."""
+    sink = {"kind": "email", "address": "a@example.org", "why": True}
+    body = {"where": {"dcterms:title": "x"}, "sink": sink, "digest": {"at": ["09:30"]}}
+    api = Called()
+    api.port = broking.port
+    path = f"/subscriptions/{api.call('POST', '/v1/subscriptions', body).json['id']}"
+    before, shown = kept(broking, path), filled(visitor, path)
+    assert (shown["way"], shown["query"]) == ("sparql", before["query"].strip())
+    assert visitor.post(f"{path}/edit", {**shown, "target": "b@example.org"}).status == 303
+    after = kept(broking, path)
+    assert after["sink"] == {**sink, "address": "b@example.org"}
+    assert all(after[key] == before[key] for key in ("given", "digest", "generation"))
+
+
+def test_a_mistake_in_a_change_is_shown_in_the_editor(broking: Broking, visitor: Visitor) -> None:
+    path = subscribed(visitor, way="sparql", query=GERMAN, name="Deutsch")
+    before, fields = kept(broking, path), {**filled(visitor, path), "query": "SELECT"}
+    for to in (f"{path}/edit", "/subscriptions/preview"):
+        answer = visitor.post(to, fields)
+        assert answer.page.xpath("//form[@id='editor']/@action") == [f"{path}/edit"]
+        assert answer.all("//h1") == ["Change Deutsch"]
+        assert answer.page.xpath("//textarea[@id='query-text']")[0].text == "SELECT"
+    empty = visitor.post(f"{path}/edit", {**fields, "query": " "})
+    assert "Nothing is asked for yet" in " ".join(empty.all("//*[@role='alert']"))
+    assert kept(broking, path) == before
+
+
 def test_pause_resume_renew_and_end(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, words="zeppelin", valid="day")
     for action, state in (("pause", "paused"), ("resume", "active")):
@@ -478,6 +560,11 @@ def test_with_tokens_one_logs_in(tmp_path: Path) -> None:
         assert "Climate change" in ada.get(path).text
         assert bob.get(path).status == 404
         assert bob.post(f"{path}/end", {}).status == 404
+        assert bob.get(f"{path}/edit").status == 404
+        words = {"way": "topics", "words": "mine now"}
+        assert bob.post(f"{path}/edit", words).status == 404
+        own = {**words, "id": path.rpartition("/")[2]}
+        assert bob.post("/subscriptions/preview", own).status == 404
         assert bob.get("/matches/1/why").status == 404
         assert "Only Ada" not in bob.get("/").text + bob.get("/items/1").text
         assert ada.post("/feeds", {"url": "https://e.example/feed"}).status == 403

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import sqlite3
 import sys
 import threading
@@ -23,6 +24,7 @@ from sqlalchemy.exc import IntegrityError, NoResultFound, OperationalError
 from graphmatch.broker.outbox import claim
 from graphmatch.broker.store import Store, StoreError, counted, counter
 from graphmatch.broker.tables import matches, metadata, owners
+from semantic.errors import pip_install
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -147,6 +149,23 @@ def test_a_file_is_for_one_process(tmp_path: Path) -> None:
 def test_what_cannot_be_opened_says_so(url: str) -> None:
     with pytest.raises(StoreError):
         Store("sqlite:///" if url == ":memory:" else url)
+
+
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
+    """Files that others could read, of an earlier version, are no longer readable for them."""
+    before = os.umask(0o022)
+    try:
+        files = [tmp_path / f"broker.db{end}" for end in ("", "-wal", "-shm")]
+        for others_could in (False, True):
+            if others_could:
+                files[0].chmod(0o644)
+                files[1].touch(0o644)
+            store = Store(str(files[0]))
+            store.write_now(add("a" if others_could else "b"))
+            assert [oct(path.stat().st_mode & 0o777) for path in files] == ["0o600"] * 3
+            store.close()
+    finally:
+        os.umask(before)
 
 
 def test_counters_have_no_gaps(store: Store) -> None:
@@ -313,5 +332,5 @@ def test_databases_that_are_not_there(database: str) -> None:
 
 def test_postgresql_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match=r"pip install -e '\.\[postgresql\]'"):
+    with pytest.raises(StoreError, match=re.escape(pip_install("postgresql"))):
         Store("postgresql://a@127.0.0.1:1/a")

@@ -18,12 +18,11 @@ from urllib.parse import urlencode
 import uvicorn
 from lxml import html
 
-from graphmatch.broker.access import ApiOptions
+from graphmatch.broker.access import ApiOptions, local_owner
 from graphmatch.broker.api import make_app
 from graphmatch.broker.feed_store import Feed
 from graphmatch.broker.matching import Matcher
 from graphmatch.broker.page.routes import Page, install
-from graphmatch.broker.page.session import local_owner
 from graphmatch.broker.service import Accepted, Broker, Principal
 from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store
@@ -138,10 +137,10 @@ def serving(folder: Path, *, local: bool = True, filled: bool = True) -> Iterato
         retried.append(number)
 
     polled = Polled(datetime.now(UTC))
-    options = ApiOptions(anonymous=local)
+    options = ApiOptions(local=local)
     app = make_app(broker, matcher, options=options, retry=retry, feeds=polled)
     api = app.state.api
-    page = Page(api, local=local)
+    page = Page(api)
     install(app, page)
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))

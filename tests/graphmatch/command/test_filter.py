@@ -137,9 +137,7 @@ def test_warnings_of_other_commands_are_grouped_too(command: str) -> None:
 
 def test_an_address_is_not_fetched() -> None:
     said = run("filter", "https://e.org/a?b=c&d", "--word", "soup", status=1).stderr
-    assert (
-        "graphmatch fetches nothing itself. Pipe it in: curl -sL 'https://e.org/a?b=c&d' |" in said
-    )
+    assert "an address, not a file. Pipe it in: curl -sL 'https://e.org/a?b=c&d' |" in said
 
 
 # --- Forms ---------------------------------------------------------------------------------------

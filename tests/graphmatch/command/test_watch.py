@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from graphmatch.cli import app
 from graphmatch.command import watch
+from semantic.errors import pip_install
 
 ROOT = Path(__file__).parents[3]
 RSS = """<rss version="2.0"><channel><title>Soups</title><link>https://e.org/</link>
@@ -200,7 +201,8 @@ def test_that_it_says_what_is_not_installed(feeds: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(watch, "find_spec", lambda _: None)
     status, _, err = run("--feeds", feeds, *WORDS)
     assert status == 2
-    assert "it needs aiohttp and listparser. pip install 'graphmatch[broker]'" in err
+    install = pip_install("broker")
+    assert f"it needs aiohttp and listparser. Install the extra: {install}" in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

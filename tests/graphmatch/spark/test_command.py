@@ -8,19 +8,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from typer.testing import CliRunner, Result
 
 from graphmatch.cli import app
 from semantic import read_publications
-from semantic.errors import Problem
+from semantic.errors import Problem, pip_install
 from tests.graphmatch.spark.comparing import (
     FILES,
     ONTOLOGY,
@@ -299,6 +301,52 @@ def test_real_feeds(run: Run, spark: SparkSession, tmp_path: Path) -> None:
     assert on_spark(found) == locally(with_dbpedia(), publications)
 
 
+def test_a_missing_extra_is_named(subscriptions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyspark", "pyspark.errors"):
+        monkeypatch.setitem(sys.modules, name, None)
+    done = invoke("filter", FILES[0], "-s", subscriptions, "--output", "out", status=2)
+    assert "Spark's Python package is not installed" in done.stderr
+    assert pip_install("spark") in " ".join(done.stderr.split())
+
+
+def test_connector_that_cannot_be_had_is_named(
+    tmp_path: Path, subscriptions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exits(_: object) -> None:
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr("pyspark.sql.SparkSession.Builder.getOrCreate", exits)
+    stream = ("--kafka", "127.0.0.1:1", "--kafka-topic", "t", "--output", tmp_path / "out")
+    for options, tried in (
+        ((), f"spark-sql-kafka-0-10_2.13:{version('pyspark')}"),
+        (("--conf", "spark.jars.packages=a:b:7"), "a:b:7"),
+    ):
+        done = invoke("watch", *stream, "-s", subscriptions, *options, status=2)
+        said = " ".join(done.stderr.split())
+        assert f"{tried}: [JAVA_GATEWAY_EXITED] " in said
+        assert "set another version of it with --conf spark.jars.packages=GROUP:NAME:VER" in said
+    files = ("--conf", "spark.jars.packages=", "--conf", "spark.jars=a.jar")
+    done = invoke("watch", *stream, "-s", subscriptions, *files, status=2)
+    assert "Spark does not start: [JAVA_GATEWAY_EXITED]" in " ".join(done.stderr.split())
+
+
+@pytest.mark.long
+def test_connector_that_no_repository_has_is_named(tmp_path: Path, subscriptions: Path) -> None:
+    """The only repository is an empty folder."""
+    settings = tmp_path / "ivy.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="none"/><resolvers><filesystem name="none">'
+        f'<artifact pattern="{tmp_path}/none/[artifact].[ext]"/></filesystem></resolvers>'
+        "</ivysettings>"
+    )
+    confs = (f"spark.jars.ivySettings={settings}", f"spark.jars.ivy={tmp_path / 'ivy'}")
+    options = ("-s", subscriptions, "--output", tmp_path / "out", "--kafka-topic", "t")
+    several = (part for conf in confs for part in ("--conf", conf))
+    done = process("watch", "--kafka", "127.0.0.1:1", *options, *several, status=2)
+    coordinate = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"
+    assert f"Spark does not start with {coordinate}: [JAVA_GATEWAY_EXITED]" in done.stderr
+
+
 @pytest.mark.long
 def test_a_worker_without_the_package(tmp_path: Path) -> None:
     """Workers whose Python hides the package, as one does in which it is not installed."""
@@ -319,8 +367,9 @@ def test_a_worker_without_the_package(tmp_path: Path) -> None:
     options = ("-s", SUBSCRIPTIONS, "--output", tmp_path / "out", "--master", "local[1]")
     done = process("filter", FILES[1], *options, status=2, PYSPARK_PYTHON=str(python))
     assert (
-        "error    worker: a worker's Python cannot import graphmatch. Install graphmatch[spark] in "
-        "the workers' Python, or name a Python that has it in PYSPARK_PYTHON." in done.stderr
+        "error    worker: a worker's Python cannot import graphmatch. Install graphmatch "
+        "with its extra spark in the workers' Python, or name a Python that has it in "
+        "PYSPARK_PYTHON." in done.stderr
     )
 
 

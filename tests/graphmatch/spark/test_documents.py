@@ -266,7 +266,8 @@ def test_modes_on_spark(spark: SparkSession) -> None:
     [
         ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
         ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
-        ({"mode": "LOUD"}, ValueError, "LOUD"),
+        ({"mode": "LOUD"}, SparkError, "publications: no mode is called 'LOUD'. Say PERMISSIVE, "),
+        ({"cut": "half"}, SparkError, "publications: no cut is called 'half'. Say auto, document"),
         ({"lines": True, "keep": ["day"]}, SparkError, "of lines nothing is kept"),
         ({"keep": ["day", "triples"]}, SparkError, "triples"),
     ],
@@ -276,6 +277,10 @@ def test_options_that_mean_nothing(
 ) -> None:
     with pytest.raises(error, match=said):
         publications(**options)
+
+
+def test_mode_may_be_written_in_any_case() -> None:
+    assert callable(publications(mode="permissive", cut="ITEM"))
 
 
 def test_a_column_that_is_not_there(spark: SparkSession) -> None:

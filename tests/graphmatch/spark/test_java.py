@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphmatch.spark.java import SparkError, java_home, version
+from semantic.errors import pip_install
 
 LACKED = "--add-modules=jdk.incubator.vector"
 
@@ -43,7 +44,7 @@ def test_old_ones_are_named(tmp_path: Path) -> None:
         java_home(environment, packaged=False)
     assert str(caught.value) == (
         f"java: Spark needs Java 17 or later; {none} is none; {old} is version 1. "
-        'Install one, or: pip install "graphmatch[spark]"'
+        f"Install one, or: {pip_install('spark')}"
     )
     with pytest.raises(SparkError, match="there is none"):
         java_home({"PATH": ""}, packaged=False)

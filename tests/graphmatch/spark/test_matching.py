@@ -23,7 +23,7 @@ from graphmatch.spark.java import SparkError
 from graphmatch.spark.matching import observed
 from graphmatch.spark.snapshots import Worker
 from graphmatch.spark.start import explained
-from graphmatch.spark.tasks import ID, NOW, TEXTS, Matching, Mode
+from graphmatch.spark.tasks import ID, NOW, TEXTS, Matching, Mode, one_of
 from graphmatch.spark.tasks import KEPT as KEPTS
 from semantic import read_publications
 from semantic.errors import InputError
@@ -578,8 +578,9 @@ def test_a_column_that_is_not_there(
     [
         ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
         ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
-        ({"cut": "half"}, ValueError, "half"),
-        ({"mode": "LOUD"}, ValueError, "LOUD"),
+        ({"cut": "half"}, SparkError, "matches: no cut is called 'half'. Say auto, document"),
+        ({"mode": "LOUD"}, SparkError, "matches: no mode is called 'LOUD'. Say PERMISSIVE"),
+        ({"mode": None}, SparkError, "matches: no mode is called None. Say PERMISSIVE"),
         ({"keep": ["day", "graph", "_metrics"]}, SparkError, "_metrics, graph"),
         ({"keep": ["day", "day"]}, SparkError, "day"),
     ],
@@ -589,6 +590,13 @@ def test_options_that_mean_nothing(
 ) -> None:
     with pytest.raises(error, match=said):
         matches(asked(s=EVERY), **options)
+
+
+@pytest.mark.parametrize("mode", ["failfast", "FailFast", Mode.FAILFAST])
+def test_mode_may_be_written_in_any_case(mode: Mode | str) -> None:
+    """As in Spark's own readers."""
+    assert one_of(Mode, "mode", mode, "matches") is Mode.FAILFAST
+    matches(asked(s=EVERY), mode=mode, cut="Item")
 
 
 # -- Metrics, and engines that change -------------------------------------------------------------

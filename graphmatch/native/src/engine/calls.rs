@@ -203,8 +203,14 @@ impl State {
                     if seen.insert(ids.clone()) {
                         found.push(ids);
                     }
-                    found.len() < self.limits.solutions
+                    found.len() <= self.limits.solutions
                 });
+                if worker.rows.patterns.is_late() {
+                    return Err(Undecided::Failed(EvaluationError::late(self.limits.time)));
+                }
+                if found.len() > self.limits.solutions {
+                    return Err(Undecided::Failed(EvaluationError::many(self.limits.solutions)));
+                }
                 names.retain(|name| all.contains(name));
                 let terms = worker.terms(self.context());
                 let text = |id: Id| String::from_utf8_lossy(&terms.text(id)).into_owned();
