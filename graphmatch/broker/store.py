@@ -32,16 +32,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import (
-    Connection,
-    bindparam,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-    select,
-    text,
-)
+from sqlalchemy import Connection, bindparam, create_engine, event, make_url, select, text
 from sqlalchemy.exc import (
     ArgumentError,
     DataError,
@@ -187,9 +178,7 @@ class Store:
             self._writing.submit(self._upgrade).result()
         except SQLAlchemyError as error:
             self.close()
-            raise _store_error(
-                f"cannot be opened: {_reason(error)}", self.name, _remedy(error)
-            ) from error
+            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, error) from error
         except StoreError:
             self.close()
             raise
@@ -219,9 +208,7 @@ class Store:
             lock.parent.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _store_error(
-                f"cannot be opened: {_reason(error)}", self.name, _remedy(error)
-            ) from error
+            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, error) from error
         try:
             flock(self._lock, LOCK_EX | LOCK_NB)
         except BlockingIOError as error:
@@ -231,9 +218,7 @@ class Store:
         try:
             _keep_private(Path(database))
         except OSError as error:
-            raise _store_error(
-                f"cannot be opened: {_reason(error)}", self.name, _remedy(error)
-            ) from error
+            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, error) from error
 
     def _upgrade(self) -> None:
         """Bring the tables up to this version."""
@@ -242,7 +227,7 @@ class Store:
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK + 1})
             config.attributes["connection"] = connection
-            names = set(inspect(connection).get_table_names())
+            names = set(connection.dialect.get_table_names(connection))
             if "alembic_version" not in names and (others := names & metadata.tables.keys()):
                 what = f"it has a table {min(others)!r} that graphmatch did not make"
                 raise _store_error(what, self.name, "Name another file or database.")
@@ -300,7 +285,7 @@ class Store:
                             one.result = one.run(connection)
         except SQLAlchemyError as error:
             what = f"nothing was written: {_reason(error)}"
-            lost = _store_error(what, self.name, _remedy(error))
+            lost = _store_error(what, self.name, error)
             lost.__cause__ = error
             for one in taken:
                 one.error = lost
@@ -342,9 +327,7 @@ class Store:
             with self._readers.connect() as connection:
                 return work(connection)
         except SQLAlchemyError as error:
-            raise _store_error(
-                f"cannot be read: {_reason(error)}", self.name, _remedy(error)
-            ) from error
+            raise _store_error(f"cannot be read: {_reason(error)}", self.name, error) from error
 
 
 def alembic_config() -> Config:
@@ -393,12 +376,11 @@ _REMEDIES = (
 """Pairs of a regular expression of the database's message, and what helps."""
 
 
-def _remedy(error: Exception) -> str:
-    """Return what helps."""
-    return next(remedy for cause, remedy in _REMEDIES if re.search(cause, _reason(error)))
-
-
-def _store_error(what: str, where: str, remedy: str) -> StoreError:
+def _store_error(what: str, where: str, remedy: str | Exception) -> StoreError:
+    """Return an error; that of the database says which remedy helps."""
+    if isinstance(remedy, Exception):
+        reason = _reason(remedy)
+        remedy = next(helps for cause, helps in _REMEDIES if re.search(cause, reason))
     return StoreError(Problem(what, Place(where), remedy))
 
 

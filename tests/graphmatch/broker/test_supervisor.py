@@ -49,7 +49,7 @@ GIVEN = {"query": QUERY}
 
 
 class Panic(BaseException):
-    """What the compiled core raises for a panic."""
+    """A stand-in for the exception of a panic in the compiled core."""
 
 
 Panic.__name__ = "PanicException"
@@ -592,7 +592,7 @@ def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
     asyncio.run(main())
 
 
-def test_a_subscription_that_cannot_be_told_ends_with_the_others(tmp_path: Path) -> None:
+def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(tmp_path: Path) -> None:
     clock = FakeClock()
 
     async def main() -> None:
