@@ -59,10 +59,12 @@ LAYERS = (
     ),
     (
         "graphmatch.broker.store",
+        "graphmatch.broker.supervisor",
         "graphmatch.broker.settings",
         "graphmatch.broker.transport",
         "graphmatch.broker.feeds",
         "graphmatch.broker.insight",
+        "graphmatch.broker.websub_hub",
     ),
     (
         "graphmatch.broker.service",

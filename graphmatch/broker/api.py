@@ -18,7 +18,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, FastAPI, Header, Path, Query, Request
 from fastapi.openapi.utils import get_openapi
@@ -481,8 +481,13 @@ async def healthz() -> show.HealthView:
     responses={503: {"description": "It does not.", "model": show.HealthView}},
 )
 async def readyz(response: Response, api: TheApi) -> show.HealthView:
-    """Say whether the store can be read and publications are being matched."""
-    reasons = []
+    """Say whether the store can be read and all background tasks work.
+
+    `set_aside` counts the records that tasks could not process since the start; the log and the
+    audit log have their errors.
+    """
+    supervisor = api.broker.supervisor
+    reasons = [without_secrets(one) for one in supervisor.failing()]
     try:
         await api.broker.store.read(lambda db: counter(db, "change"))
     except StoreError:
@@ -493,8 +498,8 @@ async def readyz(response: Response, api: TheApi) -> show.HealthView:
         reasons.append("it is stopping")
     if reasons:
         response.status_code = 503
-        return show.HealthView(status="not ready", reasons=reasons)
-    return show.HealthView(status="ok")
+    status: Literal["ok", "not ready"] = "not ready" if reasons else "ok"
+    return show.HealthView(status=status, reasons=reasons, set_aside=supervisor.set_aside())
 
 
 @outer.get(
@@ -552,6 +557,7 @@ def make_app(
     """
     options = options or ApiOptions()
     measured = Metrics(broker.store, broker.clock)
+    measured.registry.register(broker.supervisor)
     streams = Streams(broker, options.alive_seconds)
 
     def tell(numbers: Sequence[int]) -> None:

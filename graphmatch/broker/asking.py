@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from ctypes import CDLL
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyoxigraph import NamedNode
@@ -71,7 +74,8 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, RowMapping
 
 PREVIEW_SECONDS = 1.5
-TRY_SECONDS = 10.0
+TRY_SECONDS = 8.0
+"""The publication at which it ends, a large one maybe, takes some more."""
 LADDER_SECONDS = 1.5
 WHAT_IF_SECONDS = 10.0
 HEALTH_SECONDS = 2.0
@@ -91,6 +95,8 @@ TRIED, TRIED_BYTES = 100_000, 10_000_000_000
 """So many publications a subscription is tried on, and of so many bytes, if there is time."""
 _EXAMINED = 10_000
 """So many of somebody's subscriptions are examined, the newest of them."""
+_LONG_SECONDS = 1.0
+"""A question that takes longer may have used much memory."""
 _DAYS = 14
 _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", ".ttl", ".xml"})
 T = TypeVar("T")
@@ -144,11 +150,14 @@ class Asking:
             what, remedy = "many others are asking", "Try again in a few seconds."
             raise BusyError(Problem(what, Place("the broker"), remedy))
         lane.waiting += 1
+        begun = perf_counter()
         try:
             async with lane.turn:
                 return await asyncio.to_thread(question, *given)
         finally:
             lane.waiting -= 1
+            if perf_counter() - begun > _LONG_SECONDS:
+                await asyncio.to_thread(_give_back_memory)
 
     @property
     def engine(self) -> Engine:
@@ -427,6 +436,12 @@ class _Known:
     ontology: Ontology
     names: Sequence[tuple[str, Term]]
     roots: tuple[TermView, ...]
+
+
+def _give_back_memory() -> None:
+    """Return free memory to the system: the C library keeps that of threads for later."""
+    with suppress(OSError, AttributeError):  # Only glibc has this function.
+        CDLL(None).malloc_trim(0)
 
 
 def key_of(fact: Fact) -> str:

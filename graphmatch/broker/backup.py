@@ -165,7 +165,7 @@ def _said(value: Any) -> Any:
 def _read(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() == {"base64"}:
         return base64.b64decode(value["base64"])
-    return value
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
 def _backup_error(what: str, path: Path, remedy: str) -> StoreError:

@@ -32,7 +32,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -49,7 +49,6 @@ from graphmatch.broker.retries import FAILURES, WAITS, Breaker, BreakerState, ne
 from graphmatch.broker.safe_http import HttpClient, TransportError
 from graphmatch.broker.service import Broker, NotThereError, millis, time_of
 from graphmatch.broker.settings import PUSHED, send_at
-from graphmatch.broker.store import StoreError
 from graphmatch.broker.tables import (
     WAITING,
     deliveries,
@@ -210,6 +209,7 @@ class Dispatcher:
         self._breakers: dict[str, Breaker] = {}
         """Those of hosts that failed."""
         self._active = 0
+        self._begun = False
         self._next: int | None = None
         self._news = True
         self._look_at = self._look_not_before = 0.0
@@ -218,8 +218,8 @@ class Dispatcher:
         self._explaining: asyncio.Future[Reasons] | None = None
         self._explainer = ThreadPoolExecutor(1, "explainer")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._woken, self._some, self._stopping = asyncio.Event(), asyncio.Event(), False
-        self._stopped = asyncio.Event()
+        self._woken, self._some = asyncio.Event(), asyncio.Event()
+        self._ending, self._stopped = asyncio.Event(), asyncio.Event()
 
     # -- the loop ---------------------------------------------------------------------------
 
@@ -227,34 +227,25 @@ class Dispatcher:
         """Send what is due, until `stop`."""
         self._loop = asyncio.get_running_loop()
         writing = asyncio.create_task(self._write())
-        sweeping = asyncio.create_task(self._sweep())
+        repeat = self.broker.supervisor.repeat
+        sweeping = [
+            asyncio.create_task(repeat("expiry", self._expire, self._ending)),
+            asyncio.create_task(repeat("retention", self._forget, self._ending)),
+        ]
         try:
-            begun = False
-            while not self._stopping:
-                self._woken.clear()
-                try:
-                    if not begun:
-                        await self._begin()
-                        begun = True
-                    seconds = await self._round()
-                except StoreError as error:
-                    log.error("%s", error)  # noqa: TRY400 -- it is said in full
-                    seconds = _POLL_SECONDS
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), seconds)
+            await repeat("deliveries", self._round, self._ending, self._woken)
             await self._stopped.wait()
         finally:
-            sweeping.cancel()
-            for task in self._tasks:
+            for task in (*sweeping, *self._tasks):
                 task.cancel()
-            self._stopping = True
+            self._ending.set()
             self._some.set()
-            await asyncio.gather(sweeping, writing, return_exceptions=True)
+            await asyncio.gather(*sweeping, writing, return_exceptions=True)
             self._explainer.shutdown(wait=False)
 
     async def stop(self, seconds: float = 5.0) -> None:
         """Claim nothing more, let requests end for a while, and give back what is not sent."""
-        self._stopping = True
+        self._ending.set()
         self._woken.set()
         for host in self._hosts.values():
             self._give_back(host)
@@ -308,26 +299,21 @@ class Dispatcher:
         forget
             Whether to look for what is older than it is kept.
         """
+        await self._expire()
+        if forget:
+            await self._forget()
+
+    async def _expire(self) -> float:
         now, broker = self.clock(), self.broker
-        ended = await expiry.expire(broker, now)
-        if ended:
+        if await expiry.expire(broker, now):
             broker.woken()
         await expiry.give_up(broker, now, GIVEN_UP, FAILURES)
-        if forget:
-            await expiry.forget(broker, now)
         self._wake()
+        return _SWEEP_SECONDS
 
-    async def _sweep(self) -> None:
-        forgot = -_FORGET_SECONDS
-        while True:
-            forget = time.monotonic() - forgot >= _FORGET_SECONDS
-            try:
-                await self.sweep(forget=forget)
-            except StoreError as error:
-                log.error("%s", error)  # noqa: TRY400 -- it is said in full
-            else:
-                forgot = time.monotonic() if forget else forgot
-            await asyncio.sleep(_SWEEP_SECONDS)
+    async def _forget(self) -> float:
+        await expiry.forget(self.broker, self.clock())
+        return _FORGET_SECONDS
 
     async def _begin(self) -> None:
         """Know the breakers; take back what a process before had claimed."""
@@ -354,6 +340,9 @@ class Dispatcher:
 
     async def _round(self) -> float:
         """Claim what is due; return for how many seconds there is nothing more to claim."""
+        if not self._begun:
+            await self._begin()
+            self._begun = True
         now, begin = self.clock(), time.monotonic()
         if self._next is not None and self._next <= millis(now):
             self._news = True
@@ -448,20 +437,29 @@ class Dispatcher:
     # -- preparing --------------------------------------------------------------------------
 
     async def _prepare(self, rows: Sequence[Delivery]) -> None:
-        """Make messages of deliveries, and send them."""
-        left = {row.id: row for row in rows}
+        """Make messages of deliveries, and send them; one that fails alone is set aside."""
+        left, is_alone = {row.id: row for row in rows}, len(rows) == 1
+        name = f"delivery {rows[0].id}" if is_alone else f"{len(rows)} deliveries"
+        supervisor = self.broker.supervisor
         try:
-            known = await self.broker.store.read(partial(contents, several=rows))
-            why = await self._why(rows, known)
-            for row in rows:
-                item = self._item(row, known, why)
-                del left[row.id]
-                if item is None:
-                    self._done(self._hosts[row.host])
-                else:
-                    self._hosts[row.host].queue.append(item)
-        except StoreError as error:
-            log.error("%s", error)  # noqa: TRY400 -- it is said in full
+            with supervisor.round("messages"):
+                with supervisor.record("messages", name, counts=is_alone) as attempt:
+                    known = await self.broker.store.read(partial(contents, several=rows))
+                    why = await self._why(rows, known)
+                    for row in rows:
+                        item = self._item(row, known, why)
+                        del left[row.id]
+                        if item is None:
+                            self._done(self._hosts[row.host])
+                        else:
+                            self._hosts[row.host].queue.append(item)
+                for row in list(left.values()):
+                    del left[row.id]
+                    if is_alone:
+                        self._not_sent(row, attempt.error or "")
+                        self._done(self._hosts[row.host])
+                    else:
+                        await self._prepare([row])
         finally:
             for row in left.values():
                 self._written.released.append((row.id, row.claimed_until))
@@ -524,8 +522,9 @@ class Dispatcher:
         for seq, id, data in self.broker.store.read_now(lambda db: db.execute(some).all()):
             if time.monotonic() > until:
                 break
-            for number, why in reasons(self.broker.engine, id, data, wanted[seq]).items():
-                found[seq, number] = why
+            with self.broker.supervisor.record("reasons", f"publication {seq}"):
+                for number, why in reasons(self.broker.engine, id, data, wanted[seq]).items():
+                    found[seq, number] = why
         return found
 
     # -- sending ----------------------------------------------------------------------------
@@ -533,7 +532,7 @@ class Dispatcher:
     def _pump(self, host: _Host) -> None:
         """Send what of a host is claimed, as far as it has room."""
         slots = 1 if host.breaker.failures else self._slots
-        while host.queue and host.busy < slots and not self._stopping:
+        while host.queue and host.busy < slots and not self._ending.is_set():
             item = host.queue.popleft()
             if time_of(item.delivery.claimed_until) - self.clock() < _MARGIN:
                 row = item.delivery  # another may claim it soon
@@ -548,20 +547,22 @@ class Dispatcher:
             host.busy += 1
             self.sent += 1
             self._start(self._send(host, item))
-        if self._stopping:
+        if self._ending.is_set():
             self._give_back(host)
 
     async def _send(self, host: _Host, item: _Item) -> None:
         """Send one message, and note its outcome."""
-        outcome: Outcome | None = Outcome(Verdict.RETRY, "the broker failed inside")
+        outcome: Outcome | None = None
         try:
-            sender = self.senders.of(item.sink, partial(self._found_inbox, item))
-            outcome = await sender.send(item.message)
-        except GraphMatchError as error:
-            outcome = Outcome(Verdict.REFUSED, error.problem.what)
-        except asyncio.CancelledError:
-            outcome = None
-            raise
+            name = f"delivery {item.delivery.id}"
+            with self.broker.supervisor.record("deliveries", name) as attempt:
+                try:
+                    sender = self.senders.of(item.sink, partial(self._found_inbox, item))
+                    outcome = await sender.send(item.message)
+                except GraphMatchError as error:
+                    outcome = Outcome(Verdict.REFUSED, error.problem.what)
+            if attempt.error is not None:
+                outcome = Outcome(Verdict.RETRY, attempt.error)
         finally:
             host.busy -= 1
             self._settle(host, item, outcome)
@@ -586,7 +587,7 @@ class Dispatcher:
             host.window = min(host.window + 1, WINDOW)
         if host.breaker.failures:
             self._give_back(host)
-        at, status, reason = millis(now), outcome.status, outcome.reason
+        at, status, reason = millis(now), outcome.status, outcome.reason.replace("\0", "\ufffd")
         if outcome.verdict is Verdict.DELIVERED:
             written.outcomes.append(outcome_row(row, "delivered", tries, at, at, status, None))
             return
@@ -643,25 +644,38 @@ class Dispatcher:
         """Write outcomes back, many at once, until everything has stopped."""
         while True:
             await self._some.wait()
-            if not self._stopping:
+            if not self._ending.is_set():
                 await asyncio.sleep(_GATHER_SECONDS)
             self._some.clear()
             written, self._written = self._written, Outcomes()
             while written:
-                try:
-                    await self.broker.store.write(
-                        partial(write_back, written=written, now=millis(self.clock()))
-                    )
-                except StoreError as error:
-                    log.error("%s", error)  # noqa: TRY400 -- it is said in full
-                    if self._stopping:
-                        return  # it is sent again, under the same id
-                    await asyncio.sleep(_POLL_SECONDS)
-                else:
+                with self.broker.supervisor.round("outcomes") as attempt:
+                    await self.broker.store.write(partial(self._write_back, written=written))
+                if attempt.error is None:
                     break
+                if self._ending.is_set():
+                    return  # it is sent again, under the same id
+                await asyncio.sleep(attempt.delay)
             if written.gone:
                 self.broker.woken()
             if written.moved:
                 self._wake()
-            if self._stopping and not self._tasks and not self._written:
+            if self._ending.is_set() and not self._tasks and not self._written:
                 return
+
+    def _write_back(self, db: Connection, written: Outcomes) -> None:
+        """Write outcomes, and one by one if that fails."""
+
+        def write(some: Sequence[Outcomes]) -> None:
+            for one in some:
+                with db.begin_nested():
+                    write_back(db, one, millis(self.clock()))
+
+        supervisor = self.broker.supervisor
+        with supervisor.record("outcomes", "a batch", counts=False) as attempt:
+            write([written])
+        if attempt.error is not None:
+            parts = [Outcomes([row]) for row in written.outcomes]
+            parts.append(replace(written, outcomes=[]))
+            for part, why in supervisor.each("outcomes", parts, write, str):
+                write([Outcomes([row | {"new_error": why} for row in part.outcomes])])

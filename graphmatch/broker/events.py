@@ -185,6 +185,7 @@ class Streams:
         self._waiting: dict[int, set[asyncio.Event]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._polling: asyncio.Task[None] | None = None
+        self._last: int | None = None
         self.stopped = False
 
     def __len__(self) -> int:
@@ -195,7 +196,8 @@ class Streams:
         """Begin, on the loop that runs."""
         self._loop = asyncio.get_running_loop()
         if not self._broker.store.is_sqlite:
-            self._polling = self._loop.create_task(self._poll())
+            repeat = self._broker.supervisor.repeat
+            self._polling = self._loop.create_task(repeat("streams", self._poll, asyncio.Event()))
 
     def stop(self) -> None:
         """End all streams."""
@@ -219,18 +221,15 @@ class Streams:
             for event in self._waiting.get(number, ()):
                 event.set()
 
-    async def _poll(self) -> None:
+    async def _poll(self) -> float:
         """Look for the matches of other processes: one look for all streams."""
-        last: int | None = None
-        while True:
-            with suppress(StoreError):  # streams find out themselves
-                if last is None:
-                    last = await self._broker.store.read(lambda db: counter(db, "match"))
-                elif self._waiting:
-                    newer = partial(_matched_after, last=last)
-                    last, numbers = await self._broker.store.read(newer)
-                    self.wake(numbers)
-            await asyncio.sleep(POLL_SECONDS)
+        store = self._broker.store
+        if self._last is None:
+            self._last = await store.read(lambda db: counter(db, "match"))
+        elif self._waiting:
+            self._last, numbers = await store.read(partial(_matched_after, last=self._last))
+            self.wake(numbers)
+        return POLL_SECONDS
 
     def has_room(self, number: int) -> bool:
         """Whether a subscription may have one more stream."""

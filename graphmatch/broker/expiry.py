@@ -52,7 +52,7 @@ async def expire(broker: Broker, now: datetime) -> int:
         if count < STEP:
             break
     while True:
-        count = await broker.store.write(partial(_end, now=now))
+        count = await broker.store.write(partial(_end, broker=broker, now=now))
         ended += count
         if count < STEP:
             return ended
@@ -74,20 +74,22 @@ def _announce(db: Connection, broker: Broker, now: datetime) -> int:
     )
     rows = db.execute(select(subscriptions).where(*due).limit(STEP)).mappings().all()
     for row in rows:
-        when = send_at(now, None, row["quiet"])
-        _tell(db, row, "expiring", now if when >= time_of(row["expires_at"]) else when, now)
+        with broker.supervisor.record("expiry", f"the announcement of {row['id']}"):
+            when = send_at(now, None, row["quiet"])
+            _tell(db, row, "expiring", now if when >= time_of(row["expires_at"]) else when, now)
     numbers = [row["number"] for row in rows]
     db.execute(update(subscriptions).where(table.number.in_(numbers)).values(announced_at=at))
     return len(rows)
 
 
-def _end(db: Connection, now: datetime) -> int:
+def _end(db: Connection, broker: Broker, now: datetime) -> int:
     table, at = subscriptions.c, millis(now)
     due = select(subscriptions).where(_alive(), table.expires_at <= at).limit(STEP)
     rows = db.execute(due).mappings().all()
     for row in rows:
         end_subscription(db, row["number"], "expired", at)
-        _tell(db, row, "expired", send_at(now, None, row["quiet"]), now)
+        with broker.supervisor.record("expiry", f"the end of {row['id']}"):
+            _tell(db, row, "expired", send_at(now, None, row["quiet"]), now)
         said = {"at": at, "what": "subscription expired", "subject": row["id"]}
         db.execute(insert(audit).values(said))
     return len(rows)

@@ -27,7 +27,6 @@ the RSS 1.0 syndication module.
 from __future__ import annotations
 
 import asyncio
-import logging
 import random as randomness
 import re
 from collections import defaultdict
@@ -35,7 +34,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import aiohttp
@@ -50,7 +49,8 @@ from semantic.feeds import open_feed
 from semantic.feeds.model import Channel
 from semantic.limits import DEFAULT_LIMITS, Limits
 
-log = logging.getLogger("graphmatch.broker")
+if TYPE_CHECKING:
+    from graphmatch.broker.supervisor import Supervisor
 
 FLOOR = timedelta(minutes=15)
 """No feed is fetched more often."""
@@ -172,8 +172,8 @@ class Poller:
         The time, how to wait, and a number from 0 to below 1: others in a simulation.
     seconds
         How long one request may take.
-    unkept
-        Errors of the store that pass: the feed is fetched again. Others end `run`.
+    supervisor
+        Keeps the failure of one feed from ending `run`: the feed is fetched again later.
     """
 
     def __init__(
@@ -189,9 +189,9 @@ class Poller:
         at_once: int = AT_ONCE,
         per_host: int = PER_HOST,
         limits: Limits = _LIMITS,
-        unkept: tuple[type[GraphMatchError], ...] = (),
+        supervisor: Supervisor | None = None,
     ) -> None:
-        self._unkept = unkept
+        self._supervisor = supervisor
         self._session, self._store, self._handle = session, store, handle
         self._clock, self._sleep, self._random, self._limits = clock, sleep, random, limits
         self._timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, 15))
@@ -313,15 +313,19 @@ class Poller:
             await asyncio.gather(*waits, return_exceptions=True)
 
     async def _polled(self, url: str) -> None:
-        """Fetch one feed; later again, where the store has no room or is gone."""
-        try:
+        """Fetch one feed; if that fails, note the error with the feed and fetch it again later."""
+        if self._supervisor is None:
             await self.poll(url)
-        except self._unkept as error:
-            log.warning("%s is fetched again: %s", url, error)
+            return
+        with self._supervisor.round("feeds") as attempt:
+            with self._supervisor.record("feeds", url) as fetch:
+                await self.poll(url)
+            if fetch.error is not None and (feed := self._feeds.get(url)) is not None:
+                error = _error(feed, f"it failed: {fetch.error}")
+                await self.change(url, **self._failed(feed, error))
+        if attempt.error is not None and url in self._feeds:  # Nothing was stored.
             now = self._clock()
-            if url in self._feeds:
-                again = replace(self._feeds[url], next_at=self._later(now + FLOOR, now))
-                self._feeds[url] = again
+            self._feeds[url] = replace(self._feeds[url], next_at=self._later(now + FLOOR, now))
 
     async def poll(self, url: str) -> Fetched | None:
         """Fetch one feed now; ``None`` where it is followed no longer, or its host has to rest."""

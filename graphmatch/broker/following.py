@@ -80,7 +80,7 @@ class BrokerFeeds:
                 db.execute(delete(feed_items).where(mine, old))
 
         found = [one.publication for one in new]
-        await self._broker.take_in(found, source=feed.url, also=also)
+        await self._broker.take_in(found, source=feed.url, also=also, task="feeds")
 
     async def forget(self, url: str) -> None:
         """Remove a feed and what was seen in it; what was published stays."""

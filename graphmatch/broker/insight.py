@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import chain, islice
 from threading import RLock
@@ -41,6 +41,8 @@ from semantic.terms import Node
 Timer: TypeAlias = Callable[[], float]
 """Returns seconds, from any beginning."""
 
+DESCRIBED_BYTES = 2_000_000
+"""Largest publication that reasons are looked for in, in bytes of N-Triples: 2 MB take a second."""
 REMEMBERED = 2_000
 """So many publications a rehearsal keeps annotated: some 40 MB."""
 _WHOLE = "the whole query"
@@ -150,6 +152,8 @@ class Scan:
     ----------
     looked, complete
         How many it gave, and whether these are all.
+    timed_out
+        Whether it ended because time was up.
     """
 
     stored: Iterable[Stored]
@@ -157,10 +161,12 @@ class Scan:
     timer: Timer
     looked: int = 0
     complete: bool = False
+    timed_out: bool = False
 
     def __iter__(self) -> Iterator[Stored]:
         for one in self.stored:
             if self.timer() >= self.until:
+                self.timed_out = True
                 return
             self.looked += 1
             yield one
@@ -245,6 +251,8 @@ class Trial:
         The conditions without which it would match more, the rarest first.
     near
         Near misses: of the rarest conditions first, and of these the newest.
+    truncated
+        The limits that ended the trial or left reasons out.
     """
 
     problem: Problem | None = None
@@ -257,6 +265,7 @@ class Trial:
     newest: tuple[Hit, ...] = ()
     missed: tuple[Missed, ...] = ()
     near: tuple[NearMiss, ...] = ()
+    truncated: tuple[str, ...] = ()
 
 
 def try_subscription(
@@ -332,6 +341,9 @@ def try_subscription(
         nearest = {s.id: (s, n) for n in reversed(rarest) for s in reversed(close[n])}
         chosen = list(islice(reversed(nearest.values()), near))
         describing = _Describing(rehearsal, trying, until, language)
+        described = tuple(describing.hit(*hit) for hit in hits)
+        nearly = tuple(describing.near_miss(one, parts[number]) for one, number in chosen)
+        timed_out = [f"the time limit of {limit_seconds:g} s"] if scan.timed_out else []
         return Trial(
             None,
             scan.looked,
@@ -340,9 +352,10 @@ def try_subscription(
             unknown,
             failed,
             tuple(Day(day, days[day], looked[day]) for day in sorted(looked, reverse=True)),
-            tuple(describing.hit(*hit) for hit in hits),
+            described,
             tuple(_missed(parts[number], missed[number]) for number in rarest),
-            tuple(describing.near_miss(one, parts[number]) for one, number in chosen),
+            nearly,
+            (*timed_out, *sorted(describing.truncated)),
         )
 
 
@@ -375,14 +388,22 @@ class _Describing:
     engine: Engine
     until: float
     language: str
+    truncated: set[str] = field(default_factory=set)
 
-    def _is_late(self) -> bool:
-        return self.rehearsal.timer() >= self.until
+    def _can(self, one: Stored) -> bool:
+        """Whether there is time and memory to describe a publication."""
+        if len(one.text) > DESCRIBED_BYTES:
+            self.truncated.add(f"reasons in publications of more than {DESCRIBED_BYTES:,} bytes")
+            return False
+        if self.rehearsal.timer() >= self.until:
+            self.truncated.add("reasons for which there was no time")
+            return False
+        return True
 
     def hit(self, one: Stored, matches: Iterable[Match], calls: Iterable[Call]) -> Hit:
         """Return a match with its reasons."""
         because: list[str] = []
-        if not self._is_late():
+        if self._can(one):
             self.rehearsal.at(one)
             found = self.engine.evidence(one.read(), matches, self.language, calls)
             because = distinct_reasons(found[_WHOLE])
@@ -391,7 +412,7 @@ class _Describing:
     def near_miss(self, one: Stored, part: Condition) -> NearMiss:
         """Return a near miss with what fails first."""
         failure, but = "", ""
-        if not self._is_late():
+        if self._can(one):
             self.rehearsal.at(one)
             said = self.engine.explain(_WHOLE, one.read(), self.language)
             failure, but = said.failure, said.nearest[0].why if said.nearest else ""

@@ -13,16 +13,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from threading import Event
+from functools import partial
 from typing import TYPE_CHECKING
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 from sqlalchemy import insert, select, update
 
-from graphmatch.broker.service import ConflictError
+from graphmatch.broker.service import ConflictError, millis
 from graphmatch.broker.settings import RefusedError
-from graphmatch.broker.store import StoreError
-from graphmatch.broker.tables import consumed
+from graphmatch.broker.tables import audit, consumed
 from semantic.errors import InputError, Place, Problem
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 RECORDS = 500
 """So many records are taken at once, at most."""
 _WAIT_SECONDS = 0.5
-_AGAIN_SECONDS = 2.0
+_TASK = "kafka"
 
 log = logging.getLogger("graphmatch.broker")
 
@@ -77,31 +76,44 @@ class KafkaSource:
             "auto.offset.reset": "earliest",
             "session.timeout.ms": 6000,  # of partitions whose reader died
         }
-        self._stop = Event()
+        self._stop = asyncio.Event()
+        self._consumer: Consumer | None = None
 
     def stop(self) -> None:
         """End after the records at hand."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Read until `stop`; where Kafka or the store is gone, go on when it is back."""
-        await asyncio.to_thread(self._run, asyncio.get_running_loop())
-
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        consumer = Consumer(self._settings)
-        consumer.subscribe([self._topic], on_assign=self._assigned)
+        """Read until `stop`; after a failure, go on behind what the store has."""
+        loop = asyncio.get_running_loop()
         try:
-            while not self._stop.is_set():
-                by_partition: dict[int, list[Message]] = {}
-                for message in consumer.consume(RECORDS, _WAIT_SECONDS):
-                    if (error := message.error()) is not None:
-                        log.warning("Kafka: %s", error.str())
-                    elif (partition := message.partition()) is not None:
-                        by_partition.setdefault(partition, []).append(message)
-                for partition, records in by_partition.items():
-                    self._take_in(loop, consumer, partition, records)
+            await self._broker.supervisor.repeat(
+                _TASK, partial(asyncio.to_thread, self._read_some, loop), self._stop
+            )
         finally:
+            await asyncio.to_thread(self._leave)
+
+    def _leave(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
             consumer.close()
+
+    def _read_some(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._consumer is None:
+            self._consumer = Consumer(self._settings)
+            self._consumer.subscribe([self._topic], on_assign=self._assigned)
+        try:
+            by_partition: dict[int, list[Message]] = {}
+            for message in self._consumer.consume(RECORDS, _WAIT_SECONDS):
+                if (error := message.error()) is not None:
+                    log.warning("Kafka: %s", error.str())
+                elif (partition := message.partition()) is not None:
+                    by_partition.setdefault(partition, []).append(message)
+            for partition, records in by_partition.items():
+                self._take_in(loop, self._consumer, partition, records)
+        except BaseException:  # The next consumer begins where the store ends.
+            self._leave()
+            raise
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Begin where the log ends."""
@@ -126,6 +138,7 @@ class KafkaSource:
         first, end = (records[0].offset() or 0), (records[-1].offset() or 0) + 1
         source = f"kafka:{self._topic}"
         here = (consumed.c.topic == self._topic) & (consumed.c.partition == partition)
+        now = millis(self._broker.clock())
 
         def also(db: Connection) -> None:
             known = db.scalar(select(consumed.c.offset).where(here).with_for_update())
@@ -137,22 +150,18 @@ class KafkaSource:
                 db.execute(insert(consumed).values(values))
             else:
                 db.execute(update(consumed).where(here).values(offset=end))
+            for one in problems:
+                said = {"what": f"refused: {one.what}", "subject": str(one.where), "who": source}
+                said = {key: text.replace("\0", "\ufffd") for key, text in said.items()}
+                db.execute(insert(audit).values(at=now, **said))
 
-        taking = self._broker.take_in(publications, problems, source=source, also=also)
+        taking = self._broker.take_in(publications, problems, source=source, also=also, task=_TASK)
         begin = TopicPartition(self._topic, partition, first)
         try:
             asyncio.run_coroutine_threadsafe(taking, loop).result()
         except _ReadBeforeError:
             self._sought(consumer, begin)
             return
-        except StoreError as error:  # nothing was written: read them again
-            log.warning("%s", error)
-            self._stop.wait(_AGAIN_SECONDS)
-            self._sought(consumer, begin)
-            return
-        for problem in problems:
-            noting = self._broker.note(f"refused: {problem.what}", str(problem.where), source)
-            asyncio.run_coroutine_threadsafe(noting, loop).result()
         try:
             consumer.commit(offsets=[TopicPartition(self._topic, partition, end)])
         except KafkaException as error:
@@ -179,15 +188,20 @@ class KafkaSource:
             if not data:
                 continue  # a tombstone
             name = (record.key() or b"").decode("utf-8", "replace")
-            is_iri = ":" in name and not any(map(str.isspace, name))
-            try:
-                several, refused = self._broker.read(
-                    data,
-                    format=_content_type(record) or self._format,
-                    name=name if is_iri else place,
-                )
-            except (InputError, RefusedError) as error:
-                several, refused = [], (error.problem,)
+            is_iri = ":" in name and name.isprintable() and " " not in name
+            several: list[Publication] = []
+            refused: tuple[Problem, ...] = ()
+            with self._broker.supervisor.record(_TASK, place) as attempt:
+                try:
+                    several, refused = self._broker.read(
+                        data,
+                        format=_content_type(record) or self._format,
+                        name=name if is_iri else place,
+                    )
+                except (InputError, RefusedError) as error:
+                    refused = (error.problem,)
+            if attempt.error is not None:
+                refused = (Problem(attempt.error, Place(place), "See the log."),)
             found += several
             problems += refused
             if not several and not refused:

@@ -31,7 +31,7 @@ from sqlalchemy import insert, or_, select, update
 
 from graphmatch.broker.service import Broker, end_subscription, millis, pause_subscription
 from graphmatch.broker.settings import PUSHED, send_at
-from graphmatch.broker.store import StoreError, counted
+from graphmatch.broker.store import counted
 from graphmatch.broker.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.engine import Engine
 from graphmatch.report import CoreMatches
@@ -54,6 +54,7 @@ FAILURES = 10
 """A subscription whose evaluation fails so often within an hour is paused: each costs all others
 up to a second."""
 _HOUR = 3600.0
+_TASK = "matching"
 _MATCHES, _DELIVERIES = insert(matches), insert(deliveries)
 
 log = logging.getLogger("graphmatch.broker")
@@ -189,22 +190,27 @@ class Matcher:
                     engine.unsubscribe(id)
                 if state == "active":
                     new.append((id, query))
-            for error in engine.subscribe_many(new):
-                self._refused(error)
+            each, name = self.broker.supervisor.each, "subscription {0[0]}".format
+            for (id, _), why in each(_TASK, new, self._add, name):
+                self._refused(int(id), why)
             if rows:
                 self._known = rows[-1].change
             if len(rows) < _LOADED:
                 return
 
-    def _refused(self, error: GraphMatchError) -> None:
+    def _add(self, some: Sequence[tuple[str, str]]) -> None:
+        engine = self.broker.engine
+        for id, _ in some:
+            if id in engine:  # From a batch that failed.
+                engine.unsubscribe(id)
+        for error in engine.subscribe_many(some):
+            self._refused(int(error.problem.where.source), error.problem.what)
+
+    def _refused(self, number: int, why: str) -> None:
         """End a subscription that the ontology of now does not allow."""
-        problem = error.problem
-        number = int(problem.where.source)
-        log.warning("subscription %d: %s", number, problem.what)
+        log.warning("subscription %d: %s", number, why)
         now = millis(self.broker.clock())
-        self.broker.store.write_now(
-            lambda db: end_subscription(db, number, f"refused: {problem.what}", now)
-        )
+        self.broker.store.write_now(lambda db: end_subscription(db, number, f"refused: {why}", now))
 
     # -- the loop ---------------------------------------------------------------------------
 
@@ -229,18 +235,17 @@ class Matcher:
         saved = monotonic()
         while not self._stop.is_set():
             self._wake.clear()
-            try:
+            with self.broker.supervisor.round(_TASK) as attempt:
                 while self.step() and not self._stop.is_set():
                     pass
                 self.catch_up()
-            except StoreError as error:
-                log.error("%s", error)  # noqa: TRY400 -- it is said in full
-                self._stop.wait(_IDLE_SECONDS)
-                continue
-            if (now := monotonic()) - saved > _SAVE_SECONDS:
-                self.save()
-                saved = now
-            self._wake.wait(_IDLE_SECONDS)
+                if (now := monotonic()) - saved > _SAVE_SECONDS:
+                    saved = now
+                    self.save()
+            if attempt.delay:
+                self._stop.wait(attempt.delay)
+            else:
+                self._wake.wait(_IDLE_SECONDS)
 
     def step(self) -> int:
         """Match some publications of the log and commit what was found; return how many."""
@@ -255,7 +260,14 @@ class Matcher:
         self.catch_up()  # after the rows were read: they see what was committed before them
         found = [self.match(row["id"], row["data"], row["seq"]) for row in rows]
         after = {row["seq"]: row for row in rows}
-        numbers = store.write_now(lambda db: self._commit(db, found, after))
+        numbers: list[int] = []
+
+        def commit(some: Sequence[Found]) -> None:
+            numbers.extend(store.write_now(lambda db: self._commit(db, some, after)))
+
+        each, name = self.broker.supervisor.each, "publication {0.seq}".format
+        for one, why in each(_TASK, found, commit, name):
+            commit([Found(one.seq, (), problem=why)])
         self._held = ()
         if numbers:
             self.told(numbers)
@@ -310,23 +322,24 @@ class Matcher:
         said: list[Problem] = []
         found: list[tuple[int, str, bool]] = []
         failed: list[tuple[int, str]] = []
-        try:
-            for report in self.broker.engine.filter(data, "nt", "document", name=id):
-                said += report.problems
-                assert isinstance(report.matches, CoreMatches)
-                found += self._matches(report.matches)
-                several = report.matches.failed
-                failed += [(int(one), why) for one, why in several if one.isdecimal()]
-        except GraphMatchError as error:  # of one publication: the others go on
-            said.append(error.problem)
-        return Found(seq, tuple(found), tuple(failed), str(said[0]) if said else None)
+        with self.broker.supervisor.record(_TASK, f"publication {seq}") as attempt:
+            try:
+                for report in self.broker.engine.filter(data, "nt", "document", name=id):
+                    said += report.problems
+                    assert isinstance(report.matches, CoreMatches)
+                    found += self._matches(report.matches)
+                    failed += [(int(one), why) for one, why in report.matches.failed]
+            except GraphMatchError as error:  # of one publication: the others go on
+                said.append(error.problem)
+        if attempt.error is not None:
+            return Found(seq, (), problem=attempt.error)
+        problem = str(said[0]).replace("\0", "\ufffd") if said else None
+        return Found(seq, tuple(found), tuple(failed), problem)
 
     def _matches(self, several: CoreMatches) -> list[tuple[int, str, bool]]:
         most = self.broker.limits.solutions
         found = []
         for id, solutions, graph, is_whole in several.texts(most + 1):
-            if not id.isdecimal():
-                continue  # a query that is being checked
             if graph is not None:
                 lines = [" ".join(map(str, triple)) + " ." for triple in graph[:most]]
                 found.append((int(id), json.dumps({"graph": lines}), len(graph) > most))
@@ -371,7 +384,9 @@ class Matcher:
                     "delivery": None,
                 }
                 if row["sink"]["kind"] in PUSHED:
-                    made["delivery"] = self._delivery(row, now, outgoing, digests)
+                    name = f"delivery of publication {one.seq} to subscription {number}"
+                    with self.broker.supervisor.record(_TASK, name):
+                        made["delivery"] = self._delivery(row, now, outgoing, digests)
                 new.append(made)
         _numbered(db, outgoing, new)
         if outgoing:

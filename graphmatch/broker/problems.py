@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -284,6 +284,11 @@ class Guard:
             what, remedy = "the header Host is missing, or names no one host", "Send one."
             return problem_answer(HTTPStatus.BAD_REQUEST, Problem(what, place, remedy))
         name = host.lower() if host.endswith("]") else host.lower().rpartition(":")[0] or host
+        query = scope["query_string"].decode("latin-1")
+        for field, value in (("path", scope["path"]), *parse_qsl(query, keep_blank_values=True)):
+            if "\0" in value:
+                problem = Problem("a NUL (U+0000)", Place("request", item=field), "Leave it out.")
+                return problem_answer(HTTPStatus.BAD_REQUEST, problem)
         if self._hosts is not None and name.lower() not in self._hosts:
             what = "this broker is not called so"
             remedy = "Use 127.0.0.1 or localhost; behind a proxy say --url with its address."

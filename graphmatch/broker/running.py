@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,6 @@ from graphmatch.broker.feeds import Poller
 from graphmatch.broker.following import BrokerFeeds
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.safe_http import HttpClient
-from graphmatch.broker.store import StoreError
 from graphmatch.broker.websub_service import WebSub
 
 if TYPE_CHECKING:
@@ -102,7 +102,10 @@ async def started(
         senders = NetworkSenders(client, parts.smtp, broker.clock)
         dispatcher = Dispatcher(broker, senders, base=parts.base)
         poller = Poller(
-            client.session, BrokerFeeds(broker), clock=broker.clock, unkept=(StoreError,)
+            client.session,
+            BrokerFeeds(broker),
+            clock=broker.clock,
+            supervisor=broker.supervisor,
         )
         await poller.start()
         for one in parts.feeds:
@@ -111,7 +114,8 @@ async def started(
         websub = WebSub(broker, poller, client.session, parts.base, asks=parts.asks_hubs)
         await websub.start()
         ending = asyncio.Event()
-        running = [dispatcher.run(), poller.run(ending), websub.run(STOP_SECONDS)]
+        polling = broker.supervisor.repeat("feeds", partial(poller.run, ending), ending)
+        running = [dispatcher.run(), polling, websub.run(STOP_SECONDS)]
         stops: list[Callable[[], object]] = [ending.set, websub.stop]
         if parts.kafka is not None:
             from graphmatch.broker.kafka import KafkaSource

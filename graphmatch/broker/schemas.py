@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from graphmatch.broker.example import Sort
 from graphmatch.broker.health import Kind
-from graphmatch.broker.service import time_of
+from graphmatch.broker.service import is_text, time_of
 from graphmatch.broker.settings import Settings
 
 _GIVEN = ("query", "where", "topics", "words", "not_words", "match")
@@ -22,6 +22,13 @@ class Model(BaseModel):
     """A part of a request: a field that is unknown is refused."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_texts(cls, value: Any) -> Any:
+        if not is_text(value):
+            raise ValueError("a NUL (U+0000), half a character, or no number of JSON")
+        return value
 
 
 class Answer(BaseModel):
@@ -392,6 +399,9 @@ class HealthView(Answer):
 
     status: Literal["ok", "not ready"]
     reasons: list[str] = Field(default_factory=list)
+    set_aside: list[str] = Field(
+        default_factory=list, description="How many records each background task set aside."
+    )
 
 
 # -- answers to questions -----------------------------------------------------------------------
@@ -458,6 +468,7 @@ class TrialView(Answer):
     newest: list[HitView]
     missed: list[MissedView] = Field(description="Conditions without which more would match.")
     near: list[NearView]
+    truncated: list[str] = Field(description="The limits that ended it or left reasons out.")
 
 
 class StepView(Answer):

@@ -25,6 +25,7 @@ from uuid import UUID
 
 from sqlalchemy import func, insert, select, update
 
+from graphmatch.broker.insight import Rehearsal
 from graphmatch.broker.settings import (
     RefusedError,
     Settings,
@@ -34,6 +35,7 @@ from graphmatch.broker.settings import (
     name_of,
 )
 from graphmatch.broker.store import Store, counted, counter
+from graphmatch.broker.supervisor import Supervisor
 from graphmatch.broker.tables import (
     WITH_MATCHES,
     audit,
@@ -47,7 +49,14 @@ from graphmatch.engine import Engine
 from graphmatch.topics import Topics, known_concepts
 from semantic.attributes.constraints import attribute_query
 from semantic.clock import Clock, utc_now
-from semantic.errors import GraphMatchError, Place, Problem, Severity, SubscriptionError
+from semantic.errors import (
+    GraphMatchError,
+    InputError,
+    Place,
+    Problem,
+    Severity,
+    SubscriptionError,
+)
 from semantic.limits import DEFAULT_LIMITS
 from semantic.reading import Cut, read_publications
 from semantic.terms import written
@@ -234,6 +243,9 @@ class Broker:
     ) -> None:
         self.store, self.engine, self.clock = store, engine, clock
         self.limits = limits or BrokerLimits()
+        self.supervisor = Supervisor()
+        self._checker: tuple[Engine, Rehearsal] | None = None
+        """Checks queries: an engine of the same ontology, and the engine that it was made for."""
         self.woken: Callable[[], None] = lambda: None
         """Called after something was published or changed: matching need not wait."""
 
@@ -308,12 +320,12 @@ class Broker:
         RefusedError
             When nothing or several things are asked for, or it is too long.
         """
-        trial, text = f"check-{secrets.token_hex(8)}", self.sparql(given)
-        try:
-            self.engine.subscribe(trial, text)
-        except SubscriptionError as error:
-            raise of_subscription(error.problem) from error
-        self.engine.unsubscribe(trial)
+        text, engine = self.sparql(given), self.engine
+        if self._checker is None or self._checker[0] is not engine:
+            self._checker = engine, Rehearsal(engine, remember=0)
+        with self._checker[1].asking([("subscription", text)]) as (_, refused):
+            for problem in refused.values():
+                raise of_subscription(problem)
         return text
 
     def sparql(self, given: Mapping[str, Any]) -> str:
@@ -335,7 +347,7 @@ class Broker:
             what = f"there is no field {min(unknown)!r}" if unknown else "it is not said what for"
             remedy = "Give query, or where, or topics and words; one of them."
             raise RefusedError(Problem(what, place, remedy))
-        if not _is_text(given):
+        if not is_text(given):
             what, remedy = "it has half a character, a NUL or no number", "Write texts and numbers."
             raise RefusedError(Problem(what, place, remedy))
         try:
@@ -513,6 +525,10 @@ class Broker:
         base: str | None = None,
     ) -> tuple[list[Publication], tuple[Problem, ...]]:
         """Return the publications of a document, and what of it was refused."""
+        if "\0" in (name or ""):
+            raise InputError(
+                Problem("a NUL (U+0000)", Place("request", item="id"), "Leave it out.")
+            )
         problems: list[Problem] = []
         document = BytesIO(data)
         document.name = name or f"urn:uuid:{uuid_of(data)}"
@@ -542,6 +558,7 @@ class Broker:
         of: bytes = b"",
         by: Principal = ANYBODY,
         also: Callable[[Connection], None] | None = None,
+        task: str = "http",
     ) -> Accepted:
         """Commit publications to the log, and in the same transaction what else is to hold.
 
@@ -553,10 +570,18 @@ class Broker:
             The key of the request, and its body.
         also
             Called in the transaction: offsets, items that were seen.
+        task
+            Who takes them in, for the supervisor.
+
+        Raises
+        ------
+        RefusedError
+            When none of them can be stored. If others can, these are problems of the answer, and
+            lines in the audit log.
         """
         now = millis(self.clock())
         triples = sum(len(one.given) for one in several)
-        rows = await _apart(
+        encoded = await _apart(
             triples * _TRIPLE_BYTES, lambda: [_row(one, source, by.owner, now) for one in several]
         )
         asked_by, body = by.owner or 0, sha256(of).digest()
@@ -574,21 +599,34 @@ class Broker:
                         tuple((seq, id) for seq, id in said["publications"]),
                         tuple(_problem(one) for one in said["problems"]),
                     )
-            last = counted(db, "publication", len(rows)) if rows else 0
-            for number, row in enumerate(rows, last - len(rows) + 1):
-                row["seq"] = number
-            if rows:
-                db.execute(_PUBLISH, rows)
-            told = tuple((row["seq"], row["id"]) for row in rows)
+            stored: list[tuple[int, str]] = []
+
+            def keep(rows: Sequence[dict[str, Any]]) -> None:
+                with db.begin_nested():
+                    last = counted(db, "publication", len(rows)) if rows else 0
+                    for number, row in enumerate(rows, last - len(rows) + 1):
+                        row["seq"] = number
+                    if rows:
+                        db.execute(_PUBLISH, rows)
+                stored.extend((row["seq"], row["id"]) for row in rows)
+
+            refused = list(problems)
+            for row, why in self.supervisor.each(task, encoded, keep, lambda row: str(row["id"])):
+                refused.append(Problem(f"set aside: {why}", Place(row["id"]), "See the log."))
+                values = {"at": now, "what": f"set aside: {why}", "subject": row["id"]}
+                db.execute(insert(audit).values(who=source, **values))
+            told = tuple(stored)
             if key is not None:
-                said = {"publications": told, "problems": [_said(one) for one in problems]}
+                said = {"publications": told, "problems": [_said(one) for one in refused]}
                 values = {"owner": asked_by, "key": key, "hash": body, "said": said, "at": now}
                 db.execute(insert(requests).values(values))
             if also is not None:
                 also(db)
-            return Accepted(told, problems)
+            return Accepted(told, tuple(refused))
 
         accepted = await self.store.write(work)
+        if task == "http" and accepted.problems and not accepted.publications:
+            raise RefusedError(accepted.problems[0])
         self.woken()
         return accepted
 
@@ -688,8 +726,8 @@ def end_subscription(db: Connection, number: int, reason: str, now: int) -> None
     db.execute(update(subscriptions).where(subscriptions.c.number == number).values(values))
 
 
-def _is_text(given: Mapping[str, Any]) -> bool:
-    """Whether it can be kept: each text is Unicode without a NUL, each number one of JSON."""
+def is_text(given: object) -> bool:
+    """Whether JSON can be stored: each text is Unicode without a NUL, each number one of JSON."""
     try:
         text = json.dumps(given, ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -739,8 +777,8 @@ def _row(publication: Publication, source: str, owner: int | None, now: int) -> 
         "id": publication.id,
         "hash": sha256(data).digest(),
         "data": data,
-        "title": publication.title,
-        "link": publication.link,
+        "title": publication.title and publication.title.replace("\0", "\ufffd"),
+        "link": publication.link and publication.link.replace("\0", "\ufffd"),
         "source": source,
         "owner": owner,
         "received_at": now,

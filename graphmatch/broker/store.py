@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -29,6 +30,8 @@ from typing import Any, Generic, TypeVar
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, bindparam, create_engine, event, make_url, select, text
 from sqlalchemy.exc import (
     ArgumentError,
@@ -40,8 +43,8 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from graphmatch.broker.tables import meta
-from semantic.errors import GraphMatchError, Place, Problem
+from graphmatch.broker.tables import meta, metadata
+from semantic.errors import GraphMatchError, InputError, Place, Problem, pip_install
 
 log = logging.getLogger("graphmatch.broker")
 
@@ -55,6 +58,14 @@ T = TypeVar("T")
 
 class StoreError(GraphMatchError):
     """The store cannot be opened, or cannot be written: nothing was acknowledged."""
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Whether an error says that the store cannot be used, and not that a value is wrong."""
+    if isinstance(error, DBAPIError):
+        own = isinstance(error, IntegrityError | DataError | ProgrammingError)
+        return error.connection_invalidated or not own
+    return isinstance(error, StoreError)
 
 
 @dataclass(slots=True)
@@ -75,12 +86,9 @@ class _OwnFault:
         pass
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if not isinstance(error, Exception):
+        is_lost = isinstance(error, DBAPIError) and is_outage(error)
+        if not isinstance(error, Exception) or is_lost:
             return False
-        if isinstance(error, DBAPIError):
-            own = isinstance(error, IntegrityError | DataError | ProgrammingError)
-            if error.connection_invalidated or not own:
-                return False
         self._work.error = error
         return True
 
@@ -135,10 +143,12 @@ class Store:
         self.name = self._url.render_as_string(hide_password=True)
         self._lock: int | None = None
         if self.is_sqlite:
+            if Path(self._url.database or "").is_dir():
+                raise _store_error("it is a folder", self.name, "Name a file in it.")
             if not read_only:
                 self._hold()
             elif not Path(self._url.database or "").is_file():
-                raise _store_error("there is no such file", self.name, _CHECK)
+                raise _store_error("there is no such file", self.name, "Check the name.")
             self._writer = create_engine(self._url, poolclass=StaticPool)
             self._readers = create_engine(self._url, poolclass=QueuePool, pool_size=READERS)
             event.listen(self._writer, "connect", _sqlite_writer)
@@ -149,10 +159,15 @@ class Store:
             if self._url.drivername == "postgresql":
                 self._url = self._url.set(drivername="postgresql+psycopg")
             options: dict[str, Any] = {"pool_pre_ping": True, "pool_recycle": 300}
-            self._writer = create_engine(self._url, pool_size=1, max_overflow=0, **options)
+            try:
+                self._writer = create_engine(self._url, pool_size=1, max_overflow=0, **options)
+            except ImportError as error:
+                remedy = f"Install it: {pip_install('postgresql')}"
+                raise _store_error(f"it needs psycopg: {error}", self.name, remedy) from error
             self._readers = create_engine(self._url, pool_size=READERS, **options)
             event.listen(self._writer, "begin", _one_at_a_time)
             event.listen(self._readers, "begin", _read_only)
+        event.listen(self._writer, "before_cursor_execute", _refuse_nul)
         self._writing = ThreadPoolExecutor(1, "store-writer")
         self._reading = ThreadPoolExecutor(READERS, "store-reader")
         self._waiting: list[_Work[Any]] = []
@@ -163,7 +178,10 @@ class Store:
             self._writing.submit(self._upgrade).result()
         except SQLAlchemyError as error:
             self.close()
-            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, _CHECK) from error
+            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, error) from error
+        except StoreError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Finish what is asked for, and let the database go."""
@@ -190,7 +208,7 @@ class Store:
             lock.parent.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _store_error(f"cannot be opened: {error.strerror}", self.name, _CHECK) from error
+            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, error) from error
         try:
             flock(self._lock, LOCK_EX | LOCK_NB)
         except BlockingIOError as error:
@@ -200,7 +218,7 @@ class Store:
         try:
             _keep_private(Path(database))
         except OSError as error:
-            raise _store_error(f"cannot be opened: {error.strerror}", self.name, _CHECK) from error
+            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, error) from error
 
     def _upgrade(self) -> None:
         """Bring the tables up to this version."""
@@ -209,7 +227,18 @@ class Store:
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK + 1})
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            names = set(connection.dialect.get_table_names(connection))
+            if "alembic_version" not in names and (others := names & metadata.tables.keys()):
+                what = f"it has a table {min(others)!r} that graphmatch did not make"
+                raise _store_error(what, self.name, "Name another file or database.")
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:  # the revision is unknown
+                found = connection.scalar(text("SELECT version_num FROM alembic_version"))
+                head = ScriptDirectory.from_config(config).get_current_head()
+                what = f"it has schema revision {found}; this graphmatch knows up to {head}"
+                remedy = "Upgrade graphmatch to the version that made the store."
+                raise _store_error(what, self.name, remedy) from error
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -256,9 +285,7 @@ class Store:
                             one.result = one.run(connection)
         except SQLAlchemyError as error:
             what = f"nothing was written: {_reason(error)}"
-            lost = _store_error(
-                what, self.name, "Make room on the disk or start the database; try again."
-            )
+            lost = _store_error(what, self.name, error)
             lost.__cause__ = error
             for one in taken:
                 one.error = lost
@@ -300,8 +327,7 @@ class Store:
             with self._readers.connect() as connection:
                 return work(connection)
         except SQLAlchemyError as error:
-            what = f"cannot be read: {_reason(error)}"
-            raise _store_error(what, self.name, "Start the database; try again.") from error
+            raise _store_error(f"cannot be read: {_reason(error)}", self.name, error) from error
 
 
 def alembic_config() -> Config:
@@ -333,16 +359,34 @@ def counter(connection: Connection, key: str) -> int:
     return int(connection.scalar(select(meta.c.value).where(meta.c.key == key)) or 0)
 
 
-_CHECK = "Check the name, the permissions, and whether the database runs."
+_REMEDIES = (
+    ("(?i)malformed", "The file is damaged: restore a backup with `graphmatch broker restore`."),
+    ("not a database", "Name a file that graphmatch made, or one that does not exist."),
+    ("no such table|relation .* does not exist", "Name a store that graphmatch made."),
+    ("(?i)disk is full|No space|disk I/O", "Make room on the disk; try again."),
+    ("(?i)read-?only", "Make the file and its folder writable, or name another file."),
+    ("(?i)permission denied|unable to open", "Check the permissions of the file and its folder."),
+    ("^(Not a directory|File exists|No such file)", "Name a file in a folder that exists."),
+    ("password|authentication", "Check the user and the password in the URL."),
+    ("role .* does not exist", "Check the user in the URL, or create it: `createuser`."),
+    ("database .* does not exist", "Check the name in the URL, or create it: `createdb`."),
+    ("resolve host|translate host|Name or service", "Check the host in the URL."),
+    ("", "Check that the database runs, and the host and port in the URL; try again."),
+)
+"""Pairs of a regular expression of the database's message, and what helps."""
 
 
-def _store_error(what: str, where: str, remedy: str) -> StoreError:
+def _store_error(what: str, where: str, remedy: str | Exception) -> StoreError:
+    """Return an error; that of the database says which remedy helps."""
+    if isinstance(remedy, Exception):
+        reason = _reason(remedy)
+        remedy = next(helps for cause, helps in _REMEDIES if re.search(cause, reason))
     return StoreError(Problem(what, Place(where), remedy))
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: Exception) -> str:
     """Return what the database says, without the statement and its values."""
-    own = getattr(error, "orig", None) or error
+    own = getattr(error, "orig", None) or getattr(error, "strerror", None) or error
     return str(own).strip().splitlines()[0].rstrip(".") if str(own).strip() else type(own).__name__
 
 
@@ -384,6 +428,19 @@ def _sqlite_reader(connection: Any, _: object) -> None:
     connection.isolation_level = None
     connection.execute("PRAGMA query_only=ON")
     connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
+
+
+def _refuse_nul(
+    _: Connection, __: object, ___: str, given: Any, context: Any, is_many: bool
+) -> None:
+    """Refuse U+0000 in texts: PostgreSQL cannot store it, so that a backup could not move there."""
+    for row in given if is_many else [given]:
+        values = row.values() if isinstance(row, dict) else row
+        for number, value in enumerate(values):
+            if isinstance(value, str) and "\0" in value:
+                names = context.compiled.positiontup or list(row)
+                what = f"a text has a NUL (U+0000): {names[number]}"
+                raise InputError(Problem(what, Place("the store"), "Leave the NUL out."))
 
 
 def _one_at_a_time(connection: Connection) -> None:

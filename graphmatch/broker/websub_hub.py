@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import re
 import secrets
 from collections import defaultdict
 from collections.abc import Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -31,6 +31,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import aiohttp
 
+from graphmatch.broker.supervisor import Supervisor
 from graphmatch.broker.websub import (
     ADDRESS,
     LEASE,
@@ -45,7 +46,6 @@ from graphmatch.broker.websub import (
     sign,
 )
 from semantic.clock import Clock, utc_now
-from semantic.errors import GraphMatchError
 
 LEAST_LEASE, MOST_LEASE = timedelta(minutes=5), timedelta(days=30)
 RETRIES = tuple(timedelta(seconds=s) for s in (10, 60, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600))
@@ -55,8 +55,6 @@ SECRET_BYTES = 200
 CALLBACKS_PER_TOPIC, CALLBACKS_PER_HOST = 10_000, 1_000
 AT_ONCE, PER_HOST = 100, 2
 """So many requests are under way at once, and to one host."""
-
-log = logging.getLogger("graphmatch.broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +162,10 @@ class Hub:
         *,
         clock: Clock = utc_now,
         seconds: float = SECONDS,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self._address, self._session, self._topics = address, session, topics
-        self._clock = clock
+        self._clock, self._supervisor = clock, supervisor or Supervisor()
         self._timeout = aiohttp.ClientTimeout(total=seconds)
         self._callbacks, self._deliveries = Kept(callbacks), Kept(deliveries)
         self._all = asyncio.Semaphore(AT_ONCE)
@@ -279,9 +278,8 @@ class Hub:
 
         async def done() -> None:
             try:
-                await work
-            except GraphMatchError as error:  # of the store: it is done again
-                log.error("%s", error)  # noqa: TRY400 -- it is said in full
+                with self._supervisor.round("WebSub hub"):
+                    await work
             finally:
                 del self._tasks[name]
 
@@ -362,37 +360,38 @@ class Hub:
         callback = self._callbacks.get(*delivery.key)
         if callback is None or callback.until is None or callback.until <= self._clock():
             return
-        document = await self._topics.document(delivery.topic)
-        if document is None:
-            return  # `begin` says that the topic has ended
-        headers = {
-            "Content-Type": document.content_type,
-            "Link": hub_links(self._address, delivery.topic),
-        }
-        if callback.secret is not None:
-            headers["X-Hub-Signature"] = sign(callback.secret, document.body)
-        try:
-            async with (
-                self._hosts[_host(delivery.callback)],
-                self._all,
-                self._session.post(
-                    delivery.callback,
-                    data=BytesIO(document.body),
-                    headers=headers,
-                    allow_redirects=False,
-                    timeout=self._timeout,
-                ) as response,
-            ):
-                status = response.status
-        except (aiohttp.ClientError, OSError, ValueError):
-            status = 0
+        status = version = 0
+        with self._supervisor.record("WebSub hub", f"the delivery to {delivery.callback}"):
+            document = await self._topics.document(delivery.topic)
+            if document is None:
+                return  # `begin` says that the topic has ended
+            version = document.version
+            headers = {
+                "Content-Type": document.content_type,
+                "Link": hub_links(self._address, delivery.topic),
+            }
+            if callback.secret is not None:
+                headers["X-Hub-Signature"] = sign(callback.secret, document.body)
+            with suppress(aiohttp.ClientError, OSError, ValueError):
+                async with (
+                    self._hosts[_host(delivery.callback)],
+                    self._all,
+                    self._session.post(
+                        delivery.callback,
+                        data=BytesIO(document.body),
+                        headers=headers,
+                        allow_redirects=False,
+                        timeout=self._timeout,
+                    ) as response,
+                ):
+                    status = response.status
         now, known = self._clock(), self._deliveries.get(*delivery.key)  # of a later version, maybe
         if known is None:
             return
         if status == 410:
             await self._forget(callback)
         elif 200 <= status < 300:
-            sent = max(document.version, delivery.version)
+            sent = max(version, delivery.version)
             due_at = None if sent >= known.version else now
             version = max(sent, known.version)
             await self._deliveries.save(replace(known, version=version, due_at=due_at, tries=0))

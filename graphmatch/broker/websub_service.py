@@ -8,7 +8,6 @@ lost, whatever ended the process, and many matches are one delivery.
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -24,7 +23,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from graphmatch.broker.events import atom, read_key
 from graphmatch.broker.feed_store import digest
-from graphmatch.broker.store import Store, StoreError
+from graphmatch.broker.store import Store
 from graphmatch.broker.tables import matches, subscriptions, websub
 from graphmatch.broker.websub import Keyed, Lease, Response, Subscriber, hub_of
 from graphmatch.broker.websub_hub import Callback, Delivery, Document, Hub
@@ -54,8 +53,6 @@ _LAST = (
     .label("last")
 )
 _R = TypeVar("_R", bound=Keyed)
-
-log = logging.getLogger("graphmatch.broker")
 
 
 def is_reachable(base: str) -> bool:
@@ -196,7 +193,7 @@ class WebSub:
         *,
         asks: bool | None = None,
     ) -> None:
-        self._poller, self._clock = poller, broker.clock
+        self._poller, self._clock, self._supervisor = poller, broker.clock, broker.supervisor
         self._asks = is_reachable(base) if asks is None else asks
         store, base = broker.store, base.rstrip("/")
         self.subscriber = Subscriber(
@@ -214,6 +211,7 @@ class WebSub:
             StoredRecords(store, Delivery),
             MatchFeeds(broker),
             clock=broker.clock,
+            supervisor=broker.supervisor,
         )
         self._feeds_woken, self._hub_woken = asyncio.Event(), asyncio.Event()
         self._stopping = asyncio.Event()
@@ -228,9 +226,9 @@ class WebSub:
 
     async def run(self, seconds: float) -> None:
         """Do what is to be done until `stop`; then let it end, for some seconds."""
-        several = (self._often(self._compare, self._feeds_woken),
-                   self._often(self.hub.begin, self._hub_woken))  # fmt: skip
-        tasks = [asyncio.create_task(one) for one in several]
+        several = (("feed hubs", self._compare, self._feeds_woken),
+                   ("WebSub hub", self.hub.begin, self._hub_woken))  # fmt: skip
+        tasks = [asyncio.create_task(self._often(*one)) for one in several]
         await self._stopping.wait()
         end = asyncio.get_running_loop().time() + seconds
         await asyncio.wait(tasks, timeout=seconds)
@@ -258,17 +256,16 @@ class WebSub:
         self._hub_woken.set()
         return answer
 
-    async def _often(self, work: Callable[[], Awaitable[None]], woken: asyncio.Event) -> None:
-        while not self._stopping.is_set():
-            woken.clear()
-            try:
-                await work()
-            except StoreError as error:
-                log.error("%s", error)  # noqa: TRY400 -- it is said in full
+    async def _often(
+        self, task: str, work: Callable[[], Awaitable[None]], woken: asyncio.Event
+    ) -> None:
+        async def once() -> float:
+            await work()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), PAUSE_SECONDS)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(woken.wait(), EVERY_SECONDS)
+            return EVERY_SECONDS
+
+        await self._supervisor.repeat(task, once, self._stopping, woken)
 
     # -- feeds ------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
 
     Example: `graphmatch broker match --store postgresql://graphmatch@database/graphmatch`
     """
-    from graphmatch.command.serve import fingerprint_of, stopping
+    from graphmatch.command.serve import ended, fingerprint_of, stopping
     from graphmatch.command.session import Session
     from semantic.errors import InputError, Place, Problem
 
@@ -101,9 +101,11 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
                 matcher.start()
                 session.note("matching")
                 waiting = threading.Event()
-                while not stops:
+                while not stops and matcher.is_running:
                     waiting.wait(0.1)
                 matcher.stop()
+            if not stops:
+                raise ended()
         finally:
             store.close()
         session.note("stopped")

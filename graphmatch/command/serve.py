@@ -236,6 +236,11 @@ def missing(module: str | None, extra: str = "broker") -> Exception:
     return _wrong(what, "graphmatch serve", f"Install it: {pip_install(extra)}")
 
 
+def ended() -> Exception:
+    """Return the error of a process whose matching has ended."""
+    return _wrong("matching has ended", "the broker", "See the error above; start it again.")
+
+
 def _wrong(what: str, where: str, remedy: str) -> Exception:
     from semantic.errors import InputError, Place, Problem
 
@@ -322,7 +327,7 @@ def _serve(
 
     asyncio.run(served())
     if not matcher.is_running:  # whoever watches the process starts it again
-        raise _wrong("matching has ended", "the broker", "See the error above; start it again.")
+        raise ended()
 
 
 async def _show_samples(broker: Broker) -> None:

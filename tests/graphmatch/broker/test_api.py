@@ -739,3 +739,35 @@ def test_that_the_end_of_a_large_body_is_no_head(serving: Serving) -> None:
         sleep(0.1)
         connection.sendall(body[10:])
         assert connection.recv(100).startswith(b"HTTP/1.1 202")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/publications?id=a%00b", "<urn:a> a <urn:C> .", "id"),
+        ("/v1/publications?base=a%00b", "<urn:a> a <urn:C> .", "base"),
+        ("/v1/subscriptions", {"query": "ASK { ?s ?p 'a\0' }"}, "query"),
+        ("/v1/subscriptions", {"query": "ASK { ?s ?p ?o }", "name": "a\0b"}, "name"),
+        ("/v1/subscriptions", {"where": {"a": {"=": ["\0"]}}}, "where"),
+        ("/v1/subscriptions", {"words": ["a", "b\0"]}, "words"),
+        ("/v1/subscriptions:try", {"query": "ASK { ?s ?p 'a\0' }"}, "query"),
+        ("/v1/feeds", {"url": "https://example.org/", "title": "\0"}, "title"),
+        ("/v1/subscriptions/a%00b/renew", None, "path"),
+    ],
+)
+def test_a_nul_is_refused_and_its_field_named(
+    serving: Serving, path: str, body: Any, field: str
+) -> None:
+    """PostgreSQL cannot store it, so that a backup of SQLite could not be restored there."""
+    said = serving.call("POST", path, body, TURTLE if isinstance(body, str) else None)
+    assert said.status in (400, 422)
+    assert said.json["where"]["item"] == field
+    assert "NUL" in said.json["what"]
+
+
+def test_a_nul_in_an_id_of_a_line_refuses_that_line(serving: Serving) -> None:
+    lines = '{"id": "urn:a\\u0000", "data": ""}\n{"id": "urn:b", "data": "<urn:a> a <urn:C> ."}'
+    said = serving.call("POST", "/v1/publications", lines, LINES).json
+    assert [one["id"] for one in said["publications"]] == ["urn:b"]
+    [problem] = said["problems"]
+    assert (problem["what"], problem["where"]["item"]) == ("a NUL (U+0000)", "id")

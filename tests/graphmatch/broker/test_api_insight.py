@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 from sqlalchemy import func, select
 
-from graphmatch.broker import feed_list, reading
+from graphmatch.broker import asking, feed_list, reading
 from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.api_insight import _ONTOLOGIES
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.feed_list import parse_feed_list
 from graphmatch.broker.tables import audit
-from tests.graphmatch.broker.serving import ALL, TURTLE, Serving
+from tests.graphmatch.broker.serving import ALL, TURTLE, Process, Serving, wait
 from tests.graphmatch.broker.test_api import HOSTILE, check, token
 from tests.graphmatch.broker.visiting import Polled
 
@@ -344,3 +346,39 @@ def test_that_hostile_bodies_are_no_fault_of_ours(serving: Serving, number: int)
 def test_feeds_where_nothing_polls(tmp_path: Path) -> None:
     with Serving(tmp_path) as serving:
         check(serving.call("GET", "/v1/feeds"), 404, "not polled by this process")
+
+
+def test_memory_is_given_back_after_a_long_question(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[bool] = []
+    monkeypatch.setattr(asking, "_give_back_memory", lambda: given.append(True))
+    query = {"query": ALL}
+    assert serving.call("POST", "/v1/subscriptions:preview", query).json["truncated"] == []
+    assert given == []
+    monkeypatch.setattr(asking, "_LONG_SECONDS", 0.0)
+    assert serving.call("POST", "/v1/subscriptions:preview", query).status == 200
+    assert given == [True]
+    asking.CDLL(None)  # The C library is found.
+
+
+@pytest.mark.long
+def test_trials_of_a_cross_product_of_large_publications_keep_their_limits(tmp_path: Path) -> None:
+    """Each in 12 seconds, and the process is as small afterwards as before."""
+    query = {"query": "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"}
+    with Process(tmp_path, "serve", "--store", str(tmp_path / "b.db"), "--port", "0") as broker:
+        for number in range(12):
+            lines = (f":s{number}-{n % 5000} :p{n % 50} {n} .\n" for n in range(250_000))
+            text = "@prefix : <urn:x:> .\n" + "".join(lines)
+            assert broker.call("POST", "/v1/publications", text, TURTLE).status == 202
+        wait(lambda: broker.counted("graphmatch_publications_waiting") == 0, 120)
+        for _ in range(4):
+            begun = monotonic()
+            said = broker.call("POST", "/v1/subscriptions:try", query)
+            assert said.status == 200
+            assert said.json["matched"] > 0
+            assert monotonic() - begun < 12
+        status = Path(f"/proc/{broker.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        assert found is not None
+        assert int(found[1]) < 500_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from graphmatch.broker.matching import Matcher
 from graphmatch.broker.service import Broker
 from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store, StoreError
-from graphmatch.broker.tables import matches, metadata
+from graphmatch.broker.tables import matches, metadata, publications
+from semantic.errors import InputError
 
 LINE = b'<urn:a> <urn:p> "\xc3\xbc" .\n'
 
@@ -119,3 +121,46 @@ def test_what_is_no_backup(stores: tuple[Store, Store], tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=said):
             restore(path, empty)
         assert not any(all_of(empty).values())
+
+
+def test_a_nul_in_a_literal_moves_from_sqlite_to_postgresql(tmp_path: Path, database: str) -> None:
+    """In what is published, matched and sent it is text; elsewhere no text has one."""
+    store = Store(str(tmp_path / "one.db"))
+    broker = Broker(store, Engine())
+    title = "<http://purl.org/dc/terms/title>"
+    line = rf'<urn:a> {title} "a\u0000b" . <urn:a> <urn:\u00fc> "\u0000" .'
+
+    async def fill() -> None:
+        await broker.subscribe({"query": "SELECT * { ?s ?p ?o }"}, Settings())
+        await broker.publish(line.encode(), format="ttl", name="urn:1")
+        item = {"id": "a\0", "title": "b\0", "url": "http://e.org/\0", "content_text": "c\0"}
+        feed = {"version": "https://jsonfeed.org/version/1.1", "title": "\0", "items": [item]}
+        await broker.publish(json.dumps(feed).encode(), name="urn:2")
+        with pytest.raises(InputError, match=r"NUL \(U\+0000\): subject"):
+            await broker.note("a", "b\0")
+
+    asyncio.run(fill())
+    matcher = Matcher(broker)
+    matcher.load()
+    assert matcher.step() == 2
+    problems = store.read_now(lambda db: db.scalars(select(publications.c.problem)).all())
+    assert problems == [None, None]
+    moved = Store(database)
+    assert backup(store, tmp_path / "saved.gz") == restore(tmp_path / "saved.gz", moved)
+    assert all_of(moved) == all_of(store)
+    moved.close()
+    store.close()
+
+
+def test_a_nul_in_an_old_backup_is_replaced(
+    stores: tuple[Store, Store], tmp_path: Path, database: str
+) -> None:
+    full, _ = stores
+    backup(full, tmp_path / "saved.gz")
+    lines = gzip.decompress((tmp_path / "saved.gz").read_bytes())
+    old = lines.replace(b'"urn:1"', rb'"urn:\u00001"')
+    (tmp_path / "saved.gz").write_bytes(gzip.compress(old))
+    moved = Store(database)
+    restore(tmp_path / "saved.gz", moved)
+    assert all_of(moved)["publications"][0][1] == "urn:\ufffd1"
+    moved.close()

@@ -403,7 +403,9 @@ def test_feeds_are_followed_after_the_database_was_gone(cluster: Cluster) -> Non
                 return web.Response(text=feed, content_type="application/atom+xml")
 
             site.answer = answer
-            poller = Poller(http, BrokerFeeds(broker.broker), clock=clock, unkept=(StoreError,))
+            poller = Poller(
+                http, BrokerFeeds(broker.broker), clock=clock, supervisor=broker.broker.supervisor
+            )
             await poller.start()
             await poller.add(site.url("/feed"))
             await asyncio.to_thread(cluster.stop)

@@ -16,6 +16,7 @@ from pyoxigraph import Literal, NamedNode
 from typer.testing import CliRunner
 
 from graphmatch import Engine, SubscriptionParser, read_subscriptions
+from graphmatch.broker import insight
 from graphmatch.broker.conditions import conditions
 from graphmatch.broker.example import (
     Fact,
@@ -712,3 +713,27 @@ def test_that_health_keeps_time() -> None:
     assert len(found_by(Kind.DUPLICATE, findings)) == 2
     (last,) = [f for f in findings if f.kind is Kind.NOT_EXAMINED]
     assert last.text.startswith("6 subscriptions")
+
+
+def test_a_trial_says_which_limits_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reasons are left out of what it says of large publications."""
+    ticks = iter(range(1000))
+    line = b"<urn:a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:C> ."
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    several = [Stored(f"urn:{n}", line, began) for n in range(20)]
+    timed = Rehearsal(Engine(), timer=lambda: next(ticks))
+
+    def tried(rehearsal: Rehearsal | None = None, seconds: float = 600) -> Trial:
+        query = "ASK { ?s a <urn:C> }"
+        return try_subscription(
+            Engine(), query, several, limit_seconds=seconds, newest=3, rehearsal=rehearsal
+        )
+
+    trial = tried(timed, 10)
+    assert (trial.complete, trial.looked) == (False, 9)
+    assert trial.truncated == ("the time limit of 10 s", "reasons for which there was no time")
+    assert tried().truncated == ()
+    monkeypatch.setattr(insight, "DESCRIBED_BYTES", 10)
+    trial = tried()
+    assert trial.truncated == ("reasons in publications of more than 10 bytes",)
+    assert (trial.matched, [hit.because for hit in trial.newest]) == (20, [(), (), ()])

@@ -29,6 +29,7 @@ from graphmatch.broker.settings import (
     send_at,
 )
 from graphmatch.broker.tables import publications, requests, subscriptions, tokens
+from graphmatch.engine import Engine
 from semantic.errors import SubscriptionError
 from tests.graphmatch.broker.rig import QUERY, FakeClock, rig
 
@@ -262,5 +263,28 @@ def test_a_renewal_counts_from_now(tmp_path: Path) -> None:
             row = await one.broker.subscription(made.id, ANYBODY, made.ticket)
             end = clock() + timedelta(days=2)
             assert row["expires_at"] == int(end.timestamp() * 1000)
+
+    asyncio.run(main())
+
+
+def test_a_query_is_checked_without_the_engine_that_matches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that checking costs the same with 100,000 subscriptions, and waits for no match."""
+
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            live, subscribe = one.broker.engine, Engine.subscribe
+
+            def checked(self: Engine, *given: Any) -> None:
+                assert self is not live
+                subscribe(self, *given)
+
+            monkeypatch.setattr(Engine, "subscribe", checked)
+            await one.broker.subscribe(GIVEN, Settings())
+            with pytest.raises(SubscriptionError, match="subscription:1:"):
+                await one.broker.subscribe({"query": "ASK { ?s"}, Settings())
+            await one.broker.subscribe(GIVEN, Settings())
+            assert len(await one.rows(subscriptions)) == 2
 
     asyncio.run(main())

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import re
+import sqlite3
+import sys
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +19,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, select, text
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import IntegrityError, NoResultFound
+from sqlalchemy.exc import IntegrityError, NoResultFound, OperationalError
 
 from graphmatch.broker.outbox import claim
 from graphmatch.broker.store import Store, StoreError, counted, counter
 from graphmatch.broker.tables import matches, metadata, owners
+from semantic.errors import pip_install
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -227,3 +234,103 @@ def test_the_outbox_is_read_by_its_indexes(tmp_path: Path) -> None:
     )
     assert plan == ["SEARCH deliveries USING INDEX deliveries_due (host=? AND due_at<?)"]
     store.close()
+
+
+def made(path: Path) -> Path:
+    Store(str(path)).close()
+    return path
+
+
+def damaged(path: Path) -> None:
+    made(path).write_bytes(path.read_bytes()[:5000])
+
+
+def of_another(path: Path, statement: str = "CREATE TABLE audit (x)") -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(statement)
+        db.commit()
+
+
+def of_a_later_version(path: Path) -> None:
+    of_another(made(path), "UPDATE alembic_version SET version_num = '0042'")
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "damaged": (damaged, r"malformed\. The file is damaged: restore a backup"),
+    "not a database": (lambda path: path.write_text("hello" * 1000), "not a database. Name a file"),
+    "another's": (of_another, "a table 'audit' that graphmatch did not make. Name another"),
+    "later": (of_a_later_version, "revision 0042; this graphmatch knows up to 0001. Upgrade"),
+    "folder": (Path.mkdir, "it is a folder. Name a file in it"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_a_file_that_cannot_be_used_says_what_helps(tmp_path: Path, kind: str) -> None:
+    make, said = UNUSABLE[kind]
+    make(tmp_path / "a.db")
+    with pytest.raises(StoreError, match=said):
+        Store(str(tmp_path / "a.db"))
+    assert Store(str(tmp_path / "b.db")).close() is None  # nothing holds the folder
+
+
+@pytest.mark.parametrize(
+    ("reason", "helps"),
+    [
+        ("attempt to write a readonly database", "Make the file and its folder writable"),
+        ("unable to open database file", "Check the permissions"),
+        ("database or disk is full", "Make room on the disk"),
+        ("disk I/O error", "Make room on the disk"),
+        ('FATAL:  password authentication failed for user "a"', "Check the user and the password"),
+        ("failed to resolve host 'a': Name or service not known", "Check the host"),
+        ('connection failed: FATAL:  database "a" does not exist', "Check the name in the URL"),
+        ('connection failed: FATAL:  role "a" does not exist', "Check the user in the URL"),
+        ("connection failed: Connection refused", "Check that the database runs"),
+        ("server closed the connection unexpectedly", "Check that the database runs"),
+    ],
+)
+def test_a_database_that_refuses_says_what_helps(tmp_path: Path, reason: str, helps: str) -> None:
+    store = Store(str(tmp_path / "a.db"))
+
+    def refuse(_: Connection) -> None:
+        raise OperationalError("", {}, Exception(reason))
+
+    for work in (store.read_now, store.write_now):
+        with pytest.raises(StoreError) as refused:
+            work(refuse)
+        assert reason.rstrip(".") in refused.value.problem.what
+        assert refused.value.problem.remedy.startswith(helps)
+    store.close()
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_a_folder_that_refuses_says_what_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "open", refuse)
+    said = {
+        errno.EACCES: "Permission denied. Check the permissions",
+        errno.EROFS: "Read-only file system. Make the file",
+        errno.ENOSPC: "No space left on device. Make room",
+    }
+    with pytest.raises(StoreError, match=said[error]):
+        Store(str(tmp_path / "a.db"))
+
+
+def test_databases_that_are_not_there(database: str) -> None:
+    for url, said in (
+        (database.replace("@/test", "@/none"), "does not exist. Check the name in the URL"),
+        (database.replace("//", "//not", 1), "does not exist. Check the user in the URL"),
+        ("postgresql://a@127.0.0.1:1/a", "refused. Check that the database runs"),
+        ("postgresql://a@no-such-host.invalid/a", "Check the host in the URL"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            Store(url)
+
+
+def test_postgresql_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=re.escape(pip_install("postgresql"))):
+        Store("postgresql://a@127.0.0.1:1/a")

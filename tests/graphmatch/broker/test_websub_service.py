@@ -34,7 +34,7 @@ from graphmatch.broker.store import Store, StoreError
 from graphmatch.broker.tables import publications
 from graphmatch.broker.websub import METHODS, Lease, discover, header_links, is_signed, sign
 from graphmatch.broker.websub_hub import RETRIES, Callback, Delivery
-from graphmatch.broker.websub_service import StoredRecords, WebSub, is_reachable
+from graphmatch.broker.websub_service import MatchFeeds, StoredRecords, WebSub, is_reachable
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from semantic.feeds import open_feed
@@ -584,6 +584,42 @@ def test_a_store_that_cannot_be_written_ends_nothing(
                 await service.publish("a")
                 await until(lambda: caplog.text.count("nothing was written") >= 3)
             await until(lambda: is_pushed(service, hub.url))
+            await until(lambda: bool(one.got))
+
+    in_loop(test)
+
+
+def test_a_feed_that_cannot_be_made_is_tried_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub counts the failure as a delivery that failed; other callbacks get what is new."""
+    document = MatchFeeds.document
+
+    async def test() -> None:
+        clock = Clock()
+        async with reader() as one, reader() as other, running(tmp_path, clock) as service:
+            made = [await service.broker.subscribe({"query": QUERY}, Settings()) for _ in "ab"]
+            topics = [await service.topic(each) for each in made]
+
+            async def broken(self: MatchFeeds, topic: str) -> Any:
+                if topic == topics[0]:
+                    raise ValueError("no luck")
+                return await document(self, topic)
+
+            monkeypatch.setattr(MatchFeeds, "document", broken)
+            for topic, each in zip(topics, (one, other), strict=True):
+                await service.ask(topic, each.url)
+            await until(lambda: len(service.websub.hub.callbacks()) == 2)
+            await service.publish("a")
+            await until(lambda: bool(other.got))
+            hub = service.websub.hub
+            await until(lambda: [each.tries for each in hub.deliveries] == [1])
+            due_at = hub.deliveries[0].due_at
+            assert due_at is not None
+            assert due_at > clock()
+            assert service.broker.supervisor.set_aside() == ["WebSub hub: 1 set aside"]
+            clock.forward = timedelta(minutes=1)
+            monkeypatch.setattr(MatchFeeds, "document", document)
             await until(lambda: bool(one.got))
 
     in_loop(test)

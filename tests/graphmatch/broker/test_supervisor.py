@@ -1,0 +1,650 @@
+"""A task goes on after a failure: bad records are set aside, and `/readyz` names failing tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+from sqlalchemy import Connection, select
+from typer.testing import CliRunner
+
+from graphmatch.broker import delivery as dispatching
+from graphmatch.broker import expiry, feeds, kafka, service, supervisor
+from graphmatch.broker.feeds import FLOOR, Poller
+from graphmatch.broker.following import BrokerFeeds
+from graphmatch.broker.kafka import KafkaSource
+from graphmatch.broker.matching import Matcher
+from graphmatch.broker.notifications import Delivery
+from graphmatch.broker.outbox import Outcomes
+from graphmatch.broker.service import Broker
+from graphmatch.broker.settings import Settings
+from graphmatch.broker.store import Store, StoreError
+from graphmatch.broker.supervisor import Supervisor
+from graphmatch.broker.tables import (
+    audit,
+    consumed,
+    deliveries,
+    matches,
+    publications,
+    subscriptions,
+)
+from graphmatch.cli import app
+from graphmatch.engine import Engine
+from semantic.errors import Place, Problem
+from tests.graphmatch.broker.rig import QUERY, FakeClock, Rig, receivers, rig, until
+from tests.graphmatch.broker.serving import Answer, Serving, wait
+
+DOWN = StoreError(Problem("nothing was written: it is down", Place("store"), "Wait."))
+GIVEN = {"query": QUERY}
+
+
+class Panic(BaseException):
+    """A stand-in for the exception of a panic in the compiled core."""
+
+
+Panic.__name__ = "PanicException"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(supervisor, "OUTAGE_SECONDS", 0.01)
+
+
+def counted(one: Supervisor) -> dict[str, float]:
+    """Return the counters above zero, by name and task."""
+    registry = CollectorRegistry()
+    registry.register(one)
+    lines = generate_latest(registry).decode().splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name.removeprefix("graphmatch_"): float(value) for name, value in pairs}
+
+
+# --- Rounds and records --------------------------------------------------------------------------
+
+
+def test_delays_grow_to_a_limit_and_begin_again_after_a_success() -> None:
+    one = Supervisor()
+    delays = [one.failed("a", "no luck", outage=False) for _ in range(40)]
+    assert delays[:3] == [0.01, 0.02, 0.04]
+    assert delays[-1] == supervisor.LONGEST_SECONDS
+    assert one.failed("a", "down", outage=True) == 0.01
+    one.succeeded("a")
+    assert one.failed("a", "no luck", outage=False) == 0.01
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, asyncio.CancelledError, SystemExit])
+def test_interrupts_are_not_failures(error: type[BaseException]) -> None:
+    one = Supervisor()
+    for context in (one.round("a"), one.record("a", "b")):
+        with pytest.raises(error), context:
+            raise error
+    assert one.failing() == one.set_aside() == []
+
+
+@pytest.mark.parametrize("error", [ValueError("no luck"), MemoryError(), Panic("it is empty")])
+def test_a_failure_is_logged_and_counted(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Supervisor()
+    with one.record("matching", "publication 17") as attempt:
+        raise error
+    assert attempt.error == f"{type(error).__name__}: {error}".strip()
+    assert "matching: publication 17 failed" in caplog.text
+    assert "Traceback" in caplog.text
+    assert one.set_aside() == ["matching: 1 set aside"]
+    assert counted(one) == {'records_set_aside_total{task="matching"}': 1}
+
+
+def test_an_outage_of_the_store_is_not_the_fault_of_a_record() -> None:
+    one = Supervisor()
+    with one.round("matching") as attempt, one.record("matching", "publication 17"):
+        raise DOWN
+    assert attempt.error is not None
+    assert one.set_aside() == []
+    assert counted(one) == {'task_failures_total{task="matching"}': 1}
+
+
+def test_records_of_a_batch_that_fails_are_tried_one_by_one() -> None:
+    one, done = Supervisor(), list[int]()
+
+    def work(some: Sequence[int]) -> None:
+        if 2 in some:
+            raise ValueError("two")
+        done.extend(some)
+
+    lost = list(one.each("a", [1, 2, 3], work, str))
+    assert (done, lost) == ([1, 3], [(2, "ValueError: two")])
+    assert one.set_aside() == ["a: 1 set aside"]
+
+
+def test_a_task_that_fails_does_not_spin_and_stops_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_SECONDS", 30.0)
+
+    async def main() -> None:
+        one, rounds = Supervisor(), 0
+        stop, woken = asyncio.Event(), asyncio.Event()
+
+        async def work() -> float:
+            nonlocal rounds
+            rounds += 1
+            raise ValueError("no luck")
+
+        task = asyncio.create_task(one.repeat("a", work, stop, woken))
+        for _ in range(20):
+            woken.set()
+            await asyncio.sleep(0)
+        assert rounds == 1
+        stop.set()
+        await asyncio.wait_for(task, 1)
+
+    asyncio.run(main())
+
+
+# --- Matching ------------------------------------------------------------------------------------
+
+
+async def log(broker: Broker, *names: str) -> None:
+    for name in names:
+        text = f"<urn:{name}> a <urn:C> ."
+        await broker.publish(text.encode(), format="ttl", name=f"urn:{name}")
+
+
+async def matched(one: Rig) -> list[tuple[int, int]]:
+    return [(row["subscription"], row["publication"]) for row in await one.rows(matches)]
+
+
+@pytest.mark.parametrize("error", [ValueError("no luck"), Panic("it is empty")])
+def test_a_publication_that_cannot_be_matched_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    filtered = Engine.filter
+
+    def broken(self: Engine, data: Any, *more: Any, **named: Any) -> Any:
+        if named["name"] == "urn:bad":
+            raise error
+        return filtered(self, data, *more, **named)
+
+    monkeypatch.setattr(Engine, "filter", broken)
+
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            await one.broker.subscribe(GIVEN, Settings())
+            await log(one.broker, "a", "bad", "b")
+            await one.match()
+            assert await matched(one) == [(1, 1), (1, 3)]
+            problems = [row["problem"] for row in await one.rows(publications)]
+            assert problems == [None, f"{type(error).__name__}: {error}", None]
+            assert one.broker.supervisor.set_aside() == ["matching: 1 set aside"]
+            again = Matcher(one.broker)
+            again.load()
+            assert again.step() == 0  # It does not come again after a restart.
+
+    asyncio.run(main())
+
+
+def test_a_publication_whose_matches_cannot_be_stored_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            await one.broker.subscribe(GIVEN, Settings())
+            await log(one.broker, "a", "bad", "b")
+            commit = one.matcher._commit
+
+            def broken(db: Connection, found: Sequence[Any], rows: Any) -> Any:
+                if any(each.seq == 2 and each.matches for each in found):
+                    raise ValueError("no luck")
+                return commit(db, found, rows)
+
+            monkeypatch.setattr(one.matcher, "_commit", broken)
+            await one.match()
+            assert await matched(one) == [(1, 1), (1, 3)]
+            problems = [row["problem"] for row in await one.rows(publications)]
+            assert problems == [None, "ValueError: no luck", None]
+            assert one.matcher.step() == 0
+
+    asyncio.run(main())
+
+
+def test_a_subscription_that_cannot_be_added_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe = Engine.subscribe_many
+
+    def broken(self: Engine, several: Any, *more: Any) -> Any:
+        if any("urn:bad" in query for _, query in several):
+            raise UnicodeEncodeError("utf-8", "x", 0, 1, "no luck")
+        return subscribe(self, several, *more)
+
+    monkeypatch.setattr(Engine, "subscribe_many", broken)
+
+    async def main() -> None:
+        async with rig(tmp_path, running=False) as one:
+            for query in (QUERY, "ASK { ?s a <urn:bad> }", QUERY):
+                await one.broker.subscribe({"query": query}, Settings())
+            await log(one.broker, "a")
+            await one.match()
+            assert await matched(one) == [(1, 1), (3, 1)]
+            states = [(row["state"], row["reason"] or "") for row in await one.rows(subscriptions)]
+            assert [state for state, _ in states] == ["active", "ended", "active"]
+            assert states[1][1].startswith("refused: UnicodeEncodeError")
+
+    asyncio.run(main())
+
+
+def test_a_match_whose_delivery_cannot_be_made_is_kept(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with receivers() as [hook], rig(tmp_path, running=False) as one:
+            for _ in range(2):
+                await one.subscribe(hook.url())
+            quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
+            spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet=quiet)
+            await one.store.write(lambda db: db.execute(spoilt))
+            await log(one.broker, "a")
+            await one.match()
+            assert await matched(one) == [(1, 1), (2, 1)]
+            assert [row["subscription"] for row in await one.rows(deliveries)] == [2]
+
+    asyncio.run(main())
+
+
+def test_readyz_names_a_task_that_fails_until_it_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Serving(tmp_path) as serving:
+        good, broken = serving.matcher.step, threading.Event()
+        broken.set()
+
+        def step() -> int:
+            if broken.is_set():
+                raise ValueError("no luck with gmt_secret")
+            return good()
+
+        monkeypatch.setattr(serving.matcher, "step", step)
+        serving.subscribe()
+        serving.publish()
+        wait(lambda: serving.call("GET", "/readyz").status == 503)
+        said = serving.call("GET", "/readyz").json
+        assert said["reasons"] == ["matching fails: ValueError: no luck with gmt_…"]
+        text = serving.call("GET", "/metrics").content.decode()
+        assert 'graphmatch_task_failures_total{task="matching"}' in text
+        broken.clear()
+        wait(lambda: serving.call("GET", "/readyz").status == 200)
+        serving.settled()
+        with serving.broker.supervisor.record("feeds", "https://e.org/"):
+            raise ValueError("no luck")
+        said = serving.call("GET", "/readyz")
+        assert (said.status, said.json["set_aside"]) == (200, ["feeds: 1 set aside"])
+
+
+# --- What comes in -------------------------------------------------------------------------------
+
+RSS = "<rss><channel><title>A</title>{}</channel></rss>"
+ITEM = "<item><guid>{0}</guid><title>{0}</title></item>"
+
+
+@pytest.fixture
+def bad_titles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publications that are called `bad` cannot be stored."""
+    encoded = service._row
+
+    def row(publication: Any, *more: Any) -> dict[str, Any]:
+        is_bad = "bad" in (publication.title, publication.id.removeprefix("urn:"))
+        return encoded(publication, *more) | ({"title": "\0"} if is_bad else {})
+
+    monkeypatch.setattr(service, "_row", row)
+
+
+@pytest.mark.usefixtures("bad_titles")
+def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def main() -> None:
+        async with (
+            receivers() as [site],
+            rig(tmp_path, clock, running=False) as one,
+            aiohttp.ClientSession() as http,
+        ):
+
+            async def answer(_: web.Request) -> web.Response:
+                several = "".join(map(ITEM.format, ["a", "bad", f"b{len(site.got)}"]))
+                return web.Response(text=RSS.format(several), content_type="application/rss+xml")
+
+            site.answer = answer
+            poller = Poller(http, BrokerFeeds(one.broker), clock=clock)
+            await poller.add(site.url("/feed"))
+            for _ in range(2):
+                await poller.poll(site.url("/feed"))
+                clock.forward(hours=2)
+            titles = [row["title"] for row in await one.rows(publications)]
+            assert titles == ["a", "b1", "b2"]
+            [row] = await one.rows(audit)
+            assert row["what"].startswith("set aside: InputError: ")
+            assert row["who"] == site.url("/feed")
+
+    asyncio.run(main())
+
+
+def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, read = FakeClock(), feeds._read
+
+    def broken(data: bytes, source: str, limits: Any) -> Any:
+        if source.endswith("/bad"):
+            raise ValueError("no luck")
+        return read(data, source, limits)
+
+    monkeypatch.setattr(feeds, "_read", broken)
+
+    async def main() -> None:
+        async with (
+            receivers() as [site],
+            rig(tmp_path, clock, running=False) as one,
+            aiohttp.ClientSession() as http,
+        ):
+
+            async def answer(request: web.Request) -> web.Response:
+                text = RSS.format(ITEM.format(request.path))
+                return web.Response(text=text, content_type="application/rss+xml")
+
+            site.answer = answer
+            poller = Poller(
+                http, BrokerFeeds(one.broker), clock=clock, supervisor=one.broker.supervisor
+            )
+            await poller.add(site.url("/bad"))
+            await poller.add(site.url("/good"))
+            await poller.run(asyncio.Event(), once=True)
+            assert len(site.got) == 2
+            assert [row["title"] for row in await one.rows(publications)] == ["/good"]
+            bad, _ = await BrokerFeeds(one.broker).load()
+            assert (bad.errors, bad.problem) == (1, "it failed: ValueError: no luck")
+            assert bad.next_at is not None
+            assert bad.next_at >= clock() + FLOOR
+            assert one.broker.supervisor.set_aside() == ["feeds: 1 set aside"]
+            assert one.broker.supervisor.failing() == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("bad_titles")
+def test_what_cannot_be_stored_of_a_request_is_a_problem_of_its_answer(tmp_path: Path) -> None:
+    with Serving(tmp_path, matching=False) as serving:
+        lines = [{"id": f"urn:{one}", "data": "<urn:a> a <urn:C> ."} for one in ("a", "bad", "b")]
+        headers = {"Content-Type": "application/x-ndjson"}
+
+        def publish(*several: Any) -> Answer:
+            body = "\n".join(map(json.dumps, several))
+            return serving.call("POST", "/v1/publications", body, headers)
+
+        said = publish(*lines)
+        assert said.status == 202
+        assert [one["id"] for one in said.json["publications"]] == ["urn:a", "urn:b"]
+        assert [one["where"]["source"] for one in said.json["problems"]] == ["urn:bad"]
+        assert publish(lines[1]).status == 422
+        ready = serving.call("GET", "/readyz").json
+        assert ready["set_aside"] == ["http: 2 set aside"]
+
+
+@dataclass
+class Record:
+    """A record of Kafka."""
+
+    place: int
+    name: str
+    text: str
+
+    def error(self) -> None:
+        return None
+
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self.place
+
+    def key(self) -> bytes:
+        return self.name.encode()
+
+    def value(self) -> bytes:
+        return self.text.encode()
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        return [("Content-Type", b"text/turtle")]
+
+
+@dataclass
+class FakeConsumer:
+    """A consumer of one partition; it gives two records at a time, and may fail once."""
+
+    records: list[Record]
+    failures: list[Exception] = field(default_factory=list)
+    at: int = 0
+    opened: int = 0
+    assigned: Any = None
+
+    def __call__(self, _: object) -> FakeConsumer:
+        self.opened += 1
+        return self
+
+    def subscribe(self, _: object, on_assign: Any) -> None:
+        self.assigned = on_assign
+
+    def assign(self, partitions: Any) -> None:
+        self.at = max(0, partitions[0].offset)
+
+    def consume(self, *_: object) -> list[Record]:
+        if self.assigned is not None:
+            assigned, self.assigned = self.assigned, None
+            assigned(self, [kafka.TopicPartition("t", 0)])
+        if self.at and self.failures:
+            raise self.failures.pop()
+        some = self.records[self.at : self.at + 2]
+        self.at += len(some)
+        return some
+
+    def commit(self, **_: object) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.usefixtures("bad_titles")
+def test_bad_records_of_kafka_are_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One cannot be read, one cannot be stored; the connection breaks, and so does the store."""
+    read = Broker.read
+
+    def broken(self: Broker, data: bytes, **more: Any) -> Any:
+        if b"urn:broken" in data:
+            raise ValueError("no luck")
+        return read(self, data, **more)
+
+    monkeypatch.setattr(Broker, "read", broken)
+    names = ["a", "broken", "b", "bad", "c", "nu\0l"]
+    several = [Record(n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)]
+    several[-1].text = "<urn:d> a <urn:C> ."
+    consumer = FakeConsumer(several, [kafka.KafkaException("gone"), DOWN])
+    monkeypatch.setattr(kafka, "Consumer", consumer)
+
+    async def read_all(store: Store) -> list[str]:
+        source = KafkaSource(Broker(store, Engine()), "nowhere", "t")
+        reading = asyncio.create_task(source.run())
+        await until(lambda: consumer.at == len(several) and consumer.opened > 0)
+        await asyncio.sleep(0.01)
+        source.stop()
+        await reading
+        return source._broker.supervisor.set_aside()
+
+    store = Store(str(tmp_path / "broker.db"))
+    assert asyncio.run(read_all(store)) == ["kafka: 2 set aside"]
+    assert consumer.opened == 3
+    ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
+    assert ids == ["urn:a", "urn:b", "urn:c", "urn:kafka:t:0:5"]
+    lines = store.read_now(lambda db: db.execute(select(audit.c.what, audit.c.subject)).all())
+    assert [(one.what[:20], one.subject) for one in lines] == [
+        ("refused: ValueError:", "urn:kafka:t:0:1"),
+        ("set aside: InputErro", "urn:bad"),
+    ]
+    assert store.read_now(lambda db: db.scalar(select(consumed.c.offset))) == 6
+    consumer.at = 0
+    assert asyncio.run(read_all(store)) == []  # Nothing comes again after a restart.
+    assert len(store.read_now(lambda db: db.scalars(select(publications.c.id)).all())) == 4
+    store.close()
+
+
+# --- What goes out -------------------------------------------------------------------------------
+
+
+def test_a_delivery_whose_message_cannot_be_made_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, tried = dispatching.message, list[int]()
+
+    def broken(row: Delivery, *more: Any) -> Any:
+        if row.id == 2:
+            tried.append(row.id)
+            raise ValueError("no luck")
+        return made(row, *more)
+
+    monkeypatch.setattr(dispatching, "message", broken)
+
+    async def main() -> None:
+        async with receivers() as [hook], rig(tmp_path) as one:
+            await one.subscribe(hook.url())
+            await one.publish("a", "b", "c")
+
+            async def done() -> bool:
+                states = [row["state"] for row in await one.rows(deliveries)]
+                return states == ["delivered", "failed", "delivered"]
+
+            await until(done)
+            assert (await one.rows(deliveries))[1]["error"] == "ValueError: no luck"
+            assert one.broker.supervisor.set_aside() == ["messages: 1 set aside"]
+            assert len(tried) == 2  # With the others, and alone.
+
+    asyncio.run(main())
+
+
+def test_a_sender_that_fails_counts_as_an_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with receivers() as [hook], rig(tmp_path) as one:
+            of = one.dispatcher.senders.of
+
+            def broken(sink: Any, found: Any) -> Any:
+                if sink["url"].endswith("/bad"):
+                    raise ValueError("no luck")
+                return of(sink, found)
+
+            monkeypatch.setattr(type(one.dispatcher.senders), "of", lambda _, *args: broken(*args))
+            await one.subscribe(hook.url("/bad"))
+            await one.subscribe(hook.url("/good"))
+            await one.publish("a")
+
+            async def tried() -> bool:
+                rows = await one.rows(deliveries)
+                said = [(row["state"], row["attempt"], row["error"]) for row in rows]
+                return said == [("waiting", 1, "ValueError: no luck"), ("delivered", 1, None)]
+
+            await until(tried)
+
+    asyncio.run(main())
+
+
+def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = dispatching.write_back
+
+    def broken(db: Connection, written: Outcomes, now: int) -> None:
+        write(db, written, now)
+        if any(row["one"] == 2 and row["new_error"] is None for row in written.outcomes):
+            raise ValueError("no luck")
+
+    monkeypatch.setattr(dispatching, "write_back", broken)
+
+    async def main() -> None:
+        async with receivers() as [hook], rig(tmp_path) as one:
+            await one.subscribe(hook.url())
+            await one.publish("a", "b", "c")
+            await until(one.all_are("delivered"))
+            errors = [row["error"] for row in await one.rows(deliveries)]
+            assert errors == [None, "ValueError: no luck", None]
+
+    asyncio.run(main())
+
+
+def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def main() -> None:
+        async with receivers() as [hook], rig(tmp_path, clock, running=False) as one:
+            for _ in range(2):
+                await one.subscribe(hook.url(), expires_in=timedelta(days=1))
+            quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
+            spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet=quiet)
+            await one.store.write(lambda db: db.execute(spoilt))
+            for _ in range(2):
+                clock.forward(hours=23)
+                await expiry.expire(one.broker, clock())
+            assert {row["state"] for row in await one.rows(subscriptions)} == {"ended"}
+            told = [(row["subscription"], row["kind"]) for row in await one.rows(deliveries)]
+            assert told == [(2, "expiring"), (2, "expired")]
+            assert one.broker.supervisor.set_aside() == ["expiry: 2 set aside"]
+
+    asyncio.run(main())
+
+
+@pytest.fixture(params=["_round", "_expire", "_forget"])
+def broken_round(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A task of the dispatcher that fails twice."""
+    good, left = getattr(dispatching.Dispatcher, request.param), [ValueError("a"), ValueError("b")]
+
+    async def broken(self: dispatching.Dispatcher) -> float:
+        if left:
+            raise left.pop()
+        return await good(self)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(dispatching.Dispatcher, request.param, broken)
+    yield {"_round": "deliveries", "_expire": "expiry", "_forget": "retention"}[request.param]
+    assert not left
+
+
+def test_tasks_of_the_dispatcher_go_on(tmp_path: Path, broken_round: str) -> None:
+    async def main() -> None:
+        async with receivers() as [hook], rig(tmp_path) as one:
+            await one.subscribe(hook.url())
+            await one.publish("a")
+            await until(one.all_are("delivered"))
+            key = f'task_failures_total{{task="{broken_round}"}}'
+            await until(lambda: counted(one.broker.supervisor) == {key: 2})
+            await until(lambda: one.broker.supervisor.failing() == [])
+
+    asyncio.run(main())
+
+
+def test_broker_match_ends_with_an_error_when_matching_ends(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Matcher, "start", lambda _: None)
+    ran = CliRunner().invoke(app, ["broker", "match", "--store", database])
+    assert ran.exit_code == 2
+    assert "matching has ended" in ran.output
