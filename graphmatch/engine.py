@@ -38,7 +38,13 @@ from graphmatch.matcher import (
 from graphmatch.operators.asking import OPERATOR_SECONDS, Asked, Calls, Operators
 from graphmatch.operators.operator import Operator
 from graphmatch.report import CoreMatches, EventReports, report_of
-from graphmatch.subscription import Query, Subscription, SubscriptionParser, refusal
+from graphmatch.subscription import (
+    Query,
+    Subscription,
+    SubscriptionParser,
+    not_unicode,
+    refusal,
+)
 from semantic.annotation.annotate import Annotator, Label
 from semantic.annotation.words import WORDS
 from semantic.clock import Clock, now_text, utc_now
@@ -290,7 +296,7 @@ class Engine(Matcher):
         return self._core.names(numbers)
 
     def _subscription(self, id: str) -> Subscription:
-        found = self._core.subscription(id)
+        found = _asked(self._core.subscription, id)
         if found is None:
             raise UnknownError(id)
         text, comment = found
@@ -300,7 +306,7 @@ class Engine(Matcher):
         return len(self._core)
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and id in self._core
+        return isinstance(id, str) and bool(_asked(self._core.__contains__, id))
 
     def _note_words(self) -> None:
         """Have ``gm:words`` of feed items made from the first subscription on that names them.
@@ -360,6 +366,8 @@ class Engine(Matcher):
                 return take(id, text, comment, self._filed(id, text))
         except (_native.TakenError, _native.RefusedError) as error:
             raise _error_of(error, id, text) from None
+        except UnicodeEncodeError as error:
+            raise not_unicode(id, error) from None
 
     def _filed(self, id: str, text: str) -> list[str]:
         return self._knowledge.filed(self._parser, id, text)
@@ -374,7 +382,7 @@ class Engine(Matcher):
         """
         with self._changing:
             self._filings.pop(id, None)
-            if not self._core.unsubscribe(id):
+            if not _asked(self._core.unsubscribe, id):
                 raise UnknownError(id)
             self._operators.follow(self._core)
 
@@ -421,18 +429,21 @@ class Engine(Matcher):
         while begin < len(rows):
             some = rows[begin:]
             comments = [(n, comment) for n, (_, _, comment) in enumerate(some) if comment]
-            taken, errors = self._core.subscribe_many(
-                [id for id, _, _ in some], [text for _, text, _ in some], comments
-            )
+            alone = 1  # of which units or names of classes have to be found first
+            try:
+                taken, errors = self._core.subscribe_many(
+                    [id for id, _, _ in some], [text for _, text, _ in some], comments
+                )
+            except UnicodeEncodeError:  # none was taken
+                taken, errors, alone = 0, [], len(some)
             for place, error in errors:
                 yield _error_of(error, *some[place][:2])
-            begin += taken
-            if begin < len(rows):  # units or names of classes have to be found first
+            for row in some[taken : taken + alone]:
                 try:
-                    self._take(self._core.subscribe, *rows[begin])
-                except GraphMatchError as error:
-                    yield error
-                begin += 1
+                    self._take(self._core.subscribe, *row)
+                except GraphMatchError as refused:
+                    yield refused
+            begin += taken + alone
         self._note_words()
 
     def subscribe_table(
@@ -1297,6 +1308,14 @@ def _read_again(found: _native.Report, source: str) -> Publication | None:
     """Return the publication of a report, if it is still kept."""
     triples = found.triples()
     return None if triples is None else publication_of(found.publication(), triples, source)
+
+
+def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:
+    """Ask the core about an id; return ``None`` for one that is not Unicode, which none has."""
+    try:
+        return ask(id)
+    except UnicodeEncodeError:
+        return None
 
 
 def _row(subscription: object, query: object = None) -> tuple[str, str, str]:

@@ -15,6 +15,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch.subscription import Subscription
 from semantic.errors import GraphMatchError, Place, Problem
+from semantic.files import plain
 from semantic.publication import Publication
 from semantic.terms import Solution, Term, Triple, compact
 from semantic.vocabulary import XSD
@@ -354,7 +355,7 @@ class UnknownError(GraphMatchError):
     """An id that no subscription has."""
 
     def __init__(self, id: str) -> None:
-        super().__init__(Problem("no subscription has this id", Place(id), "Check the id."))
+        super().__init__(Problem("no subscription has this id", Place(plain(id)), "Check the id."))
 
 
 class UnsupportedError(GraphMatchError):

@@ -24,7 +24,7 @@ from semantic.attributes.concepts import Concepts
 from semantic.attributes.constraints import attribute_query, of_row
 from semantic.attributes.values import LineReader
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
-from semantic.files import files_in, unreadable
+from semantic.files import files_in, plain, unreadable
 from semantic.limits import DEFAULT_LIMITS, too_long
 from semantic.ontology.ontology import Ontology
 from semantic.syntax import HEAD_BYTES, is_html
@@ -258,7 +258,7 @@ def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription
         raise InputError(Problem("an HTML page, not a query", place, remedy))
     text = _decoded(data, place)
     try:
-        return place, parser.parse(path.stem, text, _head_comment(text))
+        return place, parser.parse(plain(path.stem), text, _head_comment(text))
     except SubscriptionError as error:
         where = replace(error.problem.where, source=str(path), item=None)
         raise SubscriptionError(replace(error.problem, where=where)) from error

@@ -23,6 +23,7 @@ from pyoxigraph import Variable
 from graphmatch import _native
 from semantic.attributes.constraints import attribute_query
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
+from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.pattern import (
     AnyOf,
@@ -258,13 +259,17 @@ class SubscriptionParser:
         except _native.RefusedError as error:
             raise refusal(id, error, text) from None
         except UnicodeEncodeError as error:
-            what = f"not Unicode: a surrogate, {error.object[error.start]!a}"
-            remedy = "Write the character itself."
-            raise SubscriptionError(Problem(what, Place(id), remedy)) from None
+            raise not_unicode(id, error) from None
 
     def parse(self, id: str, text: str, comment: str = "") -> Subscription:
         """Return the subscription that a text says; see `query`."""
         return Subscription.of(id, self.query(id, text), comment)
+
+
+def not_unicode(id: str, error: UnicodeEncodeError) -> SubscriptionError:
+    """Return the error of an id, a text or a comment that has half a character."""
+    what = f"not Unicode: a surrogate, {error.object[error.start]!a}"
+    return SubscriptionError(Problem(what, Place(plain(id)), "Write the character itself."))
 
 
 def refusal(id: str, error: _native.RefusedError, text: str = "") -> SubscriptionError:

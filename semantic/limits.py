@@ -23,7 +23,7 @@ class Limits:
         How deep XML elements may nest.
     nesting
         How deep the objects and lists of JSON-LD, triple terms, and the groups and brackets of a
-        query may nest.
+        query may nest; how many terms of a JSON-LD context may define others.
     publication_triples
         A publication may have this many triples.
     text_characters
@@ -32,9 +32,13 @@ class Limits:
     subscription_branches
         A subscription's UNIONs and alternative paths may multiply to this many branches before
         the index takes only what all branches share.
+    subscription_patterns
+        Maximum number of triple patterns and property paths of a subscription, those of OPTIONAL,
+        MINUS, EXISTS and of a template included. Eight times as many variables and groups may
+        stand in it.
     subscription_operators
-        A subscription may have this many keywords, functions and operators; how many constants,
-        variables and triples is not bounded by it. A parser's or an optimizer's stack is.
+        A subscription may have this many keywords, functions and operators; how many constants is
+        not bounded by it. A parser's or an optimizer's stack is.
     evaluation_seconds
         Time limit, in seconds, of the evaluation of one query on one publication, and of all
         long joins of one publication together.
@@ -78,6 +82,7 @@ class Limits:
     publication_triples: int = 5_000_000
     text_characters: int = 16 * 1024 * 1024
     subscription_branches: int = 16
+    subscription_patterns: int = 256
     subscription_operators: int = 1000
     evaluation_seconds: float = 10
     match_solutions: int = 100_000

@@ -268,7 +268,7 @@ def recognise(
             raise InputError(Problem(f"{other[0]}, not of publications", Place(source), other[1]))
         syntax = tell_syntax(head, source)
     else:
-        refuse_foreign(head[:HEAD_BYTES], source)
+        refuse_foreign(head[:HEAD_BYTES], source, syntax)
     if syntax == RdfFormat.RDF_XML:
         whole = iter([recode_xml(read_whole(whole, source, limits), source)])
     return syntax, whole

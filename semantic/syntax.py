@@ -12,6 +12,7 @@ import re
 from pyoxigraph import RdfFormat
 
 from semantic.errors import InputError, Place, Problem
+from semantic.files import plain
 from semantic.guards import decode_xml, is_wide
 
 HEAD_BYTES = 8192
@@ -89,8 +90,8 @@ def format_of_media_type(media_type: str) -> RdfFormat:
     InputError
         When it names no RDF syntax.
     """
-    found = RdfFormat.from_media_type(media_type)
-    found = found or RdfFormat.from_extension(media_type.lstrip("."))
+    name = plain(media_type)
+    found = RdfFormat.from_media_type(name) or RdfFormat.from_extension(name.lstrip("."))
     if found == RdfFormat.STREAMING_JSON_LD:
         return RdfFormat.JSON_LD
     if found is None:
@@ -154,8 +155,8 @@ def tell_syntax(head: bytes, source: str, remedy: str = NAME_IT) -> RdfFormat:
     InputError
         When it is none of RDF's; the message says what it is, where that can be told.
     """
-    refuse_foreign(head, source)
     named, seen = format_of_name(source), format_of_content(head)
+    refuse_foreign(head, source, named)
     if named is None and seen is None and source.lower().endswith(".json"):
         return RdfFormat.JSON_LD
     found = named or seen
@@ -170,8 +171,13 @@ def tell_syntax(head: bytes, source: str, remedy: str = NAME_IT) -> RdfFormat:
     return found
 
 
-def refuse_foreign(head: bytes, source: str) -> None:
+def refuse_foreign(head: bytes, source: str, named: RdfFormat | None = None) -> None:
     """Refuse what is certainly no RDF: web pages, archives, other XML, UTF-16 that is no XML.
+
+    Parameters
+    ----------
+    named
+        The syntax that the document is said to be in: any XML may be an element of RDF/XML.
 
     Raises
     ------
@@ -185,13 +191,13 @@ def refuse_foreign(head: bytes, source: str) -> None:
             raise InputError(Problem(what, Place(source), "Unpack it first."))
     body = decode_head(head).lstrip()
     if _XML.match(body):
-        _refuse_other_xml(body, source)
+        _refuse_other_xml(body, source, named)
     elif _is_wide(head):
         what = "UTF-16 or UTF-32, where this syntax is always in UTF-8"
         raise InputError(Problem(what, Place(source), "Save the document as UTF-8."))
 
 
-def _refuse_other_xml(body: str, source: str) -> None:
+def _refuse_other_xml(body: str, source: str, named: RdfFormat | None) -> None:
     name = root_element(body)[0]
     if _is_html(body, name):
         what = "an HTML page, not RDF or a feed"
@@ -204,7 +210,7 @@ def _refuse_other_xml(body: str, source: str) -> None:
     elif name.lower() == "opml":
         what = "an OPML list of feeds, not a feed"
         remedy = "Get the feeds that it lists (its xmlUrl attributes), and give those."
-    elif name:
+    elif name and named != RdfFormat.RDF_XML:
         what, remedy = f"XML, but neither RDF/XML nor a feed: its root is <{name}>", _ANYTHING
     else:
         return

@@ -6,6 +6,7 @@ the bad one.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import tracemalloc
@@ -103,8 +104,22 @@ def cut(text: str, at: str) -> str:
     return text[: text.index(at)]
 
 
+def context(terms: dict[str, object]) -> str:
+    return json.dumps({"@context": terms, "@id": "urn:a", "urn:p": 5})
+
+
+def chain_of_contexts(depth: int) -> dict[str, object]:
+    """Contexts inside of each other, each with a chain of terms that is short enough."""
+    terms: dict[str, object] = {f"a{n}": f"a{n + 1}:" for n in range(100)}
+    if depth:
+        terms["a100"] = {"@id": "urn:", "@context": chain_of_contexts(depth - 1)}
+    return terms
+
+
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 BOMB = f'<!DOCTYPE %s [<!ENTITY l0 "lol">{LAUGHS}]>\n'  # 3 GB
+CHAINED = "more than 256 terms of its context define others. If you trust the document"
+NO_IRI = "Invalid IRI code point"
 DEEP_XML = f"<rdf:RDF {RDF} xmlns:e='urn:e:'>" + "<e:A><e:p>" * 999 + "</e:p></e:A>" * 999
 HTML = "<!DOCTYPE html>\n<html><head><title>Not found</title></head></html>"
 QUAD = f'<http://e/a> <{TITLE}> "%s" <http://e/g%d> .\n'
@@ -174,6 +189,48 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         '{"@id": "urn:a", "urn:p": ' * 20_000 + "1" + "}" * 20_000,
         0,
         [f": its objects and lists nest more than 256 deep. {TOO_DEEP} `nesting`."],
+    ),
+    "chain of terms in a JSON-LD context": (
+        "a.jsonld",
+        context({f"a{n}": f"a{n + 1}:" for n in range(7_000)}),
+        0,
+        [f":1:14: {CHAINED}"],
+    ),
+    "circle of terms in a JSON-LD context": (
+        "a.jsonld",
+        context({f"a{n}": {"@id": "urn:a", "@type": f"a{n - 1}"} for n in range(7_000)}),
+        0,
+        [f":1:14: {CHAINED}"],
+    ),
+    "chain of terms with escapes in a JSON-LD context": (
+        "a.jsonld",
+        context({f"a{n}": f"a{n + 1}:" for n in range(7_000)}).replace("a", "\\u0061", 30_000),
+        0,
+        [f":1:*: {CHAINED}"],
+    ),
+    "chains of terms in nested contexts": (
+        "a.jsonld",
+        context(chain_of_contexts(100)),
+        0,
+        [f":1:14: {CHAINED}"],
+    ),
+    "a prefixed name in Turtle that is no IRI": (
+        "a.ttl",
+        "@prefix e: <urn:e:> . e:a\U000e01ef a e:b .",
+        0,
+        [f": not valid Turtle: {NO_IRI} '*' in *<urn:e:a\U000e01ef>*. {THERE}"],
+    ),
+    "a prefixed name in TriG that is no IRI": (
+        "a.trig",
+        "@prefix e: <urn:e:> . e:g\U000e01ef { e:a e:p 5 } e:h { e:a e:p 5 }",
+        0,
+        [f": not valid TriG: {NO_IRI} '*' in *<urn:e:g\U000e01ef>*. {THERE}"],
+    ),
+    "a datatype in a triple term that is no IRI": (
+        "a.ttl",
+        "@prefix e: <urn:e:> . e:a e:p <<( e:a e:p '1'^^e:d\U000efffe )>> .",
+        0,
+        [f": not valid Turtle: {NO_IRI} '*' in *<urn:e:d\U000efffe>*. {THERE}"],
     ),
     "deep triple terms in Turtle": (
         "a.ttl",
@@ -375,6 +432,32 @@ def test_publication_by_command(case: str, tmp_path: Path, good: Path, wanted: P
     last = outcome.err.splitlines()[-1]
     assert last.startswith(f"{kept + 1} {publications}, 1 subscription: ")
     assert f", {len(patterns)} refused, " in outcome.err
+
+
+def test_a_jsonld_context_may_define_terms_by_others(tmp_path: Path) -> None:
+    terms: dict[str, object] = {f"a{n}": f"a{n + 1}:" for n in range(254)}
+    terms |= {
+        "a254": "urn:e:",
+        "http": "urn:http:",
+        "type": "@type",
+        "@type": {"@container": "@set"},
+    }
+    terms |= {f"b{n}": {"@id": f"a0:b{n}", "@type": "@id"} for n in range(1_000)}
+    document = json.dumps({"@context": terms, "@id": "urn:a", "b7": "http://e/x", "a9:c": 1})
+    (found,) = read_publications(document.encode(), format="jsonld")
+    assert {p.value for _, p, _ in found.triples} == {"urn:e:b7", "urn:e:c"}
+
+
+@pytest.mark.parametrize("depth", [129, 256])
+def test_triple_terms_that_may_nest_so_deep_are_matched(
+    depth: int, tmp_path: Path, good: Path, wanted: Path
+) -> None:
+    inside = "<<( <urn:a> <urn:b> " * depth + "<urn:c>" + " )>>" * depth
+    path = write(tmp_path / "a.nt", f"<urn:a> <urn:b> {inside} .\n")
+    query = write(tmp_path / "deep.rq", "SELECT ?o { ?s <urn:b> ?o FILTER(isTRIPLE(?o)) }")
+    outcome = run("filter", path, good, "-s", query, "-s", wanted)
+    assert (outcome.problems, outcome.status) == ([], 0)
+    assert "urn:c" in outcome.out
 
 
 WARNED: dict[str, tuple[str, str | bytes, int, list[str]]] = {

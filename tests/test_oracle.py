@@ -644,6 +644,29 @@ def test_times_with_and_without_a_zone(
     assert solution["is"] == {True: TRUE, False: FALSE, None: None}[truth]
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "truth"),
+    [
+        (":ann :p 1", ":ann :p 1.0", True),
+        (":ann :p 1", ":ann :p 2", False),
+        (":ann :p 1", ":bob :p 1", False),
+        (":ann :p 1", ":ann :q 1", False),
+        (":ann :p <<( :ann :p 1 )>>", ":ann :p <<( :ann :p 01 )>>", True),
+        (":ann :p 1", ":ann :p :ann", False),
+    ],
+)
+def test_triple_terms_are_compared_part_by_part(left: str, right: str, truth: bool) -> None:
+    ((_, _, a), (_, _, b)) = triples(f":x :p <<( {left} )>> . :y :p <<( {right} )>> .")
+    assert compare(a, "=", b) is truth
+    assert compare(a, "!=", b) is not truth
+    (solution,) = _rows(
+        _store([(ANN, P, a), (BOB, P, b)]),
+        f"""
+        SELECT (?a = ?b AS ?is) {{ {ANN} {P} ?a . {BOB} {P} ?b }}""",
+    )
+    assert solution["is"] == (TRUE if truth else FALSE)
+
+
 def test_an_error_is_neither_true_nor_false() -> None:
     one = Literal("1", datatype=XSD["integer"])
     error = Compare(X, "<", one)  # of a text

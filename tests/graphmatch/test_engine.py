@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import pytest
@@ -11,7 +12,7 @@ from graphmatch import Engine, SubscriptionParser
 from graphmatch.matcher import UnknownError
 from graphmatch.published.naive import Naive
 from semantic import Limits, Ontology, Publication
-from semantic.errors import GraphMatchError, Problem, SubscriptionError
+from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.vocabulary import BROADER, DCTERMS, RSS, SAME_AS, SKOS, SUBCLASS, TYPE, Namespace
 
@@ -127,6 +128,36 @@ def test_that_a_bad_subscription_changes_nothing() -> None:
         made.subscribe("t", "SELECT ?x { ?x :price }")
     assert len(made) == 1
     assert "t" not in made
+
+
+HALF = "\ud800"
+NOT_UNICODE = "not Unicode: a surrogate, '\\ud800'. Write the character itself."
+
+
+def test_one_that_is_not_unicode_keeps_no_other_from_being_taken() -> None:
+    engine, query = Engine(), "ASK { ?s ?p ?o }"
+    commented = SubscriptionParser().parse("e", query, HALF)
+    rows = [("a", query), (f"b{HALF}", query), ("c", query + f"#{HALF}"), commented, ("d", query)]
+    refused = engine.subscribe_many(rows)
+    assert [type(error) for error in refused] == [SubscriptionError] * 3
+    assert [str(error) for error in refused] == [f"{id}: {NOT_UNICODE}" for id in ("b?", "c", "e")]
+    assert [subscription.id for subscription in engine.subscriptions] == ["a", "d"]
+
+
+def test_ids_and_queries_that_are_not_unicode() -> None:
+    engine, query = Engine(), "ASK { ?s ?p ?o }"
+    engine.subscribe("a", query)
+    for take in (engine.subscribe, engine.replace):
+        for id, text in ((HALF, query), ("a", query + f"#{HALF}")):
+            with pytest.raises(SubscriptionError, match=re.escape(NOT_UNICODE)):
+                take(id, text)
+    for ask in (engine.unsubscribe, engine.filing, engine.calls, lambda id: list(engine.lint(id))):
+        with pytest.raises(UnknownError, match=re.escape("no subscription has this id")):
+            ask(HALF)
+    assert HALF not in engine
+    assert [subscription.id for subscription in engine.subscriptions] == ["a"]
+    with pytest.raises(InputError, match="no RDF syntax is called"):
+        list(engine.filter(b"", HALF))
 
 
 def test_that_synonyms_hold_on_both_sides() -> None:

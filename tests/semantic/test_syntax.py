@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from pyoxigraph import RdfFormat
 
-from semantic.errors import InputError, Place
+from semantic.errors import InputError, Place, Problem
 from semantic.limits import Limits
 from semantic.reading import read_publications, read_rdf
 from semantic.syntax import (
@@ -172,6 +173,26 @@ def test_what_is_no_rdf_is_named(head: bytes, what: str) -> None:
 )
 def test_what_may_be_rdf_is_let_through(head: bytes) -> None:
     refuse_foreign(head, "a")
+
+
+ELEMENT = '<?xml version="1.0"?>\n<e:Laptop xmlns:e="urn:e:"><e:p>x</e:p></e:Laptop>'
+
+
+@pytest.mark.parametrize(("name", "format"), [("a.xml", "rdf"), ("a.rdf", None), ("a.owl", None)])
+def test_rdf_xml_may_be_one_element(name: str, format: str | None, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(ELEMENT)
+    problems: list[Problem] = []
+    (found,) = read_publications(path, format=format, on_problem=problems.append)
+    assert ([p.value for _, p, _ in found.triples][1:], problems) == (["urn:e:p"], [])
+
+
+def test_one_element_is_rdf_xml_only_where_that_is_said() -> None:
+    with pytest.raises(InputError, match="its root is <e:Laptop>"):
+        tell_syntax(ELEMENT.encode(), "a.xml")
+    for other in ("<!DOCTYPE html><p>", "<html lang='en'/>", "<opml version='2.0'/>"):
+        with pytest.raises(InputError, match="not"):
+            refuse_foreign(other.encode(), "a.rdf", RdfFormat.RDF_XML)
 
 
 def test_name_before_content() -> None:

@@ -34,6 +34,8 @@ const UPDATES: [&str; 10] =
 const TWICE: [&str; 4] = ["REGEX", "REPLACE", "SUBSTR", "GROUP_CONCAT"];
 /// A text that cannot be read is parsed up to this length, to say why.
 const LONG: usize = 1 << 14;
+/// For each triple pattern that a query may have, so many variables and groups may stand in it.
+const PARTS: usize = 8;
 /// How deep the functions above may nest.
 const MOST_TWICE: usize = 12;
 
@@ -254,6 +256,7 @@ impl Cutter {
             word: false,
             deepest: 0,
             operators: 0,
+            parts: 0,
         };
         lexer.run()?;
         Ok(lexer.deepest > 32 || lexer.operators > 100)
@@ -325,6 +328,8 @@ struct Lexer<'a> {
     word: bool,
     deepest: usize,
     operators: usize,
+    /// Variables, each as often as it stands there, and groups.
+    parts: usize,
 }
 
 impl<'a> Lexer<'a> {
@@ -337,7 +342,7 @@ impl<'a> Lexer<'a> {
             let number =
                 |at: usize| self.is_digit(at) || self.is(at, b'.') && self.is_digit(at + 1);
             match byte {
-                b'?' | b'$' if self.name_end(self.at + 1, b"") > self.at + 1 => self.variable(),
+                b'?' | b'$' if self.name_end(self.at + 1, b"") > self.at + 1 => self.variable()?,
                 b'a'..=b'z' | b'A'..=b'Z' | b':' | 0x80.. => self.name()?,
                 b'<' if begins && !self.is(self.at + 1, b'<') => {
                     let (begin, start) = (self.cut.texts.len(), self.at);
@@ -425,6 +430,13 @@ impl<'a> Lexer<'a> {
         )
     }
 
+    /// Counts a variable or a group: the parser's time grows with the square of their number.
+    fn count_part(&mut self, start: usize) -> Result<(), QueryError> {
+        self.parts += 1;
+        let most = self.cutter.limits.subscription_patterns;
+        self.within(self.parts / PARTS, "subscription_patterns", most, start)
+    }
+
     fn within(&self, found: usize, name: &str, limit: usize, at: usize) -> Result<(), QueryError> {
         if found <= limit {
             return Ok(());
@@ -439,6 +451,9 @@ impl<'a> Lexer<'a> {
             let remedy = "Shorten it, or raise the limit.";
             let what = "its constants are longer than `document_bytes`".to_owned();
             return self.refused(what, remedy, start);
+        }
+        if self.mode == Mode::Top {
+            self.count(start)?; // an IRI of DESCRIBE
         }
         self.cut.ends.push(self.cut.texts.len() as u32);
         self.cut.offsets.push(start as u32);
@@ -490,6 +505,9 @@ impl<'a> Lexer<'a> {
                 return self.refused(what, remedy, start);
             }
             self.deepest = self.deepest.max(self.levels.len());
+            if matches!(opening, "{" | "{|") {
+                self.count_part(start)?;
+            }
             return self.within(self.levels.len(), "nesting", self.cutter.limits.nesting, start);
         }
         let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes())) else {
@@ -533,12 +551,13 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn variable(&mut self) {
-        let end = self.name_end(self.at + 1, b"");
+    fn variable(&mut self) -> Result<(), QueryError> {
+        let (start, end) = (self.at, self.name_end(self.at + 1, b""));
         self.write("?");
         self.cut.skeleton.push_str(&self.text[self.at + 1..end]);
         self.at = end;
         self.operand = true;
+        self.count_part(start)
     }
 
     fn label(&mut self) -> Result<(), QueryError> {
@@ -714,24 +733,29 @@ impl<'a> Lexer<'a> {
             self.skip_space();
             let begin = self.cut.texts.len();
             if what == "VERSION" {
-                if !(self.is(self.at, b'"') || self.is(self.at, b'\'')) {
-                    return self.unreadable(self.at);
+                let rest = &self.text[self.at..];
+                let is_long = rest.starts_with("\"\"\"") || rest.starts_with("'''");
+                if is_long || !rest.starts_with(['"', '\'']) {
+                    let what = "VERSION is not followed by a short text";
+                    return self.refused(what, "Write VERSION \"1.2\".", self.at);
                 }
                 self.quoted()?;
                 self.cut.texts.truncate(begin);
                 continue;
             }
-            let mut name = "";
+            let (mut name, mut is_whole) = ("", true);
             if what == "PREFIX" {
                 let colon = self.name_end(self.at, b"-");
                 name = &self.text[self.at..colon];
-                self.at = colon;
-                if self.is(colon, b':') {
-                    self.at += 1;
-                    self.skip_space();
+                if name.starts_with(begins_no_prefix) {
+                    let remedy = "Begin the name with a letter.";
+                    return self.refused(format!("{name}: names no prefix"), remedy, self.at);
                 }
+                self.at = colon + usize::from(self.is(colon, b':'));
+                is_whole = self.at > colon;
+                self.skip_space();
             }
-            if !self.is(self.at, b'<') {
+            if !is_whole || !self.is(self.at, b'<') {
                 return self.fault(format!("{what} is not followed by a name and an IRI"), start);
             }
             self.iri()?;
@@ -902,6 +926,11 @@ fn is_name_character(c: char) -> bool {
         | '\u{37F}'..='\u{1FFF}' | '\u{200C}'..='\u{200D}' | '\u{203F}'..='\u{2040}'
         | '\u{2070}'..='\u{218F}' | '\u{2C00}'..='\u{2FEF}' | '\u{3001}'..='\u{D7FF}'
         | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}')
+}
+
+/// What is in PN_CHARS and not in PN_CHARS_BASE: no prefix begins with it.
+fn begins_no_prefix(c: char) -> bool {
+    matches!(c, '0'..='9' | '_' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
 }
 
 /// Whether a text is certainly an absolute IRI, as nearly all are: what is not so plain is parsed.

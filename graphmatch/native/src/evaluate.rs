@@ -11,7 +11,7 @@
 //! evaluator plans each time, some ten microseconds for a few patterns; a look-up costs two
 //! allocations. [`Limits`] hold wherever the evaluator is ([`crate::bounded`]).
 
-use crate::algebra::{body, body_mut, parts_mut, pattern_of, pattern_of_mut};
+use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, written};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
@@ -20,7 +20,7 @@ use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
 use crate::rewrite::{
-    self, ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term,
+    self, ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, each_literal, marked,
 };
 use crate::terms::{read_term, write_term};
 use oxrdf::{Literal, NamedNode, Term, Triple};
@@ -58,7 +58,8 @@ pub struct Limits {
 }
 
 /// With more parts than this that are joined, optional or not, a query is evaluated as it is
-/// written: the time for planning grows with the cube of their number, and nothing can stop it.
+/// written: the time for planning grows with the cube of their number or faster, and nothing can
+/// stop it.
 const PLANNED: usize = 40;
 /// What an expression does with a term may take as long as so many copies of terms, and some more
 /// for each byte of it.
@@ -180,7 +181,7 @@ impl Prepared {
     pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
         let all = Self::asked(query.clone(), true, &mut Fresh::written());
         let name = format!("<{PUBLICATION}>");
-        let text = |query: &Query| query.to_string().replace(&name, &graph.to_string());
+        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
         (all.conditions.iter().map(text).collect(), text(&all.query))
     }
 
@@ -212,7 +213,13 @@ impl Prepared {
     fn rewritten(mut self, fresh: Fresh) -> Self {
         let mut rewriter = Rewriter::new(fresh);
         for query in self.conditions.iter_mut().chain([&mut self.query]) {
-            self.is_wide |= joined_parts(pattern_of_mut(query)) > PLANNED;
+            let mut parts = 0;
+            visit(pattern_of_mut(query), &mut |part| {
+                if let Part::Pattern(pattern) = part {
+                    parts += joined_parts(pattern);
+                }
+            });
+            self.is_wide |= parts > PLANNED;
             rewriter.query(query);
         }
         self.functions = rewriter.functions;
@@ -220,16 +227,17 @@ impl Prepared {
     }
 }
 
-fn joined_parts(pattern: &mut GraphPattern) -> usize {
-    let own = match pattern {
+/// How many parts a pattern joins by itself: of triple patterns, three are as one.
+fn joined_parts(pattern: &GraphPattern) -> usize {
+    match pattern {
+        GraphPattern::Bgp { patterns } => patterns.len() / 3,
         GraphPattern::LeftJoin { .. } => 1,
         GraphPattern::Join { left, right } => {
             let is_group = |part: &GraphPattern| !matches!(part, GraphPattern::Bgp { .. });
-            usize::from(is_group(left) && is_group(right))
+            usize::from(is_group(left) || is_group(right))
         }
         _ => 0,
-    };
-    own + parts_mut(pattern).0.into_iter().map(joined_parts).sum::<usize>()
+    }
 }
 
 /// The name of a publication's graph: its id where that is an IRI.
@@ -558,7 +566,7 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
         let exact = bounded::wants_term();
         let term = self.term(term.id())?;
         let exact = exact || matches!(term, Term::Triple(_));
-        Ok(if exact { marked_term(term) } else { term }.into())
+        Ok(if exact { each_literal(term, marked) } else { term }.into())
     }
 
     fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<Handle, io::Error> {

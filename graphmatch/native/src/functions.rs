@@ -9,7 +9,8 @@
 use crate::bounded;
 use crate::pattern::{Comparison, Variants};
 use crate::rewrite::{
-    CONCAT, COUNTED, DATATYPE, ENCODE_FOR_URI, ERROR, EXACT, STR, TERM, TEXT, VALUE, unmarked,
+    CONCAT, COUNTED, DATATYPE, ENCODE_FOR_URI, ERROR, EXACT, PLAIN, STR, TERM, TEXT, VALUE,
+    each_literal, unmarked,
 };
 use crate::terms::write_term;
 use crate::values::{Value, compare};
@@ -67,6 +68,7 @@ pub(crate) fn private(name: &str) -> Option<Function> {
             Term::Literal(literal) => Some(unmarked(literal.clone()).into()),
             other => Some(other.clone()),
         },
+        PLAIN => |terms| terms.last().cloned().map(|term| each_literal(term, unmarked)),
         "urn:graphmatch:compare" => |terms| {
             let [left, Term::Literal(sign), right] = terms else { return None };
             let (left, right) = (left.to_string(), right.to_string());

@@ -8,9 +8,11 @@
 
 use crate::limits::Limits;
 use crate::reader::{Fault, grouped};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use json_event_parser::{JsonEvent, SliceJsonParser};
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 use quick_xml::events::{BytesStart, Event};
+use std::borrow::Cow;
 
 /// So many attributes all open XML elements may have together.
 const ATTRIBUTES: usize = 1000;
@@ -22,6 +24,8 @@ const HEAD: usize = 8192;
 const SHORT_TAG: usize = 1000;
 /// So long the IRI of an XML namespace may be: each name in it stands for that much.
 const NAMESPACE_BYTES: u64 = 1 << 16;
+/// The keys of a term's definition whose values may name other terms.
+const DEFINING: [&str; 4] = ["@id", "@reverse", "@type", "@index"];
 /// So much the names of a JSON document may stand for, if each were the longest of its context.
 const NAMES_BYTES: usize = 1 << 32;
 
@@ -247,9 +251,10 @@ impl Entities<'_> {
 
 // --- JSON ------------------------------------------------------------------------------------
 
-/// Refuses JSON whose objects and lists nest too deep, or whose names stand for too much.
+/// Refuses JSON whose objects and lists nest too deep, whose names stand for too much, or whose
+/// contexts may define terms by each other in chains that are too long.
 pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
-    let (mut depth, mut context) = (0usize, None);
+    let (mut depth, mut context) = (0usize, None::<(usize, usize)>);
     let (mut strings, mut longest) = (0usize, 0usize);
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -262,7 +267,16 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
             }
             b'}' | b']' => {
                 depth = depth.saturating_sub(1);
-                context = context.filter(|begun| depth > *begun);
+                if let Some((_, begin)) = context.take_if(|(begun, _)| depth <= *begun) {
+                    let mut json = SliceJsonParser::new(&text[begin..=at]);
+                    let first = json.parse_next().unwrap_or(JsonEvent::Eof);
+                    let most = limits.nesting;
+                    if defining_terms(&mut json, first) > most {
+                        let what = format!("more than {most} terms of its context define others");
+                        let remedy = "If you trust the document, raise the limit `nesting`.";
+                        return Err(fault_at(what, remedy, text, begin));
+                    }
+                }
             }
             b'"' => {
                 let begin = at + 1;
@@ -288,7 +302,8 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
                 } else if string == b"@context" || string.contains(&b'\\') {
                     let value = text[at + 1..].trim_ascii_start().strip_prefix(b":");
                     let value = value.map(<[u8]>::trim_ascii_start).unwrap_or_default();
-                    context = matches!(value.first(), Some(b'{' | b'[')).then_some(depth);
+                    context = matches!(value.first(), Some(b'{' | b'['))
+                        .then(|| (depth, text.len() - value.len()));
                 }
             }
             _ => {}
@@ -301,6 +316,43 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
         return Err(Fault::new(what, "Give its context shorter IRIs."));
     }
     Ok(())
+}
+
+/// How many terms of a JSON-LD context, and of the contexts inside, occur in definitions: the parser
+/// defines a term by calling itself for those that its definition names.
+fn defining_terms<'a>(json: &mut SliceJsonParser<'a>, mut event: JsonEvent<'a>) -> usize {
+    let (mut terms, mut named) = (HashSet::new(), HashSet::new());
+    let (mut objects, mut arrays, mut inside) = (0usize, 0usize, 0);
+    let mut key = Cow::Borrowed("");
+    let prefix = |name: &str| name.split_once(':').map(|(prefix, _)| prefix.to_owned());
+    loop {
+        match event {
+            JsonEvent::StartObject | JsonEvent::StartArray if objects == 2 && key == "@context" => {
+                inside = inside.max(defining_terms(json, event));
+            }
+            JsonEvent::StartObject => objects += 1,
+            JsonEvent::StartArray => arrays += 1,
+            JsonEvent::EndObject => objects = objects.saturating_sub(1),
+            JsonEvent::EndArray => arrays = arrays.saturating_sub(1),
+            JsonEvent::ObjectKey(name) if objects == 1 => {
+                named.extend(prefix(&name));
+                terms.insert(name.into_owned());
+                key = Cow::Borrowed("@id");
+            }
+            JsonEvent::ObjectKey(name) => key = name,
+            JsonEvent::String(name) if DEFINING.contains(&&*key) => {
+                named.extend(prefix(&name));
+                named.insert(name.into_owned());
+            }
+            JsonEvent::Eof => break,
+            _ => {}
+        }
+        if objects + arrays == 0 {
+            break;
+        }
+        event = json.parse_next().unwrap_or(JsonEvent::Eof);
+    }
+    terms.intersection(&named).count() + inside
 }
 
 // --- Triple terms ----------------------------------------------------------------------------

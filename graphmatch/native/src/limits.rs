@@ -20,6 +20,8 @@ pub struct Limits {
     pub publication_triples: usize,
     /// How many keywords, functions and operators a query may have.
     pub subscription_operators: usize,
+    /// How many triple patterns and property paths a query may have.
+    pub subscription_patterns: usize,
     /// How many branches a query may have before only what they share is used.
     pub subscription_branches: usize,
     /// How many steps are gone in all when a publication is flattened into attributes.
@@ -40,6 +42,7 @@ impl Default for Limits {
             text_characters: 16 << 20,
             publication_triples: 5_000_000,
             subscription_operators: 1000,
+            subscription_patterns: 256,
             subscription_branches: 16,
             event_paths: 100_000,
             evaluation_seconds: 10.0,

@@ -226,7 +226,7 @@ impl Lines {
 }
 
 /// The statement of a line, if it says one.
-fn parse(line: &[u8], has_graphs: bool) -> Result<Option<Quad>, TurtleSyntaxError> {
+pub(crate) fn parse(line: &[u8], has_graphs: bool) -> Result<Option<Quad>, TurtleSyntaxError> {
     let mut found = None;
     if has_graphs {
         for quad in NQuadsParser::new().for_slice(line) {

@@ -345,7 +345,7 @@ impl Template {
     pub fn new(cutter: &Cutter, text: &str, cut: &mut Cut) -> Result<Self, QueryError> {
         let deep = cutter.cut(text, cut)?;
         on_stack(deep, || {
-            let query = match parse(&cut::expanded(cut.skeleton())) {
+            let mut query = match parse(&cut::expanded(cut.skeleton())) {
                 Ok(query) => query,
                 Err(error) => {
                     let whole = cutter.parse(text)?;
@@ -357,6 +357,12 @@ impl Template {
                     parse(&cut::expanded(cut.skeleton()))?
                 }
             };
+            let most = cutter.limits.subscription_patterns;
+            if triple_patterns(&mut query) > most {
+                let remedy = "Split it into several subscriptions, or raise the limit.";
+                let what = format!("more than `subscription_patterns` ({most})");
+                return Err(QueryError::new(what, remedy));
+            }
             Self::analysed(&query, cut, cutter, deep).map_err(|(error, constant)| {
                 match constant.and_then(|constant| cut.offset(constant)) {
                     Some(offset) => error.at(text, offset),
@@ -667,6 +673,21 @@ impl Template {
 fn parse(text: &str) -> Result<Query, QueryError> {
     let parsed = SparqlParser::new().parse_query(text);
     parsed.map_err(|error| QueryError::unreadable(text, &error.to_string()))
+}
+
+/// How many triple patterns and property paths a query has, those inside EXISTS and of a template
+/// included.
+fn triple_patterns(query: &mut Query) -> usize {
+    let mut count = match query {
+        Query::Construct { template, .. } => template.len(),
+        _ => 0,
+    };
+    visit(pattern_of_mut(query), &mut |part| match part {
+        Inside::Pattern(GraphPattern::Bgp { patterns }) => count += patterns.len(),
+        Inside::Pattern(GraphPattern::Path { .. }) => count += 1,
+        _ => {}
+    });
+    count
 }
 
 /// Runs what is recursive over a query, on a stack that is large enough.

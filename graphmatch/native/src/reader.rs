@@ -14,7 +14,7 @@ use crate::guard::{
     Brackets, check_json, check_xml, deepest_terms, is_too_long, nesting, place, too_long,
 };
 use crate::limits::Limits;
-use crate::lines::{LINE_REMEDY, Lines, Stop};
+use crate::lines::{LINE_REMEDY, Lines, Stop, parse};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use memchr::{memmem, memrchr};
@@ -246,15 +246,18 @@ pub(crate) struct Build {
     graphs: HashSet<u64, RandomState>,
     /// The text of the last term.
     text: Vec<u8>,
+    /// What is wrong with a name that the parser lets through: prefixed names may have more
+    /// characters than IRIs.
+    odd: Option<String>,
 }
 
 impl Build {
     pub(crate) fn new(syntax: RdfFormat, options: Options) -> Self {
         let by_graph =
             options.cut == Cut::Graph || options.cut == Cut::Auto && syntax.supports_datasets();
-        let (out, faults, text) = Default::default();
+        let (out, faults, text, odd) = Default::default();
         let (open, full, graphs) = (false, false, HashSet::default());
-        Self { options, out, faults, by_graph, open, full, graphs, text }
+        Self { options, out, faults, by_graph, open, full, graphs, text, odd }
     }
 
     fn clear(&mut self) {
@@ -353,10 +356,20 @@ impl Build {
     pub(crate) fn term(&mut self, term: TermRef<'_>, known: Option<&Dictionary>) -> Id {
         self.text.clear();
         write_term(&mut self.text, term);
+        self.odd = self.odd.take().or_else(|| odd_name(&self.text));
         let (text, hash) = (&self.text, dictionary::hash(&self.text));
         let shared = known.and_then(|dictionary| dictionary.get_shared(text, hash));
         shared.unwrap_or_else(|| self.out.local.intern_hashed(text, hash))
     }
+}
+
+/// What is wrong with a term's text if a name in it is no IRI; few have characters for that.
+fn odd_name(text: &[u8]) -> Option<String> {
+    if !text.iter().fold(false, |found, byte| found | (*byte >= 0xF0)) {
+        return None;
+    }
+    let error = parse(&[b"<urn:s> <urn:p> ", text, b" ."].concat(), false).err()?;
+    Some(format!("{} in {}", error.message(), String::from_utf8_lossy(text)))
 }
 
 /// Writes a term's key: the term as N-Triples has it. Triple terms may not nest deep.
@@ -917,6 +930,7 @@ impl Quads {
             }
             if !build.open {
                 build.open(graph_text(&quad).as_bytes());
+                build.odd = odd_name(graph_text(&quad).as_bytes());
                 self.graph.clone_from(&quad.graph_name);
             } else if build.by_graph && quad.graph_name != self.graph {
                 self.pending = Some(quad);
@@ -931,6 +945,10 @@ impl Quads {
                 self.predicate.0 = Some(quad.predicate);
             }
             let object = build.term(quad.object.as_ref(), known);
+            if let Some(what) = build.odd.take() {
+                build.faults.push(problem(syntax, &what, REMEDY));
+                return Stop::Failed;
+            }
             self.written = self.written.saturating_add(self.size() + build.text.len());
             let given = self.progress.bytes.load(Ordering::Relaxed).saturating_mul(EXPANSION.1);
             if self.written > given.saturating_add(EXPANSION.0) {

@@ -22,7 +22,8 @@ use spargebra::algebra::{
     PropertyPathExpression as Path,
 };
 use spargebra::term::{
-    GroundTerm, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
+    GroundTerm, GroundTriple, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern,
+    Variable,
 };
 
 /// Begins a private name: of a property, a function or a datatype.
@@ -55,6 +56,8 @@ pub(crate) const ENCODE_FOR_URI: &str = ">encode for uri";
 pub(crate) const TEXT: &str = ">text";
 /// The value of a marked term.
 pub(crate) const VALUE: &str = ">value";
+/// A term without marks, also inside of a triple term.
+pub(crate) const PLAIN: &str = ">plain";
 /// An error.
 pub(crate) const ERROR: &str = ">error";
 
@@ -79,12 +82,12 @@ pub(crate) fn marked(literal: Literal) -> Literal {
     Literal::new_typed_literal(literal.value(), datatype)
 }
 
-/// A term whose literal, or that of the triple that it is, is marked.
-pub(crate) fn marked_term(term: Term) -> Term {
+/// A term whose literal, or that of the triple that it is, is changed: marked or unmarked.
+pub(crate) fn each_literal(term: Term, change: fn(Literal) -> Literal) -> Term {
     match term {
-        Term::Literal(literal) => marked(literal).into(),
+        Term::Literal(literal) => change(literal).into(),
         Term::Triple(triple) => {
-            Triple { object: marked_term(triple.object.clone()), ..*triple }.into()
+            Triple { object: each_literal(triple.object.clone(), change), ..*triple }.into()
         }
         term => term,
     }
@@ -211,6 +214,8 @@ impl Rewriter {
     fn value(&mut self, expression: &mut Expression) {
         match expression {
             Expression::SameTerm(a, b) => [a, b].into_iter().for_each(|part| self.term(part)),
+            Expression::Equal(a, b) => self.equal([&mut **a, &mut **b]),
+            Expression::In(one, list) => self.equal([&mut **one].into_iter().chain(list)),
             Expression::Exists(pattern) => self.pattern(pattern),
             Expression::FunctionCall(function, arguments) => {
                 if let Some(new) = self.call(function, arguments) {
@@ -218,6 +223,21 @@ impl Rewriter {
                 }
             }
             _ => operands_mut(expression).into_iter().for_each(|inner| self.value(inner)),
+        }
+    }
+
+    /// Rewrites expressions that are compared with the first one: of triple terms, which constants
+    /// are not, the values inside are.
+    fn equal<'a>(&mut self, parts: impl IntoIterator<Item = &'a mut Expression>) {
+        let is_open =
+            |part: &Expression| !matches!(part, Expression::NamedNode(_) | Expression::Literal(_));
+        let mut parts: Vec<&mut Expression> = parts.into_iter().collect();
+        let may_be_triples = is_open(parts[0]) && parts[1..].iter().any(|part| is_open(part));
+        for part in &mut parts {
+            self.value(part);
+            if may_be_triples {
+                **part = self.private(PLAIN, vec![part.clone()]);
+            }
         }
     }
 
@@ -402,9 +422,30 @@ fn mark_object(term: &mut GroundTerm) {
 
 /// A pattern with what triple terms ask of the variables that it has in their place.
 fn unquoted(inner: GraphPattern, terms: Vec<(Variable, TriplePattern)>) -> GraphPattern {
-    terms
-        .into_iter()
-        .fold(inner, |inner, (variable, triple)| taken_apart(inner, variable.into(), &triple))
+    terms.into_iter().fold(inner, |inner, (variable, triple)| {
+        let triple = TermPattern::from(triple);
+        let Some(term) = ground(&triple) else {
+            return compared(inner, variable.into(), &triple);
+        };
+        let (variables, bindings) = (vec![variable], vec![vec![Some(term)]]);
+        let values = GraphPattern::Values { variables, bindings };
+        GraphPattern::Join { left: values.into(), right: inner.into() }
+    })
+}
+
+/// A term without variables.
+fn ground(term: &TermPattern) -> Option<GroundTerm> {
+    Some(match term {
+        TermPattern::NamedNode(name) => name.clone().into(),
+        TermPattern::Literal(literal) => marked(literal.clone()).into(),
+        TermPattern::Triple(triple) => {
+            let GroundTerm::NamedNode(subject) = ground(&triple.subject)? else { return None };
+            let NamedNodePattern::NamedNode(predicate) = &triple.predicate else { return None };
+            let (predicate, object) = (predicate.clone(), ground(&triple.object)?);
+            GroundTerm::Triple(GroundTriple { subject, predicate, object }.into())
+        }
+        TermPattern::Variable(_) | TermPattern::BlankNode(_) => return None,
+    })
 }
 
 /// A pattern with what a triple term asks of an expression that it binds.

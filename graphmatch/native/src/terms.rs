@@ -27,8 +27,8 @@ pub(crate) fn write_term(text: &mut String, term: &Term) {
     }
 }
 
-/// How deep triple terms may be nested.
-const DEPTH: usize = 128;
+/// How deep triple terms may be nested: those of a publication with more that a query puts around.
+const DEPTH: usize = 1024;
 
 /// The term of a canonical N-Triples text.
 pub(crate) fn read_term(text: &str) -> Option<Term> {

@@ -146,6 +146,39 @@ def test_answers(query: str, expected: str) -> None:
     assert column(query) == expected
 
 
+TERMS = """
+    <urn:1> <urn:is> <<( <urn:a> <urn:b> 1 )>> . <urn:2> <urn:is> <<( <urn:a> <urn:b> 1.0 )>> .
+    <urn:3> <urn:is> <<( <urn:a> <urn:b> 2 )>> . <urn:4> <urn:is> <<( <urn:a> <urn:c> 1 )>> .
+    <urn:5> <urn:is> <<( <urn:a> <urn:b> "x"^^<urn:odd> )>> . <urn:6> <urn:is> 1.0 .
+    <urn:7> <urn:is> <<( <urn:a> <urn:b> <<( <urn:a> <urn:b> 01 )>> )>> .
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("?o = <<( e:a e:b 1 )>>", "1 2"),
+        ("<<( e:a e:b 01.00 )>> = ?o", "1 2"),
+        ("?o != <<( e:a e:b 1 )>>", "3 4 6 7"),  # of an unknown datatype nobody knows
+        ("?o = <<( e:a e:b 'x'^^e:odd )>>", "5"),
+        ("?o IN (<<( e:a e:b 1.0 )>>, 1)", "1 2 6"),
+        ("?o NOT IN (<<( e:a e:b 1.0 )>>, 1)", "3 4 7"),
+        ("?o = <<( e:a e:b <<( e:a e:b 1.0 )>> )>>", "7"),
+        ("OBJECT(?o) = <<( e:a e:b 1 )>>", "7"),
+        ("IF(?o = ?o, ?o, 0) = TRIPLE(e:a, e:b, 1.0)", "1 2"),
+        ("EXISTS { e:1 e:is ?t FILTER(?o = ?t) }", "1 2"),
+        ("sameTerm(?o, <<( e:a e:b 1 )>>)", "1"),
+        ("<<( e:a e:b 1 )>> = <<( e:a e:b 1.0 )>> && isTRIPLE(?o)", "1 2 3 4 5 7"),
+    ],
+)
+def test_triple_terms_are_equal_when_their_parts_are(condition: str, expected: str) -> None:
+    engine = Engine()
+    engine.subscribe("s", f"PREFIX e: <urn:> SELECT ?s {{ ?s e:is ?o FILTER({condition}) }}")
+    (report,) = engine.filter(TERMS.encode(), "ttl")
+    found = [short(row["s"]) for match in report for row in match.solutions]
+    assert " ".join(sorted(found)) == expected
+
+
 def test_that_a_subquery_orders_by_value_without_brackets() -> None:
     graph = [(e("a"), e("p"), lit("010", "integer")), (e("b"), e("p"), lit("9", "integer"))]
     engine = Engine()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -398,6 +399,13 @@ def test_that_unions_are_bounded() -> None:
         ("ASK { _\u00e9b <urn:p> ?o }", "s:1:", "not SPARQL"),
         ("ASK { ?s ?p ?o FILTER(<urn:f>(?o)) }", "s", "custom function"),
         ("SELECT * { ?s ?p ?o\n LATERAL { ?o ?q ?z } }", "s:2:2", "LATERAL is not SPARQL 1.1"),
+        ("PREFIX 1: <urn:> ASK { ?s ?p ?o }", "s:1:8", "1: names no prefix"),
+        ("PREFIX _a: <urn:> ASK { ?s ?p ?o }", "s:1:8", "_a: names no prefix"),
+        ("PREFIX \u0301a: <urn:> ASK { ?s ?p ?o }", "s:1:8", "names no prefix"),
+        ("PREFIX <urn:> ASK { ?s ?p ?o }", "s:1:1", "PREFIX is not followed by"),
+        ("PREFIX a<urn:> ASK { ?s ?p ?o }", "s:1:1", "PREFIX is not followed by"),
+        ('VERSION """1.2""" ASK { ?s ?p ?o }', "s:1:9", "VERSION is not followed by a short text"),
+        ("VERSION '''1.2''' ASK { ?s ?p ?o }", "s:1:9", "VERSION is not followed by a short text"),
         ("ASK { ?s ?p ?o FILTER(" + "(" * 9999 + "?o" + ")" * 9999 + ") }", "s:1:", "`nesting`"),
         ("ASK { ?s ?p ?o FILTER(?o" + "+ 1" * 50_000 + ") }", "s:1:", "`subscription_operators`"),
         ("ASK { ?s <urn:p>" + "/<urn:p>" * 5_000 + " ?o }", "s:1:", "`subscription_operators`"),
@@ -410,6 +418,61 @@ def test_refusals(query: str, where: str, what: str) -> None:
             parser.parse("s", query)
         assert str(caught.value).startswith(where)
     assert caught.value.problem.remedy
+
+
+def many(make: Callable[[int], str], count: int, between: str = " ") -> str:
+    return between.join(make(number) for number in range(count))
+
+
+CHAIN = many(lambda n: f"?x{n} <urn:p> ?x{n + 1} .", 20_000)
+PATTERNS, OPERATORS = "subscription_patterns` (256)", "subscription_operators` (1000)"
+
+
+@pytest.mark.parametrize(
+    ("query", "limit"),
+    [
+        (f"SELECT * {{ {CHAIN} }}", PATTERNS),
+        (f"ASK {{ ?s ?p ?o FILTER EXISTS {{ {CHAIN} }} }}", PATTERNS),
+        (f"ASK {{ ?s ?p ?o MINUS {{ {CHAIN} }} }}", PATTERNS),
+        (f"ASK {{ ?s ?p ?o OPTIONAL {{ {CHAIN} }} }}", PATTERNS),
+        (f"CONSTRUCT WHERE {{ {CHAIN} }}", PATTERNS),
+        (f"CONSTRUCT {{ {CHAIN} }} WHERE {{ ?x0 <urn:p> ?x1 }}", PATTERNS),
+        ("SELECT * { " + many(lambda n: f"?x{n} ?y{n} ?z{n} .", 257) + " }", PATTERNS),
+        ("ASK { " + many(lambda n: f"<urn:{n}> a 1 .", 20_000) + " }", PATTERNS),
+        ("ASK { " + many(lambda n: f"_:b{n} a [] .", 20_000) + " }", PATTERNS),
+        ("ASK { ?s <urn:p> " + many(str, 20_000, ", ") + " }", PATTERNS),
+        ("ASK { ?s " + many(lambda n: f"<urn:{n}> 1", 20_000, "; ") + " }", PATTERNS),
+        ("ASK { ?s <urn:p> (" + many(str, 20_000) + ") }", PATTERNS),
+        ("SELECT * { " + many(lambda n: f"?x <urn:p>/<urn:q> ?y{n} .", 129) + " }", PATTERNS),
+        ("ASK { ?s ?p ?o . " + many(lambda n: f"?x{n} <urn:p>* ?s .", 256) + " }", PATTERNS),
+        ("ASK { ?s ?p ?o VALUES (" + many(lambda n: f"?x{n}", 20_000) + ") {} }", PATTERNS),
+        ("SELECT " + many(lambda n: f"?x{n}", 20_000) + " { ?s ?p ?o }", PATTERNS),
+        ("ASK { " + many(lambda n: "{ <urn:s> a 1 }", 20_000) + " }", PATTERNS),
+        ("ASK { ?s ?p ?o " + many(lambda n: "{| <urn:p> 1 |}", 20_000) + " }", PATTERNS),
+        ("DESCRIBE " + many(lambda n: f"<urn:{n}>", 20_000) + " { ?s ?p ?o }", OPERATORS),
+        ("ASK { " + many(lambda n: "{ <urn:s> a 1 }", 1_001, " UNION ") + " }", OPERATORS),
+    ],
+)
+def test_queries_of_very_many_parts_are_refused(query: str, limit: str) -> None:
+    with pytest.raises(SubscriptionError, match=re.escape(f"more than `{limit}")):
+        SubscriptionParser().parse("s", query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * { " + many(lambda n: f"?x{n} <urn:p> ?x{n + 1} .", 256) + " }",
+        "SELECT * { " + many(lambda n: f"?x ?y{n} ?z{n} .", 256) + " }",
+        "ASK { " + many(lambda n: f"?x{n} <urn:p> ?x{(n + 1) % 256} .", 256) + " }",
+        "ASK { " + many(lambda n: f"{{ ?x{n} <urn:p> ?x{n + 1} }}", 256) + " }",
+        "ASK { ?s ?p ?o MINUS { " + many(lambda n: f"?x{n} <urn:q> ?o .", 255) + " } }",
+    ],
+)
+def test_queries_of_as_many_patterns_as_are_allowed_are_matched(query: str) -> None:
+    engine = Engine()
+    engine.subscribe("s", query)
+    loop = Publication.of("p", [(NamedNode("urn:a"), NamedNode("urn:p"), NamedNode("urn:a"))])
+    assert list(engine.match(loop).subscriptions) == ["s"]
 
 
 def test_that_many_constants_are_no_matter() -> None:
