@@ -28,7 +28,6 @@ from graphmatch.broker.page.session import (
     Viewer,
     check_origin,
     form_of,
-    keep_theme,
     log_in,
     log_out,
     own_path,
@@ -719,15 +718,6 @@ async def logout(request: Request) -> Response:
     check_origin(request)
     answer = see(request, "/login")
     log_out(answer)
-    return answer
-
-
-@router.post("/theme")
-async def theme(request: Request) -> Response:
-    """Keep light, dark, or what the system has."""
-    form = await form_of(request)
-    answer = see(request, own_path(form.get("back") or "/"))
-    keep_theme(request, answer, form.get("theme"))
     return answer
 
 

@@ -29,12 +29,9 @@ from graphmatch.broker.tables import owners
 from semantic.errors import GraphMatchError, Place, Problem
 
 COOKIE = "graphmatch"
-THEME = "graphmatch-theme"
-THEMES = ("auto", "light", "dark")
 FORM_BYTES = 4_000_000
 """Of a form with a file, at most."""
 _FIELDS = 1_000
-_YEAR_SECONDS = 366 * 86_400
 _MONTH_SECONDS = 30 * 86_400
 HEADERS = {
     "Cache-Control": "no-store",
@@ -220,18 +217,6 @@ def log_in(request: Request, answer: Response, token: str) -> None:
 def log_out(answer: Response) -> None:
     """Have the browser forget its token."""
     answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
-
-
-def theme_of(request: Request) -> str:
-    """Return light, dark, or what the system has."""
-    theme = request.cookies.get(THEME, "")
-    return theme if theme in THEMES else THEMES[0]
-
-
-def keep_theme(request: Request, answer: Response, theme: str) -> None:
-    """Have the browser keep a theme."""
-    secure = request.url.scheme == "https"
-    answer.set_cookie(THEME, theme, _YEAR_SECONDS, secure=secure, samesite="strict")
 
 
 def see(request: Request, path: str) -> Response:

@@ -26,7 +26,6 @@ from graphmatch.broker.page.session import (
     LoginNeededError,
     Viewer,
     login_page,
-    theme_of,
     viewer_of,
 )
 from graphmatch.broker.page.showing import environment
@@ -79,7 +78,6 @@ class Page:
             part=part,
             page=self,
             viewer=viewer,
-            theme=theme_of(request),
             path=request.url.path,
             now=self.broker.clock(),
             **values,

@@ -493,9 +493,9 @@ def test_deliveries_are_sent_again(broking: Broking, visitor: Visitor) -> None:
     ],
 )
 def test_forms_of_other_pages_are_refused(visitor: Visitor, headers: dict[str, str]) -> None:
-    for path in ("/subscriptions", "/theme", "/login", "/logout", "/what-if"):
+    for path in ("/subscriptions", "/login", "/logout", "/what-if"):
         answer = visitor.post(
-            path, {"way": "topics", "words": "forged", "theme": "dark"}, **headers
+            path, {"way": "topics", "words": "forged"}, **headers
         )
         assert answer.status == 403, path
         assert "set-cookie" not in answer.headers
@@ -529,13 +529,6 @@ def test_not_everybody_is_answered_at_once(
     monkeypatch.setattr(broking.page, "streams", STREAMS)
     assert visitor.get("/live").status == 503
 
-
-def test_the_theme_is_kept(visitor: Visitor) -> None:
-    assert visitor.get("/").page.get("data-theme") == "auto"
-    visitor.post("/theme", {"theme": "dark", "back": "/help"})
-    assert visitor.get("/").page.get("data-theme") == "dark"
-    visitor.post("/theme", {"theme": '"><script>'})
-    assert visitor.get("/").page.get("data-theme") == "auto"
 
 
 def test_with_tokens_one_logs_in(tmp_path: Path) -> None:

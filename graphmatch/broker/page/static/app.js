@@ -1,4 +1,4 @@
-// What the page does beyond links and forms: keys, live matches, theme, the graph. Nothing is needed.
+// What the page does beyond links and forms: keys, live matches, the graph. Nothing is needed.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -79,7 +79,6 @@
       cy.nodes().positions((node) => ({ x: node.position("x") * wider, y: node.position("y") }));
       cy.fit(undefined, 20);
       box.addEventListener("click", () => cy.userZoomingEnabled(true), { once: true });
-      new MutationObserver(() => cy.style(style())).observe(root, { attributeFilter: ["data-theme"] });
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(style()));
       box.dataset.drawn = String(cy.nodes().length);
     }).catch(() => {});
@@ -142,19 +141,9 @@
     }
   };
 
-  const themed = (event) => {
-    const form = event.target;
-    if (form.dataset.sure && !confirm(form.dataset.sure)) { event.preventDefault(); return; }
-    if (!form.matches(".theme")) return;
-    event.preventDefault();
-    const button = $("button", form), themes = ["auto", "light", "dark"], theme = button.value;
-    const next = themes[(themes.indexOf(theme) + 1) % 3];
-    fetch(form.action, { method: "POST", body: new URLSearchParams({ theme, back: "/" }), redirect: "manual" });
-    root.dataset.theme = theme;
-    button.value = next;
-    button.setAttribute("aria-label", `Theme: ${theme}. Change to ${next}.`);
-    $(".theme-name", form).textContent = theme;
-    say(`Theme: ${theme}`);
+  const submitted = (event) => {
+    const sure = event.target.dataset.sure;
+    if (sure && !confirm(sure)) event.preventDefault();
   };
 
   const swapped = () => {
@@ -166,7 +155,7 @@
 
   document.addEventListener("keydown", typed);
   document.addEventListener("click", clicked);
-  document.addEventListener("submit", themed);
+  document.addEventListener("submit", submitted);
   document.addEventListener("htmx:after:swap", swapped);
   document.addEventListener("DOMContentLoaded", () => {
     times(document);
