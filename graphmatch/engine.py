@@ -434,7 +434,7 @@ class Engine(Matcher):
                 taken, errors = self._core.subscribe_many(
                     [id for id, _, _ in some], [text for _, text, _ in some], comments
                 )
-            except UnicodeEncodeError:  # none was taken
+            except UnicodeEncodeError:  # The core has taken none of them.
                 taken, errors, alone = 0, [], len(some)
             for place, error in errors:
                 yield _error_of(error, *some[place][:2])

@@ -34,7 +34,7 @@ class Limits:
         the index takes only what all branches share.
     subscription_patterns
         Maximum number of triple patterns and property paths of a subscription, those of OPTIONAL,
-        MINUS, EXISTS and of a template included. Eight times as many variables and groups may
+        MINUS, EXISTS and of a template included. Four times as many variables and groups may
         stand in it.
     subscription_operators
         A subscription may have this many keywords, functions and operators; how many constants is
@@ -82,7 +82,7 @@ class Limits:
     publication_triples: int = 5_000_000
     text_characters: int = 16 * 1024 * 1024
     subscription_branches: int = 16
-    subscription_patterns: int = 256
+    subscription_patterns: int = 1000
     subscription_operators: int = 1000
     evaluation_seconds: float = 10
     match_solutions: int = 100_000

@@ -177,7 +177,7 @@ def refuse_foreign(head: bytes, source: str, named: RdfFormat | None = None) -> 
     Parameters
     ----------
     named
-        The syntax that the document is said to be in: any XML may be an element of RDF/XML.
+        The syntax that the caller or the name gives: any XML may be an element of RDF/XML.
 
     Raises
     ------

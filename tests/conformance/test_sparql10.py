@@ -60,7 +60,6 @@ VALUES = frozenset(
         *(f"expr-builtin/sameTerm-{name}" for name in ("simple", "eq", "not-eq")),
         *(f"expr-equals/eq-{name}" for name in ("2-1", "2-2", "graph-1", "graph-2")),
         *(f"open-world/{name}" for name in ("open-eq-01", "open-eq-03", "open-eq-04", "date-3")),
-        "optional-filter/dawg-optional-filter-005-not-simplified",
         "sort/dawg-sort-7",
     }
 )

@@ -164,8 +164,9 @@ fn visit_expression(expression: &mut Expression, see: &mut dyn FnMut(Part)) {
     operands_mut(expression).into_iter().for_each(|inner| visit_expression(inner, see));
 }
 
-/// A query as SPARQL. What displays it leaves brackets out: of a group in a group, of arithmetic in
-/// arithmetic, of a subquery that is the whole of a group; `SELECT *` would show hidden variables.
+/// A query as SPARQL, with the brackets that its `Display` omits: those of arithmetic inside
+/// arithmetic, of a group inside a group, and of a subquery that is a whole group. `SELECT *`
+/// shows no hidden variables.
 pub(crate) fn written(query: &Query) -> String {
     let mut query = query.clone();
     visit(pattern_of_mut(&mut query), &mut |part| match part {

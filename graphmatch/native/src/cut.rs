@@ -34,8 +34,8 @@ const UPDATES: [&str; 10] =
 const TWICE: [&str; 4] = ["REGEX", "REPLACE", "SUBSTR", "GROUP_CONCAT"];
 /// A text that cannot be read is parsed up to this length, to say why.
 const LONG: usize = 1 << 14;
-/// For each triple pattern that a query may have, so many variables and groups may stand in it.
-const PARTS: usize = 8;
+/// Maximum number of variables and groups for each triple pattern that a query may have.
+const PARTS: usize = 4;
 /// How deep the functions above may nest.
 const MOST_TWICE: usize = 12;
 
@@ -928,7 +928,7 @@ fn is_name_character(c: char) -> bool {
         | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}')
 }
 
-/// What is in PN_CHARS and not in PN_CHARS_BASE: no prefix begins with it.
+/// Whether a character is in PN_CHARS and not in PN_CHARS_BASE, so that no prefix begins with it.
 fn begins_no_prefix(c: char) -> bool {
     matches!(c, '0'..='9' | '_' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
 }

@@ -42,7 +42,7 @@ impl Default for Limits {
             text_characters: 16 << 20,
             publication_triples: 5_000_000,
             subscription_operators: 1000,
-            subscription_patterns: 256,
+            subscription_patterns: 1000,
             subscription_branches: 16,
             event_paths: 100_000,
             evaluation_seconds: 10.0,

@@ -246,8 +246,8 @@ pub(crate) struct Build {
     graphs: HashSet<u64, RandomState>,
     /// The text of the last term.
     text: Vec<u8>,
-    /// What is wrong with a name that the parser lets through: prefixed names may have more
-    /// characters than IRIs.
+    /// The fault of an invalid IRI that the parser accepts: prefixed names may have more characters
+    /// than IRIs.
     odd: Option<String>,
 }
 
@@ -363,7 +363,7 @@ impl Build {
     }
 }
 
-/// What is wrong with a term's text if a name in it is no IRI; few have characters for that.
+/// The fault of a term's text that has an invalid IRI. Only texts with rare characters are parsed.
 fn odd_name(text: &[u8]) -> Option<String> {
     if !text.iter().fold(false, |found, byte| found | (*byte >= 0xF0)) {
         return None;
