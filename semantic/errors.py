@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import NoReturn
+from typing import Self
 
 
 class Severity(Enum):
@@ -135,10 +135,16 @@ class OntologyError(GraphMatchError):
 
 
 class Choice(Enum):
-    """An enumeration that callers name by its values: an unknown value is an `InputError`."""
+    """An enumeration that callers name by its values, in upper or lower case.
+
+    An unknown value is an `InputError` that names the valid ones.
+    """
 
     @classmethod
-    def _missing_(cls, value: object) -> NoReturn:
+    def _missing_(cls, value: object) -> Self:
+        for one in cls:
+            if str(value).upper() == str(one.value).upper():
+                return one
         name = cls.__name__.lower()
         known = ", ".join(str(one.value) for one in cls)
         raise InputError(Problem(f"{value!r} is unknown", Place(name), f"Use one of: {known}."))

@@ -288,11 +288,8 @@ def _check(id: str, triples: Iterable[Any]) -> None:
 def shown(value: object) -> str:
     """Return the type and the beginning of a value, for a message."""
     text = repr(value)
-    return (
-        text
-        if value is None
-        else f"the {type(value).__name__} {text if len(text) <= 60 else text[:59] + '…'}"
-    )
+    text = text if len(text) <= 60 else f"{text[:59]}…"
+    return text if value is None else f"the {type(value).__name__} {text}"
 
 
 def _text(values: list[Term]) -> str | None:

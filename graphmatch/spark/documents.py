@@ -26,7 +26,6 @@ from graphmatch.spark.tasks import (
     TEXTS,
     Mode,
     Names,
-    one_of,
     schema_of,
 )
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
@@ -84,16 +83,15 @@ def publications(
     Raises
     ------
     InputError
-        When the format is unknown, or the base is no absolute IRI.
+        When the format, the cut or the mode is unknown, or the base is no absolute IRI.
     SparkError
-        When columns are to be kept that cannot be, or the cut or the mode is unknown.
+        When columns are to be kept that cannot be.
     """
     if format is not None:
         format_of_media_type(format)
     if base is not None:
         check_base(base)
-    where = "publications"
-    how = How(one_of(Cut, "cut", cut, where), format, base, one_of(Mode, "mode", mode, where))
+    how = How(Cut(cut), format, base, Mode(mode))
     if lines and keep:
         what, remedy = "of lines nothing is kept", "Leave it out: lines of one graph are one row."
         raise SparkError(what, "keep", remedy)

@@ -35,7 +35,6 @@ from graphmatch.spark.tasks import (
     TEXTS,
     Matching,
     Mode,
-    one_of,
     schema_of,
 )
 from semantic.reading import Cut, check_base
@@ -109,9 +108,9 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     Raises
     ------
     InputError
-        When the format is unknown, or the base is no absolute IRI.
+        When the format, the cut or the mode is unknown, or the base is no absolute IRI.
     SparkError
-        When the cut or the mode is unknown, or columns are to be kept that cannot be.
+        When columns are to be kept that cannot be.
 
     Examples
     --------
@@ -151,10 +150,10 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         self._id, self._terms = publication, (subject, predicate, object)
         self._triples, self._document, self._source = triples, document, source
         self._grouped = (grouped and triples is not None) or document is not None
-        self._reading = format, one_of(Cut, "cut", cut, "matches").value, base
+        self._reading = format, Cut(cut).value, base
         self._keep = tuple(keep)
         self._solutions, self._metrics = solutions, metrics
-        self._mode = one_of(Mode, "mode", mode, "matches")
+        self._mode = Mode(mode)
         self._now = now
         self._shipped: tuple[SparkSession, Snapshots] | None = None
         if same := {name for name in keep if name in (*RESULT, METRICS) or keep.count(name) > 1}:

@@ -36,7 +36,7 @@ from pyspark.sql.datasource import (
 
 from graphmatch.spark.documents import How, Named, n_triples, prefix_of, read_lines
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names, one_of
+from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names
 from semantic.errors import InputError, Place, Problem
 from semantic.publication import Publication
 from semantic.reading import Cut, check_base
@@ -116,8 +116,8 @@ class RdfSource(DataSource):
             check_base(base)
         if (syntax := options.get("syntax")) is not None:
             format_of_media_type(syntax)
-        cut = one_of(Cut, "cut", options.get("cut", Cut.AUTO), "rdf")
-        mode = one_of(Mode, "mode", options.get("mode", Mode.PERMISSIVE), "rdf")
+        cut = Cut(options.get("cut", Cut.AUTO))
+        mode = Mode(options.get("mode", Mode.PERMISSIVE))
         how = How(cut, syntax, base, mode)
         return _Reading(options["path"], how, rows == "publications")
 

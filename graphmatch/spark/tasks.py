@@ -15,11 +15,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum
 from functools import partial
 from itertools import chain, count
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyoxigraph import BlankNode, Triple
@@ -30,9 +29,8 @@ from graphmatch.matcher import MatchReport
 from graphmatch.report import CoreMatches
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, Worker
-from semantic.errors import InputError, Place, Problem, Severity
+from semantic.errors import Choice, InputError, Place, Problem, Severity
 from semantic.publication import Publication
-from semantic.reading import Cut
 from semantic.tables import lines_of_rows, problem_of_row
 from semantic.terms import Term
 
@@ -78,7 +76,7 @@ _ROWS = 8192
 log = logging.getLogger("graphmatch.spark")
 
 
-class Mode(Enum):
+class Mode(Choice):
     """What becomes of what is malformed, as Spark's own readers have it."""
 
     PERMISSIVE = "PERMISSIVE"
@@ -87,29 +85,6 @@ class Mode(Enum):
     """It is counted, and left out."""
     FAILFAST = "FAILFAST"
     """It ends the query."""
-
-
-_Option = TypeVar("_Option", Cut, Mode)
-
-
-def one_of(kind: type[_Option], name: str, given: _Option | str, where: str) -> _Option:
-    """Return the value that an option names, in any case, as in Spark's own options.
-
-    Raises
-    ------
-    SparkError
-        If there is no such value.
-
-    Examples
-    --------
-    >>> one_of(Mode, "mode", "failfast", "rdf")
-    <Mode.FAILFAST: 'FAILFAST'>
-    """
-    for one in kind:
-        if given is one or str(given).upper() == one.value.upper():
-            return one
-    *names, last = (one.value for one in kind)
-    raise SparkError(f"no {name} is called {given!r}", where, f"Say {', '.join(names)} or {last}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -494,9 +494,7 @@ def test_deliveries_are_sent_again(broking: Broking, visitor: Visitor) -> None:
 )
 def test_forms_of_other_pages_are_refused(visitor: Visitor, headers: dict[str, str]) -> None:
     for path in ("/subscriptions", "/login", "/logout", "/what-if"):
-        answer = visitor.post(
-            path, {"way": "topics", "words": "forged"}, **headers
-        )
+        answer = visitor.post(path, {"way": "topics", "words": "forged"}, **headers)
         assert answer.status == 403, path
         assert "set-cookie" not in answer.headers
     assert "forged" not in visitor.get("/subscriptions").text
@@ -528,7 +526,6 @@ def test_not_everybody_is_answered_at_once(
     assert "Many others are asking" in answer.text
     monkeypatch.setattr(broking.page, "streams", STREAMS)
     assert visitor.get("/live").status == 503
-
 
 
 def test_with_tokens_one_logs_in(tmp_path: Path) -> None:

@@ -266,8 +266,8 @@ def test_modes_on_spark(spark: SparkSession) -> None:
     [
         ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
         ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
-        ({"mode": "LOUD"}, SparkError, "publications: no mode is called 'LOUD'. Say PERMISSIVE, "),
-        ({"cut": "half"}, SparkError, "publications: no cut is called 'half'. Say auto, document"),
+        ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE, "),
+        ({"cut": "half"}, InputError, "cut: 'half' is unknown. Use one of: auto, document"),
         ({"lines": True, "keep": ["day"]}, SparkError, "of lines nothing is kept"),
         ({"keep": ["day", "triples"]}, SparkError, "triples"),
     ],

@@ -578,9 +578,9 @@ def test_a_column_that_is_not_there(
     [
         ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
         ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
-        ({"cut": "half"}, SparkError, "matches: no cut is called 'half'. Say auto, document"),
-        ({"mode": "LOUD"}, SparkError, "matches: no mode is called 'LOUD'. Say PERMISSIVE"),
-        ({"mode": None}, SparkError, "matches: no mode is called None. Say PERMISSIVE"),
+        ({"cut": "half"}, InputError, "cut: 'half' is unknown. Use one of: auto, document"),
+        ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE"),
+        ({"mode": None}, InputError, "mode: None is unknown. Use one of: PERMISSIVE"),
         ({"keep": ["day", "graph", "_metrics"]}, SparkError, "_metrics, graph"),
         ({"keep": ["day", "day"]}, SparkError, "day"),
     ],
