@@ -213,7 +213,7 @@ HOSTILE: dict[str, Case] = {
     "many attributes of a subscription": (
         "subscription.jsonl",
         lambda: json.dumps({"id": "a", "where": {f"a{n}": n for n in range(MANY // 20)}}),
-        "subscription_operators",
+        "subscription_patterns",
     ),
     "many attributes of an event": (
         "events.jsonl",

@@ -324,7 +324,7 @@ ODD = [
     "ASK { ?x <urn:p> ?y {| <urn:q> ?z |} FILTER(isTRIPLE(?x)) }",
     "ASK { ?x <urn:p> ?y FILTER(" + "(" * 60 + "?y" + ")" * 60 + " > 3) }",
     "ASK { ?x <urn:p> ?y FILTER(?y > 3 " + "|| ?y > 3" * 300 + ") }",
-    "ASK {" + " ?x <urn:p> ?y ." * (LONGEST // 10) + " ?x rss:Title ?z }",
+    "ASK {" + " ?x <urn:p> ?y ." * (LONGEST // 15) + " ?x rss:Title ?z }",
 ]
 
 
