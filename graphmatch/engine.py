@@ -57,6 +57,7 @@ from semantic.errors import (
     Severity,
     SubscriptionError,
     UnknownNameError,
+    shown,
     warn_problem,
 )
 from semantic.files import (
@@ -72,7 +73,7 @@ from semantic.files import (
 )
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
-from semantic.publication import Publication, shown
+from semantic.publication import Publication
 from semantic.reading import (
     Cut,
     Fault,
@@ -429,21 +430,21 @@ class Engine(Matcher):
         while begin < len(rows):
             some = rows[begin:]
             comments = [(n, comment) for n, (_, _, comment) in enumerate(some) if comment]
-            alone = 1  # of which units or names of classes have to be found first
+            one_by_one = 1  # of which units or names of classes have to be found first
             try:
                 taken, errors = self._core.subscribe_many(
                     [id for id, _, _ in some], [text for _, text, _ in some], comments
                 )
             except UnicodeEncodeError:  # The core has taken none of them.
-                taken, errors, alone = 0, [], len(some)
+                taken, errors, one_by_one = 0, [], len(some)
             for place, error in errors:
                 yield _error_of(error, *some[place][:2])
-            for row in some[taken : taken + alone]:
+            for row in some[taken : taken + one_by_one]:
                 try:
                     self._take(self._core.subscribe, *row)
                 except GraphMatchError as refused:
                     yield refused
-            begin += taken + alone
+            begin += taken + one_by_one
         self._note_words()
 
     def subscribe_table(
@@ -1015,12 +1016,14 @@ class Engine(Matcher):
             placed = tuple(Placement(*row) for row in self._core.placements(id))
             report = self.match(publication)
             evaluation, provenance = self._asking(publication, language, [filed], report.calls)
+            if why := dict(report.matches.failed).get(id):
+                raise GraphMatchError(_unexplained(id, publication, why))
             match = next((m for m in report if m.subscription == id), None)
             calls = self._operators.calls_of(filed.subscription, report.calls)
             try:
                 found = explain(filed, placed, match, evaluation, provenance)
             except _native.EvaluationFailedError as error:
-                raise GraphMatchError(_without_reasons(id, publication, error)) from error
+                raise GraphMatchError(_unexplained(id, publication, str(error))) from error
             return replace(found, calls=calls)
 
     def evidence(
@@ -1044,15 +1047,15 @@ class Engine(Matcher):
         from graphmatch.explain.evidence import evidence
 
         most = self._limits.reason_triples
-        if len(publication.given) > most:
-            what = f"its matches get no reasons: it has more than {most:,} triples"
-            remedy = "Raise the limit `reason_triples`, or explain one subscription."
-            self._on_problem(Problem(what, Place(publication.id), remedy, Severity.WARNING))
-            return {}
         with self._changing:
             if isinstance(matches, CoreMatches):
                 matches = matches.first(1)  # The first solution is all that `evidence` needs.
             several = [m for m in matches if m.subscription in self]  # others have gone since
+            if len(publication.given) > most:
+                what = f"no reasons: the publication has more than {most:,} triples"
+                remedy = "Raise the limit `reason_triples`, or explain one subscription."
+                self._on_problem(Problem(what, Place(publication.id), remedy, Severity.WARNING))
+                return {m.subscription: () for m in several}
             filed = [self.filing(m.subscription) for m in several]
             evaluation, provenance = self._asking(publication, language, filed, calls)
             found: dict[str, tuple[Evidence, ...]] = {}
@@ -1061,7 +1064,7 @@ class Engine(Matcher):
                     found[match.subscription] = tuple(evidence(one, match, evaluation, provenance))
                 except _native.EvaluationFailedError as error:
                     found[match.subscription] = ()
-                    self._on_problem(_without_reasons(match.subscription, publication, error))
+                    self._on_problem(_unexplained(match.subscription, publication, str(error)))
             return found
 
     def _asking(
@@ -1297,10 +1300,10 @@ class _Reading:
             self.on_problem(problem_of(fault, name))
 
 
-def _without_reasons(id: str, publication: Publication, error: Exception) -> Problem:
-    """Return the problem of a match whose reasons could not be found."""
-    what = f"{id}: the reasons of the match could not be found: {error}"
-    remedy = "Simplify the query or the publication. The match itself is right."
+def _unexplained(id: str, publication: Publication, why: str) -> Problem:
+    """Return the problem of a subscription that could not be evaluated for an explanation."""
+    remedy = "Simplify the query or the publication, or raise the limit."
+    what = f"{id}: cannot be explained: {why}"
     return Problem(what, Place(publication.id), remedy, Severity.WARNING)
 
 
@@ -1311,7 +1314,7 @@ def _read_again(found: _native.Report, source: str) -> Publication | None:
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:
-    """Ask the core about an id; return ``None`` for one that is not Unicode, which none has."""
+    """Ask the core about an id; return ``None`` if it is not Unicode, as no subscription has it."""
     try:
         return ask(id)
     except UnicodeEncodeError:

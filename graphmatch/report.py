@@ -47,11 +47,12 @@ class CoreMatches(Matches):
         Called with each match whose solutions are incomplete, when these are read.
     """
 
-    __slots__ = ("_found", "_ids", "_on_problem", "_publication")
+    __slots__ = ("_found", "_ids", "_on_problem", "_publication", "_reported")
 
     def __init__(self, publication: str, found: _native.Report, on_problem: OnProblem) -> None:
         self._publication, self._found, self._on_problem = publication, found, on_problem
         self._ids: tuple[str, ...] | None = None
+        self._reported: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._found)
@@ -97,7 +98,8 @@ class CoreMatches(Matches):
             begin += len(rows)
             for row in rows:
                 id, solutions, _, is_whole = row
-                if most is None and not is_whole:
+                if most is None and not is_whole and id not in self._reported:
+                    self._reported.add(id)
                     what = f"{id}: only the first {len(solutions):,} solutions are given"
                     place = Place(self._publication)
                     self._on_problem(Problem(what, place, _TRUNCATED, Severity.WARNING))

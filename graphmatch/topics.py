@@ -64,7 +64,7 @@ class Topics:
         """Refuse a text in the place of several, whose characters would be topics."""
         for text in (self.topics, self.words, self.without):
             if isinstance(text, str):
-                raise TypeError(f"Topics takes several texts, not {text!r}. Write ({text!r},).")
+                raise TypeError(f"Topics takes a tuple of texts, not {text!r}. Write ({text!r},).")
 
     @classmethod
     def of_row(cls, row: Mapping[str, object], place: Place) -> Topics:

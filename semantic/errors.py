@@ -94,6 +94,13 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def shown(value: object) -> str:
+    """Return the type and the beginning of a value, for a message."""
+    text = repr(value)
+    text = text if len(text) <= 60 else f"{text[:59]}…"
+    return text if value is None else f"the {type(value).__name__} {text}"
+
+
 def pip_install(extra: str) -> str:
     """Return the command that installs an extra for this Python, from any folder.
 

@@ -147,7 +147,7 @@ def missing(name: str | Path) -> Problem | None:
     except (OSError, ValueError) as error:
         if isinstance(name, str) and _TEXT.match(text):
             shown = text if len(text) <= 40 else f"{text[:39]}…"
-            what = f"{shown!r} is the text of a document, and the name of no file"
+            what = f"{shown!r} looks like the text of a document, not the name of a file"
             return Problem(what, Place("<str>"), "Give its bytes: text.encode().")
         own = error if isinstance(error, OSError) else OSError(errno.EINVAL, str(error))
         return unreadable(text, own)

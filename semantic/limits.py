@@ -23,7 +23,8 @@ class Limits:
         How deep XML elements may nest.
     nesting
         How deep the objects and lists of JSON-LD, triple terms, and the groups and brackets of a
-        query may nest; how many terms of a JSON-LD context may define others.
+        query may nest; how many terms of a JSON-LD context may occur in
+        definitions of others.
     publication_triples
         A publication may have this many triples.
     text_characters
@@ -40,8 +41,8 @@ class Limits:
         A subscription may have this many keywords, functions and operators; how many constants is
         not bounded by it. A parser's or an optimizer's stack is.
     evaluation_seconds
-        Time limit, in seconds, of the evaluation of one query on one publication, and of all
-        long joins of one publication together.
+        Time limit, in seconds, of the evaluation of one query on one publication, of one join,
+        and of finding the solutions of a report.
     match_solutions
         Maximum number of solutions of one match.
     reason_triples

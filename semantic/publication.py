@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 from pyoxigraph import Triple as TripleTerm
 
-from semantic.errors import Place
+from semantic.errors import Place, shown
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DC, DCTERMS, RSS, TYPE, XSD
 
@@ -30,8 +30,7 @@ _GUID, _CHANNEL, _CHANNEL_TITLE = DCTERMS["identifier"], DCTERMS["isPartOf"], DC
 _TERMS = (NamedNode, Literal, BlankNode, TripleTerm)
 _TRIPLES = (
     "Give triples of pyoxigraph's terms: (NamedNode('urn:a'), NamedNode('urn:p'), Literal('b')). "
-    "Of an rdflib graph, `Publication.from_rdflib` makes a publication; of text, "
-    "`read_publications`."
+    "For an rdflib graph use `Publication.from_rdflib`, for text `read_publications`."
 )
 
 
@@ -283,13 +282,6 @@ def _check(id: str, triples: Iterable[Any]) -> None:
         if wrong:
             kind = "an RDF term" if is_triple else "a tuple of three"
             raise TypeError(f"{id}: triple {number}: {shown(wrong[0])} is not {kind}. {_TRIPLES}")
-
-
-def shown(value: object) -> str:
-    """Return the type and the beginning of a value, for a message."""
-    text = repr(value)
-    text = text if len(text) <= 60 else f"{text[:59]}…"
-    return text if value is None else f"the {type(value).__name__} {text}"
 
 
 def _text(values: list[Term]) -> str | None:

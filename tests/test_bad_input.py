@@ -118,7 +118,9 @@ def chain_of_contexts(depth: int) -> dict[str, object]:
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 BOMB = f'<!DOCTYPE %s [<!ENTITY l0 "lol">{LAUGHS}]>\n'  # 3 GB
-CHAINED = "more than 256 terms of its context define others. If you trust the document"
+CHAINED = (
+    "more than 256 terms of its context occur in definitions of others. If you trust the document"
+)
 NO_IRI = "Invalid IRI code point"
 DEEP_XML = f"<rdf:RDF {RDF} xmlns:e='urn:e:'>" + "<e:A><e:p>" * 999 + "</e:p></e:A>" * 999
 HTML = "<!DOCTYPE html>\n<html><head><title>Not found</title></head></html>"

@@ -86,7 +86,7 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a text that is filtered": (
         lambda: engine().filter(TURTLE),
-        f"<str>: '{TURTLE}' is the text of a document, and the name of no file. "
+        f"<str>: '{TURTLE}' looks like the text of a document, not the name of a file. "
         "Give its bytes: text.encode().",
     ),
     "a name with a NUL": (lambda: engine().filter("a\0b"), "cannot be read: embedded null byte."),
@@ -120,7 +120,7 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "one topic that is a text": (
         lambda: Topics("Energy"),  # type: ignore[arg-type]
-        "Topics takes several texts, not 'Energy'. Write ('Energy',).",
+        "Topics takes a tuple of texts, not 'Energy'. Write ('Energy',).",
     ),
     "a dataset for a graph": (
         lambda: Publication.from_rdflib(graph(TRIG, "trig", rdflib.Dataset)),

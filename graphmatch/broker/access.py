@@ -117,7 +117,7 @@ class Api:
             if name in _PROXY_HEADERS or name.startswith("x-forwarded-"):
                 return f"the request came through a proxy, which added the header {name[:50]}"
         if request.scope["http_version"] < "1.1":
-            return "the request is HTTP/1.0, as proxies send it"
+            return "the request uses HTTP/1.0, as a proxy does"
         return None
 
     async def local_principal(self) -> Principal:
@@ -141,7 +141,7 @@ class Api:
         if caller.principal.may(scope) or (open and caller.is_local):
             return
         if caller.principal.owner is not None and not caller.is_local:
-            what, remedy = f"the token is not for this: it needs {scope!r}", "Ask for another."
+            what, remedy = f"the token lacks the scope {scope!r}", "Ask for another."
             raise HttpError(403, Problem(what, Place("Authorization"), remedy))
         if not (anonymous and self.options.anonymous):
             raise unknown(f"this needs a token for {scope!r}{caller.why}")

@@ -4,8 +4,8 @@ Who may do what: an API token is sent as ``Authorization: Bearer gmk_…`` and h
 belongs to a subscription may also be asked for with its ticket, ``Authorization: Ticket gmt_…``;
 and read with its key, ``?key=gmr_…``, for those who cannot send headers: feed readers, and
 ``EventSource`` in browsers. A request that comes straight from this machine needs no token: it is
-made by the owner ``local`` (`ApiOptions.local`). What is another's is not there: 404, and a line in
-the audit log.
+made by the owner ``local`` (`ApiOptions.local`). An object of another owner is
+answered with 404, and noted in the audit log.
 
 ``/v1/publications`` is an inbox as Linked Data Notifications have it
 (https://www.w3.org/TR/ldn/): found by the header ``Link`` of ``/``, posted to, and listed.

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 PREVIEW_SECONDS = 1.5
 TRY_SECONDS = 8.0
-"""The publication at which it ends, a large one maybe, takes some more."""
+"""Time limit of a trial; the last publication may exceed it."""
 LADDER_SECONDS = 1.5
 WHAT_IF_SECONDS = 10.0
 HEALTH_SECONDS = 2.0

@@ -291,7 +291,7 @@ class Guard:
                 return problem_answer(HTTPStatus.BAD_REQUEST, problem)
         if self._hosts is not None and name.lower() not in self._hosts:
             what = "this broker is not called so"
-            remedy = "Use 127.0.0.1 or localhost; behind a proxy say --url with its address."
+            remedy = "Use 127.0.0.1 or localhost. Behind a proxy, set --url to its address."
             return problem_answer(HTTPStatus.MISDIRECTED_REQUEST, Problem(what, place, remedy))
         foreign = origin is not None and _netloc(origin) not in (host.lower(), self._own or host)
         if foreign and scope["method"] not in _SAFE and "authorization" not in headers:

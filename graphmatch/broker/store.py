@@ -163,7 +163,9 @@ class Store:
                 self._writer = create_engine(self._url, pool_size=1, max_overflow=0, **options)
             except ImportError as error:
                 remedy = f"Install it: {pip_install('postgresql')}"
-                raise _store_error(f"it needs psycopg: {error}", self.name, remedy) from error
+                raise _store_error(
+                    f"PostgreSQL needs psycopg: {error}", self.name, remedy
+                ) from error
             self._readers = create_engine(self._url, pool_size=READERS, **options)
             event.listen(self._writer, "begin", _one_at_a_time)
             event.listen(self._readers, "begin", _read_only)
@@ -391,7 +393,7 @@ def _reason(error: Exception) -> str:
 
 
 def _keep_private(database: Path) -> None:
-    """Let only its owner read a SQLite file, which is made if need be, and the files beside it.
+    """Create the SQLite file if it is missing; let only its owner read it and the files beside it.
 
     SQLite makes these (``-wal``, ``-shm``) with the permissions of the database. Nothing may have
     the database open in this process: closing it here ends all locks that SQLite has on it.

@@ -49,10 +49,10 @@ class Serving:
     )
     host: str = option("127.0.0.1", "The address to listen at.")
     port: int = option(8080, "The port; 0: any that is free.", min=0, max=65535)
-    public: bool = option(False, "It may listen where other machines reach it; with tokens.")
+    public: bool = option(False, "Let other machines connect. They need a token.")
     anonymous: bool = option(False, "All clients may publish and subscribe without a token.")
     url: str | None = option(
-        None, "The address of the proxy before it: all requests need a token.", metavar="URL"
+        None, "The public address of a proxy. Then all requests need a token.", metavar="URL"
     )
     new_token: list[str] | None = option(
         None, "Make a token of an owner and print it; repeatable.", metavar="OWNER:SCOPE,…"
@@ -98,7 +98,7 @@ class Serving:
             remedy = "Say --public, and give out tokens with --new-token; or use 127.0.0.1."
             raise _wrong(what, self.host, remedy)
         if self.url is not None and not _host_of(self.url):
-            what, remedy = "no address of the broker", "Write https://broker.example.org."
+            what, remedy = "not an address of the web", "Write https://broker.example.org."
             raise _wrong(what, f"--url {self.url}", remedy)
         for one in self.new_token or ():
             if not all(one.partition(":")):

@@ -38,7 +38,7 @@ DELTA = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 """Settings of a session that reads and writes Delta tables; it needs Delta's jars."""
-_SETTINGS = "Look at what Java said above, and at the settings."
+_SETTINGS = "Check Java's messages above, and the settings."
 _PACKAGES = (
     "If Java says above that this package was not found, set another version of it with --conf "
     "spark.jars.packages=GROUP:NAME:VERSION, in Python session(packages=[…]). If Maven cannot be "

@@ -65,7 +65,7 @@ def is_quantity(literal: Literal) -> bool:
 
 
 def in_base(property_: Term) -> Term:
-    """Return the property whose values are those of a property, in the base unit.
+    """Return the hidden property that has the values of a property in the base unit.
 
     Only subscriptions that name a unit ask for it.
 

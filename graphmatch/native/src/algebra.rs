@@ -195,7 +195,7 @@ fn put_brackets(pattern: &mut GraphPattern) {
         Project { variables, .. } if variables.is_empty() => {
             variables.push(Variable::new_unchecked("_graphmatch_"));
         }
-        // lest a parser takes the filter of a group inside for the condition
+        // Otherwise a parser would read a FILTER inside as the condition of OPTIONAL.
         LeftJoin { expression, .. } => {
             expression.get_or_insert_with(|| Literal::from(true).into());
         }

@@ -749,7 +749,11 @@ impl<'a> Lexer<'a> {
                 name = &self.text[self.at..colon];
                 if name.starts_with(begins_no_prefix) {
                     let remedy = "Begin the name with a letter.";
-                    return self.refused(format!("{name}: names no prefix"), remedy, self.at);
+                    return self.refused(
+                        format!("{name}: is not a valid name of a prefix"),
+                        remedy,
+                        self.at,
+                    );
                 }
                 self.at = colon + usize::from(self.is(colon, b':'));
                 is_whole = self.at > colon;

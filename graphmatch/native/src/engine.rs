@@ -744,7 +744,9 @@ impl State {
         let undecided = worker.rows.patterns.undecided.drain(..).filter(|&one| one != NO_OWNER);
         let undecided: BTreeSet<Number> = undecided.map(|owner| owner & !ASKED).collect();
         for number in undecided {
-            if found.binary_search(&placed(number)).is_err() {
+            let is_known = found.binary_search(&placed(number)).is_ok()
+                || matched.failed.iter().any(|failed| failed.0 == number);
+            if !is_known {
                 matched.failed.push((number, EvaluationError::late(self.limits.time)));
             }
         }

@@ -227,7 +227,7 @@ impl Prepared {
     }
 }
 
-/// How many parts a pattern joins by itself: of triple patterns, three are as one.
+/// Number of joins of this pattern alone. Three triple patterns count as one.
 fn joined_parts(pattern: &GraphPattern) -> usize {
     match pattern {
         GraphPattern::Bgp { patterns } => patterns.len() / 3,

@@ -272,7 +272,9 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
                     let first = json.parse_next().unwrap_or(JsonEvent::Eof);
                     let most = limits.nesting;
                     if defining_terms(&mut json, first) > most {
-                        let what = format!("more than {most} terms of its context define others");
+                        let what = format!(
+                            "more than {most} terms of its context occur in definitions of others"
+                        );
                         let remedy = "If you trust the document, raise the limit `nesting`.";
                         return Err(fault_at(what, remedy, text, begin));
                     }

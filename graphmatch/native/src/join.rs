@@ -33,20 +33,33 @@ pub(crate) struct Stack {
     pub(crate) clock: Clock,
 }
 
-/// The time that the joins of one publication may take together. Only long joins read the clock.
+/// The time limit of joins. Only long joins read the clock.
 #[derive(Default)]
 pub(crate) struct Clock {
+    /// The time that each join may take.
     limit: Option<Duration>,
-    /// The end of that time, once a join was long.
+    /// The end of the time of all joins together, if they have one.
+    deadline: Option<Instant>,
+    /// The end of the time of the present join.
     until: Option<Instant>,
     /// Whether the last join ended because of the limit, so that solutions may be missing.
     pub(crate) is_over: bool,
 }
 
 impl Clock {
-    /// Prepares for the joins of one publication.
-    pub(crate) fn begin(&mut self, limit: Option<Duration>) {
-        (self.limit, self.until) = (limit, None);
+    /// Gives each join that follows its own time.
+    pub(crate) fn limit_each(&mut self, limit: Option<Duration>) {
+        (self.limit, self.deadline) = (limit, None);
+    }
+
+    /// Gives the joins that follow some time together.
+    pub(crate) fn limit_all(&mut self, limit: Option<Duration>) {
+        self.limit = limit;
+        self.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    }
+
+    fn begin(&mut self) {
+        (self.is_over, self.until) = (false, self.deadline);
     }
 
     #[cold]
@@ -66,7 +79,7 @@ struct Frame {
 }
 
 /// Number of triples that a join visits between two looks at the clock.
-const STEPS: u32 = 1 << 16;
+const STEPS: u32 = 1 << 14;
 /// After so many failures a join remembers them; tests see to it that most do.
 const PATIENCE: u32 = if cfg!(test) { 2 } else { 512 };
 /// So many variables may matter for a failure that is remembered.
@@ -144,7 +157,7 @@ impl<T: Tests> Join<'_, T> {
     /// false or the time is over.
     pub(crate) fn run(&self, stack: &mut Stack, mut on: impl FnMut(&[Id]) -> bool) {
         let Stack { frames, terms, clock } = stack;
-        clock.is_over = false;
+        clock.begin();
         let mut left = STEPS;
         let Program { steps, variables, constants, .. } = self.program;
         terms.clear();

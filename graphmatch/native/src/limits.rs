@@ -26,7 +26,7 @@ pub struct Limits {
     pub subscription_branches: usize,
     /// How many steps are gone in all when a publication is flattened into attributes.
     pub event_paths: usize,
-    /// Time limit of one evaluation, and of all long joins of one publication together.
+    /// Time limit of one evaluation, of one join, and of finding the solutions of a report.
     pub evaluation_seconds: f64,
     /// Maximum number of solutions of one match.
     pub match_solutions: usize,

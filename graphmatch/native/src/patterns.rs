@@ -115,11 +115,16 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Prepares for a publication whose joins may take some time together.
+    /// Prepares for a publication, each of whose joins may take some time.
     pub fn begin(&mut self, limit: Option<Duration>) {
         self.counters = Counters::default();
         self.undecided.clear();
-        self.stack.clock.begin(limit);
+        self.stack.clock.limit_each(limit);
+    }
+
+    /// Prepares for finding solutions, whose joins may take some time together.
+    pub fn begin_solutions(&mut self, limit: Option<Duration>) {
+        self.stack.clock.limit_all(limit);
     }
 
     /// Whether the last join ended because of the time limit, so that solutions may be missing.

@@ -186,6 +186,7 @@ impl Shared {
         statements: Option<&Statements>,
     ) -> PyResult<Outcome> {
         let mut attempts = 0;
+        worker.answered = None;
         loop {
             let questions = match self.attempt(&guarded, worker, now, done, answers) {
                 Ok(outcome) => return Ok(outcome),
@@ -197,7 +198,12 @@ impl Shared {
             if let Some(function) = function {
                 worker.publication.disown(&guarded.state.dictionary);
                 drop(guarded);
-                let found = Python::attach(|py| ask(py, &function, &questions))?;
+                let found = Python::attach(|py| match ask(py, &function, &questions) {
+                    Err(error) if error.is_instance_of::<PyException>(py) => {
+                        Ok(questions.iter().map(|_| None).collect()) // The indexes failed.
+                    }
+                    found => found,
+                })?;
                 guarded = self.read();
                 match statements {
                     Some(statements) => {
@@ -354,7 +360,7 @@ struct Data {
     alone: Option<Vec<Alone>>,
 }
 
-/// The first matches, until they have a number of solutions together.
+/// Takes matches until they have `limit` solutions together.
 fn up_to(limit: usize, matches: impl Iterator<Item = Alone>) -> Vec<Alone> {
     let (mut made, mut solutions) = (Vec::new(), 0);
     for alone in matches {
@@ -368,9 +374,10 @@ fn up_to(limit: usize, matches: impl Iterator<Item = Alone>) -> Vec<Alone> {
 }
 
 impl Alone {
-    /// The number of its solutions.
+    /// The number of its solutions, or of the triples of its graph.
     fn len(&self) -> usize {
         match &self.found {
+            Found::Answer(Answer { graph: Some(graph), .. }) => graph.len(),
             Found::Answer(answer) => answer.solutions.len(),
             Found::Rows(_, rows) => rows.len(),
         }
@@ -382,6 +389,7 @@ impl Data {
     fn restore(&mut self, state: &State, worker: &mut Worker) {
         std::mem::swap(&mut worker.publication, &mut self.publication);
         worker.restore(state.context(), &self.triples, self.shown, self.stated, &state.index);
+        worker.rows.patterns.begin_solutions(state.limits.time);
     }
 
     fn take_back(&mut self, worker: &mut Worker) {
@@ -411,7 +419,6 @@ impl Data {
         let mut left =
             if most < state.limits.solutions { LOOKED_AT } else { most.saturating_mul(100) };
         for &row in record.rows() {
-            worker.rows.patterns.begin(state.limits.time);
             worker.solutions(state.context(), &state.index, row, |terms| {
                 left = left.saturating_sub(1);
                 if count == most || left == 0 {
@@ -446,7 +453,8 @@ impl Data {
             return;
         }
         self.restore(state, worker);
-        let alone = (0..self.found.len()).map(|n| self.made(state, worker, n, KEPT)).collect();
+        let most = KEPT.min(state.limits.solutions);
+        let alone = (0..self.found.len()).map(|n| self.made(state, worker, n, most)).collect();
         self.take_back(worker);
         self.alone = Some(alone);
         self.triples = Vec::new();
@@ -526,8 +534,8 @@ impl Report {
             };
             (names, ends)
         };
-        // To give the interpreter's lock back and wait for it takes longer than a few names. Who has
-        // the other locks may wait for it, so they are tried only.
+        // To give the interpreter's lock back and take it again costs more than a few names. With
+        // that lock this thread must not wait for the others, so it only tries to get them.
         let few = (self.numbers.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
         let (names, ends) = match (few.flatten(), self.data.try_lock()) {
             (Some(guarded), Ok(data)) => written(&guarded, &data),
@@ -617,7 +625,9 @@ impl Report {
                     (solutions, None)
                 }
             };
-            list.append((alone.name, solutions, graph, alone.is_whole))?;
+            let is_cut = matches!(&alone.found, Found::Rows(_, rows) if rows.len() > wanted);
+            let is_whole = alone.is_whole && !is_cut;
+            list.append((alone.name, solutions, graph, is_whole))?;
         }
         Ok(list)
     }

@@ -56,7 +56,7 @@ pub(crate) const ENCODE_FOR_URI: &str = ">encode for uri";
 pub(crate) const TEXT: &str = ">text";
 /// The value of a marked term.
 pub(crate) const VALUE: &str = ">value";
-/// A term without marks, also inside of a triple term.
+/// A term without marks, including those inside triple terms.
 pub(crate) const PLAIN: &str = ">plain";
 /// An error.
 pub(crate) const ERROR: &str = ">error";
@@ -82,7 +82,7 @@ pub(crate) fn marked(literal: Literal) -> Literal {
     Literal::new_typed_literal(literal.value(), datatype)
 }
 
-/// A term whose literal, or that of the triple that it is, is changed: marked or unmarked.
+/// Applies a change to a literal, or to the literals that are objects inside a triple term.
 pub(crate) fn each_literal(term: Term, change: fn(Literal) -> Literal) -> Term {
     match term {
         Term::Literal(literal) => change(literal).into(),
@@ -226,8 +226,8 @@ impl Rewriter {
         }
     }
 
-    /// Rewrites expressions that are compared with the first one: of triple terms, which constants
-    /// are not, the values inside are.
+    /// Rewrites the operands of `=` or `IN`. If two of them may be triple terms, the marks inside
+    /// them are removed, so that they compare by value.
     fn equal<'a>(&mut self, parts: impl IntoIterator<Item = &'a mut Expression>) {
         let is_open =
             |part: &Expression| !matches!(part, Expression::NamedNode(_) | Expression::Literal(_));
@@ -433,7 +433,7 @@ fn unquoted(inner: GraphPattern, terms: Vec<(Variable, TriplePattern)>) -> Graph
     })
 }
 
-/// A term without variables.
+/// Returns the pattern as a term; `None` if it has a variable or a blank node.
 fn ground(term: &TermPattern) -> Option<GroundTerm> {
     Some(match term {
         TermPattern::NamedNode(name) => name.clone().into(),

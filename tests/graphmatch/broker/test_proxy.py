@@ -217,7 +217,7 @@ def test_old_http_needs_a_token(broking: Broking) -> None:
         connection.sendall(head.encode())
         said = b"".join(iter(lambda: connection.recv(65536), b""))
     assert said.split()[1] == b"401"
-    assert b"the request is HTTP/1.0, as proxies send it" in said
+    assert b"the request uses HTTP/1.0, as a proxy does" in said
 
 
 def test_with_an_address_of_its_own_all_need_a_token(broking: Broking) -> None:
@@ -300,7 +300,7 @@ def test_which_brokers_need_no_token() -> None:
 def test_invalid_addresses_are_refused(tmp_path: Path, url: str) -> None:
     ran = CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "b.db"), "--url", url])
     assert ran.exit_code == 2
-    assert "no address of the broker" in " ".join(ran.output.split())
+    assert "not an address of the web" in " ".join(ran.output.split())
 
 
 # -- with nginx ---------------------------------------------------------------------------------
