@@ -1016,7 +1016,8 @@ class Engine(Matcher):
             placed = tuple(Placement(*row) for row in self._core.placements(id))
             report = self.match(publication)
             evaluation, provenance = self._asking(publication, language, [filed], report.calls)
-            if why := dict(report.matches.failed).get(id):
+            failed = report.matches.failed if isinstance(report.matches, CoreMatches) else ()
+            if why := dict(failed).get(id):
                 raise GraphMatchError(_unexplained(id, publication, why))
             match = next((m for m in report if m.subscription == id), None)
             calls = self._operators.calls_of(filed.subscription, report.calls)

@@ -568,6 +568,22 @@ def test_what_is_read_is_not_written_to(option: str, tmp_path: Path, wanted: Pat
         assert path.read_bytes() == before
 
 
+def test_standard_input_and_operators_are_inputs_too(tmp_path: Path, wanted: Path) -> None:
+    data = many(tmp_path / "many.nq")
+    code = tmp_path / "ops.py"
+    code.write_text("operators = []\n", encoding="utf-8")
+    for line in (
+        f"filter - --format nq -s {wanted} --output {data} < {data}",
+        f"filter {data} -s {wanted} --operators {code}:operators --output {code}",
+    ):
+        before = data.read_bytes(), code.read_bytes()
+        command = f"{shlex.quote(sys.executable)} -m graphmatch.cli {line}"
+        done = subprocess.run(command, shell=True, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 2
+        assert "also an input" in " ".join(done.stderr.split())
+        assert (data.read_bytes(), code.read_bytes()) == before
+
+
 def test_the_matches_do_not_replace_what_remembers_them(tmp_path: Path, wanted: Path) -> None:
     path = tmp_path / "both"
     options = ("--seen", path, "--output", path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The owner of subscriptions and publications without a token from this machine."""
 LOCAL_SCOPES = frozenset({"feeds", "publish", "subscribe"})
-_PROXY_HEADERS = frozenset(
-    {"cf-connecting-ip", "forwarded", "true-client-ip", "via", "x-client-ip", "x-real-ip"}
+_PROXY_HEADER = re.compile(
+    r"via$|cdn-loop|cf-|fastly-|fly-|tailscale-|x-envoy-|x-varnish|([a-z-]*-)?(real|client)-?ip"
+    r"|(x-)?(original-)?forwarded"
 )
-"""Headers that only proxies send; so are all that begin with ``x-forwarded-``."""
+"""The names of headers that only proxies send, or how they begin."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """What a broker that listens on loopback is called; another name is another page's trick."""
 LISTED = 100
@@ -114,7 +116,7 @@ class Api:
         if not self.options.local:
             return "the broker is open to other machines"
         for name in request.headers:
-            if name in _PROXY_HEADERS or name.startswith("x-forwarded-"):
+            if _PROXY_HEADER.match(name.replace("_", "-")):
                 return f"the request came through a proxy, which added the header {name[:50]}"
         if request.scope["http_version"] < "1.1":
             return "the request uses HTTP/1.0, as a proxy does"
@@ -252,7 +254,7 @@ async def caller_of(request: Request) -> Caller:
     scheme, _, value = header.partition(" ")
     value = value.strip()
     if scheme.lower() == "ticket" and value:
-        return Caller(ticket=value, is_local=is_local, why=why)
+        return Caller(ticket=value, why=why)
     if scheme.lower() != "bearer" or not value:
         raise unknown("a way of authorization that is not known here")
     try:

@@ -48,6 +48,8 @@ LONGEST = 100
 """A longer text is no fact to click."""
 _DEEP = 2
 """So many properties lead from an item to a value, and one more for each blank node between."""
+_DEEPEST = 50
+"""Maximum number of properties from an item to a value."""
 _TEXTS = frozenset(
     {
         *(RSS["title"], RSS["description"], CONTENT["encoded"], RSS["link"], DC["date"]),
@@ -187,14 +189,22 @@ def _values(
     path: tuple[NamedNode, ...] = (),
     passed: frozenset[Term] = frozenset(),
 ) -> Iterator[tuple[tuple[NamedNode, ...], NamedNode | Literal]]:
-    """Yield the values that properties lead to, but those that are above others."""
+    """Yield the values that properties lead to.
+
+    A value that follows from another one, or from a property below, is left out.
+    """
     said = by_subject.get(item, {})
     passed |= {item}
     for property_, objects in said.items():
         if property_ in _TEXTS or (property_.value.startswith(RESERVED) and property_ != TYPE):
             continue
+        tree = ontology.classes if property_ == TYPE else ontology.concepts
+        implied = {above for one in objects for above in tree.ancestors(one) if above != one}
+        for lower in ontology.properties.descendants(property_):
+            if isinstance(lower, NamedNode) and lower != property_:
+                implied.update(said.get(lower, ()))
         for value in objects:
-            if _follows(property_, value, said, ontology):
+            if value in implied:
                 continue
             further = (*path, property_)
             if isinstance(value, NamedNode) or (
@@ -202,24 +212,9 @@ def _values(
             ):
                 yield further, value
             steps = _DEEP + sum(isinstance(node, BlankNode) for node in (*passed, value))
+            steps = min(steps, _DEEPEST)
             if property_ != TYPE and value not in passed and len(further) < steps:
                 yield from _values(value, by_subject, ontology, further, passed)
-
-
-def _follows(
-    property_: NamedNode,
-    value: Term,
-    said: Mapping[NamedNode, Sequence[Term]],
-    ontology: Ontology,
-) -> bool:
-    """Whether the same is said with a property below, or of something below."""
-    lower = (p for p in ontology.properties.descendants(property_) if p != property_)
-    if any(value in said.get(p, ()) for p in lower if isinstance(p, NamedNode)):
-        return True
-    if isinstance(value, Literal):
-        return False  # nothing is below it
-    tree = ontology.classes if property_ == TYPE else ontology.concepts
-    return any(other != value and value in tree.ancestors(other) for other in said[property_])
 
 
 def _sort(path: Sequence[NamedNode], value: Term, ontology: Ontology) -> Sort:

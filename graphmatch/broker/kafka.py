@@ -14,9 +14,16 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 from sqlalchemy import insert, select, update
 
 from graphmatch.broker.service import ConflictError, millis
@@ -69,7 +76,9 @@ class KafkaSource:
         format: str | None = None,
     ) -> None:
         self._broker, self._topic, self._format = broker, topic, format
-        self._settings: dict[str, str | int | bool] = {
+        self._down: str | None = None
+        self._settings: dict[str, Any] = {
+            "error_cb": self._failed,
             "bootstrap.servers": servers,
             "group.id": group,
             "enable.auto.commit": False,
@@ -98,13 +107,25 @@ class KafkaSource:
         if consumer is not None:
             consumer.close()
 
+    def _failed(self, error: KafkaError) -> None:
+        """Note that no server answers; called while records are consumed."""
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._down = error.str()
+
+    def _messages(self, consumer: Consumer) -> Sequence[Message]:
+        self._down = None
+        found = consumer.consume(RECORDS, _WAIT_SECONDS)
+        if self._down is not None and not found:
+            raise KafkaException(self._down)
+        return found
+
     def _read_some(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._consumer is None:
             self._consumer = Consumer(self._settings)
             self._consumer.subscribe([self._topic], on_assign=self._assigned)
         try:
             by_partition: dict[int, list[Message]] = {}
-            for message in self._consumer.consume(RECORDS, _WAIT_SECONDS):
+            for message in self._messages(self._consumer):
                 if (error := message.error()) is not None:
                     log.warning("Kafka: %s", error.str())
                 elif (partition := message.partition()) is not None:

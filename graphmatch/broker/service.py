@@ -72,6 +72,8 @@ _PUBLISH, _SUBSCRIPTIONS = insert(publications), select(subscriptions)
 SCOPES = frozenset({"publish", "subscribe", "feeds", "admin"})
 _TEXT_KEYS = ("topics", "words", "not-words", "match")
 _SECRET_BYTES = 32
+_ID_BYTES = 2000
+"""Maximum length of a publication's id, in bytes; PostgreSQL indexes no longer ones."""
 _SMALL_BYTES, _TRIPLE_BYTES = 16_384, 64
 T = TypeVar("T")
 
@@ -541,6 +543,10 @@ class Broker:
             on_problem=problems.append,
             limits=DEFAULT_LIMITS,
         ):
+            if len(publication.id.encode()) > _ID_BYTES:
+                what, where = f"an id of more than {_ID_BYTES:,} bytes", Place(document.name)
+                problems.append(Problem(what, where, "Give it a shorter one.", Severity.REFUSED))
+                continue
             found.append(publication)
             if len(found) > self.limits.publications:
                 what = f"more than {self.limits.publications:,} publications"

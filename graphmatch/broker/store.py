@@ -64,6 +64,7 @@ def is_outage(error: BaseException | None) -> bool:
     """Whether an error says that the store cannot be used, and not that a value is wrong."""
     if isinstance(error, DBAPIError):
         own = isinstance(error, IntegrityError | DataError | ProgrammingError)
+        own |= str(getattr(error.orig, "sqlstate", "")).startswith("54")  # A limit is exceeded.
         return error.connection_invalidated or not own
     return isinstance(error, StoreError)
 
@@ -143,8 +144,10 @@ class Store:
         self.name = self._url.render_as_string(hide_password=True)
         self._lock: int | None = None
         if self.is_sqlite:
-            if Path(self._url.database or "").is_dir():
-                raise _store_error("it is a folder", self.name, "Name a file in it.")
+            file = Path(self._url.database or "")
+            if file.exists() and not file.is_file():
+                what = "it is a folder" if file.is_dir() else "it is not a file"
+                raise _store_error(what, self.name, "Name a file.")
             if not read_only:
                 self._hold()
             elif not Path(self._url.database or "").is_file():

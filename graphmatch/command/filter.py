@@ -63,7 +63,9 @@ def run(
         check(reading)
         subscriptions, known = subscribing.subscriptions or (), knowing.files or ()
         read = (*(reading.publications or ()), *(reading.events or ()), *subscriptions, *known)
-        inputs = [one for one in (*read, knowing.saved, config) if one is not None]
+        code = (name.rpartition(":")[0] for name in knowing.operators or ())
+        more = (knowing.saved, knowing.loading.imports, config, *filter(None, code))
+        inputs = [one for one in (*read, *more) if one is not None]
         _refuse_inputs("--seen", delivering.seen, inputs)
         _refuse_inputs("--output", delivering.output, [*inputs, *filter(None, [delivering.seen])])
         engine = session.engine(knowing)
@@ -88,7 +90,7 @@ def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path])
     if path is None or is_special(path):
         return
     for name in inputs:
-        for file in files_in(name, lambda _: None):
+        for file in files_in("/dev/stdin" if name == "-" else name, lambda _: None):
             if realpath(file) == realpath(path):
                 what = f"{option} names a file that is also an input, {file}"
                 raise InputError(Problem(what, Place(str(path)), "Name another file."))

@@ -208,7 +208,7 @@ def _no_form() -> RefusedError:
 
 def log_in(request: Request, answer: Response, token: str) -> None:
     """Have the browser keep a token."""
-    secure = request.app.state.api.root(request).startswith("https:")
+    secure = request.app.state.api.root(request).lower().startswith("https:")
     answer.set_cookie(
         COOKIE, token, _MONTH_SECONDS, secure=secure, httponly=True, samesite="strict"
     )

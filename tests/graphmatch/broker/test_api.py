@@ -765,6 +765,20 @@ def test_a_nul_is_refused_and_its_field_named(
     assert "NUL" in said.json["what"]
 
 
+def test_a_very_long_id_is_refused(serving: Serving) -> None:
+    """PostgreSQL could not index it."""
+    data = f"<urn:{'x' * 3000}> {{ <urn:s> <urn:p> 1 }} <urn:short> {{ <urn:s> <urn:p> 1 }}"
+    answer = serving.call("POST", "/v1/publications", data, {"Content-Type": "application/trig"})
+    assert [one["id"] for one in answer.json["publications"]] == ["urn:short"]
+    assert "an id of more than 2,000 bytes" in str(answer.json["problems"])
+
+
+def test_a_ticket_that_is_wrong_is_no_local_user(serving: Serving) -> None:
+    headers = {"Authorization": "Ticket gmt_wrong"}
+    body = {"query": "SELECT ?x { ?x a <urn:C> }"}
+    assert serving.call("POST", "/v1/subscriptions", body, headers).status == 401
+
+
 def test_a_nul_in_an_id_of_a_line_refuses_that_line(serving: Serving) -> None:
     lines = '{"id": "urn:a\\u0000", "data": ""}\n{"id": "urn:b", "data": "<urn:a> a <urn:C> ."}'
     said = serving.call("POST", "/v1/publications", lines, LINES).json

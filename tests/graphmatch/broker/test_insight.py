@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -41,6 +42,7 @@ from graphmatch.operators.operator import operator
 from semantic import Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator
 from semantic.errors import SubscriptionError
+from semantic.ontology.taxonomy import Taxonomy
 from semantic.reading import Cut
 from semantic.terms import Term, Triple, written
 from semantic.vocabulary import BROADER, DC, DCTERMS, RSS, SUBCLASS, SUBPROPERTY, TYPE
@@ -541,6 +543,32 @@ def all_facts() -> Iterator[tuple[Stored, Fact]]:
     for one in samples():
         for fact in facts(engine, one.read()):
             yield one, fact
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        ",".join(["[]"] * 20_000),
+        ",".join(f"<urn:{n}>" for n in range(20_000)),
+        "[ <urn:p> " * 200 + "1" + " ]" * 200,
+    ],
+    ids=["blank nodes", "values", "depth"],
+)
+def test_facts_of_large_and_deep_items_are_bounded(
+    objects: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (publication,) = read_publications(f"<urn:a> <urn:p> {objects} .".encode(), format="ttl")
+    ancestors, asked = Taxonomy.ancestors, Counter[str]()
+
+    def counted(self: Taxonomy, term: Term) -> Any:
+        asked["ancestors"] += 1
+        return ancestors(self, term)
+
+    monkeypatch.setattr(Taxonomy, "ancestors", counted)
+    found = facts(Engine(), publication)
+    assert len(found) <= 200
+    assert all(len(fact.path) <= 50 for fact in found)
+    assert asked.total() < 100_000
 
 
 def test_that_an_item_has_each_of_its_facts() -> None:

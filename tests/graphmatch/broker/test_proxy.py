@@ -184,7 +184,8 @@ def test_local_publications_are_listed_with_those_of_feeds(broking: Broking) -> 
     "header",
     [
         *("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server"),
-        *("Forwarded", "X-Real-IP", "Via", "CF-Connecting-IP"),
+        *("Forwarded", "X-Real-IP", "Via", "CF-Connecting-IP", "X_Forwarded_For", "X-Forwarded"),
+        *("X-Cluster-Client-IP", "X-Original-Forwarded-For", "CDN-Loop", "Client-IP", "CF-Ray"),
     ],
 )
 def test_forwarded_requests_need_a_token(broking: Broking, header: str) -> None:

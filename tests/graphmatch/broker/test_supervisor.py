@@ -6,9 +6,11 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import aiohttp
@@ -507,6 +509,21 @@ def test_bad_records_of_kafka_are_set_aside(
     assert asyncio.run(read_all(store)) == []  # Nothing comes again after a restart.
     assert len(store.read_now(lambda db: db.scalars(select(publications.c.id)).all())) == 4
     store.close()
+
+
+def test_a_kafka_that_does_not_answer_is_reported() -> None:
+    async def main(store: Store) -> list[str]:
+        broker = Broker(store, Engine())
+        source = KafkaSource(broker, "127.0.0.1:1", "t")
+        reading = asyncio.create_task(source.run())
+        await until(lambda: broker.supervisor.failing() != [])
+        source.stop()
+        await reading
+        return broker.supervisor.failing()
+
+    with TemporaryDirectory() as folder, closing(Store(f"{folder}/broker.db")) as store:
+        (said,) = asyncio.run(main(store))
+    assert said.startswith("kafka fails: KafkaException: ")
 
 
 # --- What goes out -------------------------------------------------------------------------------
