@@ -1315,7 +1315,7 @@ def _read_again(found: _native.Report, source: str) -> Publication | None:
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:
-    """Ask the core about an id; return ``None`` if it is not Unicode, as no subscription has it."""
+    """Ask the core about an id; return ``None`` if it is not Unicode: it is unknown then."""
     try:
         return ask(id)
     except UnicodeEncodeError:

@@ -140,7 +140,7 @@ def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Re
 
 
 def missing(name: str | Path) -> Problem | None:
-    """Return the problem of a name that no file has; a document's text is no name."""
+    """Return the problem if there is no such file, or if the name looks like a document."""
     text = str(name)
     try:
         Path(name).stat()

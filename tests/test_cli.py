@@ -550,7 +550,7 @@ def test_an_output_that_is_a_link_stays_one(tmp_path: Path, wanted: Path) -> Non
 
 
 @pytest.mark.parametrize("option", ["--output", "--seen"])
-def test_what_is_read_is_not_written_to(option: str, tmp_path: Path, wanted: Path) -> None:
+def test_an_input_is_never_written_to(option: str, tmp_path: Path, wanted: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     data, known = many(folder / "many.nq"), tmp_path / "known.ttl"

@@ -1,4 +1,4 @@
-"""What the library says when it is called wrongly: what was wrong, and the right call."""
+"""Wrong calls of the library get an error that names the mistake and the right call."""
 
 from __future__ import annotations
 
@@ -131,7 +131,9 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(("call", "said"), MISUSE.values(), ids=MISUSE)
-def test_a_wrong_call_is_told_the_right_one(call: Callable[[], object], said: str) -> None:
+def test_the_error_of_a_wrong_call_names_the_right_one(
+    call: Callable[[], object], said: str
+) -> None:
     with pytest.raises((TypeError, GraphMatchError)) as raised:
         call()
     assert said in str(raised.value)
@@ -147,7 +149,7 @@ def test_a_wrong_call_is_told_the_right_one(call: Callable[[], object], said: st
         ("PREFX e: <urn:e:> SELECT ?x { ?x a e:y }", "1:1", "PREFX"),
     ],
 )
-def test_a_query_that_begins_wrongly_is_told_how_queries_begin(
+def test_the_error_of_a_misspelt_query_form_names_the_valid_ones(
     text: str, place: str, word: str
 ) -> None:
     said = (

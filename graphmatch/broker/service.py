@@ -577,7 +577,7 @@ class Broker:
         also
             Called in the transaction: offsets, items that were seen.
         task
-            Who takes them in, for the supervisor.
+            The name of the task, for the supervisor.
 
         Raises
         ------

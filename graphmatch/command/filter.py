@@ -86,7 +86,7 @@ def run(
 
 
 def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path]) -> None:
-    """Refuse to write to what is read: an input, or a file in a folder of inputs."""
+    """Refuse to write to an input, or to a file in a folder of inputs."""
     if path is None or is_special(path):
         return
     for name in inputs:

@@ -231,7 +231,7 @@ def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConso
         with replacing(path) as file:
             text = io.TextIOWrapper(file, "utf-8", errors="backslashreplace", newline="")
             yield CommandConsole(file=text)
-            text.detach()  # which flushes it
+            text.detach()  # This flushes the text, too.
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
         remedy = "Check the name, the permissions and the room on the disk."

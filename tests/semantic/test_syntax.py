@@ -187,7 +187,7 @@ def test_rdf_xml_may_be_one_element(name: str, format: str | None, tmp_path: Pat
     assert ([p.value for _, p, _ in found.triples][1:], problems) == (["urn:e:p"], [])
 
 
-def test_one_element_is_rdf_xml_only_where_that_is_said() -> None:
+def test_a_single_element_needs_a_named_format() -> None:
     with pytest.raises(InputError, match="its root is <e:Laptop>"):
         tell_syntax(ELEMENT.encode(), "a.xml")
     for other in ("<!DOCTYPE html><p>", "<html lang='en'/>", "<opml version='2.0'/>"):

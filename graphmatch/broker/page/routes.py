@@ -331,7 +331,7 @@ async def _change(
 
 
 def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
-    """Return a subscription as the editor's form has it."""
+    """Return the form fields of a subscription."""
     given, sink, digest = row["given"], row["sink"], row["digest"]
     known = {str(checked_digest(value)): key for key, value in _DIGESTS.items()}
     fields = {

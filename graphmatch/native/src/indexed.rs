@@ -17,7 +17,7 @@ use hashbrown::{HashMap, HashSet};
 /// The terms to look up in the index of each operator, by the operator's number.
 pub type Questions = Vec<(usize, Vec<Vec<u8>>)>;
 
-/// What the indexes of operators return for some questions.
+/// The answers of operator indexes to some questions.
 pub struct IndexAnswers {
     pub questions: Questions,
     /// For each question and term the ids of constants; `None` if the index failed.

@@ -48,11 +48,11 @@ pub struct Worker {
     pub failed: Vec<Id>,
     /// The terms that indexes were asked of, with the operators.
     pub asked: HashSet<(Id, Id)>,
-    /// What indexes returned for the publication, if they were asked.
+    /// The answers of operator indexes for the publication, if they were asked.
     pub answered: Option<IndexAnswers>,
 }
 
-/// What Python has to do before a publication can be matched.
+/// Work for Python before a publication can be matched: steps of enrichment, or index look-ups.
 pub enum Needs {
     Steps(Steps),
     Indexes(Questions),

@@ -656,7 +656,7 @@ impl Pending {
         PyTuple::new(py, self.triples.objects(py)?)
     }
 
-    /// What is known: the knowledge that the steps are to be done with.
+    /// The knowledge to do the steps with.
     #[getter]
     fn knowledge(&self, py: Python<'_>) -> Py<PyAny> {
         self.knowledge.clone_ref(py)

@@ -773,7 +773,7 @@ def test_a_very_long_id_is_refused(serving: Serving) -> None:
     assert "an id of more than 2,000 bytes" in str(answer.json["problems"])
 
 
-def test_a_ticket_that_is_wrong_is_no_local_user(serving: Serving) -> None:
+def test_a_wrong_ticket_needs_a_token_even_locally(serving: Serving) -> None:
     headers = {"Authorization": "Ticket gmt_wrong"}
     body = {"query": "SELECT ?x { ?x a <urn:C> }"}
     assert serving.call("POST", "/v1/subscriptions", body, headers).status == 401

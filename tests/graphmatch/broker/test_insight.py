@@ -744,7 +744,7 @@ def test_that_health_keeps_time() -> None:
 
 
 def test_a_trial_says_which_limits_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reasons are left out of what it says of large publications."""
+    """A trial omits the reasons of large publications."""
     ticks = iter(range(1000))
     line = b"<urn:a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:C> ."
     began = datetime(2026, 1, 1, tzinfo=UTC)

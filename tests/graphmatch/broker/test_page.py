@@ -277,7 +277,7 @@ def test_a_feed_reader_can_use_the_address_on_the_page(broking: Broking, visitor
 
 
 def filled(visitor: Visitor, path: str) -> dict[str, str]:
-    """Return what a browser sends of the editor, unchanged."""
+    """Return the fields that a browser sends for the unchanged editor."""
     (form,) = visitor.get(f"{path}/edit").page.xpath("//form[@id='editor']")
     assert form.get("action") == f"{path}/edit"
     return dict(form.form_values())
