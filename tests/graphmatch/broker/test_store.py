@@ -260,7 +260,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "not a database": (lambda path: path.write_text("hello" * 1000), "not a database. Name a file"),
     "another's": (of_another, "a table 'audit' that graphmatch did not make. Name another"),
     "later": (of_a_later_version, "revision 0042; this graphmatch knows up to 0001. Upgrade"),
-    "folder": (Path.mkdir, "it is a folder. Name a file in it"),
+    "folder": (Path.mkdir, "it is a folder. Name a file"),
 }
 
 

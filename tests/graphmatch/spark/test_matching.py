@@ -23,7 +23,7 @@ from graphmatch.spark.java import SparkError
 from graphmatch.spark.matching import observed
 from graphmatch.spark.snapshots import Worker
 from graphmatch.spark.start import explained
-from graphmatch.spark.tasks import ID, NOW, TEXTS, Matching, Mode, one_of
+from graphmatch.spark.tasks import ID, NOW, TEXTS, Matching, Mode
 from graphmatch.spark.tasks import KEPT as KEPTS
 from semantic import read_publications
 from semantic.errors import InputError
@@ -595,7 +595,7 @@ def test_options_that_mean_nothing(
 @pytest.mark.parametrize("mode", ["failfast", "FailFast", Mode.FAILFAST])
 def test_mode_may_be_written_in_any_case(mode: Mode | str) -> None:
     """As in Spark's own readers."""
-    assert one_of(Mode, "mode", mode, "matches") is Mode.FAILFAST
+    assert Mode(mode) is Mode.FAILFAST
     matches(asked(s=EVERY), mode=mode, cut="Item")
 
 
