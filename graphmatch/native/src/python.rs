@@ -1506,8 +1506,8 @@ impl Core {
         Ok(Some((outcome, faults)))
     }
 
-    /// Reads a document of a stream with a method `read`, in a syntax by its extension. While one
-    /// that `waits` is read, others may change something.
+    /// Reads a document of a stream with a method `read`, in a syntax by its extension. The
+    /// publications of a stream that `waits` are matched one by one, as they come.
     #[pyo3(signature = (stream, source, format, cut = "auto", waits = true, base = None))]
     fn document(
         &self,
