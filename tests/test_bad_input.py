@@ -249,7 +249,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         + " .\n"
         + QUAD % ("one", 1),
         1,
-        [f":1: its brackets nest more than 256 deep. {TOO_DEEP} `nesting`."],
+        [f":1:*: its brackets nest more than 256 deep. {TOO_DEEP} `nesting`."],
     ),
     "Latin-1 in Turtle": (
         "a.ttl",

@@ -623,7 +623,8 @@ impl Quads {
 
     /// The fault of a term with its place, if it is a relative IRI that is written in quotes.
     fn fault_of_term(&self, fault: Fault, key: &[u8]) -> Fault {
-        let name = key.get(1 + NO_BASE.len()..key.len() - 1).unwrap_or_default();
+        let end = key.len().saturating_sub(1);
+        let Some(name) = key.get(1 + NO_BASE.len()..end) else { return fault };
         let quoted = |quote: &[u8]| place_of(&self.text, &[quote, name, quote].concat());
         fault.at(quoted(b"\"").or_else(|| quoted(b"'")))
     }
