@@ -134,8 +134,7 @@ pub(crate) fn check_xml(text: &[u8], limits: &Limits) -> Result<(), Fault> {
     Ok(())
 }
 
-/// An upper bound on what the entities of a document amount to: each reference may be to the
-/// longest one.
+/// An upper bound on the size of expanded entities, as each reference may be to the longest one.
 struct Entities {
     longest: usize,
     added: usize,
@@ -215,7 +214,7 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
     let mut context = None; // the depth of the key of the context that is read
     let (mut terms, mut named) = (Vec::new(), HashSet::new());
     let (mut strings, mut longest) = (0usize, 0usize);
-    // A fault of syntax is left to the parser, which can say where it is.
+    // The parser reports a fault of syntax with its place.
     while let Ok(event) = json.parse_next() {
         match event {
             JsonEvent::StartObject | JsonEvent::StartArray => {

@@ -21,7 +21,7 @@ const REMEDY: &str = "Correct the line; it was skipped.";
 const STRING: &[u8] = b"<http://www.w3.org/2001/XMLSchema#string>";
 const RDF: &[u8] = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 
-/// What a line states.
+/// The content of a line.
 enum Line {
     Triple([Id; 3]),
     /// A triple of the next publication.
@@ -274,7 +274,7 @@ fn is_plain_label(label: &[u8]) -> bool {
     label.first().is_some_and(is_word) && label.iter().all(|b| is_word(b) || *b == b'-')
 }
 
-/// Whether a text is an IRI in its brackets. What hardly needs a look is told without a parser.
+/// Whether a text is an IRI in angle brackets. Most IRIs need no parser.
 fn is_iri(text: &[u8]) -> bool {
     let Some(iri) = text.strip_prefix(b"<").and_then(|text| text.strip_suffix(b">")) else {
         return false;
@@ -569,7 +569,7 @@ mod tests {
         text
     }
 
-    /// What the parser makes of a document, a line at a time: the triples, and how many are bad.
+    /// The triples that the parser finds in a document line by line, and the number of bad lines.
     fn expected(text: &[u8], graphs: bool) -> (Vec<String>, usize) {
         let (mut triples, mut bad) = (Vec::new(), 0);
         for line in text.split(|b| matches!(b, b'\n' | b'\r')) {

@@ -47,11 +47,11 @@ const BASE_REMEDY: &str =
 /// Triples that arrive together.
 #[derive(Clone, Default)]
 pub struct Publication {
-    /// Its id: the name of its graph or document.
+    /// The name of its graph or document.
     pub id: Box<str>,
-    /// Its triples, in the order of the source.
+    /// All triples, in the order of the source.
     pub triples: Vec<[Id; 3]>,
-    /// Its terms that are not in the dictionary.
+    /// The terms that are not in the dictionary.
     pub local: LocalTerms,
 }
 
@@ -90,12 +90,12 @@ impl Publication {
     }
 }
 
-/// What is wrong with a document, where, and what to do about it.
+/// A fault of a document, its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// A description of the fault.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
     /// The line, counted from 1.
     pub line: Option<u64>,
@@ -158,7 +158,7 @@ impl SplitBy {
         [Self::Auto, Self::Document, Self::Graph].into_iter().find(|split| split.name() == name)
     }
 
-    /// Its name.
+    /// The name of a split.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -415,7 +415,7 @@ fn check_iris(text: &[u8], syntax: RdfFormat) -> Result<(), Fault> {
     })
 }
 
-/// Writes a term's key: the term as N-Triples has it. Triple terms may not nest deep.
+/// Appends a term in canonical N-Triples to a text. Triple terms must not nest deep.
 fn write_term(text: &mut Vec<u8>, term: TermRef<'_>) {
     match term {
         TermRef::NamedNode(node) => {
@@ -593,7 +593,8 @@ impl Quads {
         false
     }
 
-    /// The fault of a parser. That of RDF/XML does not say where it is, but how far it has read.
+    /// The fault of a parser's error. Errors of RDF/XML have no place, so the fault gets the last line
+    /// that was read.
     fn fault(&self, error: RdfParseError) -> Fault {
         let error = match error {
             RdfParseError::Io(_) => {
