@@ -19,9 +19,7 @@ use crate::operators::{self, Asked, Operators};
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{
-    self, ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, each_literal, marked,
-};
+use crate::rewrite::{ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
 use crate::terms::{read_term, write_term};
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use spareval::{
@@ -306,7 +304,7 @@ impl Evaluation<'_> {
             evaluator = evaluator.without_optimizations();
         }
         for name in &prepared.functions {
-            evaluator = if let Some(function) = functions::private(name.as_str()) {
+            evaluator = if let Some(function) = functions::by_name(name.as_str()) {
                 evaluator.with_custom_function(name.clone(), function)
             } else if name.as_str() == REPLACE {
                 let known = known.clone();
@@ -317,11 +315,6 @@ impl Evaluation<'_> {
             } else if name.as_str() == NOW {
                 let now = Term::from(self.now.clone());
                 evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if name.as_str().starts_with(TAXONOMY) {
-                let operator = name.clone();
-                evaluator.with_custom_function(name.clone(), move |terms| {
-                    functions::question(&operator, terms)
-                })
             } else if prepared.operators.is_function(name.as_str()) {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
                 let call = move |terms: &[Term]| calls.call(operator.as_str(), terms);
@@ -366,15 +359,23 @@ fn collected<T>(
 
 // --- The dataset ----------------------------------------------------------------------------------
 
-/// Terms that are not the publication's or the dictionary's.
+/// A private property.
+#[derive(Clone, Copy)]
+enum Private {
+    /// Leads from every term to itself.
+    Itself,
+    /// An attribute's property, by its public name.
+    Attribute(Id),
+    /// Leads from terms to those of which the operator holds.
+    Taxonomy(TaxonomyOperator),
+}
+
+/// Terms that neither the publication nor the dictionary has.
 #[derive(Default)]
 struct Scratch {
     terms: LocalTerms,
     text: String,
-    /// Private names of attributes, and the properties that they stand for.
-    attributes: Vec<(Id, Id)>,
-    /// The id of [`ITSELF`], where a query has it.
-    itself: Option<Id>,
+    private: Vec<(Id, Private)>,
 }
 
 struct Data<'a> {
@@ -399,10 +400,6 @@ impl<'a> Data<'a> {
         dictionary
             .get_hashed(text.as_bytes(), hash)
             .or_else(|| local.get_hashed(text.as_bytes(), hash))
-    }
-
-    fn find(&self, text: &str) -> Option<Id> {
-        self.known(text, self.of.terms.dictionary.hash(text.as_bytes()))
     }
 
     fn intern(&self, term: Term) -> Id {
@@ -431,21 +428,26 @@ impl<'a> Data<'a> {
         self.first + id
     }
 
-    /// The id of a private name.
+    /// Returns the id of a private name.
     fn private(&self, name: &NamedNode) -> Id {
         if name.as_str() == PUBLICATION {
             return self.graph;
         }
         let id = self.intern(name.clone().into());
-        if name.as_str() == ITSELF {
-            self.scratch.borrow_mut().itself = Some(id);
-        }
-        if let Some(real) = name.as_str().strip_prefix(ATTRIBUTE) {
-            let real = self.intern(NamedNode::new_unchecked(real).into());
-            let attributes = &mut self.scratch.borrow_mut().attributes;
-            if !attributes.contains(&(id, real)) {
-                attributes.push((id, real));
-            }
+        let private = if name.as_str() == ITSELF {
+            Private::Itself
+        } else if let Some(real) = name.as_str().strip_prefix(ATTRIBUTE) {
+            Private::Attribute(self.intern(NamedNode::new_unchecked(real).into()))
+        } else if let Some(operator) = name.as_str().strip_prefix(TAXONOMY)
+            && let Some(operator) = TaxonomyOperator::of_iri(operator)
+        {
+            Private::Taxonomy(operator)
+        } else {
+            return id;
+        };
+        let known = &mut self.scratch.borrow_mut().private;
+        if known.iter().all(|(other, _)| *other != id) {
+            known.push((id, private));
         }
         id
     }
@@ -463,13 +465,12 @@ impl<'a> Data<'a> {
         term.ok_or_else(|| io::Error::other("a term cannot be read"))
     }
 
-    /// The answer to a [`question`].
-    fn is_a(&self, operator: TaxonomyOperator, question: &str) -> Option<bool> {
-        let (term, concept) = question.split_once('\n')?;
-        Some(match (self.find(term), self.find(concept)) {
-            (Some(term), Some(concept)) => (self.of.is_a)(operator, term, concept),
-            _ => operator != TaxonomyOperator::Child && term == concept,
-        })
+    fn is_a(&self, operator: TaxonomyOperator, term: Id, concept: Id) -> bool {
+        if term < self.first && concept < self.first {
+            (self.of.is_a)(operator, term, concept)
+        } else {
+            operator != TaxonomyOperator::Child && term == concept
+        }
     }
 
     /// The triples that an access pattern finds, each once.
@@ -478,24 +479,30 @@ impl<'a> Data<'a> {
         if graph.is_some_and(|name| name != self.graph) {
             return Box::new(std::iter::empty());
         }
-        let private = key[1];
-        let scratch = self.scratch.borrow();
-        if scratch.itself == Some(private) {
-            let [subject, _, object] = key;
-            let node = if subject == ANY { object } else { subject };
-            let holds = node != ANY && (object == ANY || object == node);
-            return Box::new(holds.then_some([node, private, node]).into_iter());
+        let [subject, property, object] = key;
+        let private = self.scratch.borrow().private.iter().find(|(id, _)| *id == property).copied();
+        let mut attributes = None;
+        match private {
+            None => {}
+            Some((_, Private::Attribute(real))) => {
+                key[1] = real;
+                attributes = Some(of.attributes);
+            }
+            Some((_, Private::Itself)) => {
+                let node = if subject == ANY { object } else { subject };
+                let holds = node != ANY && (object == ANY || object == node);
+                return Box::new(holds.then_some([node, property, node]).into_iter());
+            }
+            Some((_, Private::Taxonomy(operator))) => {
+                let holds = subject != ANY && object != ANY && self.is_a(operator, subject, object);
+                return Box::new(holds.then_some(key).into_iter());
+            }
         }
-        let attribute = scratch.attributes.iter().find(|(id, _)| *id == private);
-        if let Some((_, real)) = attribute {
-            key[1] = *real;
-        }
-        let attributes = attribute.map(|_| of.attributes);
         if key.iter().all(|&term| term != ANY) {
             let holds = of.publication.contains(key)
                 || graph.is_none() && of.background.contains(key)
                 || attributes.is_some_and(|attributes| attributes.contains(key));
-            return Box::new(holds.then_some([key[0], private, key[2]]).into_iter());
+            return Box::new(holds.then_some([subject, property, object]).into_iter());
         }
         // nothing is looked for before what stands before it was read
         let sources = std::iter::once(of.publication).chain(attributes);
@@ -509,7 +516,7 @@ impl<'a> Data<'a> {
         match attributes {
             None => triples,
             Some(_) => {
-                Box::new(triples.map(move |[subject, _, object]| [subject, private, object]))
+                Box::new(triples.map(move |[subject, _, object]| [subject, property, object]))
             }
         }
     }
@@ -563,22 +570,7 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
     }
 
     fn externalize_expression_term(&self, term: Handle) -> Result<ExpressionTerm, io::Error> {
-        let exact = bounded::wants_term();
-        let term = self.term(term.id())?;
-        let exact = exact || matches!(term, Term::Triple(_));
-        Ok(if exact { each_literal(term, marked) } else { term }.into())
-    }
-
-    fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<Handle, io::Error> {
-        if let ExpressionTerm::OtherTypedLiteral { value, datatype } = &term {
-            if let Some(operator) = rewrite::operator(datatype.as_str()) {
-                let holds = self
-                    .is_a(operator, value)
-                    .ok_or_else(|| io::Error::other("a question cannot be read"))?;
-                return Ok(Handle::new(self.intern(Literal::from(holds).into())));
-            }
-        }
-        Ok(Handle::new(self.intern(term.into())))
+        Ok(marked_term(self.term(term.id())?).into())
     }
 }
 
