@@ -95,9 +95,12 @@ fn like(string: &Literal, text: String) -> Term {
     literal.into()
 }
 
-/// The compiled regular expressions of one evaluation, by text and flags; `None` if invalid.
+/// The compiled regular expressions of one evaluation.
 #[derive(Default)]
-pub(crate) struct Expressions(Mutex<HashMap<(String, String), Option<Arc<Regex>>>>);
+pub(crate) struct Expressions(Mutex<Compiled>);
+
+/// Expressions by text and flags; `None` if invalid.
+type Compiled = HashMap<(String, String), Option<Arc<Regex>>>;
 
 impl Expressions {
     fn get(&self, text: &str, flags: &str) -> Option<Arc<Regex>> {

@@ -361,7 +361,7 @@ impl<'a> Analysis<'a> {
             }
             GraphPattern::Join { left, right } => {
                 let (left, right) = (self.branches(left), self.branches(right));
-                self.joined(&left, right)
+                self.joined(left, &right)
             }
             GraphPattern::LeftJoin { left, right, expression } => {
                 self.leave_open("OPTIONAL");
@@ -555,10 +555,11 @@ impl<'a> Analysis<'a> {
         Some([variable, Node::Constant(self.constants.iri(name)), Node::Constant(constant)])
     }
 
-    /// The branches of a join; of one side only what all share when there are too many.
-    fn joined(&mut self, left: &[Draft], mut right: Vec<Draft>) -> Vec<Draft> {
+    /// The branches of a join; those of the left side alone if there would be too many.
+    fn joined(&mut self, left: Vec<Draft>, right: &[Draft]) -> Vec<Draft> {
         if left.len() * right.len() > self.most {
-            right = self.shared(right);
+            self.leave_open(TOO_MANY);
+            return left;
         }
         let both = |a: &Draft, b: &Draft| Draft {
             patterns: [a.patterns.as_slice(), &b.patterns].concat(),
@@ -567,21 +568,14 @@ impl<'a> Analysis<'a> {
         left.iter().flat_map(|a| right.iter().map(move |b| both(a, b))).collect()
     }
 
-    /// The branches of a union; what all share when there are too many.
+    /// The branches of a union; one without conditions if there would be too many.
     fn united(&mut self, mut left: Vec<Draft>, mut right: Vec<Draft>) -> Vec<Draft> {
         left.append(&mut right);
-        if left.len() > self.most { self.shared(left) } else { left }
-    }
-
-    fn shared(&mut self, mut branches: Vec<Draft>) -> Vec<Draft> {
-        self.leave_open(TOO_MANY);
-        let mut shared = branches.swap_remove(0);
-        for other in &branches {
-            let patterns: HashSet<&Pattern> = other.patterns.iter().collect();
-            shared.patterns.retain(|pattern| patterns.contains(pattern));
-            shared.filters.retain(|filter| other.filters.contains(filter));
+        if left.len() > self.most {
+            self.leave_open(TOO_MANY);
+            return vec![Draft::default()];
         }
-        vec![shared]
+        left
     }
 
     /// Notes a triple pattern, and gives it back.
@@ -714,7 +708,7 @@ impl<'a> Analysis<'a> {
                 let middle = Node::Variable(self.fresh());
                 let left = self.path(subject, left, middle);
                 let right = self.path(middle, right, object);
-                self.joined(&left, right)
+                self.joined(left, &right)
             }
             Path::Alternative(left, right) if !(is_negated(left) && is_negated(right)) => {
                 self.leave_open("path |");
@@ -911,46 +905,28 @@ fn looked_at(expression: &Expression) -> Option<(&str, View, Folding)> {
     }
 }
 
-/// The tests of one variable of which each alternative has one.
+/// The tests of which one holds if a disjunction does: of each alternative the first that an index
+/// can decide, if all are of one variable.
 fn any_of(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
-    let (mut choices, mut rest) = (Vec::new(), vec![expression]);
+    let (mut variable, mut tests, mut decides) = (None, Vec::new(), true);
+    let mut rest = vec![expression];
     while let Some(next) = rest.pop() {
-        match next {
-            Expression::Or(left, right) => rest.extend([right.as_ref(), left]),
-            other => choices.push(by_variable(other, constants)),
+        if let Expression::Or(left, right) = next {
+            rest.extend([right.as_ref(), left]);
+            continue;
+        }
+        let parts = conjuncts(next);
+        let taken = parts.iter().find_map(|part| necessary(part, constants))?;
+        decides &= taken.decides && parts.len() == 1;
+        if *variable.get_or_insert_with(|| taken.variable.clone()) != taken.variable {
+            return None;
+        }
+        match taken.filter {
+            Filter::Any(filters) => tests.extend(filters),
+            filter => tests.push(filter),
         }
     }
-    let first: Vec<String> = choices.first()?.iter().map(|taken| taken.variable.clone()).collect();
-    let variable = first.into_iter().find(|variable| {
-        choices.iter().all(|choice| choice.iter().any(|taken| taken.variable == *variable))
-    })?;
-    let (mut tests, mut decides) = (Vec::new(), true);
-    for taken in choices.into_iter().flatten().filter(|taken| taken.variable == variable) {
-        decides &= taken.decides;
-        let inner = match taken.filter {
-            Filter::Any(filters) => filters.into_vec(),
-            filter => vec![filter],
-        };
-        for test in inner {
-            if !tests.contains(&test) {
-                tests.push(test);
-            }
-        }
-    }
-    Some(Taken { variable, filter: Filter::Any(tests.into()), decides })
-}
-
-/// For each variable a test that an expression makes necessary.
-fn by_variable(expression: &Expression, constants: &mut Constants) -> Vec<Taken> {
-    let parts = conjuncts(expression);
-    let alone = parts.len() == 1;
-    let mut found: Vec<Taken> = Vec::new();
-    for taken in parts.iter().filter_map(|part| necessary(part, constants)) {
-        if found.iter().all(|known| known.variable != taken.variable) {
-            found.push(Taken { decides: taken.decides && alone, ..taken });
-        }
-    }
-    found
+    Some(Taken { variable: variable?, filter: Filter::Any(tests.into()), decides })
 }
 
 /// Names an expression for the remainder: its operator or function.
@@ -960,23 +936,12 @@ fn word(expression: &Expression) -> String {
     }
     let word = match expression {
         Expression::Or(..) => "||",
-        Expression::SameTerm(..) => "sameTerm",
         Expression::In(..) => "IN",
-        Expression::Add(..) | Expression::UnaryPlus(_) => "+",
-        Expression::Subtract(..) | Expression::UnaryMinus(_) => "-",
-        Expression::Multiply(..) => "*",
-        Expression::Divide(..) => "/",
-        Expression::Not(inner) => match inner.as_ref() {
-            Expression::In(..) => "NOT IN",
-            Expression::Exists(_) => "NOT EXISTS",
-            _ => "!",
-        },
+        Expression::Not(inner) if matches!(**inner, Expression::In(..)) => "NOT IN",
+        Expression::Not(inner) if matches!(**inner, Expression::Exists(_)) => "NOT EXISTS",
         Expression::Exists(_) => "EXISTS",
-        Expression::Bound(_) => "BOUND",
-        Expression::If(..) => "IF",
-        Expression::Coalesce(_) => "COALESCE",
         Expression::FunctionCall(function, _) => return function.to_string(),
-        _ => "of a variable",
+        _ => "of another expression",
     };
     word.to_owned()
 }

@@ -156,27 +156,17 @@ pub(crate) fn restricted(inner: GraphPattern, fresh: &mut Fresh) -> GraphPattern
 /// The condition that an edge rests on the publication, its variables bound.
 fn edge_test(edge: &GraphPattern, fresh: &mut Fresh) -> Option<Expression> {
     let bound = visible(edge);
-    let walks = edge_walks(edge, fresh).into_iter();
-    let walks = walks.filter_map(|walk| chained(walk, &bound));
+    let walks = edge_walks(edge, fresh).into_iter().filter_map(chained);
     let test = either(walks.map(|walk| Expression::Exists(walk.into())).collect())?;
     Some(bound.into_iter().rev().fold(test, |test, variable| {
         Expression::And(Expression::Bound(variable).into(), test.into())
     }))
 }
 
-/// A pattern that has a solution where some patterns have one together: each is asked within the
-/// one before it, where its variables are bound, next the one with the fewest that are not.
-fn chained(mut patterns: Vec<GraphPattern>, bound: &[Variable]) -> Option<GraphPattern> {
-    let mut bound = bound.to_vec();
-    for done in 1..patterns.len() {
-        bound.extend(visible(&patterns[done - 1]));
-        let unbound = |pattern: &GraphPattern| {
-            visible(pattern).iter().filter(|&variable| !bound.contains(variable)).count()
-        };
-        let next = (done..patterns.len()).min_by_key(|&index| unbound(&patterns[index]));
-        patterns.swap(done, next.unwrap_or(done));
-    }
-    patterns.into_iter().rev().reduce(|rest, pattern| GraphPattern::Filter {
+/// A pattern that has a solution if all patterns of a walk have one together. Each is evaluated
+/// within the one before it, with which it shares a variable that is bound by then.
+fn chained(walk: Vec<GraphPattern>) -> Option<GraphPattern> {
+    walk.into_iter().rev().reduce(|rest, pattern| GraphPattern::Filter {
         expr: Expression::Exists(Box::new(rest)),
         inner: Box::new(pattern),
     })
@@ -192,7 +182,7 @@ pub(crate) fn anything(pattern: &GraphPattern, fresh: &mut Fresh) -> GraphPatter
     edges(pattern, &mut all);
     let walks = all.iter().flat_map(|edge| edge_walks(edge, fresh));
     walks
-        .filter_map(|walk| chained(walk, &[]))
+        .filter_map(chained)
         .reduce(|left, right| GraphPattern::Union { left: left.into(), right: right.into() })
         .unwrap_or_else(|| GraphPattern::Values { variables: Vec::new(), bindings: Vec::new() })
 }
@@ -260,163 +250,5 @@ fn walks(
         Path::NamedNode(_) | Path::NegatedPropertySet(_) => {
             vec![vec![in_publication(along(subject, path, object))]]
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::algebra::{body, body_mut, pattern_of, pattern_of_mut};
-    use crate::evaluate::Prepared;
-    use crate::evaluate::tests::{Dice, World, labelled, parsed};
-    use oxrdf::{Term, Triple};
-    use std::collections::{BTreeMap, BTreeSet};
-
-    /// Two nodes between which one can walk, and whether with a step of the publication's.
-    type Walks = BTreeSet<(String, String, bool)>;
-
-    /// The definition, word for word, over graphs that are small.
-    struct Naive {
-        /// All triples, and whether they are the publication's.
-        triples: Vec<(Triple, bool)>,
-        nodes: BTreeSet<String>,
-    }
-
-    impl Naive {
-        fn new(background: &[Triple], publication: &[Triple]) -> Self {
-            let own = publication.iter().map(|triple| (triple.clone(), true));
-            let mut triples: Vec<(Triple, bool)> = own.collect();
-            for triple in background.iter().filter(|triple| !publication.contains(triple)) {
-                triples.push((triple.clone(), false));
-            }
-            let ends = |(triple, _): &(Triple, bool)| {
-                [triple.subject.to_string(), triple.object.to_string()]
-            };
-            let nodes = triples.iter().flat_map(ends).collect();
-            Self { triples, nodes }
-        }
-
-        fn steps(&self, wanted: impl Fn(&str) -> bool) -> Walks {
-            self.triples
-                .iter()
-                .filter(|(triple, _)| wanted(triple.predicate.as_str()))
-                .map(|(triple, own)| (triple.subject.to_string(), triple.object.to_string(), *own))
-                .collect()
-        }
-
-        fn walks(&self, path: &Path) -> Walks {
-            let none = || self.nodes.iter().map(|node| (node.clone(), node.clone(), false));
-            match path {
-                Path::NamedNode(property) => self.steps(|other| other == property.as_str()),
-                Path::NegatedPropertySet(properties) => {
-                    self.steps(|other| !properties.iter().any(|p| p.as_str() == other))
-                }
-                Path::Reverse(inner) => {
-                    self.walks(inner).into_iter().map(|(s, o, own)| (o, s, own)).collect()
-                }
-                Path::Alternative(a, b) => &self.walks(a) | &self.walks(b),
-                Path::Sequence(a, b) => composed(&self.walks(a), &self.walks(b)),
-                Path::ZeroOrOne(inner) => self.walks(inner).into_iter().chain(none()).collect(),
-                Path::OneOrMore(inner) => closed(self.walks(inner)),
-                Path::ZeroOrMore(inner) => {
-                    closed(self.walks(inner)).into_iter().chain(none()).collect()
-                }
-            }
-        }
-
-        /// Whether an edge holds with some bindings, and whether by way of the publication.
-        fn holds(
-            &self,
-            edge: &GraphPattern,
-            bound: &BTreeMap<String, String>,
-        ) -> Option<(bool, bool)> {
-            let value = |text: String| match text.as_bytes()[0] {
-                b'?' | b'_' => bound.get(&text).cloned(),
-                _ => Some(text),
-            };
-            let (subject, walks, object) = match edge {
-                GraphPattern::Path { subject, path, object } => (subject, self.walks(path), object),
-                GraphPattern::Bgp { patterns } => {
-                    let TriplePattern { subject, predicate, object } = &patterns[0];
-                    let property = value(predicate.to_string())?;
-                    (subject, self.steps(|other| format!("<{other}>") == property), object)
-                }
-                _ => return None,
-            };
-            let (subject, object) = (value(subject.to_string())?, value(object.to_string())?);
-            let own = walks.contains(&(subject.clone(), object.clone(), true));
-            Some((own || walks.contains(&(subject, object, false)), own))
-        }
-
-        fn rests(&self, edges: &[GraphPattern], bound: &BTreeMap<String, String>) -> bool {
-            edges.iter().any(|edge| self.holds(edge, bound).is_some_and(|(_, own)| own))
-        }
-    }
-
-    fn composed(a: &Walks, b: &Walks) -> Walks {
-        a.iter()
-            .flat_map(|(s, middle, own)| {
-                b.iter()
-                    .filter(move |(start, _, _)| start == middle)
-                    .map(move |(_, o, other)| (s.clone(), o.clone(), *own || *other))
-            })
-            .collect()
-    }
-
-    fn closed(steps: Walks) -> Walks {
-        let mut all = steps.clone();
-        loop {
-            let more = &all | &composed(&all, &steps);
-            if more.len() == all.len() {
-                return all;
-            }
-            all = more;
-        }
-    }
-
-    #[test]
-    fn generated_solutions_rest_as_the_definition_says() {
-        let mut dice = Dice(11);
-        let (mut kept, mut dropped) = (0, 0);
-        for _ in 0..1200 {
-            let (background, publication) = (dice.roll(8), dice.roll(6));
-            let background = labelled(&dice.graph(background));
-            let publication = labelled(&dice.graph(publication));
-            let mut query = parsed(&format!("SELECT * {{ {} }}", dice.group(2)));
-            name_blank_nodes(pattern_of_mut(&mut query), &mut Fresh::written());
-            let variables = visible(body(pattern_of(&query)));
-            let pattern = pattern_of_mut(&mut query);
-            let inner = Box::new(std::mem::take(body_mut(pattern)));
-            *pattern = GraphPattern::Project { inner, variables };
-            let mut all = Vec::new();
-            edges(pattern_of(&query), &mut all);
-            let world = World::of(&background, &publication, &[]);
-            let naive = Naive::new(&background, &publication);
-            let (rows, found) = world.run(|evaluation| {
-                let rows = evaluation.answer(&Prepared::rows(&query, None));
-                let prepared = Prepared::new(&query, true);
-                (rows.unwrap(), evaluation.answer(&prepared).unwrap())
-            });
-            let rows = rows.unwrap_or_default();
-            let bindings =
-                |row: &Vec<Option<Term>>, names: &[String]| -> BTreeMap<String, String> {
-                    let bound = names.iter().zip(row).filter_map(|(name, term)| {
-                        Some((format!("?{name}"), term.as_ref()?.to_string()))
-                    });
-                    bound.collect()
-                };
-            let solutions = rows.solutions.iter().map(|row| bindings(row, &rows.variables));
-            let (mut expected, rest): (Vec<_>, Vec<_>) =
-                solutions.partition(|bound| naive.rests(&all, bound));
-            expected.sort();
-            kept += expected.len();
-            dropped += rest.len();
-            let found = found.unwrap_or_default();
-            let mut found: Vec<_> =
-                found.solutions.iter().map(|row| bindings(row, &found.variables)).collect();
-            found.sort();
-            assert_eq!(found, expected, "{query}\n{background:?}\n{publication:?}");
-        }
-        assert!(kept > 500 && dropped > 300, "{kept} {dropped}");
     }
 }
