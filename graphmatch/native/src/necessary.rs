@@ -703,14 +703,14 @@ impl<'a> Analysis<'a> {
                 let pattern = [subject, Node::Constant(self.constants.iri(iri)), object];
                 vec![Draft { patterns: vec![self.triple(pattern)], ..Draft::default() }]
             }
-            Path::Reverse(path) if !is_negated(path) => self.path(object, path, subject),
+            Path::Reverse(path) => self.path(object, path, subject),
             Path::Sequence(left, right) => {
                 let middle = Node::Variable(self.fresh());
                 let left = self.path(subject, left, middle);
                 let right = self.path(middle, right, object);
                 self.joined(left, &right)
             }
-            Path::Alternative(left, right) if !(is_negated(left) && is_negated(right)) => {
+            Path::Alternative(left, right) => {
                 self.leave_open("path |");
                 let left = self.path(subject, left, object);
                 let right = self.path(subject, right, object);
@@ -740,14 +740,6 @@ impl<'a> Analysis<'a> {
             self.support([Node::Variable(0), step, Node::Variable(2)]);
         }
         vec![Draft::default()]
-    }
-}
-
-fn is_negated(path: &Path) -> bool {
-    match path {
-        Path::NegatedPropertySet(_) => true,
-        Path::Reverse(path) => matches!(path.as_ref(), Path::NegatedPropertySet(_)),
-        _ => false,
     }
 }
 
