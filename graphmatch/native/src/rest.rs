@@ -1,16 +1,15 @@
-//! When a solution rests on the publication, as a condition on the algebra.
+//! The delta check: a solution must use a triple of the publication.
 //!
-//! A solution rests on the publication when a triple pattern of the query, with the solution's
-//! bindings put in, is a triple of the publication's graph. That is a filter of `EXISTS`, one for
-//! each pattern, that asks the publication's graph alone; patterns under OPTIONAL and in one arm of
-//! a UNION count when the solution binds their variables. A property path rests on it when it can be
-//! walked with at least one step there. Blank nodes are variables, so that a filter can name them.
+//! A solution uses the publication if a triple pattern, with the solution's bindings, is a triple of
+//! the publication's graph. The check is a filter with one `EXISTS` over that graph for each pattern.
+//! Patterns in OPTIONAL and in one side of a UNION count if the solution binds their variables. A
+//! property path uses the publication if one of its walks has a step there. Blank nodes become
+//! variables, so that the filter can name them.
 //!
-//! Of an aggregating query this is asked of the pattern that it groups. Of a query with a subquery,
-//! inside of which nothing can look, some triple of the publication has to meet one of the patterns.
+//! An aggregating query is checked before it groups. A subquery hides its variables. A query with a
+//! subquery must therefore have a pattern that some triple of the publication matches.
 //!
-//! Cost: a condition is as long as the query, but for paths, of which it holds one walk for each
-//! step that may be the publication's.
+//! A check is as long as the query. A path adds a walk for each of its steps.
 
 use crate::algebra::{Part, parts, visit};
 use crate::pattern::GM;
@@ -19,12 +18,12 @@ use oxrdf::BlankNode;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
 use spargebra::term::{Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-/// The name by which conditions ask for the publication's graph; no query can write it.
+/// The private name of the publication's graph.
 pub(crate) const PUBLICATION: &str = ">publication";
-/// The name of a property that leads from every term to itself; no query can write it.
+/// The private property that connects every term with itself.
 pub(crate) const ITSELF: &str = ">itself";
 
-/// What an aggregating query groups, if it is one.
+/// Returns the pattern that an aggregating query groups.
 pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
     match body {
         GraphPattern::Group { inner, .. } => Some(inner),
@@ -33,13 +32,13 @@ pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
     }
 }
 
-/// Whether there is a subquery in the body of a query.
+/// Whether the body of a query contains a subquery.
 pub(crate) fn has_subquery(body: &GraphPattern) -> bool {
     matches!(body, GraphPattern::Project { .. })
         || parts(body).into_iter().flatten().any(has_subquery)
 }
 
-/// The variables of a pattern that are seen outside of it, in order of first occurrence.
+/// Returns the variables in the scope of a pattern, in order of first occurrence.
 pub(crate) fn visible(pattern: &GraphPattern) -> Vec<Variable> {
     let mut found = Vec::new();
     pattern.on_in_scope_variable(|variable| {
@@ -50,13 +49,13 @@ pub(crate) fn visible(pattern: &GraphPattern) -> Vec<Variable> {
     found
 }
 
-/// Variables that a query does not have.
+/// Makes variables that a query does not have.
 pub(crate) struct Fresh {
     prefix: &'static str,
     count: u32,
 }
 
-/// With names that no query can write.
+/// Uses names that no query can write.
 impl Default for Fresh {
     fn default() -> Self {
         Self { prefix: ">", count: 0 }
@@ -69,7 +68,7 @@ impl Fresh {
         Self { prefix: ">>", count: 0 }
     }
 
-    /// With names that SPARQL can write, and hardly any query does.
+    /// Uses names that are valid in SPARQL but unlikely in a query.
     pub(crate) fn written() -> Self {
         Self { prefix: "_graphmatch_", count: 0 }
     }
@@ -83,9 +82,9 @@ impl Fresh {
         self.variable().into()
     }
 
-    /// A path of any number of steps. Where these may go along what only those see who name it, it
-    /// leads from a term to itself also if no other triple has it; not where SPARQL is written, which
-    /// is asked of stores that have all.
+    /// Returns a path of any number of steps. If the steps may use attributes, the path connects also
+    /// a term with itself that only triples of attributes have. Other stores, for which SPARQL is
+    /// written, have all triples.
     fn any_number(&self, step: &Path) -> Path {
         let any_number = Path::ZeroOrMore(step.clone().into());
         if self.prefix != Self::default().prefix || !step.to_string().contains(GM) {
@@ -96,7 +95,7 @@ impl Fresh {
     }
 }
 
-/// Puts variables in the place of blank nodes, which are that in a pattern.
+/// Replaces blank nodes in patterns by variables.
 pub(crate) fn name_blank_nodes(pattern: &mut GraphPattern, fresh: &mut Fresh) {
     fn name(term: &mut TermPattern, variable: &mut dyn FnMut(&BlankNode) -> Variable) {
         match term {
@@ -126,7 +125,7 @@ pub(crate) fn name_blank_nodes(pattern: &mut GraphPattern, fresh: &mut Fresh) {
     });
 }
 
-/// The edges of a pattern: each a pattern of one triple pattern or one property path.
+/// Collects the edges of a pattern: each is a triple pattern or a property path.
 fn edges(pattern: &GraphPattern, found: &mut Vec<GraphPattern>) {
     let mut add = |edge: GraphPattern| {
         if !found.contains(&edge) {
@@ -144,7 +143,7 @@ fn edges(pattern: &GraphPattern, found: &mut Vec<GraphPattern>) {
     }
 }
 
-/// A pattern with those of its solutions that rest on the publication: those of which an edge does.
+/// Restricts a pattern to solutions of which an edge uses the publication.
 pub(crate) fn restricted(inner: GraphPattern, fresh: &mut Fresh) -> GraphPattern {
     let mut all = Vec::new();
     edges(&inner, &mut all);
@@ -153,7 +152,7 @@ pub(crate) fn restricted(inner: GraphPattern, fresh: &mut Fresh) -> GraphPattern
     GraphPattern::Filter { expr, inner: inner.into() }
 }
 
-/// The condition that an edge rests on the publication, its variables bound.
+/// Returns the condition that an edge with bound variables uses the publication.
 fn edge_test(edge: &GraphPattern, fresh: &mut Fresh) -> Option<Expression> {
     let bound = visible(edge);
     let walks = edge_walks(edge, fresh).into_iter().filter_map(chained);
@@ -163,8 +162,8 @@ fn edge_test(edge: &GraphPattern, fresh: &mut Fresh) -> Option<Expression> {
     }))
 }
 
-/// A pattern that has a solution if all patterns of a walk have one together. Each is evaluated
-/// within the one before it, with which it shares a variable that is bound by then.
+/// Returns a pattern that has a solution if all patterns of a walk have one together. Each pattern is
+/// evaluated inside the one before it, which binds a variable that both have.
 fn chained(walk: Vec<GraphPattern>) -> Option<GraphPattern> {
     walk.into_iter().rev().reduce(|rest, pattern| GraphPattern::Filter {
         expr: Expression::Exists(Box::new(rest)),
@@ -176,7 +175,7 @@ fn either(tests: Vec<Expression>) -> Option<Expression> {
     tests.into_iter().reduce(|a, b| Expression::Or(Box::new(a), Box::new(b)))
 }
 
-/// A pattern that has a solution where the publication meets some pattern of a query.
+/// Returns a pattern that has a solution if a triple of the publication matches an edge.
 pub(crate) fn anything(pattern: &GraphPattern, fresh: &mut Fresh) -> GraphPattern {
     let mut all = Vec::new();
     edges(pattern, &mut all);
@@ -204,8 +203,8 @@ fn along(subject: &TermPattern, path: &Path, object: &TermPattern) -> GraphPatte
     }
 }
 
-/// Patterns that hold together where an edge holds by way of the publication: alternatives, the
-/// step in the publication's graph at the beginning of each.
+/// Returns the walks by which an edge can use the publication. Each walk is a list of patterns that
+/// hold together and begins with the step in the publication's graph.
 fn edge_walks(edge: &GraphPattern, fresh: &mut Fresh) -> Vec<Vec<GraphPattern>> {
     match edge {
         GraphPattern::Path { subject, path, object } => walks(subject, path, object, fresh),
@@ -213,7 +212,7 @@ fn edge_walks(edge: &GraphPattern, fresh: &mut Fresh) -> Vec<Vec<GraphPattern>> 
     }
 }
 
-/// The walks along a path that have a step in the publication's graph, as [`edge_walks`].
+/// Returns the walks of a path that use the publication, as [`edge_walks`] does.
 fn walks(
     subject: &TermPattern,
     path: &Path,
