@@ -25,6 +25,7 @@ use crate::triples::Triple;
 use hashbrown::HashSet;
 use oxrdf::Literal;
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// The steps that Python does.
 pub const PYTHON: Steps = ITEM | UNITS | MAPPING;
@@ -58,38 +59,20 @@ pub enum Needs {
     Indexes(Questions),
 }
 
-/// A part of a graph: what every pattern sees, or what only those see that name their property.
+/// The triples of a graph whose numbers are in a range.
 struct Part<'a> {
     graph: &'a Graph,
-    named_only: bool,
+    range: Range<usize>,
 }
 
 impl Source for Part<'_> {
     fn matching<'a>(&'a self, key: Triple) -> Box<dyn Iterator<Item = Triple> + 'a> {
-        let stated = self.graph.stated();
-        if self.named_only {
-            let triples = &self.graph.triples[stated..];
-            let meets = move |triple: &Triple| {
-                triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
-            };
-            return Box::new(triples.iter().copied().filter(meets));
-        }
-        if stated == self.graph.triples.len() {
-            return Box::new(self.graph.matching(key));
-        }
-        Box::new(self.graph.matching(key).filter(move |&triple| self.contains(triple)))
+        let numbers = self.graph.numbers(key).filter(|number| self.range.contains(number));
+        Box::new(numbers.map(|number| self.graph.triples[number]))
     }
 
     fn contains(&self, triple: Triple) -> bool {
-        let stated = self.graph.stated();
-        match (self.named_only, stated == self.graph.triples.len()) {
-            (true, true) => false,
-            (true, false) => self.graph.triples[stated..].contains(&triple),
-            (false, true) => self.graph.contains(triple),
-            (false, false) => {
-                self.graph.contains(triple) && !self.graph.triples[stated..].contains(&triple)
-            }
-        }
+        self.graph.numbers(triple).any(|number| self.range.contains(&number))
     }
 }
 
@@ -342,8 +325,8 @@ impl Worker {
         };
         let evaluation = Evaluation {
             terms,
-            publication: &Part { graph, named_only: false },
-            attributes: &Part { graph, named_only: true },
+            publication: &Part { graph, range: 0..graph.stated() },
+            attributes: &Part { graph, range: graph.stated()..graph.triples.len() },
             background: context.ontology,
             graph: &graph_name(&publication.id),
             now,
