@@ -1071,25 +1071,6 @@ mod tests {
         branch(&patterns)
     }
 
-    /// The triples of a publication that a branch matches, and others up to so many.
-    fn publication(branch: &Branch, random: &mut Random, size: usize, graph: &mut Graph) {
-        graph.clear();
-        for pattern in &branch.patterns {
-            graph.push(pattern.map(|node| match node {
-                Node::Constant(term) => term,
-                Node::Variable(v) => LOCAL + u32::from(v),
-            }));
-        }
-        while graph.triples.len() < size {
-            let object = match random.below(3) {
-                0 => 1_000 + random.below(10_000),
-                1 => LOCAL + random.below(20),
-                _ => LOCAL + 100 + random.below(1_000),
-            };
-            graph.push([LOCAL + random.below(20), random.below(200), object]);
-        }
-    }
-
     #[test]
     fn memory_stays_flat() {
         let mut patterns = Patterns::default();
@@ -1239,59 +1220,5 @@ mod tests {
         assert!(placement.frequency < 0.1 && placement.access != [ANY, 1, 2]);
         rows.iter().for_each(|&row| patterns.remove(row));
         assert!(patterns.postings.table.is_empty() && patterns.kinds == [[0; 8]; 3]);
-    }
-
-    /// Run with `--ignored --nocapture`.
-    #[test]
-    #[ignore = "takes long; prints times"]
-    fn times() {
-        let mut random = Random(11);
-        for (count, shared) in [(100_000, 1), (1_000_000, 1), (1_000_000, 1_000)] {
-            let mut patterns = Patterns::default();
-            let all: Vec<Branch> =
-                (0..count / shared).map(|_| wide_branch(&mut random, 10_000)).collect();
-            let started = std::time::Instant::now();
-            // Rows that are alike are far from each other.
-            for _ in 0..shared {
-                all.iter().for_each(|one| assert!(patterns.add(one).is_some()));
-            }
-            let some: Vec<&Branch> = all.iter().step_by(all.len() / 1_000).collect();
-            println!(
-                "{count} rows ({shared} alike): {:.2} µs each, {} bytes each, {} programs",
-                started.elapsed().as_secs_f64() * 1e6 / f64::from(count as u32),
-                patterns.bytes() / count,
-                patterns.programs(),
-            );
-            let (mut graph, mut scratch) = (Graph::default(), Scratch::default());
-            for round in 0..4 {
-                let mut times = [Vec::new(), Vec::new(), Vec::new()];
-                scratch.counters = Counters::default();
-                for one in some.iter().copied() {
-                    publication(one, &mut random, 90, &mut graph);
-                    let triples = graph.triples.clone();
-                    let started = std::time::Instant::now();
-                    graph.clear();
-                    triples.iter().for_each(|&triple| assert!(graph.push(triple)));
-                    graph.prepare(patterns.required_kinds());
-                    let built = started.elapsed();
-                    found(&patterns, &graph, &mut scratch);
-                    let matched = started.elapsed();
-                    if patterns.wants_refiling(&scratch.statistics) {
-                        patterns.refile(&mut scratch.statistics);
-                    }
-                    let refiled = started.elapsed() - matched;
-                    let own = [built, matched - built, refiled];
-                    times.iter_mut().zip(own).for_each(|(all, time)| all.push(time));
-                }
-                times.iter_mut().for_each(|all| all.sort_unstable());
-                println!(
-                    "  {round}: median build {:?}, match {:?}; longest refiling {:?}; {:?}",
-                    times[0][some.len() / 2],
-                    times[1][some.len() / 2],
-                    times[2].last().unwrap(),
-                    scratch.counters
-                );
-            }
-        }
     }
 }
