@@ -86,23 +86,6 @@ pub fn expanded(skeleton: &str) -> String {
     filled(skeleton, |_, _, _| true)
 }
 
-/// Writes a skeleton as SPARQL that is as deep and has as many constants, all alike: quicker to
-/// write and to cut than [`expanded`].
-pub(crate) fn outlined(skeleton: &str) -> String {
-    let mut text = String::with_capacity(skeleton.len() * 3);
-    for part in skeleton.split_inclusive(|c| c <= char::from(QUANTITY)) {
-        text.push_str(part);
-        let constant = match part.as_bytes() {
-            [.., IRI] => "<urn:s>",
-            [.., 0..=QUANTITY] => "\"s\"^^<urn:s>",
-            _ => continue,
-        };
-        text.pop();
-        text.push_str(constant);
-    }
-    text
-}
-
 /// Writes a skeleton as SPARQL.
 ///
 /// `put` gets the number of each constant, and whether it is a quantity in an expression; it writes
@@ -232,11 +215,6 @@ impl Cutter {
             on_stack(true, || self.parse(text))?;
         }
         Err(error)
-    }
-
-    /// Whether a text, however long, is one that the parser may get: readable, and as deep as is said.
-    pub(crate) fn is_as_deep(&self, text: &str, is_deep: bool) -> bool {
-        self.scan(text, &mut Cut::default()) == Ok(is_deep)
     }
 
     /// The same as [`Cutter::cut`], of a text of any length.

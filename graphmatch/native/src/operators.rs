@@ -15,12 +15,12 @@ use crate::necessary::{Analysis, Constants};
 use crate::pattern::Comparison;
 use crate::rest::{Fresh, group, has_subquery, name_blank_nodes};
 use crate::rewrite::unmarked;
-use crate::snapshot::stored;
 use crate::terms::write_term;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode, Term};
 use pyo3::FromPyObject;
+use serde::{Deserialize, Serialize};
 use spargebra::Query;
 use spargebra::algebra::{Expression, Function, GraphPattern, PropertyPathExpression};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
@@ -177,7 +177,7 @@ impl Asked {
 
 /// A call that every solution of a query has to pass: the outermost filters say so, or the pattern of
 /// an operator that generates bindings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// The operator's IRI.
     pub operator: Box<str>,
@@ -190,8 +190,6 @@ pub struct Condition {
     /// Whether its value is used, and not only its truth: an index knows none.
     pub valued: bool,
 }
-
-stored!(Condition { operator, arguments, negated, compared, valued });
 
 /// What calls there are in a query.
 #[derive(Default)]

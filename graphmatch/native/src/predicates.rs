@@ -77,6 +77,7 @@ pub struct Tables {
 
 impl Tables {
     /// How many rows there are.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.rows
     }
@@ -175,13 +176,6 @@ impl Tables {
             self.settle(number);
         }
         true
-    }
-
-    /// How many variables a row has; `None` if there is no such row.
-    pub fn variables(&self, row: u32) -> Option<usize> {
-        let (block, at) = self.place(row)?;
-        let known = &self.templates[self.blocks[block].templates[at] as usize];
-        Some(usize::from(known.template.variables))
     }
 
     /// The branch of a row.

@@ -24,10 +24,10 @@ use crate::pattern::{
 };
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
+use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
@@ -136,7 +136,7 @@ const REASONS: [&str; 13] = [
 ];
 
 /// The query forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// `SELECT`
     Select,
@@ -149,7 +149,7 @@ pub enum Form {
 }
 
 /// A constant of a filter before constants are put in, by its number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Slot {
     /// As the query has it.
     Constant(u32),
@@ -202,6 +202,7 @@ pub struct Filled {
 }
 
 /// What queries that differ in constants only have in common.
+#[derive(Serialize, Deserialize)]
 pub struct Template {
     skeleton: Box<str>,
     branches: Box<[Part]>,
@@ -219,6 +220,7 @@ pub struct Template {
 }
 
 /// A branch before constants are put in; these are given by their numbers.
+#[derive(Serialize, Deserialize)]
 struct Part {
     patterns: Box<[Pattern]>,
     /// The names of variables, each with a line break behind it; fresh ones have names that are no
@@ -228,19 +230,6 @@ struct Part {
 }
 
 impl Part {
-    /// Whether its variables are among its names.
-    fn is_sound(&self) -> bool {
-        let count = self.names.matches('\n').count();
-        let is_there = |&number: &u16| usize::from(number) < count;
-        let is_node = |node: &Node| match node {
-            Node::Variable(number) => is_there(number),
-            Node::Constant(_) => true,
-        };
-        count <= usize::from(u16::MAX)
-            && self.patterns.iter().flatten().all(is_node)
-            && self.filters.iter().all(|(number, _)| is_there(number))
-    }
-
     /// A branch, its variables numbered in order of occurrence.
     fn new(draft: Draft, variables: &[Cow<str>]) -> Self {
         let mut numbers: HashMap<u16, u16> = HashMap::new();
@@ -262,7 +251,7 @@ impl Part {
 }
 
 /// What a query of triple patterns and filters alone does not have.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct More {
     remainder: Box<[Cow<'static, str>]>,
     supports: Box<[Pattern]>,
@@ -278,66 +267,7 @@ struct More {
     is_guarded: bool,
 }
 
-stored!(
-    enum Form {
-        Select,
-        Ask,
-        Construct,
-        Describe,
-    }
-);
-stored!(Template { skeleton, branches, projection, more, slots, form, distinct, aggregates, deep });
-stored!(Part { patterns, names, filters });
-stored!(More {
-    remainder,
-    supports,
-    mentions,
-    kept,
-    fixed,
-    composed,
-    conditions,
-    calls,
-    only_conditions,
-    is_guarded,
-});
-
-impl Stored for Slot {
-    fn save(&self, to: &mut Saver) {
-        match *self {
-            Self::Constant(number) => (0_u8, number).save(to),
-            Self::Folded(number, folding) => (1_u8, number, folding).save(to),
-            Self::Regex { pattern, flags } => (2_u8, pattern, flags).save(to),
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(match <(u8, u32)>::load(from)? {
-            (0, number) => Self::Constant(number),
-            (1, number) => Self::Folded(number, Stored::load(from)?),
-            (_, pattern) => Self::Regex { pattern, flags: Stored::load(from)? },
-        })
-    }
-}
-
 impl Template {
-    /// Whether a template that was read is one.
-    pub fn is_sound(&self, cutter: &Cutter, cut: &mut Cut) -> bool {
-        cutter.scan(&cut::outlined(&self.skeleton), cut) == Ok(self.deep)
-            && cut.len() == self.slots()
-            && !self.branches.is_empty()
-            && self.branches.iter().all(Part::is_sound)
-            && self.has_sound_conditions()
-    }
-
-    fn has_sound_conditions(&self) -> bool {
-        let count = (self.slots() + self.fixed().len()) as u32;
-        self.conditions().0.iter().all(|condition| {
-            let mut arguments = condition.arguments.iter();
-            arguments.all(|(name, number)| !name.is_empty() || *number < count)
-                && condition.compared.is_none_or(|(_, number)| number < count)
-        })
-    }
-
     /// Makes the template of a text that was cut.
     ///
     /// A text that parses only as it is, not cut, is written again by the parser: the cut has
@@ -636,11 +566,6 @@ impl Template {
             }
             Ok(query)
         })
-    }
-
-    /// Whether the text with these constants may be parsed, where a snapshot gave both.
-    pub fn is_readable(&self, constants: &[impl AsRef<str>], cutter: &Cutter) -> bool {
-        cutter.is_as_deep(&self.put_in(constants).0, self.deep)
     }
 
     /// The text with constants put in, and the quantities among them, which are not.

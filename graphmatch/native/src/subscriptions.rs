@@ -10,8 +10,8 @@
 use crate::arena::{Arena, make_room};
 use crate::dictionary::Id;
 use crate::interner::Interner;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 
 /// A subscription, while it is there.
@@ -58,7 +58,7 @@ pub struct Entry<'a> {
 }
 
 /// What is kept of a subscription.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Kept {
     template: u32,
     /// Its only row, if that has its constants; otherwise the number of its lists: how many rows
@@ -66,8 +66,6 @@ struct Kept {
     place: u32,
     flags: Flags,
 }
-
-stored!(Kept { template, place, flags });
 
 /// A subscription that is kept.
 #[derive(Clone, Copy)]
@@ -105,11 +103,6 @@ impl<'a> Record<'a> {
         self.rows
     }
 
-    /// All of its constants, as they were submitted and as it is filed.
-    pub(crate) fn terms(&self) -> &'a [Id] {
-        self.terms
-    }
-
     /// Its constants as they were submitted.
     pub fn constants(&self) -> &'a [Id] {
         if self.is(REWRITTEN) { &self.terms[..self.terms.len() / 2] } else { self.terms }
@@ -122,7 +115,7 @@ impl<'a> Record<'a> {
 }
 
 /// The standing subscriptions.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Subscriptions {
     names: Interner,
     /// By number.
@@ -295,42 +288,6 @@ impl Subscriptions {
         } else {
             self.comments.insert(number, comment.into());
         }
-    }
-}
-
-impl Stored for Subscriptions {
-    fn save(&self, to: &mut Saver) {
-        self.names.save(to);
-        self.kept.save(to);
-        self.lists.save(to);
-        self.serials.save(to);
-        self.next.save(to);
-        self.comments.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (names, kept, lists): (Interner, Vec<Kept>, Arena<u32>) = Stored::load(from)?;
-        let (serials, next, comments): (Vec<u32>, u32, _) = Stored::load(from)?;
-        check(kept.len() == serials.len(), "an order of other subscriptions")?;
-        let mut listed = vec![false; lists.end()];
-        for number in names.numbers() {
-            let is_name = std::str::from_utf8(names.get(number)).is_ok();
-            let is_there = (number as usize) < kept.len();
-            check(is_name && is_there && names.uses(number) == 1, "a name")?;
-            let Kept { place, flags, .. } = kept[number as usize];
-            check(serials[number as usize] < next, "an order of subscriptions")?;
-            if flags & IN_ROW != 0 {
-                continue;
-            }
-            // Each has lists of its own.
-            let list = lists.get(place);
-            let terms = list.split_first().and_then(|(&rows, rest)| rest.get(rows as usize..));
-            let is_even = |terms: &[Id]| flags & REWRITTEN == 0 || terms.len().is_multiple_of(2);
-            let is_whole = terms.is_some_and(is_even);
-            check(is_whole && !std::mem::replace(&mut listed[place as usize], true), "lists")?;
-        }
-        check(listed.iter().filter(|&&is| is).count() == lists.len(), "lists of nobody")?;
-        Ok(Self { names, kept, lists, serials, next, comments })
     }
 }
 

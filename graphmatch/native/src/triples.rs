@@ -1,7 +1,7 @@
 //! Triples of ids, and those of a background graph.
 
 use crate::dictionary::{ANY, Id};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
+use serde::{Deserialize, Serialize};
 
 /// A triple of terms, or of terms and [`ANY`].
 pub type Triple = [Id; 3];
@@ -12,21 +12,10 @@ pub fn has(triple: Triple, key: Triple) -> bool {
 }
 
 /// Triples that do not change, sorted in three orders: a look-up is two binary searches.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Sorted {
     /// Subject, property, object; and each of the next two begins one place later.
     orders: [Vec<Triple>; 3],
-}
-
-impl Stored for Sorted {
-    fn save(&self, to: &mut Saver) {
-        self.orders.iter().for_each(|order| order.save(to));
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (first, second, third) = Stored::load(from)?;
-        Ok(Self { orders: [first, second, third] })
-    }
 }
 
 impl Sorted {
@@ -42,11 +31,6 @@ impl Sorted {
             order.dedup();
         }
         Self { orders }
-    }
-
-    /// All terms.
-    pub fn ids(&self) -> impl Iterator<Item = &Id> {
-        self.orders.iter().flatten().flatten()
     }
 
     /// All triples, in order.
