@@ -139,7 +139,7 @@ def opened(
     except OSError as error:
         raise SavedError(path, f"cannot be read: {error.strerror or error}") from error
     except _native.DamagedError as error:
-        raise SavedError(path, str(error)) from None
+        raise SavedError(path, *error.args) from None
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error
 

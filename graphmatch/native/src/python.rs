@@ -82,9 +82,9 @@ fn unreadable(error: SnapshotError) -> PyErr {
     match error {
         SnapshotError::Io(error) => error.into(),
         SnapshotError::Foreign => DamagedError::new_err("nothing was saved there"),
-        SnapshotError::Version(version) => DamagedError::new_err(format!(
-            "saved by another version: its format is {version}, and this one's is {VERSION}. \
-             Subscribe again with this version, and save the engine to make a new snapshot"
+        SnapshotError::Version(version) => DamagedError::new_err((
+            format!("saved by another version: its format is {version}, and this one's {VERSION}"),
+            "Subscribe again with this version, and save the engine to make a new snapshot.",
         )),
         SnapshotError::Damaged(what) => DamagedError::new_err(format!("damaged: {what}")),
     }
