@@ -287,7 +287,7 @@ def test_that_what_is_no_snapshot_is_refused_with_the_reason(tmp_path: Path) -> 
         (b"mine", "nothing was saved there"),
         (whole[:7], "nothing was saved there"),
         (whole[:20], "damaged: it ends too early"),
-        (whole[:8] + struct.pack("<I", 0) + whole[12:], r"its format is 0, and this one's \d+\. Subscribe again"),
+        (whole[:8] + struct.pack("<I", 0) + whole[12:], r"its format is 0, and this one's \d+\."),
         (whole[:8] + struct.pack("<I", 8) + whole[12:], r"its format is 8, and this one's \d"),
         (whole[:-1], "damaged: its length"),
         (whole + b"\0", "damaged: its length"),
@@ -385,7 +385,7 @@ def refuses_damaged_files(path: Path, count: int, seed: int) -> None:
     for _ in range(count):
         if (content := damaged(whole, chosen)) != whole:
             path.write_bytes(content)
-            with pytest.raises(SavedError, match="nothing was saved|damaged|its format is"):
+            with pytest.raises(SavedError, match=r"nothing was saved|damaged|its format is"):
                 Engine.open(path)
 
 
