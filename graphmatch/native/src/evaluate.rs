@@ -15,7 +15,7 @@ use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, wr
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
-use crate::operators::{self, Asked, Operators};
+use crate::operators::{CallContext, join_results};
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
@@ -123,9 +123,7 @@ pub struct Prepared {
     conditions: Vec<Query>,
     query: Query,
     functions: Vec<NamedNode>,
-    /// What is known of the calls of operators.
-    calls: Asked,
-    operators: Operators,
+    calls: CallContext,
     /// Whether it has so many joined parts that to plan it would take longer than to evaluate it.
     is_wide: bool,
 }
@@ -135,17 +133,16 @@ impl Prepared {
     ///
     /// With `resting`, solutions that rest on the ontology alone do not count: see [`rest`].
     pub fn new(query: &Query, resting: bool) -> Self {
-        Self::calling(query, resting, &Operators::default(), Asked::default())
+        Self::calling(query, resting, CallContext::default())
     }
 
-    /// The same of a query that calls operators, of whose calls something is known.
-    pub fn calling(query: &Query, resting: bool, operators: &Operators, calls: Asked) -> Self {
+    /// Prepares a query that calls operators.
+    pub fn calling(query: &Query, resting: bool, calls: CallContext) -> Self {
         let mut fresh = Fresh::default();
         let mut query = query.clone();
         rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
-        operators::joined(&mut query, operators, &calls);
-        let operators = operators.clone();
-        Self { calls, operators, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
+        join_results(&mut query, &calls);
+        Self { calls, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
     }
 
     /// What has to be asked, before it is rewritten for this evaluator.
@@ -171,8 +168,8 @@ impl Prepared {
         let ask =
             |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         let conditions = conditions.into_iter().map(ask).collect();
-        let (calls, operators) = Default::default();
-        Self { conditions, query, functions: Vec::new(), calls, operators, is_wide: false }
+        let (functions, calls) = Default::default();
+        Self { conditions, query, functions, calls, is_wide: false }
     }
 
     /// The same as texts for any SPARQL evaluator over a store whose default graph is the ontology
@@ -188,16 +185,11 @@ impl Prepared {
     /// Prepares the question for what the pattern of a query binds, projected or not, whether it
     /// rests on the publication or not; at most so many solutions.
     pub fn rows(query: &Query, most: Option<usize>) -> Self {
-        Self::rows_calling(query, most, &Operators::default(), Asked::default())
+        Self::rows_calling(query, most, CallContext::default())
     }
 
-    /// The same of a query that calls operators, of whose calls something is known.
-    pub fn rows_calling(
-        query: &Query,
-        most: Option<usize>,
-        operators: &Operators,
-        calls: Asked,
-    ) -> Self {
+    /// The same of a query that calls operators.
+    pub fn rows_calling(query: &Query, most: Option<usize>, calls: CallContext) -> Self {
         let body = body(pattern_of(query));
         let pattern = rest::group(body).unwrap_or(body);
         let variables = rest::visible(pattern);
@@ -207,7 +199,7 @@ impl Prepared {
         }
         let base_iri = query.base_iri().cloned();
         let query = Query::Select { dataset: None, pattern, base_iri };
-        Self::calling(&query, false, operators, calls)
+        Self::calling(&query, false, calls)
     }
 
     fn rewritten(mut self, fresh: Fresh) -> Self {
@@ -322,9 +314,9 @@ impl Evaluation<'_> {
                 evaluator.with_custom_function(name.clone(), move |terms| {
                     functions::question(&operator, terms)
                 })
-            } else if prepared.operators.is_function(name.as_str()) {
+            } else if prepared.calls.operators.is_function(name) {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
-                let call = move |terms: &[Term]| calls.call(operator.as_str(), terms);
+                let call = move |terms: &[Term]| calls.call(&operator, terms);
                 evaluator.with_custom_function(name.clone(), call)
             } else {
                 evaluator // a cast, or one that nobody knows
@@ -393,16 +385,9 @@ impl<'a> Data<'a> {
         data
     }
 
-    /// The id of a term's text, if anybody but this evaluation knows it.
-    fn known(&self, text: &str, hash: u64) -> Option<Id> {
-        let Terms { dictionary, local } = self.of.terms;
-        dictionary
-            .get_hashed(text.as_bytes(), hash)
-            .or_else(|| local.get_hashed(text.as_bytes(), hash))
-    }
-
     fn find(&self, text: &str) -> Option<Id> {
-        self.known(text, self.of.terms.dictionary.hash(text.as_bytes()))
+        let hash = self.of.terms.dictionary.hash(text.as_bytes());
+        self.of.terms.find_hashed(text.as_bytes(), hash)
     }
 
     fn intern(&self, term: Term) -> Id {
@@ -417,7 +402,7 @@ impl<'a> Data<'a> {
 
     fn intern_text(&self, scratch: &mut Scratch, text: &str) -> Id {
         let hash = self.of.terms.dictionary.hash(text.as_bytes());
-        if let Some(id) = self.known(text, hash) {
+        if let Some(id) = self.of.terms.find_hashed(text.as_bytes(), hash) {
             return id;
         }
         let before = scratch.terms.len();

@@ -64,11 +64,6 @@ impl Default for Fresh {
 }
 
 impl Fresh {
-    /// With names that those of `default` are not.
-    pub(crate) fn guarding() -> Self {
-        Self { prefix: ">>", count: 0 }
-    }
-
     /// With names that SPARQL can write, and hardly any query does.
     pub(crate) fn written() -> Self {
         Self { prefix: "_graphmatch_", count: 0 }

@@ -35,8 +35,6 @@ pub const RESTING: Flags = 4;
 pub const SUSPENDED: Flags = 8;
 /// Its only row has its constants, and they are kept there only.
 pub const IN_ROW: Flags = 16;
-/// The solutions of its row are those that the calls of operators are asked of.
-pub const GUARDED: Flags = 32;
 /// It was filed with other constants than it was submitted with: root terms, base units.
 const REWRITTEN: Flags = 128;
 
