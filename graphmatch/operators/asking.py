@@ -297,14 +297,14 @@ class Operators:
         """Make the calls that a publication waits for, as far as they are worth it."""
         rows = request.solutions()
         tests = list({test: None for *_, row in rows for test in row})
-        calls = list({call: None for call, _ in tests})
-        numbers = {call: number for number, call in enumerate(calls)}
+        calls = list({test[0]: None for test in tests})
+        numbers = {text: number for number, text in enumerate(calls)}
         places = {test: place for place, test in enumerate(tests)}
         names = [call.partition("\n")[0] for call in calls]
-        of_test = [(names[numbers[call]], _short(predicate)) for call, predicate in tests]
+        of_test = [(text.partition("\n")[0], _short(predicate)) for text, predicate in tests]
         of_call: list[list[int]] = [[] for _ in calls]
-        for place, (call, _) in enumerate(tests):
-            of_call[numbers[call]].append(place)
+        for test, place in places.items():
+            of_call[numbers[test[0]]].append(place)
         statistics = self.statistics
         costs = [
             statistics.cost(name, of_test[several[0]][1])
@@ -313,7 +313,7 @@ class Operators:
         fails = [1 - statistics.true(*one) for one in of_test]
         pending = Rows(
             calls=len(calls),
-            tests=[numbers[call] for call, _ in tests],
+            tests=[numbers[text] for text, _ in tests],
             candidates=[candidate for candidate, *_ in rows],
             members=[[places[test] for test in row] for *_, row in rows],
             once=[once for _, once, _ in rows],
