@@ -5,7 +5,7 @@
 
 use crate::dictionary::{Dictionary, Id};
 use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Tested, TextOperator, View};
-use crate::values::{Class, Literal, Order};
+use crate::values::{Class, Literal, SortKey};
 
 /// The most columns of a table, and patterns of a row.
 pub const MOST_COLUMNS: usize = 64;
@@ -37,7 +37,7 @@ pub struct Column {
 /// A branch with its constants taken out, but for predicates. Constants are said by numbers, from 0
 /// on: those of objects, and then those of filters.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Template {
+pub struct ConjunctionShape {
     subject: Node,
     /// Predicates and objects of the patterns.
     patterns: Vec<(Id, Node)>,
@@ -65,7 +65,7 @@ pub struct Use {
     pub rest: bool,
 }
 
-impl Template {
+impl ConjunctionShape {
     /// The template of a branch, and its constants; nothing if it is no conjunction around a
     /// subject.
     pub fn of(branch: &Branch, dictionary: &Dictionary) -> Option<(Self, Vec<Id>)> {
@@ -207,7 +207,7 @@ fn simple<C>(filter: &Filter<C>) -> &[Filter<C>] {
 /// The class of a simple filter's constant, where that is what the filter compares.
 fn class_of(filter: &Filter, dictionary: &Dictionary) -> Class {
     match *filter {
-        Filter::Compare { constant, .. } => Order::of_term(constant, dictionary).class(),
+        Filter::Compare { constant, .. } => SortKey::of_term(constant, dictionary).class,
         // no text is equal to anything but a string
         Filter::Text { argument, .. } => match Literal::of(&dictionary.text(argument)) {
             Some(Literal { datatype: None, .. }) => Class::Term,

@@ -8,7 +8,7 @@
 
 use crate::dictionary::{Id, Kind, Terms, inline};
 use crate::pattern::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
-use crate::values::{Literal, Order, Scalar, Value, compare, unescaped};
+use crate::values::{Literal, Scalar, SortKey, Value, compare, unescaped};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use memchr::memmem;
@@ -100,9 +100,9 @@ impl<'a> Deciding<'a> {
         value
     }
 
-    /// The place of a term's value on the line of its class.
-    pub fn order(&self, term: Id) -> Order {
-        Order::of_inline(term).unwrap_or_else(|| Order::of(&self.value(term)))
+    /// The sort key of a term's value.
+    pub fn key(&self, term: Id) -> SortKey {
+        SortKey::of_inline(term).unwrap_or_else(|| SortKey::of(&self.value(term)))
     }
 
     fn compares(&self, term: Id, operator: Comparison, constant: Id) -> bool {

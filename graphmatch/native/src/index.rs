@@ -16,7 +16,7 @@ use crate::plan::MAX_PATTERNS;
 use crate::predicates::{TableScratch, Tables};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{Number, RowId};
-use crate::text::{TextIndex, TextScratch};
+use crate::text::TextIndex;
 use hashbrown::HashMap;
 
 /// The bit of a row that is in a table.
@@ -34,7 +34,7 @@ pub struct Scratch {
     /// What the posting lists need, and what was counted.
     pub patterns: patterns::Scratch,
     tables: TableScratch,
-    texts: TextScratch,
+    keywords: Vec<u32>,
     hits: Vec<u32>,
     objects: Vec<Id>,
 }
@@ -178,16 +178,6 @@ impl Index {
         self.patterns.remove(row);
     }
 
-    /// Rows come in bulk from now on.
-    pub fn begin_bulk(&mut self) {
-        self.tables.begin_bulk();
-    }
-
-    /// The rows that came in bulk are all there.
-    pub fn end_bulk(&mut self) {
-        self.tables.end_bulk();
-    }
-
     /// Writes the rows.
     pub fn save(&self, to: &mut Saver) {
         self.patterns.save(to);
@@ -208,7 +198,6 @@ impl Index {
         }
         let count = usize::load(from)?;
         check(count <= TABLE as usize, "more rows than there can be")?;
-        index.begin_bulk();
         for row in 0..count as u32 {
             index.owners.push(NO_OWNER);
             let Some(branch) = <Option<Branch>>::load(from)? else {
@@ -219,7 +208,6 @@ impl Index {
             let is_taken = is_taken && index.tables.add(&branch, row, dictionary);
             check(is_taken, "a row that no table takes")?;
         }
-        index.end_bulk();
         Ok(index)
     }
 
@@ -262,7 +250,7 @@ impl Index {
             objects.retain(|&term| deciding.terms().kind(term) != Kind::Blank);
             scratch.hits.clear();
             let terms = objects.iter().copied();
-            self.texts.hits(terms, deciding, &mut scratch.texts, &mut scratch.hits);
+            self.texts.hits(terms, deciding, &mut scratch.keywords, &mut scratch.hits);
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
                 if self.patterns.matches(row, graph, deciding, &mut scratch.patterns) {
