@@ -13,7 +13,7 @@
 //! The rows that are in a set of each column are candidates. Numbers that are their own ids are in
 //! order, so the constants of a candidate are compared with a window of ids each, side by side.
 
-use crate::conjunction::{Column, ConjunctionShape, Test, Use};
+use crate::conjunction::{Column, ColumnTest, ConjunctionShape, Test};
 use crate::dictionary::{Id, inline};
 use crate::values::SortKey;
 use foldhash::fast::RandomState;
@@ -36,18 +36,18 @@ pub struct RegisteredShape {
     pub shape: ConjunctionShape,
     /// The table of its rows.
     pub table: usize,
-    /// Its tests of columns of the table, by the number of the column.
-    pub uses: Vec<(usize, Use)>,
-    /// Whether its filters test more than columns do.
-    pub has_residual: bool,
+    /// The tests of columns of the table, with the number of each column.
+    pub tests: Vec<(usize, ColumnTest)>,
+    /// Whether its filters test more than the columns do.
+    pub has_other_filters: bool,
     /// Number of rows.
     pub rows: usize,
 }
 
 impl RegisteredShape {
-    /// Its test of a column of the table.
-    fn test_of(&self, column: usize) -> Option<&Use> {
-        self.uses.iter().find(|(at, _)| *at == column).map(|(_, one)| one)
+    /// Returns the shape's test of a column of the table.
+    fn test_of(&self, column: usize) -> Option<&ColumnTest> {
+        self.tests.iter().find(|(at, _)| *at == column).map(|(_, one)| one)
     }
 }
 
@@ -129,7 +129,7 @@ impl BlockColumn {
     }
 
     /// Adds the next row.
-    fn push(&mut self, row: usize, test: Option<&Use>, constants: &[Id], keys: &SortKeys) {
+    fn push(&mut self, row: usize, test: Option<&ColumnTest>, constants: &[Id], keys: &SortKeys) {
         let Some(test) = test else {
             self.free.insert(row);
             return self.cells.iter_mut().for_each(|cell| cell.insert(row));
@@ -141,7 +141,7 @@ impl BlockColumn {
             terms.dedup();
             terms.into_iter().for_each(|term| self.terms.entry(term).or_default().insert(row));
         }
-        for &(slot, _) in test.ends.iter().flatten() {
+        for &(slot, _) in test.bounds.iter().flatten() {
             let places = inline::number(constants[slot as usize]).map(|(_, places)| places);
             self.is_mixed |= places.is_none() || self.places.is_some_and(|one| Some(one) != places);
             self.places = places.filter(|_| !self.is_mixed);
@@ -163,9 +163,9 @@ impl BlockColumn {
 }
 
 /// The numbers between which a value has to be.
-fn interval(test: &Use, constants: &[Id], keys: &SortKeys) -> [f64; 2] {
+fn interval(test: &ColumnTest, constants: &[Id], keys: &SortKeys) -> [f64; 2] {
     let [low, high] =
-        test.ends.map(|end| end.map(|(slot, _)| key_of(constants[slot as usize], keys)));
+        test.bounds.map(|end| end.map(|(slot, _)| key_of(constants[slot as usize], keys)));
     [low.map_or(f64::NEG_INFINITY, |key| key.low), high.map_or(f64::INFINITY, |key| key.high)]
 }
 
@@ -187,56 +187,47 @@ fn cuts(ends: impl Iterator<Item = [f64; 2]>) -> Vec<f64> {
     cuts
 }
 
-/// The constants that the rows of one shape may have, by slot: from the one id to the other.
+/// The windows of ids in which all constants of a row have to be, by slot.
 #[derive(Default)]
 pub struct Windows {
     lows: Vec<i32>,
     highs: Vec<i32>,
+    /// Whether all candidates within the windows are met.
+    is_sufficient: bool,
+    /// Whether no other candidates are met.
+    is_necessary: bool,
 }
 
 impl Windows {
-    fn reset(&mut self, slots: usize) {
-        for (ends, all) in [(&mut self.lows, i32::MIN), (&mut self.highs, i32::MAX)] {
-            ends.clear();
-            ends.resize(slots, all);
-        }
-    }
-
-    /// Narrows the window of a bound.
-    fn narrow(&mut self, slot: usize, is_low: bool, end: Option<i32>) {
-        let Some(end) = end else { return };
-        if is_low {
-            self.highs[slot] = self.highs[slot].min(end);
-        } else {
-            self.lows[slot] = self.lows[slot].max(end);
-        }
-    }
-
-    /// Whether all constants of a row are within their windows.
+    /// Whether a candidate is met; `None` if its constants have to be compared by value.
     #[inline]
-    pub fn contain(&self, constants: &[Id]) -> bool {
+    pub fn decide(&self, constants: &[Id]) -> Option<bool> {
         let windows = self.lows.iter().zip(&self.highs);
         let outside = |(&id, (&low, &high)): (&Id, _)| (id as i32) < low || id as i32 > high;
-        constants.iter().zip(windows).fold(0, |any, one| any | i32::from(outside(one))) == 0
+        let any = constants.iter().zip(windows).fold(0, |any, one| any | i32::from(outside(one)));
+        match any != 0 {
+            true => self.is_necessary.then_some(false),
+            false => self.is_sufficient.then_some(true),
+        }
     }
 }
 
-/// The end of the window of a lower or upper bound that a value meets: perhaps, and for certain.
-/// Numbers that are their own ids are in the order of the ids.
-fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> [Option<i32>; 2] {
-    let [before, after] = match inline::number(point.id) {
+/// The end of the window in which a lower or upper bound certainly is met by a value, and whether
+/// bounds outside are not met. Numbers that are their own ids are in the order of the ids.
+fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> (Option<i32>, bool) {
+    let (digits, is_exact) = match inline::number(point.id) {
         Some((digits, own)) if own == places => {
             let strict = i64::from(!is_closed);
-            [if is_low { digits - strict } else { digits + strict }; 2]
+            (if is_low { digits - strict } else { digits + strict }, true)
         }
         _ => {
             let [low, high] = [point.low, point.high].map(|one| one * 10f64.powi(places as i32));
             let slack = 1e-6 * (1.0 + low.abs().max(high.abs()));
-            [(low - slack).floor() as i64, (high + slack).ceil() as i64]
+            let end = if is_low { (low - slack).floor() } else { (high + slack).ceil() };
+            (end as i64, false)
         }
-    }
-    .map(|digits| inline::checked(digits, places).map(|id| id as i32));
-    if is_low { [after, before] } else { [before, after] }
+    };
+    (inline::checked(digits, places).map(|id| id as i32), is_exact)
 }
 
 /// Rows of one table.
@@ -244,7 +235,7 @@ fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> [Option<
 pub struct Block {
     /// The numbers of the rows.
     pub rows: Vec<u32>,
-    /// Their shapes.
+    /// The shape of each row.
     pub shapes: Vec<u32>,
     /// The constants of all rows.
     constants: Vec<Id>,
@@ -352,34 +343,38 @@ impl Block {
         2 * self.removed > self.rows.len()
     }
 
-    /// Finds the windows of the constants of a shape: a row outside of the first ones is not met.
-    /// Returns whether a candidate within the second ones is met for certain.
-    pub fn windows(
+    /// Finds the windows of the constants of a shape.
+    pub fn find_windows(
         &self,
         shape: &RegisteredShape,
         points: &[Point],
         spans: &[Range<usize>],
-        [perhaps, certain]: &mut [Windows; 2],
-    ) -> bool {
-        perhaps.reset(shape.shape.constants());
-        certain.reset(shape.shape.constants());
-        let mut is_decided = !shape.has_residual;
-        for (number, test) in &shape.uses {
-            for (at, end) in test.ends.iter().enumerate() {
-                let &Some((slot, is_closed)) = end else { continue };
-                let ([point], Some(places)) =
-                    (&points[spans[*number].clone()], self.columns[*number].places)
-                else {
-                    is_decided = false;
-                    continue;
+        windows: &mut Windows,
+    ) {
+        let slots = shape.shape.constants();
+        for (ends, all) in [(&mut windows.lows, i32::MIN), (&mut windows.highs, i32::MAX)] {
+            ends.clear();
+            ends.resize(slots, all);
+        }
+        (windows.is_sufficient, windows.is_necessary) = (!shape.has_other_filters, true);
+        for (number, test) in &shape.tests {
+            let (points, places) = (&points[spans[*number].clone()], self.columns[*number].places);
+            for (at, bound) in test.bounds.iter().enumerate() {
+                let &Some((slot, is_closed)) = bound else { continue };
+                let (slot, is_low) = (slot as usize, at == 0);
+                let (end, is_exact) = match (points, places) {
+                    ([point], Some(places)) => window(point, places, is_low, is_closed),
+                    _ => (None, false),
                 };
-                let [first, second] = window(point, places, at == 0, is_closed);
-                perhaps.narrow(slot as usize, at == 0, first);
-                certain.narrow(slot as usize, at == 0, second);
-                is_decided &= second.is_some();
+                windows.is_sufficient &= end.is_some();
+                windows.is_necessary &= end.is_some() && is_exact;
+                match end {
+                    Some(end) if is_low => windows.highs[slot] = windows.highs[slot].min(end),
+                    Some(end) => windows.lows[slot] = windows.lows[slot].max(end),
+                    None => {}
+                }
             }
         }
-        is_decided
     }
 
     /// Finds the candidates: the rows that are in a set of each column.
@@ -461,7 +456,7 @@ pub struct TableScratch {
     /// The range of each column's values.
     pub spans: Vec<Range<usize>>,
     /// The windows of the constants of a shape.
-    pub windows: [Windows; 2],
+    pub windows: Windows,
     /// Rows of a block.
     pub candidates: Vec<u32>,
     /// Columns to be intersected, with the number of rows that each leaves, about.

@@ -200,7 +200,7 @@ pub enum Filter<C = Id> {
 pub type Tested<C = Id> = (u16, Filter<C>);
 
 /// A basic graph pattern with filters: one way for a query to have a solution.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Branch {
     /// The triple patterns, distinct, in the order of the query.
     pub patterns: Vec<Pattern>,

@@ -14,13 +14,13 @@
 //! Rows are added to the last block of a table. A block is made again when it has twice as many
 //! rows, to choose its cells again. When half of its rows were removed, the others are added again.
 //!
-//! Cost, for 1,000,000 rows of ten ranges over short numbers, of which 1 % match: 156,250 words
-//! and some 13,000 rows compared; about 120 bytes a row. The branch of a row is not stored: it is
-//! made from the shape and the constants.
+//! Matching 1,000,000 rows of ten ranges over short numbers, of which 1 % match, reads 156,250 words
+//! and compares some 13,000 rows. A row takes about 120 bytes. Its branch is not stored, but made
+//! from the shape and the constants.
 
 pub use crate::block::TableScratch;
 use crate::block::{Block, MAX_ROWS, Point, RegisteredShape, SortKeys, key_of};
-use crate::conjunction::{Column, ConjunctionShape, MOST_COLUMNS, Test, Use};
+use crate::conjunction::{Column, ColumnTest, ConjunctionShape, MAX_COLUMNS, Test};
 use crate::dictionary::{Dictionary, Id, inline};
 use crate::filter::Deciding;
 use crate::pattern::Branch;
@@ -46,8 +46,8 @@ struct Table {
     rows: usize,
     /// The oldest first; only the last one has rows added to it.
     blocks: Vec<usize>,
-    /// The predicates that it is looked up by: one that all rows have, or all.
-    homes: Vec<Id>,
+    /// The predicate by which it is found: one that all rows have. Without one, each is.
+    home: Option<Id>,
 }
 
 /// All predicate tables.
@@ -57,10 +57,8 @@ pub struct Tables {
     blocks: Slab<Block>,
     shapes: Slab<RegisteredShape>,
     by_shape: HashMap<ConjunctionShape, usize, RandomState>,
-    /// The tables with columns of a predicate.
-    by_predicate: HashMap<Id, Vec<usize>, RandomState>,
-    /// The tables that are looked up by a predicate.
-    by_home: HashMap<Id, Vec<usize>, RandomState>,
+    /// The tables with columns of a predicate, and whether they are found by it.
+    by_predicate: HashMap<Id, Vec<(usize, bool)>, RandomState>,
     keys: SortKeys,
     /// Block and place in it, by row.
     places: Vec<u32>,
@@ -89,9 +87,10 @@ impl Tables {
     pub fn wants(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
         let Some((shape, _)) = ConjunctionShape::of(branch, dictionary) else { return false };
         self.by_shape.contains_key(&shape) || {
-            let uses = shape.uses();
-            let has = |table: usize, one: &Use| self.tables[table].columns.contains(&one.column);
-            self.table_for(&uses).is_some_and(|table| uses.iter().all(|one| has(table, one)))
+            let tests = shape.tests();
+            let has =
+                |table: usize, one: &ColumnTest| self.tables[table].columns.contains(&one.column);
+            self.table_for(&tests).is_some_and(|table| tests.iter().all(|one| has(table, one)))
         }
     }
 
@@ -139,7 +138,7 @@ impl Tables {
         shape.rows += 1;
         let table = &mut self.tables[shape.table];
         table.rows += 1;
-        shape.uses.iter().for_each(|&(column, _)| table.used[column] += 1);
+        shape.tests.iter().for_each(|&(column, _)| table.used[column] += 1);
         self.rows += 1;
         if self.places.len() <= row as usize {
             self.places.resize(row as usize + 1, NOWHERE);
@@ -185,7 +184,7 @@ impl Tables {
     pub fn variables(&self, row: u32) -> Option<usize> {
         let (block, at) = self.place(row)?;
         let shape = &self.shapes[self.blocks[block].shapes[at] as usize];
-        Some(usize::from(shape.shape.variables))
+        Some(shape.shape.variables())
     }
 
     /// The branch of a row.
@@ -209,7 +208,7 @@ impl Tables {
         let table = &mut self.tables[table_number];
         shape.rows -= 1;
         table.rows -= 1;
-        shape.uses.iter().for_each(|&(column, _)| table.used[column] -= 1);
+        shape.tests.iter().for_each(|&(column, _)| table.used[column] -= 1);
         let is_last = shape.rows == 0;
         if is_sparse {
             self.rebuild(table_number, handle, false);
@@ -232,67 +231,69 @@ impl Tables {
 
     /// The table for rows with some columns: the one that has most of them, if its rows have much
     /// in common with them.
-    fn table_for(&self, uses: &[Use]) -> Option<usize> {
+    fn table_for(&self, tests: &[ColumnTest]) -> Option<usize> {
         let predicates: HashSet<Id, RandomState> =
-            uses.iter().map(|one| one.column.predicate).collect();
+            tests.iter().map(|one| one.column.predicate).collect();
         let near = predicates.iter().filter_map(|one| self.by_predicate.get(one)).flatten();
-        let shared = |&table: &usize| {
+        let shared = |&(table, _): &(usize, bool)| {
             let columns = &self.tables[table].columns;
-            let shared = uses.iter().filter(|one| columns.contains(&one.column)).count();
-            let all = columns.len() + uses.len() - shared;
-            let is_near = 2 * shared >= all || shared == uses.len() && 4 * shared >= all;
-            (all <= MOST_COLUMNS && is_near).then_some((shared, usize::MAX - table))
+            let shared = tests.iter().filter(|one| columns.contains(&one.column)).count();
+            let all = columns.len() + tests.len() - shared;
+            let is_near = 2 * shared >= all || shared == tests.len() && 4 * shared >= all;
+            (all <= MAX_COLUMNS && is_near).then_some((shared, usize::MAX - table))
         };
         near.filter_map(shared).max().map(|(_, table)| usize::MAX - table)
     }
 
     /// Finds or makes the table of a new shape, and adds the columns that it lacks.
     fn new_shape(&mut self, shape: ConjunctionShape) -> usize {
-        let uses = shape.uses();
-        let number = self.table_for(&uses).unwrap_or_else(|| self.tables.insert(Table::default()));
+        let tests = shape.tests();
+        let number = self.table_for(&tests).unwrap_or_else(|| self.tables.insert(Table::default()));
         let table = &mut self.tables[number];
-        let mut column_of = |one: &Use| {
+        let mut column_of = |one: &ColumnTest| {
             let at = table.columns.iter().position(|column| *column == one.column);
             at.unwrap_or_else(|| {
                 let tables = self.by_predicate.entry(one.column.predicate).or_default();
-                if !tables.contains(&number) {
-                    tables.push(number);
+                if tables.iter().all(|&(one, _)| one != number) {
+                    tables.push((number, table.home.is_none()));
                 }
                 table.columns.push(one.column);
                 table.used.push(0);
                 table.columns.len() - 1
             })
         };
-        let uses: Vec<(usize, Use)> = uses.into_iter().map(|one| (column_of(&one), one)).collect();
-        let is_home = |home: &Id| uses.iter().any(|(_, one)| one.column.predicate == *home);
-        if !matches!(&table.homes[..], [home] if is_home(home)) {
-            self.find_home(number, &uses);
+        let tests: Vec<(usize, ColumnTest)> =
+            tests.into_iter().map(|one| (column_of(&one), one)).collect();
+        let has = |home: Id| tests.iter().any(|(_, one)| one.column.predicate == home);
+        if !table.home.is_some_and(has) {
+            self.choose_home(number, &tests);
         }
-        let has_residual = uses.iter().any(|(_, one)| one.rest);
-        let registered =
-            RegisteredShape { shape: shape.clone(), table: number, uses, has_residual, rows: 0 };
+        let has_other_filters = tests.iter().any(|(_, one)| one.has_other_filters);
+        let registered = RegisteredShape {
+            shape: shape.clone(),
+            table: number,
+            tests,
+            has_other_filters,
+            rows: 0,
+        };
         let registered = self.shapes.insert(registered);
         self.by_shape.insert(shape, registered);
         registered
     }
 
-    /// Looks a table up by a predicate that all rows have, also those to come, and that few other
-    /// tables are looked up by; by all predicates if there is none.
-    fn find_home(&mut self, number: usize, uses: &[(usize, Use)]) {
+    /// Chooses the predicate by which a table with a new shape is found: one that all rows have, and
+    /// by which few other tables are found.
+    fn choose_home(&mut self, number: usize, tests: &[(usize, ColumnTest)]) {
         let table = &mut self.tables[number];
-        table.homes.drain(..).for_each(|home| withdraw(&mut self.by_home, home, number));
-        let of_all = uses.iter().filter(|(column, _)| table.used[*column] == table.rows);
-        let best = of_all
-            .map(|(_, one)| one.column.predicate)
-            .min_by_key(|predicate| self.by_home.get(predicate).map_or(0, Vec::len));
-        match best {
-            Some(best) => table.homes.push(best),
-            None => table.homes.extend(table.columns.iter().map(|column| column.predicate)),
-        }
-        table.homes.sort_unstable();
-        table.homes.dedup();
-        for &home in &table.homes {
-            self.by_home.entry(home).or_default().push(number);
+        let of_all = tests.iter().filter(|(column, _)| table.used[*column] == table.rows);
+        let found =
+            |predicate: &Id| self.by_predicate[predicate].iter().filter(|one| one.1).count();
+        table.home = of_all.map(|(_, one)| one.column.predicate).min_by_key(found);
+        for Column { predicate, .. } in &table.columns {
+            let tables = self.by_predicate.get_mut(predicate).into_iter().flatten();
+            for (_, is_home) in tables.filter(|(table, _)| *table == number) {
+                *is_home = table.home.is_none_or(|home| home == *predicate);
+            }
         }
     }
 
@@ -301,15 +302,17 @@ impl Tables {
         for block in table.blocks {
             self.blocks.remove(block);
         }
-        for home in table.homes {
-            withdraw(&mut self.by_home, home, number);
-        }
         for column in table.columns {
-            withdraw(&mut self.by_predicate, column.predicate, number);
+            if let Some(tables) = self.by_predicate.get_mut(&column.predicate) {
+                tables.retain(|&(one, _)| one != number);
+                if tables.is_empty() {
+                    self.by_predicate.remove(&column.predicate);
+                }
+            }
         }
     }
 
-    /// Appends the rows that have a solution in a publication, each once.
+    /// Appends the rows that have a solution in a publication, without repeats.
     pub fn find(
         &self,
         triples: &[[Id; 3]],
@@ -352,7 +355,9 @@ impl Tables {
         let own = &scratch.triples[triples.clone()];
         scratch.tables.clear();
         for same in own.chunk_by(|one, other| one[1] == other[1]) {
-            scratch.tables.extend(self.by_home.get(&same[0][1]).into_iter().flatten());
+            let tables = self.by_predicate.get(&same[0][1]).into_iter().flatten();
+            let home = tables.filter(|(_, is_home)| *is_home).map(|(table, _)| *table);
+            scratch.tables.extend(home);
         }
         scratch.tables.sort_unstable();
         scratch.tables.dedup();
@@ -376,7 +381,7 @@ impl Tables {
     ) {
         block.candidates(scratch);
         let TableScratch { candidates, windows, points, spans, .. } = scratch;
-        let (mut last, mut is_decided) = (None, false);
+        let mut last = None;
         for batch in candidates.chunks(32) {
             // The rows are far from each other. This lets the processor read them at once.
             let touched = batch.iter().fold(0, |touched, &row| {
@@ -390,16 +395,15 @@ impl Tables {
                 let (number, constants) = (block.shapes[row], block.constants(row));
                 let shape = &self.shapes[number as usize];
                 if last.replace(number) != Some(number) {
-                    is_decided = block.windows(shape, points, spans, windows);
+                    block.find_windows(shape, points, spans, windows);
                 }
-                let is_met = windows[0].contain(constants) && {
-                    is_decided && windows[1].contain(constants)
-                        || shape.uses.iter().all(|&(column, ref one)| {
-                            let mut points = points[spans[column].clone()].iter();
-                            points.any(|point| self.is_met(one, point, constants, deciding))
-                        })
+                let is_met = || {
+                    shape.tests.iter().all(|&(column, ref one)| {
+                        let mut points = points[spans[column].clone()].iter();
+                        points.any(|point| self.is_met(one, point, constants, deciding))
+                    })
                 };
-                if is_met {
+                if windows.decide(constants).unwrap_or_else(is_met) {
                     out.push(block.rows[row]);
                 }
             }
@@ -407,14 +411,20 @@ impl Tables {
     }
 
     /// Whether a value meets the test of a row: exactly.
-    fn is_met(&self, one: &Use, point: &Point, constants: &[Id], deciding: &Deciding) -> bool {
+    fn is_met(
+        &self,
+        one: &ColumnTest,
+        point: &Point,
+        constants: &[Id],
+        deciding: &Deciding,
+    ) -> bool {
         let constant = |slot: &u32| constants[*slot as usize];
         if one.column.test == Test::Term && one.terms.iter().all(|slot| constant(slot) != point.id)
         {
             return false;
         }
-        let mut is_sure = !one.rest;
-        for (at, end) in one.ends.iter().enumerate() {
+        let mut is_sure = !one.has_other_filters;
+        for (at, end) in one.bounds.iter().enumerate() {
             let Some((slot, _)) = end else { continue };
             let key = key_of(constant(slot), &self.keys);
             let (below, above) = (point.high < key.low, point.low > key.high);
@@ -452,16 +462,6 @@ fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> b
         spans.push(first..points.len());
     }
     true
-}
-
-/// Takes a table from those of a predicate.
-fn withdraw(tables: &mut HashMap<Id, Vec<usize>, RandomState>, predicate: Id, table: usize) {
-    if let Some(some) = tables.get_mut(&predicate) {
-        some.retain(|&one| one != table);
-        if some.is_empty() {
-            tables.remove(&predicate);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -702,7 +702,7 @@ mod tests {
         for row in 0..branches.len() as u32 {
             tables.remove(row);
         }
-        assert!(tables.is_empty() && tables.by_shape.is_empty() && tables.by_home.is_empty());
+        assert!(tables.is_empty() && tables.by_shape.is_empty());
         assert!(tables.blocks.is_empty() && tables.by_predicate.is_empty());
     }
 

@@ -16,18 +16,15 @@ use crate::filter::Deciding;
 use crate::pattern::{Filter, Folding, TextOperator, View};
 use crate::values::Literal;
 use foldhash::fast::RandomState;
-use hashbrown::{HashMap, HashTable};
+use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::{SmallVec, smallvec};
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// The lengths of anchors.
 const LENGTHS: [usize; 6] = [12, 8, 6, 4, 2, 1];
 /// Maximum number of anchors of a keyword that are considered.
 const MAX_ANCHORS: usize = 16;
-/// No keyword.
-const NONE: u32 = u32::MAX;
 /// Multipliers that spread bytes over the upper bits.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER_MIX: u64 = 0xd6e8_feb8_6659_fd93;
@@ -36,26 +33,22 @@ const FOLDINGS: [Folding; 4] = [Folding::None, Folding::Lower, Folding::Upper, F
 /// The rows of one string.
 type Rows = SmallVec<[u32; 2]>;
 
-/// A keyword, its rows, and its anchor.
+/// A keyword, its rows, and the offset of its anchor.
 struct Keyword {
     text: Arc<[u8]>,
     rows: Rows,
-    /// The offset of its anchor.
-    offset: u32,
-    /// The next keyword with the same anchor.
-    next: u32,
+    offset: usize,
 }
 
 /// Keywords by anchors of one length.
 struct Anchored {
     length: usize,
-    hasher: RandomState,
-    /// Anchors, the first keyword of each, and the number of its keywords.
-    anchors: HashTable<(u128, u32, u32)>,
+    /// The numbers of the keywords of each anchor.
+    anchors: HashMap<u128, SmallVec<[u32; 2]>, RandomState>,
     /// A bit for each anchor, by the upper bits of a hash.
     filter: Vec<u64>,
-    /// Maximum number of bits that are set for removed anchors.
-    stale: usize,
+    /// Number of keywords that were added since the filter was made.
+    added: usize,
 }
 
 /// The anchor of some length at the beginning of a text.
@@ -71,84 +64,41 @@ fn anchor(text: &[u8], length: usize) -> u128 {
 
 impl Anchored {
     fn new(length: usize) -> Self {
-        let (hasher, anchors, filter) = Default::default();
-        Self { length, hasher, anchors, filter, stale: 0 }
-    }
-
-    fn find(&self, anchor: u128) -> Option<&(u128, u32, u32)> {
-        self.anchors.find(self.hasher.hash_one(anchor), |(other, ..)| *other == anchor)
+        let (anchors, filter) = Default::default();
+        Self { length, anchors, filter, added: 0 }
     }
 
     /// Indexes a keyword by the anchor that fewest others have, and of these by the one with most
-    /// bytes that are rare in texts.
-    fn add(&mut self, number: u32, all: &mut Slab<Keyword>) {
-        let keyword = &mut all[number as usize];
-        let step = (keyword.text.len() - self.length + 1).div_ceil(MAX_ANCHORS);
+    /// bytes that are rare in texts. Returns the offset of the anchor.
+    fn add(&mut self, number: u32, text: &[u8]) -> usize {
+        let step = (text.len() - self.length + 1).div_ceil(MAX_ANCHORS);
         let load = |(_, bytes): &(usize, &[u8])| {
-            let load = self.find(anchor(bytes, self.length)).map_or(0, |(.., load)| *load);
+            let load = self.anchors.get(&anchor(bytes, self.length)).map_or(0, SmallVec::len);
             (load, bytes.iter().filter(|byte| b" etaoinshrdlu".contains(byte)).count())
         };
-        let places = keyword.text.windows(self.length).enumerate().step_by(step);
-        let Some((offset, bytes)) = places.min_by_key(load) else { return };
+        let places = text.windows(self.length).enumerate().step_by(step);
+        let Some((offset, bytes)) = places.min_by_key(load) else { return 0 };
         let anchor = anchor(bytes, self.length);
-        keyword.offset = offset as u32;
-        let hasher = &self.hasher;
-        let entry = self.anchors.entry(
-            hasher.hash_one(anchor),
-            |(other, ..)| *other == anchor,
-            |(other, ..)| hasher.hash_one(other),
-        );
-        let mut entry = entry.or_insert((anchor, NONE, 0));
-        let (_, first, load) = entry.get_mut();
-        keyword.next = std::mem::replace(first, number);
-        *load += 1;
-        if self.filter.len() * 64 < self.anchors.len() * 16 {
-            self.rebuild();
-        } else {
-            let bit = bit(anchor, self.filter.len());
-            self.filter[bit / 64] |= 1 << (bit % 64);
-        }
-    }
-
-    fn remove(&mut self, number: u32, all: &mut Slab<Keyword>) {
-        let keyword = &all[number as usize];
-        let anchor = anchor(&keyword.text[keyword.offset as usize..], self.length);
-        let next = keyword.next;
-        let hash = self.hasher.hash_one(anchor);
-        let Ok(mut entry) = self.anchors.find_entry(hash, |(other, ..)| *other == anchor) else {
-            return;
-        };
-        let (_, first, load) = entry.get_mut();
-        *load -= 1;
-        if *first == number {
-            *first = next;
-        } else {
-            let mut before = *first;
-            while let Some(keyword) = all.get_mut(before as usize) {
-                if keyword.next == number {
-                    keyword.next = next;
-                    break;
-                }
-                before = keyword.next;
+        self.anchors.entry(anchor).or_default().push(number);
+        self.added += 1;
+        if self.added > self.filter.len() * 4 {
+            self.added = 0;
+            self.filter = vec![0; (self.anchors.len() / 2).next_power_of_two().max(16)];
+            for anchor in self.anchors.keys() {
+                set(&mut self.filter, *anchor);
             }
         }
-        if *load == 0 {
-            entry.remove();
-            self.stale += 1;
-            if self.stale > self.anchors.len() + 1024 {
-                self.rebuild();
-            }
-        }
+        set(&mut self.filter, anchor);
+        offset
     }
 
-    fn rebuild(&mut self) {
-        let words = (self.anchors.len() / 2).next_power_of_two().max(16);
-        self.stale = 0;
-        self.filter.clear();
-        self.filter.resize(words, 0);
-        for (anchor, ..) in &self.anchors {
-            let bit = bit(*anchor, words);
-            self.filter[bit / 64] |= 1 << (bit % 64);
+    fn remove(&mut self, number: u32, bytes: &[u8]) {
+        let anchor = anchor(bytes, self.length);
+        if let Some(numbers) = self.anchors.get_mut(&anchor) {
+            numbers.retain(|one| *one != number);
+            if numbers.is_empty() {
+                self.anchors.remove(&anchor);
+            }
         }
     }
 
@@ -163,22 +113,27 @@ impl Anchored {
             if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
                 continue;
             }
-            let mut next = self.find(anchor).map_or(NONE, |(_, first, _)| *first);
-            while let Some(keyword) = all.get(next as usize) {
-                let begin = at.checked_sub(keyword.offset as usize);
+            for &number in self.anchors.get(&anchor).into_iter().flatten() {
+                let keyword = &all[number as usize];
+                let begin = at.checked_sub(keyword.offset);
                 if begin.is_some_and(|begin| text[begin..].starts_with(&keyword.text)) {
-                    found.push(next);
+                    found.push(number);
                 }
-                next = keyword.next;
             }
         }
     }
 }
 
-/// The bit of an anchor in so many words, a power of two.
+/// The bit of an anchor. The number of words is a power of two.
 fn bit(anchor: u128, words: usize) -> usize {
     let mixed = (anchor as u64).wrapping_mul(MIX) ^ ((anchor >> 64) as u64).wrapping_mul(OTHER_MIX);
     (mixed >> (64 - (words * 64).trailing_zeros())) as usize
+}
+
+/// Sets the bit of an anchor.
+fn set(filter: &mut [u64], anchor: u128) {
+    let bit = bit(anchor, filter.len());
+    filter[bit / 64] |= 1 << (bit % 64);
 }
 
 /// The number of the length of a keyword's anchors: the longest that it is not shorter than.
@@ -214,11 +169,11 @@ impl FilterGroup {
             return self.keywords[number as usize].rows.push(row);
         }
         let text: Arc<[u8]> = text.into();
-        let keyword = Keyword { text: text.clone(), rows: smallvec![row], offset: 0, next: NONE };
-        let number = self.keywords.insert(keyword) as u32;
-        if !text.is_empty() {
-            self.anchored[anchored(&text)].add(number, &mut self.keywords);
-        }
+        let entry = self.keywords.vacant_entry();
+        let number = entry.key() as u32;
+        let anchored = &mut self.anchored[anchored(&text)];
+        let offset = if text.is_empty() { 0 } else { anchored.add(number, &text) };
+        entry.insert(Keyword { text: text.clone(), rows: smallvec![row], offset });
         self.by_text.insert(text, number);
     }
 
@@ -239,10 +194,8 @@ impl FilterGroup {
         if operator == TextOperator::Equals {
             self.equal.remove(text);
         } else if let Some(number) = number {
-            if !text.is_empty() {
-                self.anchored[anchored(text)].remove(number, &mut self.keywords);
-            }
-            self.keywords.remove(number as usize);
+            let keyword = self.keywords.remove(number as usize);
+            self.anchored[anchored(text)].remove(number, &text[keyword.offset..]);
             self.by_text.remove(text);
         }
     }
@@ -313,8 +266,8 @@ impl TextIndex {
         self.groups.iter().flatten().all(Option::is_none)
     }
 
-    /// Appends the rows whose filter some of these terms may pass, each once. The index does not
-    /// look at languages and kinds of terms.
+    /// Appends the rows whose filter some of these terms may pass, without repeats. The index does
+    /// not look at languages and kinds of terms.
     pub fn hits(
         &self,
         terms: impl IntoIterator<Item = Id>,
@@ -343,7 +296,7 @@ impl TextIndex {
     }
 }
 
-/// Sorts the rows from some place on, and keeps each once.
+/// Sorts the rows from some place on, and removes repeats.
 pub fn sort_from(rows: &mut Vec<u32>, first: usize) {
     let mut last = rows.split_off(first);
     last.sort_unstable();

@@ -27,19 +27,19 @@ use std::str::{FromStr, from_utf8};
 const XSD: &[u8] = b"http://www.w3.org/2001/XMLSchema#";
 const CDT: &[u8] = b"https://w3id.org/cdt/";
 
-/// A literal's text in its three parts, escapes untouched.
+/// The three parts of a literal's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal<'a> {
-    /// What stands between the quotation marks, with escapes.
+    /// The text between the quotation marks, with escapes.
     pub lexical: &'a [u8],
     /// The language tag, with the base direction if there is one: `en`, `ar--rtl`.
     pub tag: Option<&'a [u8]>,
-    /// The datatype's IRI; none for strings with a language tag or without.
+    /// The datatype's IRI; `None` for strings with or without a language tag.
     pub datatype: Option<&'a [u8]>,
 }
 
 impl<'a> Literal<'a> {
-    /// The parts of a literal's canonical text; nothing for other terms.
+    /// Returns the parts of a literal's canonical text, or `None` for other terms.
     pub fn of(text: &'a [u8]) -> Option<Self> {
         let rest = text.strip_prefix(b"\"")?;
         let end = memchr::memrchr(b'"', rest)?;
@@ -207,7 +207,7 @@ impl Scalar {
     }
 }
 
-/// What a term stands for when it is compared.
+/// The value of a term in comparisons.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// An IRI, a blank node, or a string with a language tag: equal to itself only.
@@ -422,7 +422,7 @@ impl SortKey {
         Self::near(Double::from(value).into(), DOUBLE_ERROR, class)
     }
 
-    /// The key of a time: its bytes begin with the seconds since the year 1, a decimal.
+    /// The key of a time. Its bytes begin with its seconds as a decimal.
     fn of_time(bytes: [u8; 18], class: Class) -> Self {
         let mut seconds = [0; 16];
         seconds.copy_from_slice(&bytes[..16]);
