@@ -609,7 +609,7 @@ impl State {
         self.subscriptions.remove(other);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
         self.templates.release(before, &mut self.dictionary);
-        self.subscriptions.say(number, comment);
+        self.subscriptions.set_comment(number, comment);
         Ok(true)
     }
 
