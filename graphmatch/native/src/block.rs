@@ -71,6 +71,10 @@ impl RowSet {
     /// Adds a row that is larger than all others.
     fn insert(&mut self, row: usize) {
         self.count += 1;
+        if let Some(word) = self.words.get_mut(row / 64) {
+            *word |= 1 << (row % 64);
+            return;
+        }
         if self.words.is_empty() && self.list.len() <= 16 + row / 64 {
             return self.list.push(row as u16);
         }
@@ -203,9 +207,11 @@ impl Windows {
     #[inline]
     pub fn decide(&self, constants: &[Id]) -> Option<bool> {
         let windows = self.lows.iter().zip(&self.highs);
-        let outside = |(&id, (&low, &high)): (&Id, _)| (id as i32) < low || id as i32 > high;
-        let any = constants.iter().zip(windows).fold(0, |any, one| any | i32::from(outside(one)));
-        match any != 0 {
+        // Without a branch, the processor compares several constants at once.
+        let outside = constants.iter().zip(windows).fold(0, |any, (&id, (&low, &high))| {
+            any | i32::from((id as i32) < low) | i32::from(id as i32 > high)
+        });
+        match outside != 0 {
             true => self.is_necessary.then_some(false),
             false => self.is_sufficient.then_some(true),
         }
@@ -230,17 +236,25 @@ fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> (Option<
     (inline::checked(digits, places).map(|id| id as i32), is_exact)
 }
 
+/// A row of a block.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// The number of the row.
+    pub number: u32,
+    /// The number of its shape.
+    pub shape: u32,
+    /// The place of its first constant, and the number of constants.
+    begin: u32,
+    count: u32,
+}
+
 /// Rows of one table.
 #[derive(Default)]
 pub struct Block {
-    /// The numbers of the rows.
-    pub rows: Vec<u32>,
-    /// The shape of each row.
-    pub shapes: Vec<u32>,
+    /// The rows.
+    pub rows: Vec<Row>,
     /// The constants of all rows.
     constants: Vec<Id>,
-    /// The end of each row's constants.
-    ends: Vec<u32>,
     /// A bit for each row that was not removed.
     alive: Vec<u64>,
     removed: usize,
@@ -261,7 +275,7 @@ impl Block {
         let step = old.len().div_ceil(SAMPLE_ROWS).max(1);
         let column = |(at, column): (usize, &Column)| {
             let ends = old.alive().step_by(step).filter_map(|row| {
-                let test = shapes[old.shapes[row] as usize].test_of(at)?;
+                let test = shapes[old.rows[row].shape as usize].test_of(at)?;
                 Some(interval(test, old.constants(row), keys))
             });
             let is_interval = matches!(column.test, Test::Interval(_));
@@ -269,8 +283,6 @@ impl Block {
         };
         Self {
             rows: Vec::with_capacity(full),
-            shapes: Vec::with_capacity(full),
-            ends: Vec::with_capacity(full),
             constants: Vec::with_capacity(full * old.constants.len() / old.rows.len().max(1)),
             columns: columns.iter().enumerate().map(column).collect(),
             outgrown: full,
@@ -295,19 +307,19 @@ impl Block {
 
     /// The constants of a row.
     pub fn constants(&self, row: usize) -> &[Id] {
-        let begin = row.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.constants[begin as usize..self.ends[row] as usize]
+        let Row { begin, count, .. } = self.rows[row];
+        &self.constants[begin as usize..][..count as usize]
     }
 
     /// The number of bytes that it takes.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
-        let integers = [&self.rows, &self.shapes, &self.ends, &self.constants];
         let sets = |column: &BlockColumn| {
             let sets = column.cells.iter().chain([&column.free]).chain(column.terms.values());
             sets.map(|set| 64 + 2 * set.list.capacity() + 8 * set.words.capacity()).sum::<usize>()
         };
-        4 * integers.map(Vec::capacity).iter().sum::<usize>()
+        4 * self.constants.capacity()
+            + size_of::<Row>() * self.rows.capacity()
             + 8 * self.alive.len()
             + self.columns.iter().map(sets).sum::<usize>()
     }
@@ -330,10 +342,9 @@ impl Block {
         for (number, column) in self.columns.iter_mut().enumerate() {
             column.push(at, shape.test_of(number), constants, keys);
         }
-        self.rows.push(row);
-        self.shapes.push(number);
+        let (begin, count) = (self.constants.len() as u32, constants.len() as u32);
+        self.rows.push(Row { number: row, shape: number, begin, count });
         self.constants.extend_from_slice(constants);
-        self.ends.push(self.constants.len() as u32);
     }
 
     /// Removes a row; returns whether most rows were removed.

@@ -118,7 +118,7 @@ impl Tables {
         row: u32,
         dictionary: &Dictionary,
     ) -> bool {
-        let shape = self.place(like).map(|(block, at)| self.blocks[block].shapes[at] as usize);
+        let shape = self.place(like).map(|(block, at)| self.blocks[block].rows[at].shape as usize);
         let shape = shape.filter(|_| self.has_room(row));
         shape.inspect(|&shape| self.add_row(shape, constants, row, dictionary)).is_some()
     }
@@ -176,14 +176,14 @@ impl Tables {
             table.blocks.push(self.blocks.insert(new));
         }
         for at in old.alive() {
-            self.push(old.shapes[at] as usize, old.constants(at), old.rows[at]);
+            self.push(old.rows[at].shape as usize, old.constants(at), old.rows[at].number);
         }
     }
 
     /// The number of variables of a row; `None` if there is no such row.
     pub fn variables(&self, row: u32) -> Option<usize> {
         let (block, at) = self.place(row)?;
-        let shape = &self.shapes[self.blocks[block].shapes[at] as usize];
+        let shape = &self.shapes[self.blocks[block].rows[at].shape as usize];
         Some(shape.shape.variables())
     }
 
@@ -191,7 +191,7 @@ impl Tables {
     pub fn branch(&self, row: u32) -> Option<Branch> {
         let (block, at) = self.place(row)?;
         let block = &self.blocks[block];
-        let shape = &self.shapes[block.shapes[at] as usize];
+        let shape = &self.shapes[block.rows[at].shape as usize];
         Some(shape.shape.branch(block.constants(at)))
     }
 
@@ -202,7 +202,7 @@ impl Tables {
         self.rows -= 1;
         let block = &mut self.blocks[handle];
         let is_sparse = block.remove(at);
-        let number = block.shapes[at] as usize;
+        let number = block.rows[at].shape as usize;
         let shape = &mut self.shapes[number];
         let table_number = shape.table;
         let table = &mut self.tables[table_number];
@@ -387,14 +387,14 @@ impl Tables {
             let touched = batch.iter().fold(0, |touched, &row| {
                 let constants = block.constants(row as usize);
                 let ends = constants.first().zip(constants.last());
-                touched ^ ends.map_or(0, |(first, last)| first ^ last) ^ block.rows[row as usize]
+                touched ^ ends.map_or(0, |(first, last)| first ^ last)
             });
             black_box(touched);
             for &row in batch {
                 let row = row as usize;
-                let (number, constants) = (block.shapes[row], block.constants(row));
-                let shape = &self.shapes[number as usize];
-                if last.replace(number) != Some(number) {
+                let (constants, row) = (block.constants(row), block.rows[row]);
+                let shape = &self.shapes[row.shape as usize];
+                if last.replace(row.shape) != Some(row.shape) {
                     block.find_windows(shape, points, spans, windows);
                 }
                 let is_met = || {
@@ -404,7 +404,7 @@ impl Tables {
                     })
                 };
                 if windows.decide(constants).unwrap_or_else(is_met) {
-                    out.push(block.rows[row]);
+                    out.push(row.number);
                 }
             }
         }

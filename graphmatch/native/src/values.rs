@@ -370,6 +370,9 @@ const DOUBLE_ERROR: f64 = 1e-15;
 /// an `xsd:float` is.
 const FLOAT_ERROR: f64 = 2.5e-7;
 
+/// By the number of decimal places of a number that is its own id.
+const POWERS_OF_TEN: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
+
 impl SortKey {
     /// The key of a value.
     pub fn of(value: &Value) -> Self {
@@ -415,7 +418,7 @@ impl SortKey {
     pub fn of_inline(id: Id) -> Option<Self> {
         let (digits, places) = inline::number(id)?;
         let error = if places == 0 { 0.0 } else { DOUBLE_ERROR };
-        Some(Self::near(digits as f64 / 10f64.powi(places as i32), error, Class::Number))
+        Some(Self::near(digits as f64 / POWERS_OF_TEN[places as usize], error, Class::Number))
     }
 
     fn of_decimal(value: Decimal, class: Class) -> Self {
