@@ -1177,13 +1177,7 @@ impl Core {
             for begin in (0..count).step_by(AT_ONCE) {
                 let end = count.min(begin + AT_ONCE);
                 let found = self.shared.change(false, |guarded| {
-                    let state = &mut guarded.state;
-                    state.index.begin_bulk();
-                    let found = state.subscribe_rows(query, &rows, begin..end);
-                    if end == count || found.is_err() {
-                        state.index.end_bulk();
-                    }
-                    found
+                    guarded.state.subscribe_rows(query, &rows, begin..end)
                 });
                 errors.extend(found?);
             }

@@ -748,7 +748,7 @@ impl Filling<'_> {
                 let has_language = string_of(&literal).is_some_and(|(_, tag)| tag.is_some());
                 if operator == Comparison::Equal && has_language {
                     vec![text(TextOperator::Equals, View::Term, Folding::None, constant)]
-                } else if operator == Comparison::Unequal && !is_comparable(&literal) {
+                } else if !is_comparable(operator, &literal) {
                     return None;
                 } else {
                     vec![Filter::Compare { operator, constant }]
