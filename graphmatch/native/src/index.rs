@@ -12,7 +12,7 @@ use crate::pattern::{Branch, Filter};
 use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex, Tests};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
-use crate::text::{TextIndex, TextScratch};
+use crate::text::TextIndex;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Scratch {
     /// Memory of the posting lists, with the counters.
     pub patterns: patterns::Scratch,
     tables: TableScratch,
-    texts: TextScratch,
+    keywords: Vec<u32>,
     hits: Vec<u32>,
     objects: Vec<Id>,
 }
@@ -177,16 +177,6 @@ impl Index {
         self.patterns.remove(row);
     }
 
-    /// Starts a bulk of new rows.
-    pub fn begin_bulk(&mut self) {
-        self.tables.begin_bulk();
-    }
-
-    /// Ends a bulk of new rows.
-    pub fn end_bulk(&mut self) {
-        self.tables.end_bulk();
-    }
-
     /// Encodes the rows of tables, one after the other.
     pub fn table_rows(&self) -> Vec<u8> {
         let branches = (0..self.owners.len() as u32).filter_map(|row| self.tables.branch(row));
@@ -204,13 +194,11 @@ impl Index {
             self.by_text.insert(row, text);
         }
         let free: HashSet<u32> = self.free.iter().copied().collect();
-        self.begin_bulk();
         for row in (0..self.owners.len() as u32).filter(|row| !free.contains(row)) {
             let (branch, rest): (Branch, _) = postcard::take_from_bytes(table_rows).ok()?;
             self.tables.add(&branch, row, dictionary).then_some(())?;
             table_rows = rest;
         }
-        self.end_bulk();
         Some(())
     }
 
@@ -246,7 +234,7 @@ impl Index {
             objects.retain(|&term| deciding.terms().kind(term) != Kind::Blank);
             scratch.hits.clear();
             let terms = objects.iter().copied();
-            self.texts.hits(terms, deciding, &mut scratch.texts, &mut scratch.hits);
+            self.texts.hits(terms, deciding, &mut scratch.keywords, &mut scratch.hits);
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
                 if self.patterns.matches(row, graph, deciding, &mut scratch.patterns) {
