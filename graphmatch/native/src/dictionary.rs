@@ -346,6 +346,12 @@ impl<'a> Terms<'a> {
         if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
     }
 
+    /// The id of a text whose hash by the dictionary is known, if it is a term of either.
+    pub fn find_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+        let found = self.dictionary.get_hashed(text, hash);
+        found.or_else(|| self.local.get_hashed(text, hash))
+    }
+
     /// What kind of term it is.
     #[inline]
     pub fn kind(&self, id: Id) -> Kind {
