@@ -9,7 +9,7 @@ use crate::closing::Closing;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
 use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, Source};
 use crate::evaluate::{Limits, graph_name};
-use crate::filter::{Deciding, Memo};
+use crate::filter::{FilterEvaluator, Memo};
 use crate::graph::Graph;
 use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
@@ -276,8 +276,8 @@ impl Worker {
         let is_a = |operator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
         };
-        let deciding = Deciding::new(terms, memo, &is_a);
-        index.find(graph, &deciding, rows);
+        let evaluator = FilterEvaluator::new(terms, memo, &is_a);
+        index.find(graph, &evaluator, rows);
     }
 
     /// Calls `on` with each solution of a row until it returns false.
@@ -293,8 +293,8 @@ impl Worker {
         let is_a = |operator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
         };
-        let deciding = Deciding::new(terms, memo, &is_a);
-        index.solutions(row, graph, &deciding, rows, on);
+        let evaluator = FilterEvaluator::new(terms, memo, &is_a);
+        index.solutions(row, graph, &evaluator, rows, on);
     }
 
     /// Evaluates a query on the publication.
