@@ -9,9 +9,9 @@
 
 use crate::arena::Arena;
 use crate::interner::{self, Interner};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use hashbrown::HashTable;
 use oxrdf::{Term, TermRef};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::str::FromStr;
@@ -65,7 +65,13 @@ pub mod inline {
     /// The id of an `xsd:integer`, if it is small enough.
     #[inline]
     pub fn integer(value: i64) -> Option<Id> {
-        (-HALF..HALF).contains(&value).then(|| of(value, 0))
+        checked(value, 0)
+    }
+
+    /// The id of a number by its digits and how many are after the point, if there is one.
+    #[inline]
+    pub fn checked(digits: i64, places: u32) -> Option<Id> {
+        (-HALF..HALF).contains(&digits).then(|| of(digits, places))
     }
 
     /// The id of a short number by its digits and how many of them are after the point.
@@ -100,8 +106,7 @@ pub mod inline {
             value = value * 10 + i64::from(byte - b'0');
         }
         let value = if is_negative { -value } else { value };
-        let fits = (-HALF..HALF).contains(&value) && (value != 0 || !is_negative);
-        fits.then(|| of(value, rest.len() as u32))
+        checked(value, rest.len() as u32).filter(|_| value != 0 || !is_negative)
     }
 
     /// The key of an inline number.
@@ -129,7 +134,7 @@ pub fn hash(text: &[u8]) -> u64 {
 }
 
 /// The terms of subscriptions and of the ontology.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Dictionary {
     terms: Interner,
 }
@@ -195,33 +200,10 @@ impl Dictionary {
         self.terms.len()
     }
 
-    /// Whether an id belongs to a term of the dictionary or is an inline number.
-    #[inline]
-    pub fn knows(&self, id: Id) -> bool {
-        self.terms.has(id) || inline::is_inline(id)
-    }
-
-    /// Fails unless all ids of a snapshot are known.
-    pub fn check<'a>(&self, ids: impl IntoIterator<Item = &'a Id>) -> Result<(), SnapshotError> {
-        check(ids.into_iter().all(|&id| self.knows(id)), "a number of no term")
-    }
-
     /// One more than the largest id.
+    #[cfg(test)]
     pub fn end(&self) -> usize {
         self.terms.end()
-    }
-}
-
-impl Stored for Dictionary {
-    fn save(&self, to: &mut Saver) {
-        self.terms.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let terms = Interner::load(from)?;
-        check(terms.end() <= INLINE as usize, "more terms than there can be")?;
-        terms.check_uses()?;
-        Ok(Self { terms })
     }
 }
 
@@ -339,6 +321,12 @@ impl<'a> Terms<'a> {
     #[inline]
     pub fn text(&self, id: Id) -> Cow<'a, [u8]> {
         if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
+    }
+
+    /// The id of a key whose hash is known, if it is a term of the publication.
+    pub fn find_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+        let found = self.dictionary.get_hashed(text, hash);
+        found.or_else(|| self.local.get_hashed(text, hash))
     }
 
     /// The kind of a term.

@@ -6,16 +6,15 @@
 //! ([`Tables`]), together with its neighbours in the list.
 
 use crate::dictionary::{Dictionary, Id, Kind};
-use crate::filter::Deciding;
+use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
-use crate::pattern::{Branch, Filter, Node};
+use crate::pattern::{Branch, Filter};
 use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex, Tests};
-use crate::plan::MAX_PATTERNS;
 use crate::predicates::{TableScratch, Tables};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{Number, RowId};
-use crate::text::{TextIndex, TextScratch};
-use hashbrown::HashMap;
+use crate::text::TextIndex;
+use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
 
 /// Marks the number of a row that is in a predicate table.
 const TABLE: RowId = 1 << 30;
@@ -32,27 +31,30 @@ pub struct Scratch {
     /// Memory of the posting lists, with the counters.
     pub patterns: patterns::Scratch,
     tables: TableScratch,
-    texts: TextScratch,
+    keywords: Vec<u32>,
     hits: Vec<u32>,
     objects: Vec<Id>,
 }
 
 /// The index of all rows.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Index {
     patterns: PostingIndex,
+    #[serde(skip)]
     tables: Tables,
+    #[serde(skip)]
     texts: TextIndex,
     /// Rows of the keyword index, with the number of the filter that it uses.
+    #[serde(skip)]
     by_text: HashMap<RowId, usize>,
     /// Owners of the rows in tables.
     owners: Vec<Number>,
     free: Vec<u32>,
 }
 
-impl Tests for Deciding<'_> {
+impl Tests for FilterEvaluator<'_> {
     fn holds(&self, filter: &Filter, term: Id) -> bool {
-        Deciding::holds(self, filter, term)
+        FilterEvaluator::holds(self, filter, term)
     }
 }
 
@@ -175,62 +177,35 @@ impl Index {
         self.patterns.remove(row);
     }
 
-    /// Starts a bulk of new rows.
-    pub fn begin_bulk(&mut self) {
-        self.tables.begin_bulk();
+    /// Encodes the rows of tables, one after the other.
+    pub fn table_rows(&self) -> Vec<u8> {
+        let branches = (0..self.owners.len() as u32).filter_map(|row| self.tables.branch(row));
+        branches
+            .fold(Vec::new(), |rows, branch| postcard::to_extend(&branch, rows).expect("a vector"))
     }
 
-    /// Ends a bulk of new rows.
-    pub fn end_bulk(&mut self) {
-        self.tables.end_bulk();
-    }
-
-    /// Writes the rows.
-    pub fn save(&self, to: &mut Saver) {
-        self.patterns.save(to);
-        self.owners.len().save(to);
-        (0..self.owners.len() as u32).for_each(|row| self.tables.branch(row).save(to));
-    }
-
-    /// Reads rows and puts those of tables into tables again.
-    pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let (patterns, unfiled) = PostingIndex::load(from, dictionary)?;
-        let mut index = Self { patterns, ..Self::default() };
-        for row in unfiled {
-            let branch = index.patterns.branch(row);
-            let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter));
-            let Some(number) = text else { return damaged("a row that nothing finds") };
-            index.texts.add(&branch.filters[number].1, row, dictionary);
-            index.by_text.insert(row, number);
+    /// Builds what a snapshot does not hold: posting lists, the keyword index, and tables of the
+    /// rows that [`Index::table_rows`] encoded. Returns `None` if these cannot be decoded.
+    pub fn rebuild(&mut self, mut table_rows: &[u8], dictionary: &Dictionary) -> Option<()> {
+        for row in self.patterns.rebuild() {
+            let branch = self.patterns.branch(row);
+            let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter))?;
+            self.texts.add(&branch.filters[text].1, row, dictionary);
+            self.by_text.insert(row, text);
         }
-        let count = usize::load(from)?;
-        check(count <= TABLE as usize, "more rows than there can be")?;
-        index.begin_bulk();
-        for row in 0..count as u32 {
-            index.owners.push(NO_OWNER);
-            let Some(branch) = <Option<Branch>>::load(from)? else {
-                index.free.push(row);
-                continue;
-            };
-            let is_taken = is_sound(&branch, dictionary);
-            let is_taken = is_taken && index.tables.add(&branch, row, dictionary);
-            check(is_taken, "a row that no table takes")?;
+        let free: HashSet<u32> = self.free.iter().copied().collect();
+        for row in (0..self.owners.len() as u32).filter(|row| !free.contains(row)) {
+            let (branch, rest): (Branch, _) = postcard::take_from_bytes(table_rows).ok()?;
+            self.tables.add(&branch, row, dictionary).then_some(())?;
+            table_rows = rest;
         }
-        index.end_bulk();
-        Ok(index)
+        Some(())
     }
 
     /// Returns the number of rows.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.patterns.len() + self.tables.len()
-    }
-
-    /// Returns the number of variables of a row, or `None` if the row does not exist.
-    pub fn variables(&self, row: RowId) -> Option<usize> {
-        match row & TABLE {
-            0 => self.patterns.variables(row),
-            _ => self.tables.variables(row & !TABLE),
-        }
     }
 
     /// Returns the branch of a row.
@@ -247,22 +222,22 @@ impl Index {
     }
 
     /// Finds the rows that have a solution. `scratch.matches` gets the owner of each.
-    pub fn find(&self, graph: &Graph, deciding: &Deciding, scratch: &mut Scratch) {
+    pub fn find(&self, graph: &Graph, evaluator: &FilterEvaluator, scratch: &mut Scratch) {
         scratch.matches.clear();
-        self.patterns.find(graph, deciding, &mut scratch.patterns, &mut scratch.matches);
+        self.patterns.find(graph, evaluator, &mut scratch.patterns, &mut scratch.matches);
         if !self.texts.is_empty() {
             let objects = &mut scratch.objects;
             objects.clear();
             objects.extend(graph.triples.iter().map(|triple| triple[2]));
             objects.sort_unstable();
             objects.dedup();
-            objects.retain(|&term| deciding.terms().kind(term) != Kind::Blank);
+            objects.retain(|&term| evaluator.terms().kind(term) != Kind::Blank);
             scratch.hits.clear();
             let terms = objects.iter().copied();
-            self.texts.hits(terms, deciding, &mut scratch.texts, &mut scratch.hits);
+            self.texts.hits(terms, evaluator, &mut scratch.keywords, &mut scratch.hits);
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
-                if self.patterns.matches(row, graph, deciding, &mut scratch.patterns) {
+                if self.patterns.matches(row, graph, evaluator, &mut scratch.patterns) {
                     scratch.matches.push(self.patterns.owner(row));
                 }
             }
@@ -270,7 +245,7 @@ impl Index {
         if !self.tables.is_empty() {
             scratch.hits.clear();
             let (tables, hits) = (&mut scratch.tables, &mut scratch.hits);
-            self.tables.find(&graph.triples, deciding, tables, hits);
+            self.tables.find(&graph.triples, evaluator, tables, hits);
             let found = hits.len() as u64;
             let counters = &mut scratch.patterns.counters;
             (counters.candidates, counters.matches) =
@@ -286,16 +261,16 @@ impl Index {
         &self,
         row: RowId,
         graph: &Graph,
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut Scratch,
         on: impl FnMut(&[Id]) -> bool,
     ) {
         if row & TABLE == 0 {
-            self.patterns.solutions(row, graph, deciding, &mut scratch.patterns, on);
+            self.patterns.solutions(row, graph, evaluator, &mut scratch.patterns, on);
         } else {
             let mut alone = PostingIndex::default();
             if let Some(row) = alone.add(&self.branch(row)) {
-                alone.solutions(row, graph, deciding, &mut scratch.patterns, on);
+                alone.solutions(row, graph, evaluator, &mut scratch.patterns, on);
             }
         }
     }
@@ -325,20 +300,4 @@ impl Index {
     pub fn bytes(&self) -> usize {
         self.patterns.bytes() + self.tables.bytes()
     }
-}
-
-/// Whether a branch that was read is one: its terms are there, and its variables.
-fn is_sound(branch: &Branch, dictionary: &Dictionary) -> bool {
-    let mut is_known = true;
-    branch.each_constant(&mut |id| is_known &= dictionary.knows(id));
-    let is_variable = |node: &Node| match node {
-        Node::Variable(number) => *number < branch.variables,
-        Node::Constant(_) => true,
-    };
-    is_known
-        && branch.patterns.len() <= MAX_PATTERNS
-        && branch.filters.len() <= MAX_PATTERNS
-        && usize::from(branch.variables) <= 3 * MAX_PATTERNS
-        && branch.patterns.iter().flatten().all(is_variable)
-        && branch.filters.iter().all(|(number, _)| *number < branch.variables)
 }

@@ -18,17 +18,17 @@ use crate::algebra::{
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
-use crate::operators::{self, Calls, Condition, Operators};
+use crate::operators::{Operators, check_calls};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::terms::read_term;
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
+use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
@@ -137,7 +137,7 @@ const REASONS: [&str; 13] = [
 ];
 
 /// The query forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// `SELECT`
     Select,
@@ -150,7 +150,7 @@ pub enum Form {
 }
 
 /// A constant of a filter before constants are put in, by its number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Slot {
     /// As the query has it.
     Constant(u32),
@@ -203,6 +203,7 @@ pub struct Filled {
 }
 
 /// What queries that differ in constants only have in common.
+#[derive(Serialize, Deserialize)]
 pub struct Template {
     skeleton: Box<str>,
     branches: Box<[Part]>,
@@ -220,6 +221,7 @@ pub struct Template {
 }
 
 /// A branch before constants are put in; these are given by their numbers.
+#[derive(Serialize, Deserialize)]
 struct Part {
     patterns: Box<[Pattern]>,
     /// The names of variables, each with a line break behind it; fresh ones have names that are no
@@ -229,19 +231,6 @@ struct Part {
 }
 
 impl Part {
-    /// Whether its variables are among its names.
-    fn is_sound(&self) -> bool {
-        let count = self.names.matches('\n').count();
-        let is_there = |&number: &u16| usize::from(number) < count;
-        let is_node = |node: &Node| match node {
-            Node::Variable(number) => is_there(number),
-            Node::Constant(_) => true,
-        };
-        count <= usize::from(u16::MAX)
-            && self.patterns.iter().flatten().all(is_node)
-            && self.filters.iter().all(|(number, _)| is_there(number))
-    }
-
     /// A branch, its variables numbered in order of occurrence.
     fn new(draft: Draft, variables: &[Cow<str>]) -> Self {
         let mut numbers: HashMap<u16, u16> = HashMap::new();
@@ -263,7 +252,7 @@ impl Part {
 }
 
 /// What a query of triple patterns and filters alone does not have.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct More {
     remainder: Box<[Cow<'static, str>]>,
     supports: Box<[Pattern]>,
@@ -271,74 +260,11 @@ struct More {
     kept: Box<[u32]>,
     fixed: Box<[Box<str>]>,
     composed: Box<[Box<[u32]>]>,
-    conditions: Box<[Condition]>,
-    /// Whether it calls operators, and whether the conditions are all calls.
+    /// Whether it calls operators.
     calls: bool,
-    only_conditions: bool,
-    /// Whether solutions of its only branch are those that the conditions are asked of.
-    is_guarded: bool,
-}
-
-stored!(
-    enum Form {
-        Select,
-        Ask,
-        Construct,
-        Describe,
-    }
-);
-stored!(Template { skeleton, branches, projection, more, slots, form, distinct, aggregates, deep });
-stored!(Part { patterns, names, filters });
-stored!(More {
-    remainder,
-    supports,
-    mentions,
-    kept,
-    fixed,
-    composed,
-    conditions,
-    calls,
-    only_conditions,
-    is_guarded,
-});
-
-impl Stored for Slot {
-    fn save(&self, to: &mut Saver) {
-        match *self {
-            Self::Constant(number) => (0_u8, number).save(to),
-            Self::Folded(number, folding) => (1_u8, number, folding).save(to),
-            Self::Regex { pattern, flags } => (2_u8, pattern, flags).save(to),
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(match <(u8, u32)>::load(from)? {
-            (0, number) => Self::Constant(number),
-            (1, number) => Self::Folded(number, Stored::load(from)?),
-            (_, pattern) => Self::Regex { pattern, flags: Stored::load(from)? },
-        })
-    }
 }
 
 impl Template {
-    /// Whether a template that was read is one.
-    pub fn is_sound(&self, cutter: &Cutter, cut: &mut Cut) -> bool {
-        cutter.scan(&cut::outlined(&self.skeleton), cut) == Ok(self.deep)
-            && cut.len() == self.slots()
-            && !self.branches.is_empty()
-            && self.branches.iter().all(Part::is_sound)
-            && self.has_sound_conditions()
-    }
-
-    fn has_sound_conditions(&self) -> bool {
-        let count = (self.slots() + self.fixed().len()) as u32;
-        self.conditions().0.iter().all(|condition| {
-            let mut arguments = condition.arguments.iter();
-            arguments.all(|(name, number)| !name.is_empty() || *number < count)
-                && condition.compared.is_none_or(|(_, number)| number < count)
-        })
-    }
-
     /// Makes the template of a text that was cut.
     ///
     /// A text that parses only as it is, not cut, is written again by the parser: the cut has
@@ -415,23 +341,7 @@ impl Template {
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
-        if let Some((what, remedy)) = operators::misuse(pattern, operators) {
-            return refused(what, remedy);
-        }
-        let calls = Calls::of(pattern, operators, &mut analysis.constants);
-        let is_bound = |name: &str| {
-            let Some(&variable) = analysis.named.get(name) else { return false };
-            let is_it = |node: &Node| *node == Node::Variable(variable);
-            drafts.iter().all(|draft| draft.patterns.iter().flatten().any(is_it))
-        };
-        if !calls.are_placed(pattern, operators, is_bound) {
-            return refused(
-                "an operator that generates bindings is not in the outermost group, or its \
-                 arguments are not bound by triple patterns there",
-                "Write it beside the triple patterns that bind its arguments.",
-            );
-        }
-        let is_guarded = drafts.len() == 1 && calls.guards(pattern, operators, slots, most);
+        let calls = check_calls(pattern, operators).map_err(|error| (error, None))?;
         if form == Form::Describe && !skeleton.contains('{') {
             return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
         }
@@ -464,10 +374,7 @@ impl Template {
             kept: analysis.kept.into(),
             fixed: analysis.constants.fixed.into_iter().map(Into::into).collect(),
             composed: analysis.composed.into(),
-            conditions: calls.conditions.into(),
-            calls: calls.any,
-            only_conditions: calls.only_conditions,
-            is_guarded,
+            calls,
         };
         let is_plain = is_exact && !more.calls && more.kept.is_empty() && more.fixed.is_empty();
         Ok(Self {
@@ -496,16 +403,6 @@ impl Template {
     /// Whether it calls operators.
     pub fn calls(&self) -> bool {
         self.more.as_ref().is_some_and(|more| more.calls)
-    }
-
-    /// The calls that every solution has to pass, and whether there are no others.
-    pub fn conditions(&self) -> (&[Condition], bool) {
-        self.more.as_ref().map_or((&[], true), |more| (&more.conditions, more.only_conditions))
-    }
-
-    /// Whether the solutions of its only branch are those that the conditions are asked of.
-    pub fn is_guarded(&self) -> bool {
-        self.more.as_ref().is_some_and(|more| more.is_guarded)
     }
 
     /// How many constants a query of this template has in its text.
@@ -794,7 +691,7 @@ impl Filling<'_> {
                 let has_language = string_of(&literal).is_some_and(|(_, tag)| tag.is_some());
                 if operator == Comparison::Equal && has_language {
                     vec![text(TextOperator::Equals, View::Term, Folding::None, constant)]
-                } else if operator == Comparison::Unequal && !is_comparable(&literal) {
+                } else if !is_comparable(operator, &literal) {
                     return None;
                 } else {
                     vec![Filter::Compare { operator, constant }]
