@@ -11,11 +11,12 @@
 //! evaluator plans each time, some ten microseconds for a few patterns; a look-up costs two
 //! allocations. [`Limits`] hold wherever the evaluator is ([`crate::bounded`]).
 
-use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, written};
+use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
 use crate::operators::{self, Asked, Operators};
+use crate::parameterize::projection;
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
@@ -23,7 +24,8 @@ use crate::rewrite::{
     self, ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, each_literal, marked,
 };
 use crate::terms::{read_term, write_term};
-use oxrdf::{Literal, NamedNode, Term, Triple};
+use crate::writer::written;
+use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
     QueryableDataset,
@@ -179,7 +181,12 @@ impl Prepared {
     /// together with the publication, and that has the publication as a named graph: what has to
     /// hold first, and the query.
     pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
-        let all = Self::asked(query.clone(), true, &mut Fresh::written());
+        let mut query = query.clone();
+        // `SELECT *` would show the hidden variables.
+        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
+            variables.push(Variable::new_unchecked("_graphmatch_"));
+        }
+        let all = Self::asked(query, true, &mut Fresh::written());
         let name = format!("<{PUBLICATION}>");
         let text = |query: &Query| written(query).replace(&name, &graph.to_string());
         (all.conditions.iter().map(text).collect(), text(&all.query))

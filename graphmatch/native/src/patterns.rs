@@ -462,12 +462,8 @@ impl Patterns {
         Ok((patterns, unfiled))
     }
 
-    /// How many variables a row has; `None` if there is no such row.
-    pub fn variables(&self, row: Row) -> Option<usize> {
-        self.row(row).map(|(program, _)| program.variables)
-    }
-
     /// How many rows there are.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.rows.len()
     }

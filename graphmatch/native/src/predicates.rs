@@ -77,6 +77,7 @@ pub struct Tables {
 
 impl Tables {
     /// How many rows there are.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.rows
     }
@@ -126,19 +127,6 @@ impl Tables {
         }
     }
 
-    /// Adds a row that differs from another in constants of the same classes only, which are given
-    /// as its template numbers them.
-    pub fn add_alike(
-        &mut self,
-        like: u32,
-        constants: &[Id],
-        row: u32,
-        dictionary: &Dictionary,
-    ) -> bool {
-        let known = self.place(like).map(|(block, at)| self.blocks[block].templates[at] as usize);
-        known.is_some_and(|known| self.push(known, constants, row, dictionary))
-    }
-
     fn has_room(&self, row: u32) -> bool {
         self.place(row).is_none() && self.blocks.len() < MOST_BLOCKS && row != NOWHERE
     }
@@ -175,13 +163,6 @@ impl Tables {
             self.settle(number);
         }
         true
-    }
-
-    /// How many variables a row has; `None` if there is no such row.
-    pub fn variables(&self, row: u32) -> Option<usize> {
-        let (block, at) = self.place(row)?;
-        let known = &self.templates[self.blocks[block].templates[at] as usize];
-        Some(usize::from(known.template.variables))
     }
 
     /// The branch of a row.

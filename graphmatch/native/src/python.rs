@@ -3,9 +3,8 @@
 //! No call is made for a triple or a match, and no Python object either, unless somebody looks at
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
-use crate::cut::Cutter;
+use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
-use crate::engine::rows::{Constants, Rows, Texts, Values};
 use crate::engine::{Change, Did, Matched, Refusal, State};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
@@ -18,7 +17,8 @@ use crate::matching::{Needs, Worker};
 use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Folding, Held, Ontology, Stated, Steps};
-use crate::operators::{Answers, Operator, Operators};
+use crate::operators::{Answers, Operator};
+use crate::parameterize::Parameterizer;
 use crate::patterns::Counters;
 use crate::publications::Publications;
 use crate::query::{COMPOSITION, Form, QueryError};
@@ -28,7 +28,7 @@ use crate::snapshot::{self, SnapshotError, Stored, VERSION, damaged};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::values;
-use crate::view::{Parser, Query};
+use crate::view::{Parser, Query, parameterizer};
 use crate::waiting::{Calls, Waiting, ask};
 use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::Literal;
@@ -966,9 +966,7 @@ impl Core {
         limits: Limits,
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
-        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let cutter = Cutter::new(pairs, limits).with_operators(Operators::new(operators));
-        let state = State::new(cutter);
+        let state = State::new(parameterizer(&prefixes, limits, operators)?);
         Self::of(py, state, limits)
     }
 
@@ -999,19 +997,20 @@ impl Core {
         limits: Py<PyAny>,
         operators: Vec<Operator>,
     ) -> PyResult<(Self, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
         let mut refused = None;
         let read = py.detach(|| {
             snapshot::read(&path, |from| {
                 let (options, ontology) = <(Vec<u8>, Vec<u8>)>::load(from)?;
-                let said = Python::attach(|py| -> PyResult<Limits> {
-                    limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()
+                let said = Python::attach(|py| -> PyResult<(Limits, Parameterizer)> {
+                    let said = limits.bind(py).call1((PyBytes::new(py, &options),))?;
+                    let limits = said.extract()?;
+                    Ok((limits, parameterizer(&prefixes, limits, operators)?))
                 });
-                let Ok(limits) = said.map_err(|error| refused = Some(error)) else {
+                let Ok((limits, parameterizer)) = said.map_err(|error| refused = Some(error))
+                else {
                     return damaged("its options");
                 };
-                let cutter = Cutter::new(pairs, limits).with_operators(Operators::new(operators));
-                Ok((State::load(cutter, from)?, limits, options, ontology))
+                Ok((State::load(parameterizer, from)?, limits, options, ontology))
             })
         });
         if let Some(error) = refused {
@@ -1154,7 +1153,7 @@ impl Core {
     /// Takes subscriptions in that differ in constants only: a text with the constants of one; of all
     /// rows of a table the ids, and by constant of the text the term of all rows or a column; and the
     /// rows that are meant. Returns as `subscribe_many` does, places among these.
-    fn subscribe_rows<'py>(
+    fn subscribe_batch<'py>(
         &self,
         py: Python<'py>,
         query: &str,
@@ -1162,23 +1161,24 @@ impl Core {
         constants: Vec<ConstantsOrTerm<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let columns: PyResult<Vec<Constants>> = constants
+        let columns: PyResult<Vec<Values>> = constants
             .iter()
             .map(|one| match one {
-                ConstantsOrTerm::Term(term) => Ok(Constants::Same(term)),
-                ConstantsOrTerm::Column(column) => Ok(Constants::Each(column.values()?)),
+                ConstantsOrTerm::Term(term) => Ok(Values::Same(term)),
+                ConstantsOrTerm::Column(column) => column.values(),
             })
             .collect();
-        let rows = Rows { names: ids.texts()?, columns: columns?, chosen: rows.as_slice()? };
+        let (names, chosen) = (ids.texts()?, rows.as_slice()?);
+        let batch = SubscriptionBatch { names, columns: columns?, chosen };
         let errors = py.detach(|| {
             let mut errors = Vec::new();
-            let count = rows.chosen.len();
+            let count = chosen.len();
             for begin in (0..count).step_by(AT_ONCE) {
                 let end = count.min(begin + AT_ONCE);
                 let found = self.shared.change(false, |guarded| {
                     let state = &mut guarded.state;
                     state.index.begin_bulk();
-                    let found = state.subscribe_rows(query, &rows, begin..end);
+                    let found = state.subscribe_batch(query, &batch, begin..end);
                     if end == count || found.is_err() {
                         state.index.end_bulk();
                     }

@@ -33,8 +33,6 @@ pub const UNINDEXED: Flags = 2;
 pub const RESTING: Flags = 4;
 /// It cannot be filed under this ontology, and matches nothing.
 pub const SUSPENDED: Flags = 8;
-/// Its only row has its constants, and they are kept there only.
-pub const IN_ROW: Flags = 16;
 /// The solutions of its row are those that the calls of operators are asked of.
 pub const GUARDED: Flags = 32;
 /// It was filed with other constants than it was submitted with: root terms, base units.
@@ -47,7 +45,7 @@ pub struct Entry<'a> {
     pub name: &'a str,
     /// The number of its template.
     pub template: u32,
-    /// Its constants as they were submitted; none if its row has them.
+    /// Its constants as they were submitted.
     pub constants: &'a [Id],
     /// Its constants as it is filed; as many.
     pub filed: &'a [Id],
@@ -61,8 +59,8 @@ pub struct Entry<'a> {
 #[derive(Clone, Copy, Default)]
 struct Kept {
     template: u32,
-    /// Its only row, if that has its constants; otherwise the number of its lists: how many rows
-    /// there are, these, its constants, and if it was rewritten those that it is filed with.
+    /// The number of its list: how many rows there are, these, its constants, and if it was
+    /// rewritten those that it is filed with.
     place: u32,
     flags: Flags,
 }
@@ -103,11 +101,6 @@ impl<'a> Record<'a> {
     /// Its rows in the index.
     pub fn rows(&self) -> &'a [RowId] {
         self.rows
-    }
-
-    /// All of its constants, as they were submitted and as it is filed.
-    pub(crate) fn terms(&self) -> &'a [Id] {
-        self.terms
     }
 
     /// Its constants as they were submitted.
@@ -154,9 +147,6 @@ impl Subscriptions {
     /// A subscription by its number, which has to be one that is there.
     pub fn get(&self, number: Number) -> Record<'_> {
         let (name, kept) = (self.names.get(number), &self.kept[number as usize]);
-        if kept.flags & IN_ROW != 0 {
-            return Record { name, kept, rows: std::slice::from_ref(&kept.place), terms: &[] };
-        }
         let (count, rest) = self.lists.get(kept.place).split_first().unwrap_or((&0, &[]));
         let (rows, terms) = rest.split_at_checked(*count as usize).unwrap_or_default();
         Record { name, kept, rows, terms }
@@ -212,9 +202,6 @@ impl Subscriptions {
 
     fn kept(&mut self, entry: Entry<'_>) -> Option<Kept> {
         let Entry { template, constants, filed, rows, flags, .. } = entry;
-        if let (&[place], true) = (rows, flags & IN_ROW != 0) {
-            return Some(Kept { template, place, flags });
-        }
         let mut list = Vec::with_capacity(1 + rows.len() + 2 * constants.len());
         list.push(rows.len() as u32);
         list.extend_from_slice(rows);
@@ -224,24 +211,18 @@ impl Subscriptions {
             list.extend_from_slice(filed);
         }
         let place = self.lists.insert(&list)?;
-        let flags = flags & !IN_ROW | if is_rewritten { REWRITTEN } else { 0 };
+        let flags = flags | if is_rewritten { REWRITTEN } else { 0 };
         Some(Kept { template, place, flags })
     }
 
     fn drop_lists(&mut self, number: Number) {
-        let Kept { place, flags, .. } = self.kept[number as usize];
-        if flags & IN_ROW == 0 {
-            self.lists.remove(place);
-        }
+        self.lists.remove(self.kept[number as usize].place);
     }
 
     /// A row of a subscription is another one from now on.
     pub fn move_row(&mut self, number: Number, from: RowId, to: RowId) {
-        let kept = &mut self.kept[number as usize];
-        let rows = match kept.flags & IN_ROW {
-            0 => self.lists.get_mut(kept.place).get_mut(1..).unwrap_or_default(),
-            _ => std::slice::from_mut(&mut kept.place),
-        };
+        let place = self.kept[number as usize].place;
+        let rows = self.lists.get_mut(place).get_mut(1..).unwrap_or_default();
         if let Some(row) = rows.iter_mut().find(|row| **row == from) {
             *row = to;
         }
@@ -319,9 +300,6 @@ impl Stored for Subscriptions {
             check(is_name && is_there && names.uses(number) == 1, "a name")?;
             let Kept { place, flags, .. } = kept[number as usize];
             check(serials[number as usize] < next, "an order of subscriptions")?;
-            if flags & IN_ROW != 0 {
-                continue;
-            }
             // Each has lists of its own.
             let list = lists.get(place);
             let terms = list.split_first().and_then(|(&rows, rest)| rest.get(rows as usize..));

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::operators::{Test, holds, key, text_of};
-use crate::templates::Kept;
 
 /// What a candidate gives, and the calls that gave nothing and left more open.
 type Called = (Option<Answer>, Vec<String>);
@@ -34,17 +33,17 @@ impl State {
         &self,
         worker: &mut Worker,
         number: Number,
-        kept: &Kept,
+        kept: &Template,
         now: &Literal,
         answers: &Arc<Answers>,
         matched: &mut Matched,
     ) -> Result<Called, Undecided> {
         let record = self.subscriptions.get(number);
         let (conditions, only_conditions) = kept.conditions();
-        let constants: Vec<String> = self
-            .all_constants(record.template(), &self.filed(number))
-            .into_iter()
-            .map(|id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
+        let constants: Vec<String> = record
+            .filed()
+            .iter()
+            .map(|&id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
             .collect();
         let once = kept.form == crate::query::Form::Ask;
         let (mut some, mut unknown) = (conditions.is_empty(), Vec::new());
@@ -52,7 +51,7 @@ impl State {
         let only_truths = only_conditions && conditions.iter().all(|one| !one.valued);
         let mut waiting: Vec<Vec<(String, &Condition)>> = Vec::new();
         if !some {
-            let query = || self.query(record.template(), &self.filed(number));
+            let query = || self.query(record.template(), record.filed());
             let rows = self.rows(worker, number, kept, now, &constants, query)?;
             for row in rows {
                 let mut waits = Vec::new();
@@ -119,10 +118,10 @@ impl State {
         matched.did.evaluated += 1;
         let asked = Asked::new(Arc::clone(answers)).with_facts(facts);
         let failed = |error: EvaluationError| Undecided::Failed(error);
-        let query = self.query(record.template(), &self.filed(number));
+        let query = self.query(record.template(), record.filed());
         let query = query.map_err(|error| failed(error.into()))?;
         let resting = record.is(RESTING);
-        let operators = &self.cutter.operators;
+        let operators = &self.parameterizer.operators;
         let prepared = Prepared::calling(&query, resting, operators, asked.clone());
         let answer = worker.evaluate(self.context(), &prepared, now, self.limits);
         let answer = answer.map_err(failed)?;
@@ -176,7 +175,7 @@ impl State {
         &self,
         worker: &mut Worker,
         number: Number,
-        kept: &Kept,
+        kept: &Template,
         now: &Literal,
         constants: &[String],
         query: impl FnOnce() -> Result<spargebra::Query, QueryError>,
@@ -222,7 +221,7 @@ impl State {
             _ => {
                 let failed = |error: EvaluationError| Undecided::Failed(error);
                 let query = query().map_err(|error| failed(error.into()))?;
-                let guard = operators::guard(query, &self.cutter.operators);
+                let guard = operators::guard(query, &self.parameterizer.operators);
                 let prepared = Prepared::new(&guard, record.is(RESTING));
                 let answer = worker.evaluate(self.context(), &prepared, now, self.limits);
                 let answer = answer.map_err(failed)?.unwrap_or_default();
@@ -256,7 +255,7 @@ impl State {
                     }
                 }
                 let is_blank = |text: &&str| text.starts_with("_:");
-                if self.cutter.operators.generates(operator) && texts.iter().any(is_blank) {
+                if self.parameterizer.operators.generates(operator) && texts.iter().any(is_blank) {
                     continue 'solutions; // a table of results cannot name it
                 }
                 row.push(is_known.then(|| key(operator, texts)));
