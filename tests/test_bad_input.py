@@ -701,7 +701,10 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
         "*<http://e/f>*. Use SPARQL 1.1's functions or those of gm:.",
     ),
     "unknown built-in": ("SELECT * { ?s ?p ?o FILTER(FOO(?o)) }", ":1:*: not SPARQL: "),
-    "update": ("INSERT DATA { <urn:a> <urn:b> 1 }", ":1:1: not SPARQL: a query cannot begin with “INSERT”. "),
+    "update": (
+        "INSERT DATA { <urn:a> <urn:b> 1 }",
+        ":1:1: not SPARQL: a query cannot begin with “INSERT”. ",
+    ),
     "relative IRI": ("SELECT * { ?s <p> ?o }", ":1:15: <p> is not an absolute IRI"),
     "no WHERE": ("DESCRIBE <http://e/x>", "*: its pattern can be met by nothing at all"),
     "half a character": ('SELECT * { ?s ?p "\\uD800" }', ":1:*: not SPARQL: "),

@@ -5,6 +5,7 @@
 //! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
 //! meet are not asked of the index, and left to the evaluator.
 
+use crate::algebra::{AlgebraCache, substitute};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
@@ -14,19 +15,19 @@ use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
-use crate::operators::{self, Answers, Asked, Condition, Open, Operators, Undecided};
+use crate::operators::{CallRequests, CallResults, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
 use crate::query::{QueryError, Template};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use crate::subscriptions::{
-    EXACT, Entry, Flags, GUARDED, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
-    UNINDEXED,
+    EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
 };
 use crate::templates::Templates;
+use crate::terms::read_term;
 use hashbrown::{HashMap, HashSet};
-use oxrdf::Literal;
+use oxrdf::{Literal, Term};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -84,11 +85,11 @@ pub struct Matched {
     pub answers: Vec<(Number, Answer)>,
     /// The subscriptions whose evaluation failed, and why.
     pub failed: Vec<(Number, EvaluationError)>,
-    /// What waits for calls of operators.
-    pub open: Open,
-    /// The subscriptions of which calls that gave nothing left something open: these calls, and
-    /// whether they are reported nevertheless.
-    pub unknown: Vec<(Number, Vec<String>, bool)>,
+    /// The calls of operators that candidates need.
+    pub requests: CallRequests,
+    /// The subscriptions that failed calls leave undecided: these calls, and whether the subscription
+    /// matches by other solutions.
+    pub undecided: Vec<(Number, Vec<String>, bool)>,
     /// Whether it had more paths of properties than the limit, so that attributes are missing.
     pub is_cut: bool,
     /// What was done.
@@ -132,6 +133,7 @@ pub struct State {
     unindexed: BTreeSet<Number>,
     /// What stands for classes by their names, as Python found them in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
+    algebra: AlgebraCache,
 }
 
 impl State {
@@ -139,7 +141,7 @@ impl State {
     pub fn new(parameterizer: Parameterizer) -> Self {
         let mut dictionary = Dictionary::default();
         let ontology = Ontology::new(&mut dictionary, Stated::default());
-        let indexed = Indexed::new(parameterizer.operators.indexed(), &mut dictionary);
+        let indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
@@ -153,6 +155,7 @@ impl State {
             parameterizer,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
+            algebra: AlgebraCache::default(),
         }
     }
 
@@ -177,7 +180,7 @@ impl State {
         let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
         dictionary.check(concepts.values())?;
         let subscriptions = Subscriptions::load(from)?;
-        let indexed = Indexed::new(parameterizer.operators.indexed(), &mut dictionary);
+        let indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
         let mut state = Self {
             dictionary,
             ontology,
@@ -191,6 +194,7 @@ impl State {
             parameterizer,
             unindexed: BTreeSet::new(),
             concepts,
+            algebra: AlgebraCache::default(),
         };
         state.note_owners()?;
         Ok(state)
@@ -403,8 +407,7 @@ impl State {
     fn filing(&mut self, template: u32, rooted: &[Id]) -> Option<Filing> {
         let kept = self.templates.get(template)?;
         let filled = kept.filled(rooted, &mut self.dictionary);
-        let (aggregates, is_guarded) = (kept.aggregates, kept.is_guarded());
-        let mut flags = if aggregates { RESTING } else { 0 };
+        let mut flags = if kept.aggregates { RESTING } else { 0 };
         let mut is_exact = filled.remainder.is_empty();
         let mut entries: Vec<Branch> = Vec::with_capacity(filled.branches.len());
         let add = |entries: &mut Vec<Branch>, entry: Branch| {
@@ -434,8 +437,6 @@ impl State {
             } else {
                 let filters = branch.filters.clone();
                 let variables = branch.variables;
-                let is_whole = own.len() == before && filled.branches.len() == 1;
-                flags |= if is_whole && is_guarded { GUARDED } else { 0 };
                 let mut entry = Branch { patterns: own, filters, variables };
                 // an index is asked of the publication's terms only
                 for pattern in called {
@@ -533,7 +534,7 @@ impl State {
         self.subscriptions.remove(other);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
         self.templates.release(before);
-        self.subscriptions.say(number, comment);
+        self.subscriptions.set_comment(number, comment);
         Ok(true)
     }
 
@@ -573,12 +574,15 @@ impl State {
     /// The algebra of a query with some constants.
     fn query(&self, template: u32, constants: &[Id]) -> Result<spargebra::Query, QueryError> {
         let missing = || QueryError::new("its template is not there", "Subscribe it again.");
-        let kept = self.templates.get(template).ok_or_else(missing)?;
-        let texts: Vec<String> = constants
-            .iter()
-            .map(|&id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
-            .collect();
-        kept.substituted(&texts)
+        let text = self.templates.text(template);
+        let query = self
+            .algebra
+            .get(text, || self.templates.get(template).ok_or_else(missing)?.algebra())?;
+        let read = |&id| std::str::from_utf8(&self.dictionary.text(id)).ok().and_then(read_term);
+        let constants: Option<Vec<Term>> = constants.iter().map(read).collect();
+        let mut query = query.as_ref().clone();
+        constants.and_then(|constants| substitute(&mut query, &constants)).ok_or_else(missing)?;
+        Ok(query)
     }
 
     // -- matching -----------------------------------------------------------------------------
@@ -591,7 +595,7 @@ impl State {
         shown: usize,
         done: Steps,
         now: &Literal,
-        answers: &Arc<Answers>,
+        results: &Arc<CallResults>,
     ) -> Result<Matched, Needs> {
         let context = self.context();
         let steps = worker.steps(context, shown, done);
@@ -606,10 +610,10 @@ impl State {
         worker.rows.patterns.begin(self.limits.time);
         worker.find(context, &self.index);
         let is_cut = !worker.is_whole;
-        Ok(Matched { is_cut, ..self.decided(worker, now, answers) })
+        Ok(Matched { is_cut, ..self.decided(worker, now, results) })
     }
 
-    fn decided(&self, worker: &mut Worker, now: &Literal, answers: &Arc<Answers>) -> Matched {
+    fn decided(&self, worker: &mut Worker, now: &Literal, results: &Arc<CallResults>) -> Matched {
         let context = self.context();
         let mut matched = Matched::default();
         let placed =
@@ -628,28 +632,13 @@ impl State {
         candidates.dedup();
         for number in candidates {
             let record = self.subscriptions.get(number);
-            let kept = self.templates.get(record.template()).filter(|kept| kept.calls());
-            if let Some(kept) = kept {
-                match self.called(worker, number, &kept, now, answers, &mut matched) {
-                    Ok((answer, unknown)) => {
-                        if let Some(answer) = answer {
-                            matched.answers.push((number, answer));
-                            found.push(placed(number));
-                            if !unknown.is_empty() {
-                                matched.unknown.push((number, unknown, true));
-                            }
-                        } else if !unknown.is_empty() {
-                            matched.unknown.push((number, unknown, false));
-                        }
-                    }
-                    Err(Undecided::Waits) => {}
-                    Err(Undecided::Unknown(calls)) => matched.unknown.push((number, calls, false)),
-                    Err(Undecided::Failed(error)) => matched.failed.push((number, error)),
-                }
-                continue;
-            }
-            matched.did.evaluated += 1;
-            match self.evaluated(worker, context, number, now) {
+            let answer = if self.templates.get(record.template()).is_some_and(|kept| kept.calls()) {
+                self.evaluate_calling(worker, number, now, results, &mut matched)
+            } else {
+                matched.did.evaluated += 1;
+                self.evaluated(worker, context, number, now)
+            };
+            match answer {
                 Ok(Some(answer)) => {
                     matched.answers.push((number, answer));
                     found.push(placed(number));
@@ -669,10 +658,19 @@ impl State {
                 matched.failed.push((number, EvaluationError::late(self.limits.time)));
             }
         }
-        if !worker.failed.is_empty() {
-            self.without_failed(worker, &mut found, &mut matched);
-        }
         matched.found = found.into_iter().map(|one| one as Number).collect();
+        if !worker.failed.is_empty() {
+            // The index of subscriptions counted every constant of a failed index as met.
+            matched.found.retain(|&number| {
+                let is_exact = self.subscriptions.get(number).is(EXACT);
+                let failed = if is_exact { self.failed_indexes(worker, number) } else { vec![] };
+                let is_certain = failed.is_empty();
+                if !is_certain {
+                    matched.undecided.push((number, failed, false));
+                }
+                is_certain
+            });
+        }
         matched.did.index = Index::counters(&worker.rows);
         matched
     }

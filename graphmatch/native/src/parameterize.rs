@@ -11,7 +11,7 @@
 
 use crate::algebra::{Part, pattern_of_mut, visit};
 use crate::limits::Limits;
-use crate::operators::{Operators, taken};
+use crate::operators::{Operators, take_generators};
 use crate::query::{QueryError, on_stack};
 use crate::scan::scan;
 use crate::writer::written;
@@ -280,8 +280,10 @@ impl<'a> Numbers<'a> {
         self.node(&mut triple.subject);
         let is_end = matches!(&triple.predicate, NamedNodePattern::NamedNode(p) if *p == rdf::REST)
             && matches!(&triple.object, TermPattern::NamedNode(end) if *end == rdf::NIL);
-        if !is_call {
-            self.property(&mut triple.predicate);
+        match &mut triple.predicate {
+            NamedNodePattern::NamedNode(iri) if self.operators.find(iri).is_some() => {}
+            predicate if !is_call => self.property(predicate),
+            _ => {}
         }
         if !(is_call && is_end) {
             self.node(&mut triple.object);
@@ -290,7 +292,7 @@ impl<'a> Numbers<'a> {
 
     fn path(&mut self, path: &mut Path) {
         match path {
-            Path::NamedNode(iri) if self.operators.has(iri.as_str()) => {}
+            Path::NamedNode(iri) if self.operators.find(iri).is_some() => {}
             Path::NamedNode(iri) => self.iri(iri),
             Path::NegatedPropertySet(all) => all.iter_mut().for_each(|iri| self.iri(iri)),
             Path::Sequence(left, right) | Path::Alternative(left, right) => {
@@ -334,7 +336,7 @@ impl<'a> Numbers<'a> {
             Part::Expression(_) => {}
             Part::Pattern(GraphPattern::Bgp { patterns }) => {
                 let mut plain = patterns.clone();
-                taken(&mut plain, self.operators);
+                take_generators(&mut plain, self.operators);
                 let is_plain = plain.len() == patterns.len();
                 for triple in patterns {
                     let is_call = !is_plain && !plain.contains(triple);

@@ -13,11 +13,11 @@
 //! triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
-    Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, visit,
+    Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, substitute, visit,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
-use crate::operators::{self, Calls, Condition, Operators};
+use crate::operators::{self, Operators};
 use crate::parameterize::{ParameterizedQuery, Parameterizer, filled, slot_of_literal};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
@@ -25,7 +25,7 @@ use crate::pattern::{
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
-use crate::terms::quote;
+use crate::terms::{quote, read_term};
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
@@ -253,12 +253,8 @@ struct More {
     mentions: Box<[[Node; 2]]>,
     kept: Box<[u32]>,
     composed: Box<[Box<[u32]>]>,
-    conditions: Box<[Condition]>,
-    /// Whether it calls operators, and whether the conditions are all calls.
+    /// Whether it calls operators.
     calls: bool,
-    only_conditions: bool,
-    /// Whether solutions of its only branch are those that the conditions are asked of.
-    is_guarded: bool,
 }
 
 stored!(
@@ -271,17 +267,7 @@ stored!(
 );
 stored!(Template { text, branches, projection, more, slots, form, distinct, aggregates, is_deep });
 stored!(Part { patterns, names, filters });
-stored!(More {
-    remainder,
-    supports,
-    mentions,
-    kept,
-    composed,
-    conditions,
-    calls,
-    only_conditions,
-    is_guarded,
-});
+stored!(More { remainder, supports, mentions, kept, composed, calls });
 
 impl Stored for Slot {
     fn save(&self, to: &mut Saver) {
@@ -352,23 +338,15 @@ impl Template {
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
-        if let Some((what, remedy)) = operators::misuse(pattern, operators) {
-            return refused(what, remedy);
-        }
-        let calls = Calls::of(pattern, operators, &mut analysis.constants);
-        let is_bound = |name: &str| {
-            let Some(&variable) = analysis.named.get(name) else { return false };
+        let is_bound = |variable: &spargebra::term::Variable| {
+            let Some(&variable) = analysis.named.get(variable.as_str()) else { return false };
             let is_it = |node: &Node| *node == Node::Variable(variable);
             drafts.iter().all(|draft| draft.patterns.iter().flatten().any(is_it))
         };
-        if !calls.are_placed(pattern, operators, is_bound) {
-            return refused(
-                "an operator that generates bindings is not in the outermost group, or its \
-                 arguments are not bound by triple patterns there",
-                "Write it beside the triple patterns that bind its arguments.",
-            );
-        }
-        let is_guarded = drafts.len() == 1 && calls.guards(pattern, operators, slots, most);
+        let calls = match operators::check(query, operators, is_bound) {
+            Ok(calls) => calls,
+            Err((what, remedy)) => return refused(what, remedy),
+        };
         if may_be_empty(body(pattern), true) {
             return refused(
                 "its pattern can be met by nothing at all, so it would match every publication",
@@ -393,10 +371,7 @@ impl Template {
             mentions: analysis.mentions.into_iter().filter(|_| !is_exact).collect(),
             kept: analysis.kept.into(),
             composed: analysis.composed.into(),
-            conditions: calls.conditions.into(),
-            calls: calls.any,
-            only_conditions: calls.only_conditions,
-            is_guarded,
+            calls,
         };
         let is_plain = is_exact && !more.calls && more.kept.is_empty();
         Ok(Self {
@@ -425,16 +400,6 @@ impl Template {
     /// Whether it calls operators.
     pub fn calls(&self) -> bool {
         self.more.as_ref().is_some_and(|more| more.calls)
-    }
-
-    /// The calls that every solution has to pass, and whether there are no others.
-    pub fn conditions(&self) -> (&[Condition], bool) {
-        self.more.as_ref().map_or((&[], true), |more| (&more.conditions, more.only_conditions))
-    }
-
-    /// Whether the solutions of its only branch are those that the conditions are asked of.
-    pub fn is_guarded(&self) -> bool {
-        self.more.as_ref().is_some_and(|more| more.is_guarded)
     }
 
     /// Whether synonyms replace a constant that is a literal; IRIs are always replaced.
@@ -534,33 +499,25 @@ impl Template {
         filled
     }
 
-    /// The algebra of a query with these constants, as N-Triples texts. Comparisons with quantities
-    /// are calls of `gm:compare(left, "operator", right)`.
-    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, QueryError> {
-        let (text, quantities) = self.put_in(constants);
+    /// The algebra with slots for constants. Comparisons with quantities are calls of
+    /// `gm:compare(left, "operator", right)`.
+    pub fn algebra(&self) -> Result<Query, QueryError> {
         on_stack(self.is_deep, || {
-            let mut query = parse(&text)?;
-            if quantities.iter().any(Option::is_some) {
-                measure(pattern_of_mut(&mut query), &quantities);
-            }
+            let mut query = parse(&filled(&self.text, |_, _, _| true))?;
+            measure(pattern_of_mut(&mut query));
             Ok(query)
         })
     }
 
-    /// The text with constants put in, and the quantities among them, which are not.
-    fn put_in(&self, constants: &[impl AsRef<str>]) -> (String, Vec<Option<Literal>>) {
-        let mut quantities = Vec::new();
-        let text = filled(&self.text, |number, is_quantity, text| {
-            let constant = constants.get(number).map(AsRef::as_ref).unwrap_or_default();
-            let literal = if is_quantity { constant.parse().ok() } else { None };
-            if literal.is_none() {
-                text.push_str(constant);
-                text.push(' '); // a language tag would run into a name
-            }
-            quantities.push(literal);
-            is_quantity && quantities.last().is_some_and(Option::is_some)
-        });
-        (text, quantities)
+    /// The algebra of a query with these constants, as N-Triples texts.
+    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, QueryError> {
+        let constants: Option<Vec<_>> =
+            constants.iter().map(|text| read_term(text.as_ref())).collect();
+        let mut query = self.algebra()?;
+        constants
+            .and_then(|constants| substitute(&mut query, &constants))
+            .ok_or_else(|| QueryError::new("a constant is not a term that fits", "Replace it."))?;
+        Ok(query)
     }
 
     /// Which values of which properties the constants of a query are: what their units depend on.
@@ -703,7 +660,7 @@ impl Filling<'_> {
                 let has_language = string_of(&literal).is_some_and(|(_, tag)| tag.is_some());
                 if operator == Comparison::Equal && has_language {
                     vec![text(TextOperator::Equals, View::Term, Folding::None, constant)]
-                } else if operator == Comparison::Unequal && !is_comparable(&literal) {
+                } else if !is_comparable(operator, &literal) {
                     return None;
                 } else {
                     vec![Filter::Compare { operator, constant }]
@@ -762,40 +719,37 @@ fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
 
 // --- Comparisons with quantities ----------------------------------------------------------------
 
-/// Makes calls of comparisons with quantities, which the evaluator knows nothing of, and puts the
-/// quantities in, by their slots.
-fn measure(pattern: &mut GraphPattern, quantities: &[Option<Literal>]) {
+/// Makes calls of comparisons with quantities, which the evaluator cannot compare.
+fn measure(pattern: &mut GraphPattern) {
     visit(pattern, &mut |part| {
         let Inside::Expression(expression) = part else { return };
-        if let Some(new) = quantity(expression, quantities).or_else(|| call(expression, quantities))
-        {
-            *expression = new;
+        if let Some(call) = compare_call(expression) {
+            *expression = call;
         }
     });
 }
 
-fn quantity(expression: &Expression, quantities: &[Option<Literal>]) -> Option<Expression> {
-    let Expression::Literal(literal) = expression else { return None };
-    let (number, _) = slot_of_literal(literal)?;
-    quantities.get(number as usize)?.clone().map(Expression::Literal)
+fn is_quantity(expression: &Expression) -> bool {
+    let Expression::Literal(literal) = expression else { return false };
+    slot_of_literal(literal).is_some_and(|slot| slot.1)
 }
 
-fn call(expression: &Expression, quantities: &[Option<Literal>]) -> Option<Expression> {
+fn compare_call(expression: &Expression) -> Option<Expression> {
     if let Expression::In(value, list) = expression {
-        list.iter().find_map(|one| quantity(one, quantities))?;
+        list.iter().find(|one| is_quantity(one))?;
         let equal = |one: &Expression| Expression::Equal(value.clone(), one.clone().into());
         let either = |a: Expression, b: Expression| Expression::Or(a.into(), b.into());
         // the comparisons are looked at next
         return list.iter().map(equal).reduce(either);
     }
     let (operator, left, right) = comparison_of(expression)?;
-    let (operator, value, quantity) = match quantity(right, quantities) {
-        Some(quantity) => (operator, left, quantity),
-        None => (mirrored(operator), right, quantity(left, quantities)?),
+    let (operator, value, quantity) = match is_quantity(right) {
+        true => (operator, left, right),
+        false => (mirrored(operator), right, Some(left).filter(|left| is_quantity(left))?),
     };
     let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
     let sign = Literal::new_simple_literal(operator.name()).into();
-    Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity]))
+    Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity.clone()]))
 }
 
 // --- Units --------------------------------------------------------------------------------------

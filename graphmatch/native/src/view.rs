@@ -56,7 +56,7 @@ pub(crate) fn parameterizer(
 ) -> PyResult<Parameterizer> {
     let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
     let parser = Parameterizer::new(pairs, limits).map_err(bad_query)?;
-    Ok(parser.with_operators(Operators::new(operators)))
+    Ok(parser.with_operators(Operators(operators.into())))
 }
 
 /// A query that was analysed.
