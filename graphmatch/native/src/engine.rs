@@ -243,8 +243,11 @@ impl State {
             found = self.templates.add(&Template::new(&query, &self.parameterizer)?);
         }
         let number = found.ok_or(Refusal::Full("there is no room for more templates"))?;
-        self.templates.remember(number);
-        Ok((number, query.constants))
+        let mut constants = query.constants;
+        if let Some(template) = self.templates.remember(number) {
+            constants.extend(template.operators());
+        }
+        Ok((number, constants))
     }
 
     /// Fails if no subscription can have this name.

@@ -3,11 +3,9 @@
 mod algebra;
 mod arena;
 mod attributes;
-mod block;
 mod bounded;
 mod bulk;
 mod closing;
-mod conjunction;
 mod dictionary;
 mod engine;
 mod evaluate;

@@ -11,11 +11,11 @@
 
 use crate::algebra::{Part, pattern_of_mut, visit};
 use crate::limits::Limits;
-use crate::operators::{Operators, take_generators};
+use crate::operators::Operators;
 use crate::query::{QueryError, on_stack};
 use crate::scan::scan;
 use crate::writer::written;
-use oxrdf::vocab::{rdf, xsd};
+use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, Literal, NamedNode, Variable};
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
@@ -131,9 +131,9 @@ impl Parameterizer {
         on_stack(scanned.is_deep, || {
             let parsed = self.parse(scanned.text.as_deref().unwrap_or(text));
             let mut query = parsed.map_err(|error| scanned.unresolved.unwrap_or(error))?;
-            let mut numbers = Numbers::new(text, &self.operators);
+            let mut numbers = Numbers::new(text);
             if let Query::Construct { template, .. } = &mut query {
-                template.iter_mut().for_each(|triple| numbers.triple(triple, false));
+                template.iter_mut().for_each(|triple| numbers.triple(triple));
             }
             visit(pattern_of_mut(&mut query), &mut |part| numbers.part(part));
             if scanned.selects_all
@@ -200,7 +200,6 @@ fn signed(expression: &Expression) -> Option<Literal> {
 /// Numbers the constants and the invented names of a query in the order of its algebra.
 struct Numbers<'a> {
     text: &'a str,
-    operators: &'a Operators,
     constants: Vec<String>,
     /// Begins the names of hidden variables. No variable of the query begins so.
     prefix: String,
@@ -211,13 +210,13 @@ struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    fn new(text: &'a str, operators: &'a Operators) -> Self {
+    fn new(text: &'a str) -> Self {
         let mut prefix = "_".to_owned();
         while text.contains(&format!("?{prefix}")) || text.contains(&format!("${prefix}")) {
             prefix.push('_');
         }
         let (hidden, blanks, order) = Default::default();
-        Self { text, operators, constants: Vec::new(), prefix, hidden, blanks, order }
+        Self { text, constants: Vec::new(), prefix, hidden, blanks, order }
     }
 
     fn slot(&mut self, constant: impl Display) -> usize {
@@ -264,7 +263,7 @@ impl<'a> Numbers<'a> {
                 let known = self.blanks.entry(node.as_str().to_owned());
                 *node = known.or_insert_with(|| BlankNode::new_unchecked(next)).clone();
             }
-            TermPattern::Triple(triple) => self.triple(triple, false),
+            TermPattern::Triple(triple) => self.triple(triple),
         }
     }
 
@@ -275,24 +274,14 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Numbers a triple. If it is part of the call of an operator, its vocabulary stays.
-    fn triple(&mut self, triple: &mut TriplePattern, is_call: bool) {
+    fn triple(&mut self, triple: &mut TriplePattern) {
         self.node(&mut triple.subject);
-        let is_end = matches!(&triple.predicate, NamedNodePattern::NamedNode(p) if *p == rdf::REST)
-            && matches!(&triple.object, TermPattern::NamedNode(end) if *end == rdf::NIL);
-        match &mut triple.predicate {
-            NamedNodePattern::NamedNode(iri) if self.operators.find(iri).is_some() => {}
-            predicate if !is_call => self.property(predicate),
-            _ => {}
-        }
-        if !(is_call && is_end) {
-            self.node(&mut triple.object);
-        }
+        self.property(&mut triple.predicate);
+        self.node(&mut triple.object);
     }
 
     fn path(&mut self, path: &mut Path) {
         match path {
-            Path::NamedNode(iri) if self.operators.find(iri).is_some() => {}
             Path::NamedNode(iri) => self.iri(iri),
             Path::NegatedPropertySet(all) => all.iter_mut().for_each(|iri| self.iri(iri)),
             Path::Sequence(left, right) | Path::Alternative(left, right) => {
@@ -335,13 +324,7 @@ impl<'a> Numbers<'a> {
             }
             Part::Expression(_) => {}
             Part::Pattern(GraphPattern::Bgp { patterns }) => {
-                let mut plain = patterns.clone();
-                take_generators(&mut plain, self.operators);
-                let is_plain = plain.len() == patterns.len();
-                for triple in patterns {
-                    let is_call = !is_plain && !plain.contains(triple);
-                    self.triple(triple, is_call);
-                }
+                patterns.iter_mut().for_each(|triple| self.triple(triple));
             }
             Part::Pattern(GraphPattern::Path { subject, path, object }) => {
                 self.node(subject);

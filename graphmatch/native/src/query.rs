@@ -17,7 +17,7 @@ use crate::algebra::{
 };
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
-use crate::operators::{self, Operators};
+use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer, filled, slot_of_literal};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
@@ -252,6 +252,7 @@ struct More {
     supports: Box<[Pattern]>,
     mentions: Box<[[Node; 2]]>,
     kept: Box<[u32]>,
+    operators: Box<[Box<str>]>,
     composed: Box<[Box<[u32]>]>,
     /// Whether it calls operators.
     calls: bool,
@@ -267,7 +268,7 @@ stored!(
 );
 stored!(Template { text, branches, projection, more, slots, form, distinct, aggregates, is_deep });
 stored!(Part { patterns, names, filters });
-stored!(More { remainder, supports, mentions, kept, composed, calls });
+stored!(More { remainder, supports, mentions, kept, operators, composed, calls });
 
 impl Stored for Slot {
     fn save(&self, to: &mut Saver) {
@@ -338,15 +339,7 @@ impl Template {
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
-        let is_bound = |variable: &spargebra::term::Variable| {
-            let Some(&variable) = analysis.named.get(variable.as_str()) else { return false };
-            let is_it = |node: &Node| *node == Node::Variable(variable);
-            drafts.iter().all(|draft| draft.patterns.iter().flatten().any(is_it))
-        };
-        let calls = match operators::check(query, operators, is_bound) {
-            Ok(calls) => calls,
-            Err((what, remedy)) => return refused(what, remedy),
-        };
+        let calls = check_calls(pattern, operators)?;
         if may_be_empty(body(pattern), true) {
             return refused(
                 "its pattern can be met by nothing at all, so it would match every publication",
@@ -370,6 +363,7 @@ impl Template {
             supports: analysis.supports.into_iter().filter(|_| !is_exact).collect(),
             mentions: analysis.mentions.into_iter().filter(|_| !is_exact).collect(),
             kept: analysis.kept.into(),
+            operators: analysis.constants.fixed.into_iter().map(Into::into).collect(),
             composed: analysis.composed.into(),
             calls,
         };
@@ -400,6 +394,11 @@ impl Template {
     /// Whether it calls operators.
     pub fn calls(&self) -> bool {
         self.more.as_ref().is_some_and(|more| more.calls)
+    }
+
+    /// The constants behind those of a query's slots: operators that have an index.
+    pub fn operators(&self) -> impl Iterator<Item = String> {
+        self.more.iter().flat_map(|more| &more.operators).map(|iri| iri.to_string())
     }
 
     /// Whether synonyms replace a constant that is a literal; IRIs are always replaced.

@@ -86,7 +86,8 @@ impl Query {
     fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, QueryError> {
         let query = parameterizer.parameterize(text)?;
         let template = Arc::new(Template::new(&query, parameterizer)?);
-        Ok(Self { template, constants: query.constants })
+        let constants = query.constants.into_iter().chain(template.operators()).collect();
+        Ok(Self { template, constants })
     }
 
     /// The algebra, constants put in.

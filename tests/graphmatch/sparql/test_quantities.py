@@ -41,7 +41,7 @@ def uses(query: Query, text: str) -> list[tuple[str, dict[str, str | None]]]:
     ],
 )
 def test_where_a_quantity_is_refused(pattern: str) -> None:
-    with pytest.raises(SubscriptionError, match='"1 m".* can only be compared with a variable'):
+    with pytest.raises(SubscriptionError, match=r'"1 m".* can only be compared with a variable'):
         parse(pattern)
 
 
