@@ -13,14 +13,13 @@ use crate::index::Index;
 use crate::indexed::Indexed;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
-use crate::mentions::Mentions;
+use crate::mentions::{Mention, Mentions};
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
 use crate::operators::{CallRequests, CallResults, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
 use crate::query::{QueryError, Template};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use crate::subscriptions::{
     EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
 };
@@ -28,6 +27,7 @@ use crate::templates::Templates;
 use crate::terms::read_term;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, Term};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -37,6 +37,17 @@ mod calls;
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
 const ASKED: Number = 1 << 31;
+
+/// The parts of a state that a snapshot holds, as [`State::saved`] gives them.
+pub type Saved = (
+    Dictionary,
+    Ontology,
+    Templates,
+    (Index, Vec<u8>),
+    Vec<(Mention, u32)>,
+    HashMap<Box<[u8]>, Id>,
+    (Subscriptions, BTreeSet<Number>),
+);
 
 /// Why a subscription was not taken in.
 #[derive(Debug)]
@@ -159,67 +170,61 @@ impl State {
         }
     }
 
-    /// Writes all but the functions and limits, which are the program's.
-    pub fn save(&self, to: &mut Saver) {
-        self.dictionary.save(to);
-        self.ontology.save(to);
-        self.templates.save(to);
-        self.index.save(to);
-        self.mentions.save(to);
-        self.concepts.save(to);
-        self.subscriptions.save(to);
+    /// The parts that a snapshot holds: all but functions and limits, which are the program's.
+    pub fn saved(&self) -> impl Serialize + '_ {
+        let demand: Vec<(Mention, u32)> = self.mentions.counted().collect();
+        let index = (&self.index, self.index.table_rows());
+        let subscriptions = (&self.subscriptions, &self.unindexed);
+        (
+            &self.dictionary,
+            &self.ontology,
+            &self.templates,
+            index,
+            demand,
+            &self.concepts,
+            subscriptions,
+        )
     }
 
-    /// Reads what was written.
-    pub fn load(parameterizer: Parameterizer, from: &mut Loader) -> Result<Self, SnapshotError> {
-        let mut dictionary = Dictionary::load(from)?;
-        let ontology = Ontology::load(from, &dictionary)?;
-        let templates = Templates::load(from)?;
-        let index = Index::load(from, &dictionary)?;
-        let mentions = Mentions::load(from, &dictionary)?;
-        let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
-        dictionary.check(concepts.values())?;
-        let subscriptions = Subscriptions::load(from)?;
-        let indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
-        let mut state = Self {
+    /// Makes a state of the parts that a snapshot holds; `None` if they do not fit together.
+    pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
+        let (mut dictionary, ontology, templates, index, demand, concepts, subscriptions) = saved;
+        let (mut index, table_rows) = index;
+        let (subscriptions, unindexed) = subscriptions;
+        index.rebuild(&table_rows, &dictionary)?;
+        let mut mentions = Mentions::default();
+        for ((property, object), times) in demand {
+            let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
+            mentions.add((property, object), times, &text);
+        }
+        let mut indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
+        if parameterizer.operators.0.iter().any(|operator| operator.is_indexed) {
+            for number in subscriptions.numbers() {
+                let record = subscriptions.get(number);
+                if templates.get(record.template())?.calls() {
+                    for &row in record.rows() {
+                        indexed.count(&index.branch(row), true, &mut dictionary);
+                    }
+                }
+            }
+        }
+        let limits = EvaluationLimits::default();
+        let event_paths = Limits::default().event_paths;
+        Some(Self {
             dictionary,
             ontology,
             mentions,
             templates,
             subscriptions,
             index,
-            limits: EvaluationLimits::default(),
+            limits,
             indexed,
-            event_paths: Limits::default().event_paths,
+            event_paths,
             parameterizer,
-            unindexed: BTreeSet::new(),
+            unindexed,
             concepts,
             algebra: AlgebraCache::default(),
-        };
-        state.note_owners()?;
-        Ok(state)
-    }
-
-    /// Notes whose the rows are and which subscriptions are in no row, of subscriptions that were
-    /// read and may say what cannot be.
-    fn note_owners(&mut self) -> Result<(), SnapshotError> {
-        let numbers: Vec<Number> = self.subscriptions.numbers().collect();
-        let Self { templates, subscriptions, index, dictionary, unindexed, indexed, .. } = self;
-        for number in numbers {
-            let record = subscriptions.get(number);
-            check(templates.retain(record.template()), "a subscription without a template")?;
-            let calls = templates.get(record.template()).is_some_and(|template| template.calls());
-            for &row in record.rows() {
-                index.set_owner(row, owner(number, record.flags()));
-                if calls {
-                    indexed.count(&index.branch(row), true, dictionary);
-                }
-            }
-            if record.is(UNINDEXED) {
-                unindexed.insert(number);
-            }
-        }
-        Ok(())
+        })
     }
 
     /// The operators that queries may call.

@@ -24,11 +24,11 @@ use crate::pattern::{
 };
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::terms::{quote, read_term};
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
+use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
@@ -133,7 +133,7 @@ const REASONS: [&str; 13] = [
 ];
 
 /// The query forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// `SELECT`
     Select,
@@ -146,7 +146,7 @@ pub enum Form {
 }
 
 /// A constant of a filter before constants are put in, by its number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Slot {
     /// As the query has it.
     Constant(u32),
@@ -199,6 +199,7 @@ pub struct Filled {
 }
 
 /// What queries that differ in constants only have in common.
+#[derive(Serialize, Deserialize)]
 pub struct Template {
     text: Box<str>,
     branches: Box<[Part]>,
@@ -216,6 +217,7 @@ pub struct Template {
 }
 
 /// A branch before constants are put in; these are given by their numbers.
+#[derive(Serialize, Deserialize)]
 struct Part {
     patterns: Box<[Pattern]>,
     /// The names of variables, each with a line break behind it; fresh ones have names that are no
@@ -246,7 +248,7 @@ impl Part {
 }
 
 /// What a query of triple patterns and filters alone does not have.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct More {
     remainder: Box<[Cow<'static, str>]>,
     supports: Box<[Pattern]>,
@@ -256,36 +258,6 @@ struct More {
     composed: Box<[Box<[u32]>]>,
     /// Whether it calls operators.
     calls: bool,
-}
-
-stored!(
-    enum Form {
-        Select,
-        Ask,
-        Construct,
-        Describe,
-    }
-);
-stored!(Template { text, branches, projection, more, slots, form, distinct, aggregates, is_deep });
-stored!(Part { patterns, names, filters });
-stored!(More { remainder, supports, mentions, kept, operators, composed, calls });
-
-impl Stored for Slot {
-    fn save(&self, to: &mut Saver) {
-        match *self {
-            Self::Constant(number) => (0_u8, number).save(to),
-            Self::Folded(number, folding) => (1_u8, number, folding).save(to),
-            Self::Regex { pattern, flags } => (2_u8, pattern, flags).save(to),
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(match <(u8, u32)>::load(from)? {
-            (0, number) => Self::Constant(number),
-            (1, number) => Self::Folded(number, Stored::load(from)?),
-            (_, pattern) => Self::Regex { pattern, flags: Stored::load(from)? },
-        })
-    }
 }
 
 impl Template {

@@ -6,29 +6,38 @@
 
 use crate::interner::Interner;
 use crate::query::Template;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, from_bytes, to_bytes};
+use crate::snapshot::{from_bytes, to_bytes};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Number of templates in the cache.
 const CACHE_SIZE: usize = 1 << 9;
 
 /// Templates by their texts, counted by the subscriptions that have them.
+#[derive(Serialize, Deserialize)]
+#[serde(from = "Interner")]
 pub struct Templates {
     all: Interner,
     /// The templates that were needed lately, by the last digits of their numbers.
+    #[serde(skip)]
     cache: Vec<Option<(u32, Arc<Template>)>>,
 }
 
 impl Default for Templates {
     fn default() -> Self {
-        Self { all: Interner::keyed(text), cache: vec![None; CACHE_SIZE] }
+        Self::from(Interner::default())
+    }
+}
+
+impl From<Interner> for Templates {
+    fn from(all: Interner) -> Self {
+        Self { all: all.with_key(text), cache: vec![None; CACHE_SIZE] }
     }
 }
 
 /// The text that an encoded template begins with.
 fn text(template: &[u8]) -> &[u8] {
-    let mut from = Loader::new(template);
-    usize::load(&mut from).and_then(|count| from.bytes(count)).unwrap_or_default()
+    postcard::take_from_bytes::<&[u8]>(template).map_or(b"", |(text, _)| text)
 }
 
 impl Templates {
@@ -46,7 +55,7 @@ impl Templates {
     pub fn get(&self, number: u32) -> Option<Arc<Template>> {
         match &self.cache[number as usize % CACHE_SIZE] {
             Some((known, template)) if *known == number => Some(template.clone()),
-            _ => from_bytes(self.all.get(number)).ok().map(Arc::new),
+            _ => from_bytes(self.all.get(number)).map(Arc::new),
         }
     }
 
@@ -86,15 +95,5 @@ impl Templates {
         if self.all.uses(number) == 0 {
             self.release(number);
         }
-    }
-
-    /// Writes the templates.
-    pub fn save(&self, to: &mut Saver) {
-        self.all.save(to);
-    }
-
-    /// Reads templates that are used by nobody yet.
-    pub fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(Self { all: Interner::load_unused(from, text)?, ..Self::default() })
     }
 }
