@@ -14,25 +14,23 @@ use crate::index::Index;
 use crate::indexed::Indexed;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
-use crate::mentions::Mentions;
+use crate::mentions::{Mention, Mentions};
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
 use crate::operators::{CallRequests, CallResults, Operators};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
 use crate::query::{Filled, QueryError, Template};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{
     EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
     UNINDEXED,
 };
-use crate::templates::{Kept, Recent, Templates};
+use crate::templates::{Kept, Templates};
 use crate::terms::read_term;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, Term};
+use serde::Serialize;
 use std::collections::BTreeSet;
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::{io, thread};
 
 mod calls;
 
@@ -42,8 +40,17 @@ pub mod rows;
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
 const ASKED: Number = 1 << 31;
-/// So many subscriptions that were read are worth a thread that checks them.
-const CHECKED_AT_ONCE: usize = 1 << 14;
+
+/// The parts of a state that a snapshot holds, as [`State::saved`] gives them.
+pub type Saved = (
+    Dictionary,
+    Ontology,
+    Templates,
+    (Index, Vec<u8>),
+    Vec<(Mention, u32)>,
+    HashMap<Box<[u8]>, Id>,
+    (Subscriptions, BTreeSet<Number>),
+);
 
 /// Why a subscription was not taken in.
 #[derive(Debug)]
@@ -168,128 +175,62 @@ impl State {
         }
     }
 
-    /// Writes all but the functions and limits, which are the program's.
-    pub fn save(&self, to: &mut Saver) {
-        self.dictionary.save(to);
-        self.ontology.save(to);
-        self.templates.save(to);
-        self.index.save(to);
-        self.mentions.save(to);
-        self.concepts.save(to);
-        self.subscriptions.save(to);
+    /// The parts that a snapshot holds: all but functions and limits, which are the program's.
+    pub fn saved(&self) -> impl Serialize + '_ {
+        let demand: Vec<(Mention, u32)> = self.mentions.counted().collect();
+        let index = (&self.index, self.index.table_rows());
+        let subscriptions = (&self.subscriptions, &self.unindexed);
+        (
+            &self.dictionary,
+            &self.ontology,
+            &self.templates,
+            index,
+            demand,
+            &self.concepts,
+            subscriptions,
+        )
     }
 
-    /// Reads what was written.
-    pub fn load(cutter: Cutter, from: &mut Loader) -> Result<Self, SnapshotError> {
-        let mut dictionary = Dictionary::load(from)?;
-        let ontology = Ontology::load(from, &dictionary)?;
-        let templates = Templates::load(from)?;
-        let index = Index::load(from, &dictionary)?;
-        let mentions = Mentions::load(from, &dictionary)?;
-        let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
-        dictionary.check(concepts.values())?;
-        let subscriptions = Subscriptions::load(from)?;
-        let indexed = Indexed::new(&cutter.operators, &mut dictionary);
-        let mut state = Self {
+    /// Makes a state of the parts that a snapshot holds; `None` if they do not fit together.
+    pub fn restored(cutter: Cutter, saved: Saved) -> Option<Self> {
+        let (mut dictionary, ontology, templates, index, demand, concepts, subscriptions) = saved;
+        let (mut index, table_rows) = index;
+        let (subscriptions, unindexed) = subscriptions;
+        index.rebuild(&table_rows, &dictionary)?;
+        let mut mentions = Mentions::default();
+        for ((property, object), times) in demand {
+            let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
+            mentions.add((property, object), times, &text);
+        }
+        let mut indexed = Indexed::new(&cutter.operators, &mut dictionary);
+        if cutter.operators.0.iter().any(|operator| operator.is_indexed) {
+            for number in subscriptions.numbers() {
+                let record = subscriptions.get(number);
+                if templates.get(record.template())?.calls() {
+                    for &row in record.rows() {
+                        indexed.count(&index.branch(row), true, &mut dictionary);
+                    }
+                }
+            }
+        }
+        let limits = EvaluationLimits::default();
+        let (event_paths, cut) = (Limits::default().event_paths, Cut::default());
+        Some(Self {
             dictionary,
             ontology,
             mentions,
             templates,
             subscriptions,
             index,
-            limits: EvaluationLimits::default(),
+            limits,
             indexed,
-            event_paths: Limits::default().event_paths,
+            event_paths,
             cutter,
-            unindexed: BTreeSet::new(),
+            unindexed,
             concepts,
-            cut: Cut::default(),
+            cut,
             algebra: AlgebraCache::default(),
-        };
-        state.note_owners()?;
-        Ok(state)
-    }
-
-    /// Notes whose the rows are and which subscriptions are in no row, of subscriptions that were
-    /// read and may say what cannot be.
-    fn note_owners(&mut self) -> Result<(), SnapshotError> {
-        let numbers: Vec<Number> = self.subscriptions.numbers().collect();
-        let calling = self.check_all(&numbers)?;
-        let Self { templates, subscriptions, index, dictionary, unindexed, indexed, .. } = self;
-        let mut count = 0;
-        for number in numbers {
-            let record = subscriptions.get(number);
-            check(templates.retain(record.template()), "a subscription without a template")?;
-            for &row in record.rows() {
-                check(index.owner(row) == NO_OWNER, "a row of two subscriptions")?;
-                index.set_owner(row, owner(number, record.flags()));
-            }
-            count += record.rows().len();
-            if record.is(UNINDEXED) {
-                unindexed.insert(number);
-            }
-        }
-        check(count == index.len(), "a row of no subscription")?;
-        for row in calling {
-            indexed.count(&index.branch(row), true, dictionary);
-        }
-        templates.check_uses()
-    }
-
-    /// Fails if one of some subscriptions that were read is none; gives the rows of those that call
-    /// operators. Several threads have a part each: reading a million templates takes seconds.
-    fn check_all(&self, numbers: &[Number]) -> Result<Vec<RowId>, SnapshotError> {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut parts = numbers.chunks(numbers.len().div_ceil(threads).max(CHECKED_AT_ONCE));
-        let first = parts.next().unwrap_or_default();
-        thread::scope(|scope| {
-            let spawn =
-                |part| thread::Builder::new().spawn_scoped(scope, move || self.check_part(part));
-            let others: Vec<_> = parts.map(spawn).collect::<io::Result<_>>()?;
-            let mut calling = self.check_part(first)?;
-            for other in others {
-                calling.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
-            }
-            Ok(calling)
         })
-    }
-
-    fn check_part(&self, numbers: &[Number]) -> Result<Vec<RowId>, SnapshotError> {
-        let Self { templates, subscriptions, index, dictionary, cutter, .. } = self;
-        let (mut recent, mut cut, mut calling) = (Recent::default(), Cut::default(), Vec::new());
-        // How many variables a row has to have, by template.
-        let mut projected = HashMap::new();
-        for &number in numbers {
-            let record = subscriptions.get(number);
-            let template = record.template();
-            let Some(kept) = templates.remember_in(&mut recent, template) else {
-                return damaged("a subscription without a template");
-            };
-            dictionary.check(record.terms())?;
-            let least = match projected.get(&template) {
-                Some(&least) => least,
-                None => {
-                    Templates::check(&kept, cutter, &mut cut, dictionary)?;
-                    let bound = kept.projected().map(|(_, variable)| usize::from(variable) + 1);
-                    *projected.entry(template).or_insert(bound.max().unwrap_or(0))
-                }
-            };
-            for &row in record.rows() {
-                let variables = index.variables(row);
-                let is_row = variables.is_some_and(|count| !record.is(EXACT) || least <= count);
-                check(is_row, "a row of a subscription")?;
-            }
-            if kept.calls() {
-                calling.extend_from_slice(record.rows());
-            }
-            let is_whole = if record.is(IN_ROW) {
-                rows::in_row(&kept, index, record).is_some()
-            } else {
-                record.constants().len() == kept.slots()
-            };
-            check(is_whole, "constants of a template")?;
-        }
-        Ok(calling)
     }
 
     /// The operators that queries may call.

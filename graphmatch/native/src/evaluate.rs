@@ -13,7 +13,7 @@ use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, wr
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
-use crate::operators::{CallContext, join_results};
+use crate::operators::CallContext;
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
@@ -135,7 +135,6 @@ impl Prepared {
         let mut fresh = Fresh::default();
         let mut query = query.clone();
         rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
-        join_results(&mut query, &calls);
         Self { calls, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
     }
 
@@ -302,7 +301,7 @@ impl Evaluation<'_> {
             } else if name.as_str() == NOW {
                 let now = Term::from(self.now.clone());
                 evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if prepared.calls.operators.is_function(name) {
+            } else if prepared.calls.operators.find(name).is_some() {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
                 let call = move |terms: &[Term]| calls.call(&operator, terms);
                 evaluator.with_custom_function(name.clone(), call)

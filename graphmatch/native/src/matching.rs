@@ -22,7 +22,6 @@ use crate::pattern::TaxonomyOperator;
 use crate::reader::Publication;
 use crate::subscriptions::RowId;
 use crate::triples::Triple;
-use hashbrown::HashSet;
 use oxrdf::Literal;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -46,8 +45,6 @@ pub struct Worker {
     memo: RefCell<Memo>,
     /// Operators whose index failed: all their constants are candidates.
     pub failed: Vec<Id>,
-    /// Pairs of operator and term for which an index was asked.
-    pub asked: HashSet<(Id, Id)>,
     /// Answers of operator indexes for this publication.
     pub answered: Option<IndexAnswers>,
 }
@@ -179,7 +176,6 @@ impl Worker {
     /// Returns the questions if Python must ask the indexes first.
     pub fn ask(&mut self, context: Context, indexed: &Indexed) -> Result<(), Questions> {
         self.failed.clear();
-        self.asked.clear();
         let answered = self.answered.take();
         let questions = indexed.questions(&self.graph.triples);
         if questions.is_empty() {
@@ -207,7 +203,6 @@ impl Worker {
                 continue;
             };
             for (id, keys) in ids.into_iter().zip(found) {
-                self.asked.insert((operator, id));
                 for &key in keys {
                     self.graph.push([id, operator, key]);
                 }

@@ -6,7 +6,7 @@
 use crate::cut::Cutter;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
 use crate::engine::rows::{Constants, Rows, Texts, Values};
-use crate::engine::{Change, Did, Matched, Refusal, State};
+use crate::engine::{Change, Did, Matched, Refusal, Saved, State};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
@@ -24,7 +24,7 @@ use crate::publications::Publications;
 use crate::query::{COMPOSITION, Form, QueryError};
 use crate::questions::{Evaluation, EvaluationFailedError, solutions_of, triples_of};
 use crate::reader::{self, Cut, Fault, Next, Options, Publication, Reader};
-use crate::snapshot::{self, SnapshotError, Stored, VERSION, damaged};
+use crate::snapshot::{self, SnapshotError, VERSION};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::values;
@@ -82,8 +82,9 @@ fn unreadable(error: SnapshotError) -> PyErr {
     match error {
         SnapshotError::Io(error) => error.into(),
         SnapshotError::Foreign => DamagedError::new_err("nothing was saved there"),
-        SnapshotError::Version(version) => DamagedError::new_err(format!(
-            "saved by another version: its format is {version}, and this one's {VERSION}"
+        SnapshotError::Version(version) => DamagedError::new_err((
+            format!("saved by another version: its format is {version}, and this one's {VERSION}"),
+            "Subscribe again with this version, and save the engine to make a new snapshot.",
         )),
         SnapshotError::Damaged(what) => DamagedError::new_err(format!("damaged: {what}")),
     }
@@ -976,14 +977,8 @@ impl Core {
     /// Writes a snapshot: everything, with what Python has to keep of options and of the ontology.
     fn save(&self, py: Python<'_>, path: PathBuf, options: &[u8], ontology: &[u8]) -> PyResult<()> {
         let written = py.detach(|| {
-            let guarded = self.shared.read();
-            snapshot::write(&path, |to| {
-                for bytes in [options, ontology] {
-                    bytes.len().save(to);
-                    to.bytes(bytes);
-                }
-                guarded.state.save(to);
-            })
+            let bytes = snapshot::encode(&(options, ontology, self.shared.read().state.saved()));
+            snapshot::write(&path, &bytes)
         });
         written.map_err(unreadable)
     }
@@ -1000,25 +995,13 @@ impl Core {
         limits: Py<PyAny>,
         operators: Vec<Operator>,
     ) -> PyResult<(Self, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let read = py.detach(|| snapshot::read::<(Vec<u8>, Vec<u8>, Saved)>(&path));
+        let (options, ontology, saved) = read.map_err(unreadable)?;
+        let limits: Limits = limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()?;
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let mut refused = None;
-        let read = py.detach(|| {
-            snapshot::read(&path, |from| {
-                let (options, ontology) = <(Vec<u8>, Vec<u8>)>::load(from)?;
-                let said = Python::attach(|py| -> PyResult<Limits> {
-                    limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()
-                });
-                let Ok(limits) = said.map_err(|error| refused = Some(error)) else {
-                    return damaged("its options");
-                };
-                let cutter = Cutter::new(pairs, limits).with_operators(Operators(operators.into()));
-                Ok((State::load(cutter, from)?, limits, options, ontology))
-            })
-        });
-        if let Some(error) = refused {
-            return Err(error);
-        }
-        let (state, limits, options, ontology) = read.map_err(unreadable)?;
+        let cutter = Cutter::new(pairs, limits).with_operators(Operators(operators.into()));
+        let state = py.detach(|| State::restored(cutter, saved));
+        let state = state.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
         let core = Self::of(py, state, limits)?;
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
     }

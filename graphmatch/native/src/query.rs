@@ -18,17 +18,17 @@ use crate::algebra::{
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
-use crate::operators::{self, Operators};
+use crate::operators::{Operators, check_calls};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::terms::read_term;
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
+use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
@@ -137,7 +137,7 @@ const REASONS: [&str; 13] = [
 ];
 
 /// The query forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// `SELECT`
     Select,
@@ -150,7 +150,7 @@ pub enum Form {
 }
 
 /// A constant of a filter before constants are put in, by its number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Slot {
     /// As the query has it.
     Constant(u32),
@@ -203,6 +203,7 @@ pub struct Filled {
 }
 
 /// What queries that differ in constants only have in common.
+#[derive(Serialize, Deserialize)]
 pub struct Template {
     skeleton: Box<str>,
     branches: Box<[Part]>,
@@ -220,6 +221,7 @@ pub struct Template {
 }
 
 /// A branch before constants are put in; these are given by their numbers.
+#[derive(Serialize, Deserialize)]
 struct Part {
     patterns: Box<[Pattern]>,
     /// The names of variables, each with a line break behind it; fresh ones have names that are no
@@ -229,19 +231,6 @@ struct Part {
 }
 
 impl Part {
-    /// Whether its variables are among its names.
-    fn is_sound(&self) -> bool {
-        let count = self.names.matches('\n').count();
-        let is_there = |&number: &u16| usize::from(number) < count;
-        let is_node = |node: &Node| match node {
-            Node::Variable(number) => is_there(number),
-            Node::Constant(_) => true,
-        };
-        count <= usize::from(u16::MAX)
-            && self.patterns.iter().flatten().all(is_node)
-            && self.filters.iter().all(|(number, _)| is_there(number))
-    }
-
     /// A branch, its variables numbered in order of occurrence.
     fn new(draft: Draft, variables: &[Cow<str>]) -> Self {
         let mut numbers: HashMap<u16, u16> = HashMap::new();
@@ -263,7 +252,7 @@ impl Part {
 }
 
 /// What a query of triple patterns and filters alone does not have.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct More {
     remainder: Box<[Cow<'static, str>]>,
     supports: Box<[Pattern]>,
@@ -275,45 +264,7 @@ struct More {
     calls: bool,
 }
 
-stored!(
-    enum Form {
-        Select,
-        Ask,
-        Construct,
-        Describe,
-    }
-);
-stored!(Template { skeleton, branches, projection, more, slots, form, distinct, aggregates, deep });
-stored!(Part { patterns, names, filters });
-stored!(More { remainder, supports, mentions, kept, fixed, composed, calls });
-
-impl Stored for Slot {
-    fn save(&self, to: &mut Saver) {
-        match *self {
-            Self::Constant(number) => (0_u8, number).save(to),
-            Self::Folded(number, folding) => (1_u8, number, folding).save(to),
-            Self::Regex { pattern, flags } => (2_u8, pattern, flags).save(to),
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(match <(u8, u32)>::load(from)? {
-            (0, number) => Self::Constant(number),
-            (1, number) => Self::Folded(number, Stored::load(from)?),
-            (_, pattern) => Self::Regex { pattern, flags: Stored::load(from)? },
-        })
-    }
-}
-
 impl Template {
-    /// Whether a template that was read is one.
-    pub fn is_sound(&self, cutter: &Cutter, cut: &mut Cut) -> bool {
-        cutter.scan(&cut::outlined(&self.skeleton), cut) == Ok(self.deep)
-            && cut.len() == self.slots()
-            && !self.branches.is_empty()
-            && self.branches.iter().all(Part::is_sound)
-    }
-
     /// Makes the template of a text that was cut.
     ///
     /// A text that parses only as it is, not cut, is written again by the parser: the cut has
@@ -390,15 +341,7 @@ impl Template {
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
-        let is_bound = |variable: &spargebra::term::Variable| {
-            let Some(&variable) = analysis.named.get(variable.as_str()) else { return false };
-            let is_it = |node: &Node| *node == Node::Variable(variable);
-            drafts.iter().all(|draft| draft.patterns.iter().flatten().any(is_it))
-        };
-        let calls = match operators::check(query, operators, is_bound) {
-            Ok(calls) => calls,
-            Err((what, remedy)) => return refused(what, remedy),
-        };
+        let calls = check_calls(pattern, operators).map_err(|error| (error, None))?;
         if form == Form::Describe && !skeleton.contains('{') {
             return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
         }

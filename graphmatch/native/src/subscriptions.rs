@@ -9,8 +9,8 @@
 use crate::arena::{Arena, make_room};
 use crate::dictionary::Id;
 use crate::interner::Interner;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 
 /// The number of a subscription. Numbers of removed ones are reused.
@@ -55,7 +55,7 @@ pub struct Entry<'a> {
 }
 
 /// The fixed part of a stored subscription.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct StoredSubscription {
     template: u32,
     /// Its row, if that stores the constants. Otherwise the number of its list: the number of rows,
@@ -63,8 +63,6 @@ struct StoredSubscription {
     place: u32,
     flags: Flags,
 }
-
-stored!(StoredSubscription { template, place, flags });
 
 /// A stored subscription.
 #[derive(Clone, Copy)]
@@ -102,11 +100,6 @@ impl<'a> Record<'a> {
         self.rows
     }
 
-    /// Returns the constants of the query and of the index.
-    pub(crate) fn terms(&self) -> &'a [Id] {
-        self.terms
-    }
-
     /// Returns the constants of the query.
     pub fn constants(&self) -> &'a [Id] {
         if self.is(REWRITTEN) { &self.terms[..self.terms.len() / 2] } else { self.terms }
@@ -118,7 +111,7 @@ impl<'a> Record<'a> {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Subscriptions {
     names: Interner,
     /// By number.
@@ -291,43 +284,6 @@ impl Subscriptions {
         } else {
             self.comments.insert(number, comment.into());
         }
-    }
-}
-
-impl Stored for Subscriptions {
-    fn save(&self, to: &mut Saver) {
-        self.names.save(to);
-        self.kept.save(to);
-        self.lists.save(to);
-        self.serials.save(to);
-        self.next.save(to);
-        self.comments.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (names, kept, lists): (Interner, Vec<StoredSubscription>, Arena<u32>) =
-            Stored::load(from)?;
-        let (serials, next, comments): (Vec<u32>, u32, _) = Stored::load(from)?;
-        check(kept.len() == serials.len(), "an order of other subscriptions")?;
-        let mut listed = vec![false; lists.end()];
-        for number in names.numbers() {
-            let is_name = std::str::from_utf8(names.get(number)).is_ok();
-            let is_there = (number as usize) < kept.len();
-            check(is_name && is_there && names.uses(number) == 1, "a name")?;
-            let StoredSubscription { place, flags, .. } = kept[number as usize];
-            check(serials[number as usize] < next, "an order of subscriptions")?;
-            if flags & IN_ROW != 0 {
-                continue;
-            }
-            // Each has lists of its own.
-            let list = lists.get(place);
-            let terms = list.split_first().and_then(|(&rows, rest)| rest.get(rows as usize..));
-            let is_even = |terms: &[Id]| flags & REWRITTEN == 0 || terms.len().is_multiple_of(2);
-            let is_whole = terms.is_some_and(is_even);
-            check(is_whole && !std::mem::replace(&mut listed[place as usize], true), "lists")?;
-        }
-        check(listed.iter().filter(|&&is| is).count() == lists.len(), "lists of nobody")?;
-        Ok(Self { names, kept, lists, serials, next, comments })
     }
 }
 

@@ -4,11 +4,11 @@
 //! are kept as a snapshot has them, in some 150 bytes, and made of that where they are needed, in
 //! half a microsecond. Those that were needed lately are kept as they are, too.
 
-use crate::cut::{Cut, Cutter};
 use crate::dictionary::{Dictionary, Id};
 use crate::interner::Interner;
 use crate::query::Template;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, from_bytes, stored, to_bytes};
+use crate::snapshot::{from_bytes, to_bytes};
+use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -16,13 +16,12 @@ use std::sync::Arc;
 const RECENT: usize = 1 << 9;
 
 /// A template, and the ids of its own constants.
+#[derive(Serialize, Deserialize)]
 pub struct Kept {
     template: Template,
     /// Behind those of a query's text.
     pub fixed: Box<[Id]>,
 }
-
-stored!(Kept { template, fixed });
 
 impl Deref for Kept {
     type Target = Template;
@@ -33,8 +32,11 @@ impl Deref for Kept {
 }
 
 /// Templates by their skeletons, counted by the subscriptions that have them.
+#[derive(Serialize, Deserialize)]
+#[serde(from = "Interner")]
 pub struct Templates {
     all: Interner,
+    #[serde(skip)]
     recent: Recent,
 }
 
@@ -67,19 +69,24 @@ impl Recent {
 
 /// Makes a template of how it is kept.
 fn read(all: &Interner, number: u32) -> Option<Arc<Kept>> {
-    from_bytes(all.get(number)).ok().map(Arc::new)
+    from_bytes(all.get(number)).map(Arc::new)
 }
 
 impl Default for Templates {
     fn default() -> Self {
-        Self { all: Interner::keyed(skeleton), recent: Recent::default() }
+        Self::from(Interner::default())
+    }
+}
+
+impl From<Interner> for Templates {
+    fn from(all: Interner) -> Self {
+        Self { all: all.with_key(skeleton), recent: Recent::default() }
     }
 }
 
 /// The text that a template begins with.
 fn skeleton(template: &[u8]) -> &[u8] {
-    let mut from = Loader::new(template);
-    usize::load(&mut from).and_then(|count| from.bytes(count)).unwrap_or_default()
+    postcard::take_from_bytes::<&[u8]>(template).map_or(b"", |(skeleton, _)| skeleton)
 }
 
 impl Templates {
@@ -101,11 +108,6 @@ impl Templates {
     /// The same, of one that is going to be needed again.
     pub fn remember(&mut self, number: u32) -> Option<Arc<Kept>> {
         self.recent.get(number, &self.all)
-    }
-
-    /// The same, for a thread that remembers its own.
-    pub fn remember_in(&self, recent: &mut Recent, number: u32) -> Option<Arc<Kept>> {
-        recent.get(number, &self.all)
     }
 
     /// How many there are.
@@ -149,34 +151,5 @@ impl Templates {
         if self.all.uses(number) == 0 {
             self.release(number, dictionary);
         }
-    }
-
-    /// Writes the templates.
-    pub fn save(&self, to: &mut Saver) {
-        self.all.save(to);
-    }
-
-    /// Reads templates that are used by nobody yet. Each is to be looked at by
-    /// [`Templates::check`].
-    pub fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(Self { all: Interner::load_unused(from, skeleton)?, ..Self::default() })
-    }
-
-    /// Fails if a template that was read is none. How deep its text is nested is looked at again,
-    /// for it is parsed by recursion.
-    pub fn check(
-        kept: &Kept,
-        cutter: &Cutter,
-        cut: &mut Cut,
-        dictionary: &Dictionary,
-    ) -> Result<(), SnapshotError> {
-        dictionary.check(&kept.fixed)?;
-        let is_sound = kept.template.is_sound(cutter, cut);
-        check(is_sound && kept.fixed.len() == kept.template.fixed().len(), "a template")
-    }
-
-    /// Fails if there is a template that nobody uses.
-    pub fn check_uses(&self) -> Result<(), SnapshotError> {
-        self.all.check_uses()
     }
 }

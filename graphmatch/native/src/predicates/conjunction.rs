@@ -101,11 +101,6 @@ impl ConjunctionShape {
         mapped_branch(&self.branch, &mut |slot| constants[slot as usize])
     }
 
-    /// The number of variables.
-    pub fn variables(&self) -> usize {
-        usize::from(self.branch.variables)
-    }
-
     /// The number of constants.
     pub fn constants(&self) -> usize {
         self.classes.len()

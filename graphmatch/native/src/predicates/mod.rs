@@ -72,6 +72,7 @@ pub struct Tables {
 
 impl Tables {
     /// The number of rows.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.rows
     }
@@ -183,13 +184,6 @@ impl Tables {
         for at in old.alive() {
             self.push(old.rows[at].shape as usize, old.constants(at), old.rows[at].number);
         }
-    }
-
-    /// The number of variables of a row; `None` if there is no such row.
-    pub fn variables(&self, row: u32) -> Option<usize> {
-        let (block, at) = self.place(row)?;
-        let shape = &self.shapes[self.blocks[block].rows[at].shape as usize];
-        Some(shape.shape.variables())
     }
 
     /// The branch of a row.
