@@ -296,7 +296,12 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
     "UTF-16 in Turtle": ("a.ttl", GOOD.encode("utf-16"), 0, [f": {AS_UTF8}"]),
     "UTF-16 in N-Quads": ("a.nq", GOOD.encode("utf-16-be"), 0, [f": {AS_UTF8}"]),
     "UTF-16 in JSON-LD": ("a.jsonld", '{"@id": "urn:a"}'.encode("utf-16"), 0, [f": {AS_UTF8}"]),
-    "relative IRI in Turtle": ("a.ttl", "\n <a> <urn:b> 5 .", 0, [f":2:2: a relative IRI (a). {BASE}"]),
+    "relative IRI in Turtle": (
+        "a.ttl",
+        "\n <a> <urn:b> 5 .",
+        0,
+        [f":2:2: a relative IRI (a). {BASE}"],
+    ),
     "relative IRI in RDF/XML": (
         "a.rdf",
         rdf(about="a"),
