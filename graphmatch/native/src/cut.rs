@@ -9,6 +9,7 @@
 //!
 //! Cost: about 1 µs for a query of eight triple patterns.
 
+use crate::lexical::escape;
 use crate::limits::Limits;
 use crate::operators::Operators;
 use crate::query::{QueryError, on_stack};
@@ -123,13 +124,6 @@ pub fn slot_of_literal(literal: &Literal) -> Option<(u32, bool)> {
     Some((literal.value().parse().ok()?, kind == "q"))
 }
 
-/// Writes a text between quotation marks, escaped as canonical N-Triples wants it.
-pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    text.chars().for_each(|c| push_escaped(c, out));
-    out.push(b'"');
-}
-
 fn push_escaped(c: char, out: &mut Vec<u8>) {
     let escape = match c {
         '\u{8}' => "\\b",
@@ -145,29 +139,6 @@ fn push_escaped(c: char, out: &mut Vec<u8>) {
         _ => return out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
     };
     out.extend_from_slice(escape.as_bytes());
-}
-
-/// What stands behind a backslash: the character, and how many bytes that takes.
-pub(crate) fn escape(bytes: &[u8]) -> Option<(char, usize)> {
-    let plain = match bytes.first()? {
-        b't' => '\t',
-        b'b' => '\u{8}',
-        b'n' => '\n',
-        b'r' => '\r',
-        b'f' => '\u{C}',
-        c @ (b'"' | b'\'' | b'\\') => char::from(*c),
-        b'u' => return Some((code(bytes.get(1..5)?)?, 5)),
-        b'U' => return Some((code(bytes.get(1..9)?)?, 9)),
-        _ => return None,
-    };
-    Some((plain, 1))
-}
-
-fn code(digits: &[u8]) -> Option<char> {
-    if !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    char::from_u32(u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?)
 }
 
 /// Cuts queries, with the prefixes that hold without being declared.

@@ -133,6 +133,9 @@ pub fn hash(text: &[u8]) -> u64 {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Dictionary {
     terms: Interner,
+    /// The terms that were released, if reports may still use them.
+    #[serde(skip)]
+    deferred: Option<Vec<Id>>,
 }
 
 impl Dictionary {
@@ -180,8 +183,21 @@ impl Dictionary {
     /// Mentions a term once less; the last time its id is free for another.
     pub fn release(&mut self, id: Id) {
         if id < INLINE {
-            self.terms.release(id);
+            match &mut self.deferred {
+                Some(deferred) => deferred.push(id),
+                None => _ = self.terms.release(id),
+            }
         }
+    }
+
+    /// Collects the terms that are released from now on, instead of releasing them.
+    pub fn defer_releases(&mut self, defer: bool) {
+        self.deferred = defer.then(Vec::new);
+    }
+
+    /// The terms that were collected. The next ones are released at once.
+    pub fn deferred_releases(&mut self) -> Vec<Id> {
+        self.deferred.take().unwrap_or_default()
     }
 
     /// The text of a term of the dictionary, or of a number that is its own id.

@@ -9,6 +9,7 @@ use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::indexed::Indexed;
 use crate::limits::Limits;
@@ -126,7 +127,10 @@ pub struct State {
     /// The terms that are mentioned.
     pub dictionary: Dictionary,
     /// What is known.
-    pub ontology: Ontology,
+    /// Shared with the reports that were made under it.
+    pub ontology: Arc<Ontology>,
+    /// What reports need of former subscriptions.
+    pub history: History,
     /// What is asked for.
     pub mentions: Mentions,
     /// What subscriptions have in common.
@@ -152,11 +156,12 @@ impl State {
     /// Nothing known, no subscriptions.
     pub fn new(cutter: Cutter) -> Self {
         let mut dictionary = Dictionary::default();
-        let ontology = Ontology::new(&mut dictionary, Stated::default());
+        let ontology = Arc::new(Ontology::new(&mut dictionary, Stated::default()));
         let indexed = Indexed::new(cutter.operators.indexed(), &mut dictionary);
         Self {
             dictionary,
             ontology,
+            history: History::default(),
             mentions: Mentions::default(),
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
@@ -178,7 +183,7 @@ impl State {
         let subscriptions = (&self.subscriptions, &self.unindexed);
         (
             &self.dictionary,
-            &self.ontology,
+            &*self.ontology,
             &self.templates,
             index,
             demand,
@@ -213,7 +218,8 @@ impl State {
         let (event_paths, cut) = (Limits::default().event_paths, Cut::default());
         Some(Self {
             dictionary,
-            ontology,
+            ontology: Arc::new(ontology),
+            history: History::default(),
             mentions,
             templates,
             subscriptions,
@@ -567,6 +573,14 @@ impl State {
         let record = self.subscriptions.get(number);
         let (template, filed) = (record.template(), self.filed(number).into_owned());
         let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
+        if self.history.has_reports() {
+            self.history.keep(FormerSubscription {
+                number,
+                name: record.name(),
+                template: self.templates.get(template),
+                branches: rows.iter().map(|&row| self.index.branch(row)).collect(),
+            });
+        }
         if !suspended {
             self.count_mentions(template, &filed, false);
         }
@@ -756,7 +770,7 @@ impl State {
             waiting.push((number, self.constants(number).into_owned()));
             self.unfile(number);
         }
-        std::mem::replace(&mut self.ontology, ontology).release(&mut self.dictionary);
+        std::mem::replace(&mut self.ontology, Arc::new(ontology)).release(&mut self.dictionary);
         for (_, id) in std::mem::take(&mut self.concepts) {
             self.dictionary.release(id);
         }

@@ -15,6 +15,7 @@ use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, wr
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
+use crate::lexical::{read_term, write_term};
 use crate::operators::{self, Asked, Operators};
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
@@ -22,7 +23,6 @@ use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
 use crate::rewrite::{
     self, ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, each_literal, marked,
 };
-use crate::terms::{read_term, write_term};
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
@@ -409,7 +409,7 @@ impl<'a> Data<'a> {
         let mut scratch = self.scratch.borrow_mut();
         let mut text = std::mem::take(&mut scratch.text);
         text.clear();
-        write_term(&mut text, &term);
+        write_term(&mut text, term.as_ref());
         let id = self.intern_text(&mut scratch, &text);
         scratch.text = text;
         id

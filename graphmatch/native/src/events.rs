@@ -6,8 +6,8 @@
 //!
 //! Cost: some ten nanoseconds a value; no term of Python is made.
 
-use crate::cut::quote;
 use crate::engine::rows::{Texts, Values};
+use crate::lexical::write_quoted;
 use crate::names::{ATTRIBUTE, ATTRIBUTE_STEPS};
 use oxiri::Iri;
 use pyo3::prelude::*;
@@ -131,7 +131,7 @@ impl Statements {
             text.to_str().is_ok_and(|text| self.push_text(text)) // not half a character
         } else if let Ok(truth) = value.cast_exact::<PyBool>() {
             let text = if truth.is_true() { "true" } else { "false" };
-            quote(text, &mut self.bytes);
+            write_quoted(&mut self.bytes, text);
             self.push(b"^^<http://www.w3.org/2001/XMLSchema#boolean>");
             true
         } else if value.is_exact_instance_of::<PyInt>() {
@@ -145,7 +145,7 @@ impl Statements {
 
     /// Adds a text; false where it may be a date.
     fn push_text(&mut self, text: &str) -> bool {
-        quote(text, &mut self.bytes);
+        write_quoted(&mut self.bytes, text);
         self.end_term();
         text.chars().nth(4) != Some('-')
     }

@@ -7,12 +7,12 @@
 //! Sources: SPARQL 1.1 Query Language, 17.4.3; XPath and XQuery Functions and Operators 3.1, 5.6.
 
 use crate::bounded;
+use crate::lexical::write_term;
 use crate::pattern::{Comparison, Variants};
 use crate::rewrite::{
     CONCAT, COUNTED, DATATYPE, ENCODE_FOR_URI, ERROR, EXACT, PLAIN, STR, TERM, TEXT, VALUE,
     each_literal, unmarked,
 };
-use crate::terms::write_term;
 use crate::values::{Value, compare};
 use ::regex::{Regex, RegexBuilder};
 use oxrdf::{Literal, NamedNode, Term};
@@ -87,9 +87,9 @@ pub(crate) fn private(name: &str) -> Option<Function> {
 pub(crate) fn question(operator: &NamedNode, terms: &[Term]) -> Option<Term> {
     let [term, concept] = terms else { return None };
     let mut text = String::new();
-    write_term(&mut text, term);
+    write_term(&mut text, term.as_ref());
     text.push('\n');
-    write_term(&mut text, concept);
+    write_term(&mut text, concept.as_ref());
     Some(Literal::new_typed_literal(text, operator.clone()).into())
 }
 

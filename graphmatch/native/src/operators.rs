@@ -11,11 +11,11 @@
 
 use crate::algebra::{Part, body, comparison_of, mirrored, pattern_of, pattern_of_mut, visit};
 use crate::evaluate::EvaluationError;
+use crate::lexical::write_term;
 use crate::necessary::{Analysis, Constants};
 use crate::pattern::Comparison;
 use crate::rest::{Fresh, group, has_subquery, name_blank_nodes};
 use crate::rewrite::unmarked;
-use crate::terms::write_term;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode, Term};
@@ -104,7 +104,7 @@ pub fn key<'a>(operator: &str, arguments: impl IntoIterator<Item = &'a str>) -> 
 
 pub(crate) fn text_of(term: &Term) -> String {
     let mut text = String::new();
-    write_term(&mut text, term);
+    write_term(&mut text, term.as_ref());
     text
 }
 
@@ -661,7 +661,8 @@ fn table(generator: &Generator, answers: &Answers) -> GraphPattern {
     let mut bindings = Vec::new();
     for (key, given) in &answers.0 {
         let (Some(texts), Given::Rows(rows)) = (key.strip_prefix(&prefix), given) else { continue };
-        let arguments: Option<Vec<Term>> = texts.split('\n').map(crate::terms::read_term).collect();
+        let arguments: Option<Vec<Term>> =
+            texts.split('\n').map(crate::lexical::read_term).collect();
         let Some(arguments) = arguments else { continue };
         for row in rows {
             if arguments.len() + row.len() != places.len() {

@@ -13,16 +13,17 @@ use crate::dictionary::{self, ANY, Dictionary, Id, LOCAL, LocalTerms};
 use crate::guard::{
     Brackets, check_json, check_xml, deepest_terms, is_too_long, nesting, place, too_long,
 };
+use crate::lexical::write_term;
 use crate::limits::Limits;
 use crate::lines::{LINE_REMEDY, Lines, Stop, parse};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use memchr::{memmem, memrchr};
-use oxrdf::{GraphName, LiteralRef, NamedNode, NamedOrBlankNode, Quad, TermRef};
+use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, TermRef};
 use oxrdfio::{RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
 use oxrdfxml::{RdfXmlParser, ReaderRdfXmlParser};
 use std::hash::BuildHasher;
-use std::io::{self, Cursor, Read, Write};
+use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -370,51 +371,6 @@ fn odd_name(text: &[u8]) -> Option<String> {
     }
     let error = parse(&[b"<urn:s> <urn:p> ", text, b" ."].concat(), false).err()?;
     Some(format!("{} in {}", error.message(), String::from_utf8_lossy(text)))
-}
-
-/// Writes a term's key: the term as N-Triples has it. Triple terms may not nest deep.
-fn write_term(text: &mut Vec<u8>, term: TermRef<'_>) {
-    match term {
-        TermRef::NamedNode(node) => {
-            text.push(b'<');
-            text.extend_from_slice(node.as_str().as_bytes());
-            text.push(b'>');
-        }
-        TermRef::BlankNode(node) => {
-            text.extend_from_slice(b"_:");
-            text.extend_from_slice(node.as_str().as_bytes());
-        }
-        TermRef::Literal(literal) => write_literal(text, literal),
-        TermRef::Triple(triple) => {
-            text.extend_from_slice(b"<<( ");
-            write_term(text, triple.subject.as_ref().into());
-            text.push(b' ');
-            write_term(text, triple.predicate.as_ref().into());
-            text.push(b' ');
-            write_term(text, triple.object.as_ref());
-            text.extend_from_slice(b" )>>");
-        }
-    }
-}
-
-fn write_literal(text: &mut Vec<u8>, literal: LiteralRef<'_>) {
-    let (value, datatype) = (literal.value(), literal.datatype());
-    let is_odd = |b: &u8| *b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
-    if value.as_bytes().iter().any(is_odd) || literal.direction().is_some() {
-        write!(text, "{literal}").unwrap_or_default(); // a vector takes all
-        return;
-    }
-    text.push(b'"');
-    text.extend_from_slice(value.as_bytes());
-    text.push(b'"');
-    if let Some(language) = literal.language() {
-        text.push(b'@');
-        text.extend_from_slice(language.as_bytes());
-    } else if datatype != oxrdf::vocab::xsd::STRING {
-        text.extend_from_slice(b"^^<");
-        text.extend_from_slice(datatype.as_str().as_bytes());
-        text.push(b'>');
-    }
 }
 
 // --- Where bytes come from ---------------------------------------------------------------------
