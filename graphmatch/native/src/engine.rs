@@ -5,6 +5,7 @@
 //! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
 //! meet are not asked of the index, and left to the evaluator.
 
+use crate::algebra::{AlgebraCache, substitute};
 use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
@@ -12,6 +13,7 @@ use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::indexed::Indexed;
+use crate::lexical::read_term;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::mentions::{Mention, Mentions};
@@ -26,7 +28,7 @@ use crate::subscriptions::{
 };
 use crate::templates::{Kept, Templates};
 use hashbrown::{HashMap, HashSet};
-use oxrdf::Literal;
+use oxrdf::{Literal, Term};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -150,6 +152,7 @@ pub struct State {
     /// What stands for classes by their names, as Python found them in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
     cut: Cut,
+    algebra: AlgebraCache,
 }
 
 impl State {
@@ -173,6 +176,7 @@ impl State {
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
             cut: Cut::default(),
+            algebra: AlgebraCache::default(),
         }
     }
 
@@ -231,6 +235,7 @@ impl State {
             unindexed,
             concepts,
             cut,
+            algebra: AlgebraCache::default(),
         })
     }
 
@@ -603,14 +608,16 @@ impl State {
 
     /// The algebra of a query with some constants.
     fn query(&self, template: u32, constants: &[Id]) -> Result<spargebra::Query, QueryError> {
-        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
-        let kept = self.templates.get(template).ok_or_else(missing)?;
-        let texts: Vec<String> = self
-            .all_constants(template, constants)
-            .into_iter()
-            .map(|id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
-            .collect();
-        kept.substituted(&texts)
+        let damaged = || QueryError::new("what was saved of it is damaged", "Subscribe it again.");
+        let skeleton = self.templates.skeleton(template);
+        let query = self
+            .algebra
+            .get(skeleton, || self.templates.get(template).ok_or_else(damaged)?.algebra())?;
+        let read = |&id| std::str::from_utf8(&self.dictionary.text(id)).ok().and_then(read_term);
+        let constants: Option<Vec<Term>> = constants.iter().map(read).collect();
+        let mut query = query.as_ref().clone();
+        constants.and_then(|constants| substitute(&mut query, &constants)).ok_or_else(damaged)?;
+        Ok(query)
     }
 
     // -- matching -----------------------------------------------------------------------------
