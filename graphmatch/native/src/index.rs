@@ -6,13 +6,13 @@
 //! ([`Tables`]), together with its neighbours in the list.
 
 use crate::dictionary::{Dictionary, Id, Kind};
-use crate::filter::Deciding;
+use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
 use crate::pattern::{Branch, Filter};
 use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex, Tests};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
-use crate::text::{TextIndex, TextScratch};
+use crate::text::TextIndex;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Scratch {
     /// Memory of the posting lists, with the counters.
     pub patterns: patterns::Scratch,
     tables: TableScratch,
-    texts: TextScratch,
+    keywords: Vec<u32>,
     hits: Vec<u32>,
     objects: Vec<Id>,
 }
@@ -52,9 +52,9 @@ pub struct Index {
     free: Vec<u32>,
 }
 
-impl Tests for Deciding<'_> {
+impl Tests for FilterEvaluator<'_> {
     fn holds(&self, filter: &Filter, term: Id) -> bool {
-        Deciding::holds(self, filter, term)
+        FilterEvaluator::holds(self, filter, term)
     }
 }
 
@@ -177,16 +177,6 @@ impl Index {
         self.patterns.remove(row);
     }
 
-    /// Starts a bulk of new rows.
-    pub fn begin_bulk(&mut self) {
-        self.tables.begin_bulk();
-    }
-
-    /// Ends a bulk of new rows.
-    pub fn end_bulk(&mut self) {
-        self.tables.end_bulk();
-    }
-
     /// Encodes the rows of tables, one after the other.
     pub fn table_rows(&self) -> Vec<u8> {
         let branches = (0..self.owners.len() as u32).filter_map(|row| self.tables.branch(row));
@@ -204,13 +194,11 @@ impl Index {
             self.by_text.insert(row, text);
         }
         let free: HashSet<u32> = self.free.iter().copied().collect();
-        self.begin_bulk();
         for row in (0..self.owners.len() as u32).filter(|row| !free.contains(row)) {
             let (branch, rest): (Branch, _) = postcard::take_from_bytes(table_rows).ok()?;
             self.tables.add(&branch, row, dictionary).then_some(())?;
             table_rows = rest;
         }
-        self.end_bulk();
         Some(())
     }
 
@@ -234,22 +222,22 @@ impl Index {
     }
 
     /// Finds the rows that have a solution. `scratch.matches` gets the owner of each.
-    pub fn find(&self, graph: &Graph, deciding: &Deciding, scratch: &mut Scratch) {
+    pub fn find(&self, graph: &Graph, evaluator: &FilterEvaluator, scratch: &mut Scratch) {
         scratch.matches.clear();
-        self.patterns.find(graph, deciding, &mut scratch.patterns, &mut scratch.matches);
+        self.patterns.find(graph, evaluator, &mut scratch.patterns, &mut scratch.matches);
         if !self.texts.is_empty() {
             let objects = &mut scratch.objects;
             objects.clear();
             objects.extend(graph.triples.iter().map(|triple| triple[2]));
             objects.sort_unstable();
             objects.dedup();
-            objects.retain(|&term| deciding.terms().kind(term) != Kind::Blank);
+            objects.retain(|&term| evaluator.terms().kind(term) != Kind::Blank);
             scratch.hits.clear();
             let terms = objects.iter().copied();
-            self.texts.hits(terms, deciding, &mut scratch.texts, &mut scratch.hits);
+            self.texts.hits(terms, evaluator, &mut scratch.keywords, &mut scratch.hits);
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
-                if self.patterns.matches(row, graph, deciding, &mut scratch.patterns) {
+                if self.patterns.matches(row, graph, evaluator, &mut scratch.patterns) {
                     scratch.matches.push(self.patterns.owner(row));
                 }
             }
@@ -257,7 +245,7 @@ impl Index {
         if !self.tables.is_empty() {
             scratch.hits.clear();
             let (tables, hits) = (&mut scratch.tables, &mut scratch.hits);
-            self.tables.find(&graph.triples, deciding, tables, hits);
+            self.tables.find(&graph.triples, evaluator, tables, hits);
             let found = hits.len() as u64;
             let counters = &mut scratch.patterns.counters;
             (counters.candidates, counters.matches) =
@@ -273,16 +261,16 @@ impl Index {
         &self,
         row: RowId,
         graph: &Graph,
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut Scratch,
         on: impl FnMut(&[Id]) -> bool,
     ) {
         if row & TABLE == 0 {
-            self.patterns.solutions(row, graph, deciding, &mut scratch.patterns, on);
+            self.patterns.solutions(row, graph, evaluator, &mut scratch.patterns, on);
         } else {
             let mut alone = PostingIndex::default();
             if let Some(row) = alone.add(&self.branch(row)) {
-                alone.solutions(row, graph, deciding, &mut scratch.patterns, on);
+                alone.solutions(row, graph, evaluator, &mut scratch.patterns, on);
             }
         }
     }

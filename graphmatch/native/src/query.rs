@@ -20,7 +20,7 @@ use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::read_term;
 use crate::lexical::write_quoted;
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
-use crate::operators::{self, Calls, Condition, Operators};
+use crate::operators::{Operators, check_calls};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
@@ -261,12 +261,8 @@ struct More {
     kept: Box<[u32]>,
     fixed: Box<[Box<str>]>,
     composed: Box<[Box<[u32]>]>,
-    conditions: Box<[Condition]>,
-    /// Whether it calls operators, and whether the conditions are all calls.
+    /// Whether it calls operators.
     calls: bool,
-    only_conditions: bool,
-    /// Whether solutions of its only branch are those that the conditions are asked of.
-    is_guarded: bool,
 }
 
 impl Template {
@@ -346,23 +342,7 @@ impl Template {
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
-        if let Some((what, remedy)) = operators::misuse(pattern, operators) {
-            return refused(what, remedy);
-        }
-        let calls = Calls::of(pattern, operators, &mut analysis.constants);
-        let is_bound = |name: &str| {
-            let Some(&variable) = analysis.named.get(name) else { return false };
-            let is_it = |node: &Node| *node == Node::Variable(variable);
-            drafts.iter().all(|draft| draft.patterns.iter().flatten().any(is_it))
-        };
-        if !calls.are_placed(pattern, operators, is_bound) {
-            return refused(
-                "an operator that generates bindings is not in the outermost group, or its \
-                 arguments are not bound by triple patterns there",
-                "Write it beside the triple patterns that bind its arguments.",
-            );
-        }
-        let is_guarded = drafts.len() == 1 && calls.guards(pattern, operators, slots, most);
+        let calls = check_calls(pattern, operators).map_err(|error| (error, None))?;
         if form == Form::Describe && !skeleton.contains('{') {
             return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
         }
@@ -395,10 +375,7 @@ impl Template {
             kept: analysis.kept.into(),
             fixed: analysis.constants.fixed.into_iter().map(Into::into).collect(),
             composed: analysis.composed.into(),
-            conditions: calls.conditions.into(),
-            calls: calls.any,
-            only_conditions: calls.only_conditions,
-            is_guarded,
+            calls,
         };
         let is_plain = is_exact && !more.calls && more.kept.is_empty() && more.fixed.is_empty();
         Ok(Self {
@@ -427,16 +404,6 @@ impl Template {
     /// Whether it calls operators.
     pub fn calls(&self) -> bool {
         self.more.as_ref().is_some_and(|more| more.calls)
-    }
-
-    /// The calls that every solution has to pass, and whether there are no others.
-    pub fn conditions(&self) -> (&[Condition], bool) {
-        self.more.as_ref().map_or((&[], true), |more| (&more.conditions, more.only_conditions))
-    }
-
-    /// Whether the solutions of its only branch are those that the conditions are asked of.
-    pub fn is_guarded(&self) -> bool {
-        self.more.as_ref().is_some_and(|more| more.is_guarded)
     }
 
     /// How many constants a query of this template has in its text.
@@ -725,7 +692,7 @@ impl Filling<'_> {
                 let has_language = string_of(&literal).is_some_and(|(_, tag)| tag.is_some());
                 if operator == Comparison::Equal && has_language {
                     vec![text(TextOperator::Equals, View::Term, Folding::None, constant)]
-                } else if operator == Comparison::Unequal && !is_comparable(&literal) {
+                } else if !is_comparable(operator, &literal) {
                     return None;
                 } else {
                     vec![Filter::Compare { operator, constant }]
