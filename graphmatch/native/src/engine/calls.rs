@@ -1,8 +1,8 @@
 //! Candidates whose queries call operators.
 
 use super::*;
-use crate::operators::{CallContext, Prefilter, Test};
 use crate::lexical::write_term;
+use crate::operators::{CallContext, Prefilter, Test};
 use oxrdf::Term;
 use spargebra::Query;
 use spargebra::term::Variable;
