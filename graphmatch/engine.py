@@ -519,7 +519,7 @@ class Engine(Matcher):
                     self._core.resolve(str(name), str(self._knowledge.root(name)))
             ids = rows.ids.data, rows.ids.offsets
             try:
-                errors = self._core.subscribe_rows(rows.text, ids, rows.constants, rows.chosen)
+                errors = self._core.subscribe_batch(rows.text, ids, rows.constants, rows.chosen)
             except _native.RefusedError as every:  # a shape that is larger than a limit
                 errors = [(place, every) for place in range(len(rows.chosen))]
             for place, error in errors:

@@ -64,7 +64,7 @@ pub mod inline {
     }
 
     /// The id of an `xsd:integer`, if it is small enough.
-    #[inline]
+    #[cfg(test)]
     pub fn integer(value: i64) -> Option<Id> {
         checked(value, 0)
     }

@@ -7,8 +7,8 @@
 
 use crate::dictionary::{Dictionary, Id};
 use crate::pattern::Branch;
+use crate::query::Template;
 use crate::subscriptions::Number;
-use crate::templates::Kept;
 use hashbrown::{HashMap, HashSet};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct FormerSubscription {
     pub number: Number,
     pub name: String,
-    pub template: Option<Arc<Kept>>,
+    pub template: Option<Arc<Template>>,
     /// The branches of its rows in the index.
     pub branches: Vec<Branch>,
 }

@@ -114,22 +114,6 @@ impl Index {
         self.number(|tables, number| tables.add(branch, number, dictionary))
     }
 
-    /// The number of a row among those in tables; nothing for one that is filed otherwise.
-    pub fn table_row(&self, row: RowId) -> Option<u32> {
-        (row & TABLE != 0).then_some(row & !TABLE)
-    }
-
-    /// Adds a row that differs from one in a table, known by its number there, in constants of the
-    /// same classes only: those of objects, and then those of filters.
-    pub fn add_alike(
-        &mut self,
-        like: u32,
-        constants: &[Id],
-        dictionary: &Dictionary,
-    ) -> Option<RowId> {
-        self.number(|tables, number| tables.add_alike(like, constants, number, dictionary))
-    }
-
     /// Adds a row without an owner to a table and returns its id.
     fn number(&mut self, add: impl FnOnce(&mut Tables, u32) -> bool) -> Option<RowId> {
         let number = self.free.last().copied().unwrap_or(self.owners.len() as u32);

@@ -4,8 +4,8 @@ mod algebra;
 mod arena;
 mod attributes;
 mod bounded;
+mod bulk;
 mod closing;
-mod cut;
 mod dictionary;
 mod engine;
 mod evaluate;
@@ -32,6 +32,7 @@ mod ontology;
 #[cfg(test)]
 mod ontology_tests;
 mod operators;
+mod parameterize;
 mod pattern;
 mod patterns;
 mod plan;
@@ -45,6 +46,7 @@ mod regex;
 mod rest;
 mod rewrite;
 mod rules;
+mod scan;
 mod schema;
 mod snapshot;
 mod subscriptions;
@@ -54,6 +56,7 @@ mod triples;
 mod values;
 mod view;
 mod waiting;
+mod writer;
 
 use pyo3::prelude::*;
 

@@ -3,9 +3,8 @@
 //! No call is made for a triple or a match, and no Python object either, unless somebody looks at
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
-use crate::cut::Cutter;
+use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
-use crate::engine::rows::{Constants, Rows, Texts, Values};
 use crate::engine::{Change, Did, Matched, Refusal, Saved, State};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
@@ -20,7 +19,7 @@ use crate::matching::{Context, Needs, Worker};
 use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Folding, Held, Ontology, Stated, Steps};
-use crate::operators::{CallResults, Operator, Operators};
+use crate::operators::{CallResults, Operator};
 use crate::patterns::Counters;
 use crate::publications::Publications;
 use crate::query::{COMPOSITION, Form, QueryError};
@@ -30,7 +29,7 @@ use crate::snapshot::{self, SnapshotError, VERSION};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::values;
-use crate::view::{Parser, Query};
+use crate::view::{Parser, Query, parameterizer};
 use crate::waiting::{CallRequest, Calls, ask};
 use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::Literal;
@@ -947,9 +946,7 @@ impl Core {
         limits: Limits,
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
-        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let cutter = Cutter::new(pairs, limits).with_operators(Operators(operators.into()));
-        let state = State::new(cutter);
+        let state = State::new(parameterizer(&prefixes, limits, operators)?);
         Self::of(py, state, limits)
     }
 
@@ -977,9 +974,8 @@ impl Core {
         let read = py.detach(|| snapshot::read::<(Vec<u8>, Vec<u8>, Saved)>(&path));
         let (options, ontology, saved) = read.map_err(unreadable)?;
         let limits: Limits = limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()?;
-        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let cutter = Cutter::new(pairs, limits).with_operators(Operators(operators.into()));
-        let state = py.detach(|| State::restored(cutter, saved));
+        let parameterizer = parameterizer(&prefixes, limits, operators)?;
+        let state = py.detach(|| State::restored(parameterizer, saved));
         let state = state.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
         let core = Self::of(py, state, limits)?;
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
@@ -1117,7 +1113,7 @@ impl Core {
     /// Takes subscriptions in that differ in constants only: a text with the constants of one; of all
     /// rows of a table the ids, and by constant of the text the term of all rows or a column; and the
     /// rows that are meant. Returns as `subscribe_many` does, places among these.
-    fn subscribe_rows<'py>(
+    fn subscribe_batch<'py>(
         &self,
         py: Python<'py>,
         query: &str,
@@ -1125,22 +1121,23 @@ impl Core {
         constants: Vec<ConstantsOrTerm<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let columns: PyResult<Vec<Constants>> = constants
+        let columns: PyResult<Vec<Values>> = constants
             .iter()
             .map(|one| match one {
-                ConstantsOrTerm::Term(term) => Ok(Constants::Same(term)),
-                ConstantsOrTerm::Column(column) => Ok(Constants::Each(column.values()?)),
+                ConstantsOrTerm::Term(term) => Ok(Values::Same(term)),
+                ConstantsOrTerm::Column(column) => column.values(),
             })
             .collect();
-        let rows = Rows { names: ids.texts()?, columns: columns?, chosen: rows.as_slice()? };
+        let (names, chosen) = (ids.texts()?, rows.as_slice()?);
+        let batch = SubscriptionBatch { names, columns: columns?, chosen };
         let errors = py.detach(|| {
             let mut errors = Vec::new();
-            let count = rows.chosen.len();
+            let count = chosen.len();
             for begin in (0..count).step_by(AT_ONCE) {
                 let end = count.min(begin + AT_ONCE);
                 let found = self
                     .shared
-                    .change(|guarded| guarded.state.subscribe_rows(query, &rows, begin..end));
+                    .change(|guarded| guarded.state.subscribe_batch(query, &batch, begin..end));
                 errors.extend(found?);
             }
             Ok(errors)

@@ -33,8 +33,6 @@ pub const UNINDEXED: Flags = 2;
 pub const RESTING: Flags = 4;
 /// It cannot be indexed under this ontology, and matches nothing.
 pub const SUSPENDED: Flags = 8;
-/// Only its single row stores its constants.
-pub const IN_ROW: Flags = 16;
 /// The index uses other constants than the query: root terms and base units.
 const REWRITTEN: Flags = 128;
 
@@ -45,7 +43,7 @@ pub struct Entry<'a> {
     pub name: &'a str,
     /// The number of its template.
     pub template: u32,
-    /// The constants of the query; empty if the row stores them.
+    /// The constants of the query.
     pub constants: &'a [Id],
     /// The constants that the index uses, in the same order.
     pub filed: &'a [Id],
@@ -59,8 +57,8 @@ pub struct Entry<'a> {
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct StoredSubscription {
     template: u32,
-    /// Its row, if that stores the constants. Otherwise the number of its list: the number of rows,
-    /// the rows, the constants, and those of the index if they differ.
+    /// The number of its list: the number of rows, the rows, the constants, and those of the index
+    /// if they differ.
     place: u32,
     flags: Flags,
 }
@@ -144,9 +142,6 @@ impl Subscriptions {
     /// Returns an existing subscription.
     pub fn get(&self, number: Number) -> Record<'_> {
         let (name, kept) = (self.names.get(number), &self.kept[number as usize]);
-        if kept.flags & IN_ROW != 0 {
-            return Record { name, kept, rows: std::slice::from_ref(&kept.place), terms: &[] };
-        }
         let (count, rest) = self.lists.get(kept.place).split_first().unwrap_or((&0, &[]));
         let (rows, terms) = rest.split_at_checked(*count as usize).unwrap_or_default();
         Record { name, kept, rows, terms }
@@ -212,9 +207,6 @@ impl Subscriptions {
 
     fn store(&mut self, entry: Entry<'_>) -> Option<StoredSubscription> {
         let Entry { template, constants, filed, rows, flags, .. } = entry;
-        if let (&[place], true) = (rows, flags & IN_ROW != 0) {
-            return Some(StoredSubscription { template, place, flags });
-        }
         let mut list = Vec::with_capacity(1 + rows.len() + 2 * constants.len());
         list.push(rows.len() as u32);
         list.extend_from_slice(rows);
@@ -224,24 +216,18 @@ impl Subscriptions {
             list.extend_from_slice(filed);
         }
         let place = self.lists.insert(&list)?;
-        let flags = flags & !IN_ROW | if is_rewritten { REWRITTEN } else { 0 };
+        let flags = flags | if is_rewritten { REWRITTEN } else { 0 };
         Some(StoredSubscription { template, place, flags })
     }
 
     fn drop_lists(&mut self, number: Number) {
-        let StoredSubscription { place, flags, .. } = self.kept[number as usize];
-        if flags & IN_ROW == 0 {
-            self.lists.remove(place);
-        }
+        self.lists.remove(self.kept[number as usize].place);
     }
 
     /// Replaces a row of a subscription by another one.
     pub fn move_row(&mut self, number: Number, from: RowId, to: RowId) {
-        let kept = &mut self.kept[number as usize];
-        let rows = match kept.flags & IN_ROW {
-            0 => self.lists.get_mut(kept.place).get_mut(1..).unwrap_or_default(),
-            _ => std::slice::from_mut(&mut kept.place),
-        };
+        let place = self.kept[number as usize].place;
+        let rows = self.lists.get_mut(place).get_mut(1..).unwrap_or_default();
         if let Some(row) = rows.iter_mut().find(|row| **row == from) {
             *row = to;
         }
