@@ -182,12 +182,11 @@ impl Worker {
             return Ok(());
         }
         let terms = self.terms(context);
-        let text = |&id: &Id| terms.text(id).into_owned();
+        let text = |&id: &Id| String::from_utf8_lossy(&terms.text(id)).into_owned();
         let texts = questions.iter();
         let texts: Questions =
             texts.map(|(of, ids)| (*of, ids.iter().map(text).collect())).collect();
-        let is_current =
-            |one: &IndexAnswers| one.epoch == indexed.epoch() && one.questions == texts;
+        let is_current = |one: &IndexAnswers| one.questions == texts;
         let Some(answers) = answered.filter(is_current).map(|one| one.found) else {
             return Err(texts);
         };
@@ -196,15 +195,15 @@ impl Worker {
             let Some(found) = answers.get(place).and_then(Option::as_ref) else {
                 self.failed.push(operator);
                 for id in ids {
-                    for key in indexed.keys(of) {
-                        self.graph.push([id, operator, key]);
+                    for constant in indexed.constants(of) {
+                        self.graph.push([id, operator, constant]);
                     }
                 }
                 continue;
             };
             for (id, keys) in ids.into_iter().zip(found) {
-                for &key in keys {
-                    self.graph.push([id, operator, key]);
+                for constant in keys.iter().filter_map(|&key| indexed.constant(key)) {
+                    self.graph.push([id, operator, constant]);
                 }
             }
         }

@@ -28,7 +28,7 @@ use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::values;
 use crate::view::{Parser, Query, parameterizer};
-use crate::waiting::{CallRequest, Calls, ask};
+use crate::waiting::{CallRequest, Calls};
 use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -194,11 +194,13 @@ impl Shared {
             };
             let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
             attempts += 1;
-            let epoch = guarded.state.indexed.epoch();
             if let Some(function) = function {
                 worker.publication.disown(&guarded.state.dictionary);
                 drop(guarded);
-                let found = Python::attach(|py| match ask(py, &function, &questions) {
+                let ask = |py: Python<'_>| -> PyResult<Vec<Option<Vec<Vec<u32>>>>> {
+                    function.bind(py).call1((&questions,))?.extract()
+                };
+                let found = Python::attach(|py| match ask(py) {
                     Err(error) if error.is_instance_of::<PyException>(py) => {
                         Ok(questions.iter().map(|_| None).collect()) // The indexes failed.
                     }
@@ -212,10 +214,10 @@ impl Shared {
                     }
                     None => worker.publication.adopt(&guarded.state.dictionary),
                 }
-                worker.answered = Some(IndexAnswers { questions, found, epoch });
+                worker.answered = Some(IndexAnswers { questions, found });
             } else {
                 let found = questions.iter().map(|_| None).collect();
-                worker.answered = Some(IndexAnswers { questions, found, epoch });
+                worker.answered = Some(IndexAnswers { questions, found });
             }
         }
     }
@@ -1021,14 +1023,9 @@ impl Core {
             if !self.shared.read().state.indexed.has_changes() {
                 return Vec::new();
             }
-            self.shared.change(false, |guarded| {
-                let State { indexed, dictionary, .. } = &mut guarded.state;
-                let changes = indexed.changes(dictionary).into_iter();
-                let text = |id: Id| dictionary.text(id).into_owned();
-                changes.map(|(of, id, came)| (of, id, came.then(|| text(id)))).collect()
-            })
+            self.shared.change(false, |guarded| guarded.state.indexed.take_changes())
         });
-        let made = changes.into_iter().map(|(of, id, text): (usize, Id, Option<Vec<u8>>)| {
+        let made = changes.into_iter().map(|(of, id, text)| {
             let constants = text.map(|text| constants_of(py, &text)).transpose()?;
             Ok((of, id, constants))
         });
