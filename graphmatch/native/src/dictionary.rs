@@ -63,12 +63,6 @@ pub mod inline {
         Some((one * unit(others, places)).cmp(&(other * unit(places, others))))
     }
 
-    /// The id of an `xsd:integer`, if it is small enough.
-    #[cfg(test)]
-    pub fn integer(value: i64) -> Option<Id> {
-        checked(value, 0)
-    }
-
     /// The id of a number by its digits and how many are after the point, if there is one.
     #[inline]
     pub fn checked(digits: i64, places: u32) -> Option<Id> {

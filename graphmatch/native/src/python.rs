@@ -5,7 +5,7 @@
 
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
-use crate::engine::{Change, Did, Matched, Refusal, Saved, State};
+use crate::engine::{Change, Did, Matched, Saved, State, SubscribeError};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
@@ -89,17 +89,19 @@ fn unreadable(error: SnapshotError) -> PyErr {
     }
 }
 
-fn refused(error: Refusal) -> PyErr {
+fn refused(error: SubscribeError) -> PyErr {
     match error {
-        Refusal::Duplicate => TakenError::new_err("this id has a subscription already"),
-        Refusal::Python => NeedsPythonError::new_err("units or names of classes have to be found"),
-        Refusal::Full(what) => RefusedError::new_err((
+        SubscribeError::Duplicate => TakenError::new_err("this id has a subscription already"),
+        SubscribeError::Python => {
+            NeedsPythonError::new_err("units or names of classes have to be found")
+        }
+        SubscribeError::Full(what) => RefusedError::new_err((
             what.to_owned(),
             "Take fewer or shorter ones.".to_owned(),
             None::<usize>,
             None::<usize>,
         )),
-        Refusal::Query(error) => bad_query(error),
+        SubscribeError::Query(error) => bad_query(error),
     }
 }
 
@@ -928,7 +930,10 @@ enum ConstantsOrTerm<'py> {
 }
 
 /// Places with errors of ours.
-fn refused_list(py: Python<'_>, errors: Vec<(usize, Refusal)>) -> PyResult<Bound<'_, PyList>> {
+fn refused_list(
+    py: Python<'_>,
+    errors: Vec<(usize, SubscribeError)>,
+) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for (place, error) in errors {
         list.append((place, refused(error).into_value(py)))?;
@@ -1108,7 +1113,7 @@ impl Core {
         queries: Vec<String>,
         comments: Vec<(usize, String)>,
     ) -> PyResult<(usize, Bound<'py, PyList>)> {
-        let (looked, errors): (usize, Vec<(usize, Refusal)>) = py.detach(|| {
+        let (looked, errors): (usize, Vec<(usize, SubscribeError)>) = py.detach(|| {
             self.shared.change(false, |guarded| {
                 let state = &mut guarded.state;
                 let mut comments = comments.iter().peekable();
@@ -1121,7 +1126,7 @@ impl Core {
                                 state.subscriptions.set_comment(number, comment);
                             }
                         }
-                        Err(Refusal::Python) => return (place, errors),
+                        Err(SubscribeError::Python) => return (place, errors),
                         Err(error) => errors.push((place, error)),
                     }
                 }

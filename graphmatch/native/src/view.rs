@@ -20,7 +20,7 @@ use pyo3::types::{PyList, PyTuple};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use std::sync::Arc;
 
-/// What stands for the places of a pattern that has variables of its own.
+/// The names of the variables of a support.
 const PLACES: [&str; 3] = ["subject", "predicate", "object"];
 
 /// Analyses the texts of queries.
@@ -131,7 +131,7 @@ impl Query {
         })
     }
 
-    /// What a query has in common with those that differ in constants only.
+    /// The text of the template, with markers for constants.
     #[getter]
     fn skeleton(&self) -> &str {
         self.template.text()
