@@ -13,13 +13,13 @@ use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
+use crate::lexical::{read_term, write_term};
 use crate::operators::CallContext;
 use crate::parameterize::projection;
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
 use crate::rewrite::{ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
-use crate::terms::{read_term, write_term};
 use crate::writer::written;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
@@ -391,7 +391,7 @@ impl<'a> Data<'a> {
         let mut scratch = self.scratch.borrow_mut();
         let mut text = std::mem::take(&mut scratch.text);
         text.clear();
-        write_term(&mut text, &term);
+        write_term(&mut text, term.as_ref());
         let id = self.intern_text(&mut scratch, &text);
         scratch.text = text;
         id

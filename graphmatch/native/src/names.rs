@@ -4,7 +4,6 @@
 //! changed. The names of attributes are those of `semantic.attributes.names`.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
-use crate::values;
 use memchr::memrchr;
 use oxiri::Iri;
 use std::borrow::Cow;
@@ -52,42 +51,6 @@ pub fn is_quantity(text: &[u8]) -> bool {
     text.ends_with(b">")
         && Kind::of(text) == Kind::Literal
         && memrchr(b'<', text).is_some_and(|at| text[at..].starts_with(QUANTITY))
-}
-
-/// Of a literal that is a text, in a language or none: the part in quotation marks, with them.
-pub fn quoted(text: &[u8]) -> Option<&[u8]> {
-    match text {
-        [b'"', .., b'"'] => Some(text),
-        [b'"', .., b'>'] => None,
-        [b'"', ..] => {
-            let end = memrchr(b'"', text)? + 1;
-            let is_directed = text[end..].windows(2).any(|pair| pair == b"--");
-            (end > 1 && !is_directed).then_some(&text[..end])
-        }
-        _ => None,
-    }
-}
-
-/// The characters that a quoted text stands for.
-pub fn unescaped(quoted: &[u8]) -> Cow<'_, str> {
-    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    match values::unescaped(inner) {
-        Cow::Borrowed(text) => std::str::from_utf8(text).unwrap_or_default().into(),
-        Cow::Owned(text) => String::from_utf8(text).unwrap_or_default().into(),
-    }
-}
-
-/// A text as a literal's canonical N-Triples text.
-pub fn as_literal(text: &str) -> String {
-    oxrdf::Literal::new_simple_literal(text).to_string()
-}
-
-/// The IRI of a term, if it is one.
-pub fn iri(text: &[u8]) -> Option<&str> {
-    if Kind::of(text) != Kind::Iri {
-        return None;
-    }
-    std::str::from_utf8(text.strip_prefix(b"<")?.strip_suffix(b">")?).ok()
 }
 
 /// The last part of an IRI, or all of it where it has no parts.
@@ -271,18 +234,5 @@ mod tests {
         }
         assert!(steps(&["a"; 16].join(".")).is_some());
         assert!(steps(&["a"; 17].join(".")).is_none());
-    }
-
-    #[test]
-    fn texts_of_literals() {
-        for text in ["a\"b\\c\nd\u{1}", "", "é"] {
-            let literal = as_literal(text);
-            assert_eq!(unescaped(literal.as_bytes()), text);
-            assert_eq!(quoted(format!("{literal}@de").as_bytes()), Some(literal.as_bytes()));
-            assert_eq!(quoted(format!("{literal}@de--ltr").as_bytes()), None);
-            assert_eq!(quoted(format!("{literal}^^<urn:t>").as_bytes()), None);
-        }
-        assert!(is_quantity(b"\"4 GB\"^^<https://w3id.org/cdt/ucum>"));
-        assert!(!is_quantity(b"<https://w3id.org/cdt/ucum>"));
     }
 }

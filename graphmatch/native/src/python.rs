@@ -10,10 +10,12 @@ use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
 use crate::hierarchy::Map;
+use crate::history::{FormerSubscription, Moment};
+use crate::index::Index;
 use crate::indexed::{IndexAnswers, Questions};
 use crate::limits::Limits;
 use crate::lines;
-use crate::matching::{Needs, Worker};
+use crate::matching::{Context, Needs, Worker};
 use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Folding, Held, Ontology, Stated, Steps};
@@ -22,7 +24,7 @@ use crate::patterns::Counters;
 use crate::publications::Publications;
 use crate::query::{COMPOSITION, Form, QueryError};
 use crate::questions::{Evaluation, EvaluationFailedError, solutions_of, triples_of};
-use crate::reader::{self, Cut, Fault, Next, Options, Publication, Reader};
+use crate::reader::{Fault, Publication, Reader, ReaderOptions, SplitBy};
 use crate::snapshot::{self, SnapshotError, VERSION};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
@@ -38,8 +40,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 /// So many workers wait for the next publication.
@@ -52,8 +55,6 @@ const AHEAD: usize = 64;
 const ATTEMPTS: usize = 4;
 /// So many names are few.
 const FEW: usize = 100;
-/// So many solutions of one match are kept when its subscription goes.
-const KEPT: usize = 10_000;
 /// So many are looked at, equal ones too, where only some are wanted.
 const LOOKED_AT: usize = 1_000_000;
 
@@ -133,7 +134,6 @@ pub(crate) struct Shared {
     limits: Limits,
     #[expect(clippy::vec_box, reason = "workers are large, and handed from one to the other")]
     workers: Mutex<Vec<Box<Worker>>>,
-    reports: Mutex<Vec<Weak<Mutex<Data>>>>,
 }
 
 impl Shared {
@@ -141,18 +141,15 @@ impl Shared {
         self.guarded.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state; reports that are alive get what they have by themselves before.
-    fn change<T>(&self, detach: bool, change: impl FnOnce(&mut Guarded) -> T) -> T {
+    /// Changes the state.
+    fn change<T>(&self, change: impl FnOnce(&mut Guarded) -> T) -> T {
         let mut guarded = self.guarded.write().unwrap_or_else(PoisonError::into_inner);
-        if detach {
-            let mut reports = std::mem::take(&mut *lock(&self.reports));
-            self.with_worker(|worker| {
-                for report in reports.drain(..).filter_map(|report| report.upgrade()) {
-                    lock(&report).detach(&guarded.state, worker);
-                }
-            });
-        }
-        change(&mut guarded)
+        let Guarded { state, .. } = &mut *guarded;
+        state.history.begin_change(&mut state.dictionary);
+        let changed = change(&mut guarded);
+        let Guarded { state, .. } = &mut *guarded;
+        state.history.end_change(&mut state.dictionary);
+        changed
     }
 
     /// Has something done with a worker that nobody else has.
@@ -281,14 +278,6 @@ impl Shared {
         self.tend(worker);
         outcome
     }
-
-    fn register(&self, data: &Arc<Mutex<Data>>) {
-        let mut reports = lock(&self.reports);
-        if reports.len() >= 64 && reports.len() == reports.capacity() {
-            reports.retain(|report| report.strong_count() > 0);
-        }
-        reports.push(Arc::downgrade(data));
-    }
 }
 
 /// The first triples of the publication that a worker has.
@@ -337,46 +326,33 @@ pub(crate) struct Done {
     version: Option<u64>,
 }
 
-/// A match that no longer needs the state.
-#[derive(Clone)]
-struct Alone {
+/// A match with its solutions.
+struct SolvedMatch {
     name: String,
     found: Found,
     is_whole: bool,
 }
 
-#[derive(Clone)]
 enum Found {
     Answer(Answer),
     /// Names of variables, and solutions with a value for each.
     Rows(Vec<String>, Vec<Vec<Vec<u8>>>),
 }
 
-/// What a report is made of.
+/// What a report of matches is made of. It stays as it is, whatever changes later.
 struct Data {
     publication: Publication,
     stated: usize,
     triples: Vec<Triple>,
     shown: usize,
-    found: Arc<[Number]>,
+    found: Vec<Number>,
     answers: Vec<(Number, Answer)>,
-    alone: Option<Vec<Alone>>,
+    /// The time when it was made, and the ontology of then.
+    moment: Arc<Moment>,
+    ontology: Arc<Ontology>,
 }
 
-/// Takes matches until they have `limit` solutions together.
-fn up_to(limit: usize, matches: impl Iterator<Item = Alone>) -> Vec<Alone> {
-    let (mut made, mut solutions) = (Vec::new(), 0);
-    for alone in matches {
-        solutions += alone.len();
-        made.push(alone);
-        if solutions >= limit {
-            break;
-        }
-    }
-    made
-}
-
-impl Alone {
+impl SolvedMatch {
     /// The number of its solutions, or of the triples of its graph.
     fn len(&self) -> usize {
         match &self.found {
@@ -388,27 +364,66 @@ impl Alone {
 }
 
 impl Data {
-    /// Puts the publication into a worker again, for solutions to be found.
-    fn restore(&mut self, state: &State, worker: &mut Worker) {
-        std::mem::swap(&mut worker.publication, &mut self.publication);
-        worker.restore(state.context(), &self.triples, self.shown, self.stated, &state.index);
+    fn context<'a>(&'a self, state: &'a State) -> Context<'a> {
+        Context { ontology: &self.ontology, ..state.context() }
+    }
+
+    /// Some matches with at most so many solutions each: until they have `limit` solutions together.
+    fn solved(
+        &self,
+        state: &State,
+        worker: &mut Worker,
+        range: Range<usize>,
+        most: usize,
+        limit: usize,
+    ) -> Vec<SolvedMatch> {
+        worker.publication.clone_from(&self.publication);
+        let context = self.context(state);
+        worker.restore(context, &self.triples, self.shown, self.stated, &state.index);
         worker.rows.patterns.begin_solutions(state.limits.time);
+        let numbers = &self.found[range];
+        let former = self.moment.former(numbers);
+        let (mut solved, mut solutions) = (Vec::new(), 0);
+        for number in numbers {
+            let one = self.solve(state, worker, *number, former.get(number).copied(), most);
+            solutions += one.len();
+            solved.push(one);
+            if solutions >= limit {
+                break;
+            }
+        }
+        solved
     }
 
-    fn take_back(&mut self, worker: &mut Worker) {
-        std::mem::swap(&mut worker.publication, &mut self.publication);
-    }
-
-    /// A match as it is without the state; at most so many solutions.
-    fn made(&self, state: &State, worker: &mut Worker, place: usize, most: usize) -> Alone {
-        let number = self.found[place];
-        let record = state.subscriptions.get(number);
-        let name = record.name();
+    /// A match with at most so many solutions.
+    fn solve(
+        &self,
+        state: &State,
+        worker: &mut Worker,
+        number: Number,
+        former: Option<&FormerSubscription>,
+        most: usize,
+    ) -> SolvedMatch {
+        let name = match former {
+            Some(former) => former.name.clone(),
+            None => state.subscriptions.get(number).name(),
+        };
         if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
             let found = Found::Answer(self.answers[answer].1.clone());
-            return Alone { name, found, is_whole: true };
+            return SolvedMatch { name, found, is_whole: true };
         }
-        let template = state.templates.get(record.template());
+        let mut index = Index::default();
+        let (index, rows, template) = match former {
+            Some(former) => {
+                let mut add = |branch| index.add(branch, &state.dictionary, &mut Vec::new());
+                let rows = former.branches.iter().filter_map(&mut add).collect();
+                (&index, rows, former.template.clone())
+            }
+            None => {
+                let record = state.subscriptions.get(number);
+                (&state.index, record.rows().to_vec(), state.templates.get(record.template()))
+            }
+        };
         let projected: Vec<(String, usize)> = template
             .iter()
             .flat_map(|template| template.projected())
@@ -416,22 +431,22 @@ impl Data {
             .collect();
         let is_ask = template.as_ref().is_some_and(|template| template.form == Form::Ask);
         let once = is_ask || template.is_some_and(|template| template.distinct);
-        let mut rows: Vec<Id> = Vec::new();
+        let mut found: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
         let mut left =
             if most < state.limits.solutions { LOOKED_AT } else { most.saturating_mul(100) };
-        for &row in record.rows() {
-            worker.solutions(state.context(), &state.index, row, |terms| {
+        for row in rows {
+            worker.solutions(self.context(state), index, row, |terms| {
                 left = left.saturating_sub(1);
                 if count == most || left == 0 {
                     is_whole = false;
                     return false;
                 }
-                let begin = rows.len();
-                rows.extend(projected.iter().map(|&(_, variable)| terms[variable]));
-                if once && !seen.insert(rows[begin..].to_vec()) {
-                    rows.truncate(begin);
+                let begin = found.len();
+                found.extend(projected.iter().map(|&(_, variable)| terms[variable]));
+                if once && !seen.insert(found[begin..].to_vec()) {
+                    found.truncate(begin);
                 } else {
                     count += 1;
                 }
@@ -442,27 +457,12 @@ impl Data {
         let terms = worker.terms(state.context());
         let width = projected.len();
         let solutions = (0..count).map(|row| {
-            let ids = &rows[row * width..(row + 1) * width];
+            let ids = &found[row * width..(row + 1) * width];
             ids.iter().map(|&id| terms.text(id).into_owned()).collect()
         });
         let found = solutions.collect();
         let names = projected.into_iter().map(|(name, _)| name).collect();
-        Alone { name, found: Found::Rows(names, found), is_whole }
-    }
-
-    /// Makes this independent of the state.
-    fn detach(&mut self, state: &State, worker: &mut Worker) {
-        if self.alone.is_some() || self.found.is_empty() {
-            return;
-        }
-        self.restore(state, worker);
-        let most = KEPT.min(state.limits.solutions);
-        let alone = (0..self.found.len()).map(|n| self.made(state, worker, n, most)).collect();
-        self.take_back(worker);
-        self.alone = Some(alone);
-        self.triples = Vec::new();
-        self.answers = Vec::new();
-        self.publication = Publication::default();
+        SolvedMatch { name, found: Found::Rows(names, found), is_whole }
     }
 }
 
@@ -472,8 +472,8 @@ impl Data {
 pub(crate) struct Report {
     shared: Arc<Shared>,
     publication: Box<str>,
-    data: Arc<Mutex<Data>>,
-    numbers: Arc<[Number]>,
+    /// `None` if nothing matches.
+    data: Option<Arc<Data>>,
     did: Did,
     stated: usize,
     failed: Vec<(String, String)>,
@@ -481,10 +481,16 @@ pub(crate) struct Report {
     is_cut: bool,
 }
 
+impl Report {
+    fn found(&self) -> &[Number] {
+        self.data.as_ref().map_or(&[], |data| &data.found)
+    }
+}
+
 #[pymethods]
 impl Report {
     fn __len__(&self) -> usize {
-        self.numbers.len()
+        self.found().len()
     }
 
     /// The publication's id.
@@ -494,7 +500,7 @@ impl Report {
 
     /// The numbers of the subscriptions, in the order of subscribing.
     fn numbers<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
-        PyArray1::from_slice(py, &self.numbers)
+        PyArray1::from_slice(py, self.found())
     }
 
     /// Probes, postings, candidates, rows with a solution, subscriptions that were evaluated, and
@@ -523,29 +529,19 @@ impl Report {
 
     /// The ids of the subscriptions.
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let written = |guarded: &Guarded, data: &Data| {
-            let mut names = Vec::with_capacity(16 * self.numbers.len());
-            let ends = match &data.alone {
-                None => guarded.state.subscriptions.write_names(&self.numbers, &mut names),
-                Some(all) => all
-                    .iter()
-                    .map(|alone| {
-                        names.extend_from_slice(alone.name.as_bytes());
-                        names.len()
-                    })
-                    .collect(),
-            };
+        let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
+        let written = |guarded: &Guarded| {
+            let mut names = Vec::with_capacity(16 * data.found.len());
+            let former = data.moment.former(&data.found);
+            let ends = guarded.state.subscriptions.write_names(&data.found, &former, &mut names);
             (names, ends)
         };
         // To give the interpreter's lock back and take it again costs more than a few names. With
-        // that lock this thread must not wait for the others, so it only tries to get them.
-        let few = (self.numbers.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
-        let (names, ends) = match (few.flatten(), self.data.try_lock()) {
-            (Some(guarded), Ok(data)) => written(&guarded, &data),
-            (guarded, data) => {
-                drop((guarded, data));
-                py.detach(|| written(&self.shared.read(), &lock(&self.data)))
-            }
+        // that lock this thread must not wait for the others, so it only tries to get theirs.
+        let few = (data.found.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
+        let (names, ends) = match few.flatten() {
+            Some(guarded) => written(&guarded),
+            None => py.detach(|| written(&self.shared.read())),
         };
         let names = std::str::from_utf8(&names)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -554,23 +550,16 @@ impl Report {
         PyTuple::new(py, texts.collect::<Vec<_>>())
     }
 
-    /// The triples that were stated, of a publication that something matches; `None` where
-    /// subscriptions or the ontology have changed since.
+    /// The triples that were stated; `None` if nothing matches.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(data) = &self.data else { return Ok(None) };
         let texts = py.detach(|| {
             let guarded = self.shared.read();
-            let mut data = lock(&self.data);
-            if data.publication.triples.is_empty() {
-                return None;
-            }
-            Some(self.shared.with_worker(|worker| {
-                std::mem::swap(&mut worker.publication, &mut data.publication);
-                let texts = texts(&guarded.state, worker, data.stated);
-                data.take_back(worker);
-                texts
-            }))
+            let (dictionary, local) = (&guarded.state.dictionary, &data.publication.local);
+            let triples = data.publication.triples.iter().take(data.stated).copied();
+            Departed::new(Terms { dictionary, local }, triples)
         });
-        texts.map(|texts| PyTuple::new(py, texts.objects(py)?)).transpose()
+        PyTuple::new(py, texts.objects(py)?).map(Some)
     }
 
     /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
@@ -589,33 +578,26 @@ impl Report {
         texts: bool,
         most: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let end = end.min(self.numbers.len());
+        let list = PyList::empty(py);
+        let Some(data) = &self.data else { return Ok(list) };
+        let end = end.min(data.found.len());
         let limit = self.shared.limits.match_solutions;
         let wanted = most.unwrap_or(limit).min(limit);
-        let made: Vec<Alone> = py.detach(|| {
+        let solved = py.detach(|| {
             let guarded = self.shared.read();
-            let mut data = lock(&self.data);
-            if let Some(alone) = &data.alone {
-                return up_to(limit, alone[begin.min(end)..end].iter().cloned());
-            }
             self.shared.with_worker(|worker| {
-                data.restore(&guarded.state, worker);
-                let one = |place| data.made(&guarded.state, worker, place, wanted);
-                let made = up_to(limit, (begin..end).map(one));
-                data.take_back(worker);
-                made
+                data.solved(&guarded.state, worker, begin.min(end)..end, wanted, limit)
             })
         });
-        let list = PyList::empty(py);
-        for alone in made {
-            let (solutions, graph) = match &alone.found {
+        for one in solved {
+            let (solutions, graph) = match &one.found {
                 Found::Answer(answer) => {
                     let graph = answer.graph.as_ref().map(|triples| triples_of(py, triples));
                     (solutions_of(py, answer)?, graph.transpose()?)
                 }
                 Found::Rows(names, rows) => {
                     let solutions = PyList::empty(py);
-                    for row in rows.iter().take(wanted) {
+                    for row in rows {
                         let values = PyDict::new(py);
                         for (name, text) in names.iter().zip(row) {
                             match std::str::from_utf8(text) {
@@ -628,9 +610,7 @@ impl Report {
                     (solutions, None)
                 }
             };
-            let is_cut = matches!(&alone.found, Found::Rows(_, rows) if rows.len() > wanted);
-            let is_whole = alone.is_whole && !is_cut;
-            list.append((alone.name, solutions, graph, is_whole))?;
+            list.append((one.name, solutions, graph, one.is_whole))?;
         }
         Ok(list)
     }
@@ -734,11 +714,11 @@ impl Document {
                 loop {
                     let mut reader = lock(&self.reader);
                     // Reading calls Python, so this thread must not have the state's lock.
-                    let next = reader.next(None, &mut worker.publication);
+                    let is_found = reader.next(&mut worker.publication);
                     let faults = rows_of(reader.faults());
                     drop(reader);
                     let before = found.len();
-                    if next == Next::Publication {
+                    if is_found {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.state.dictionary);
                         let (done, none) = (Done::default(), Arc::default());
@@ -746,9 +726,8 @@ impl Document {
                         self.shared.tend(worker);
                     }
                     let is_pending = found.last().is_some_and(|one| !one.is_report());
-                    let goes_on = next != Next::End;
-                    if is_pending || !faults.is_empty() || !goes_on || found.len() >= most {
-                        return Ok::<_, PyErr>((found, before, faults, goes_on));
+                    if is_pending || !faults.is_empty() || !is_found || found.len() >= most {
+                        return Ok::<_, PyErr>((found, before, faults, is_found));
                     }
                 }
             })
@@ -863,7 +842,7 @@ impl Batch {
         let mut numbers = Vec::new();
         let mut offsets = vec![0];
         for report in &self.reports {
-            numbers.extend(report.iter().flat_map(|report| report.numbers.iter()));
+            numbers.extend(report.iter().flat_map(|report| report.found()));
             offsets.push(numbers.len() as i64);
         }
         (PyArray1::from_vec(py, numbers), PyArray1::from_vec(py, offsets))
@@ -955,8 +934,7 @@ impl Core {
         state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
         let knowledge = Arc::new(py.None());
         let guarded = RwLock::new(Guarded { state, knowledge, version: 0, ask: None });
-        let (workers, reports) = Default::default();
-        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers, reports }) })
+        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) })
     }
 }
 
@@ -1009,14 +987,14 @@ impl Core {
 
     /// Tells a core that was opened what is known: it is handed to those who do a step with it.
     fn know(&self, py: Python<'_>, knowledge: Py<PyAny>) {
-        py.detach(|| self.shared.change(false, |guarded| guarded.knowledge = Arc::new(knowledge)));
+        py.detach(|| self.shared.change(|guarded| guarded.knowledge = Arc::new(knowledge)));
     }
 
     /// Has the indexes of operators asked by a function: of a list of operators by number, each with
     /// terms, it returns for each term the ids of constants, or `None` where an index failed.
     fn ask_by(&self, py: Python<'_>, function: Py<PyAny>) {
         py.detach(|| {
-            self.shared.change(false, |guarded| guarded.ask = Some(Arc::new(function)));
+            self.shared.change(|guarded| guarded.ask = Some(Arc::new(function)));
         });
     }
 
@@ -1027,7 +1005,7 @@ impl Core {
             if !self.shared.read().state.indexed.has_changes() {
                 return Vec::new();
             }
-            self.shared.change(false, |guarded| {
+            self.shared.change(|guarded| {
                 let State { indexed, dictionary, .. } = &mut guarded.state;
                 let changes = indexed.changes(dictionary).into_iter();
                 let text = |id: Id| dictionary.text(id).into_owned();
@@ -1094,7 +1072,7 @@ impl Core {
     ) -> PyResult<()> {
         let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
         let taken = py.detach(|| {
-            self.shared.change(false, |guarded| {
+            self.shared.change(|guarded| {
                 let state = &mut guarded.state;
                 let number = state.subscribe(id, query, filed.as_deref())?;
                 state.subscriptions.set_comment(number, comment);
@@ -1114,7 +1092,7 @@ impl Core {
         comments: Vec<(usize, String)>,
     ) -> PyResult<(usize, Bound<'py, PyList>)> {
         let (looked, errors): (usize, Vec<(usize, SubscribeError)>) = py.detach(|| {
-            self.shared.change(false, |guarded| {
+            self.shared.change(|guarded| {
                 let state = &mut guarded.state;
                 let mut comments = comments.iter().peekable();
                 let mut errors = Vec::new();
@@ -1161,9 +1139,9 @@ impl Core {
             let count = chosen.len();
             for begin in (0..count).step_by(AT_ONCE) {
                 let end = count.min(begin + AT_ONCE);
-                let found = self.shared.change(false, |guarded| {
-                    guarded.state.subscribe_batch(query, &batch, begin..end)
-                });
+                let found = self
+                    .shared
+                    .change(|guarded| guarded.state.subscribe_batch(query, &batch, begin..end));
                 errors.extend(found?);
             }
             Ok(errors)
@@ -1173,7 +1151,7 @@ impl Core {
 
     /// Learns which class a name stands for, until the ontology changes.
     fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
-        py.detach(|| self.shared.change(false, |guarded| guarded.state.resolve(name, class_)));
+        py.detach(|| self.shared.change(|guarded| guarded.state.resolve(name, class_)));
     }
 
     /// Puts a subscription in the place of the one that has its id; false where there is none.
@@ -1188,7 +1166,7 @@ impl Core {
     ) -> PyResult<bool> {
         let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
         let replaced = py.detach(|| {
-            self.shared.change(true, |guarded| {
+            self.shared.change(|guarded| {
                 let state = &mut guarded.state;
                 state.replace(id, query, comment, filed.as_deref())
             })
@@ -1199,7 +1177,7 @@ impl Core {
     /// Takes a subscription out; false where there is none.
     fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
         py.detach(|| {
-            self.shared.change(true, |guarded| {
+            self.shared.change(|guarded| {
                 let found = guarded.state.subscriptions.find(id);
                 found.inspect(|&number| guarded.state.unsubscribe(number)).is_some()
             })
@@ -1383,7 +1361,7 @@ impl Core {
             return Err(PyValueError::new_err("a number of no term"));
         }
         let change: Change = py.detach(|| {
-            let ids: Vec<Id> = self.shared.change(false, |guarded| {
+            let ids: Vec<Id> = self.shared.change(|guarded| {
                 let dictionary = &mut guarded.state.dictionary;
                 terms.iter().map(|text| dictionary.intern(text.as_bytes())).collect()
             });
@@ -1412,12 +1390,11 @@ impl Core {
                 always,
                 folding: folding.map(|(cases, variants)| Folding { cases, variants }),
             };
-            let held = self
-                .shared
-                .change(false, |guarded| Held::new(&mut guarded.state.dictionary, &stated));
+            let held =
+                self.shared.change(|guarded| Held::new(&mut guarded.state.dictionary, &stated));
             // Publications are matched by the old ontology while the new one is made.
             let ontology = Ontology::of(&self.shared.read().state.dictionary, held, stated);
-            self.shared.change(true, |guarded| {
+            self.shared.change(|guarded| {
                 let state = &mut guarded.state;
                 let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
                 let change = state.adopt(ontology, &changed, everything);
@@ -1434,7 +1411,7 @@ impl Core {
     fn file_again(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
         let filed: Vec<&str> = filed.iter().map(String::as_str).collect();
         let change = |guarded: &mut Guarded| guarded.state.file_again(id, &filed);
-        py.detach(|| self.shared.change(true, change)).map_err(refused)
+        py.detach(|| self.shared.change(change)).map_err(refused)
     }
 
     /// Reads a document in memory that is one publication, and matches it.
@@ -1454,7 +1431,10 @@ impl Core {
         cut: &str,
         base: Option<String>,
     ) -> PyResult<Option<Single<'py>>> {
-        let Some(cut) = Cut::of(cut) else { return Ok(None) };
+        let Some(split_by) = SplitBy::from_name(cut) else { return Ok(None) };
+        if format.is_none() && !lines::may_be_lines(data) {
+            return Ok(None);
+        }
         let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
             return Ok(None);
         };
@@ -1462,23 +1442,25 @@ impl Core {
             return Ok(None);
         }
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let faults = if format.is_none() { 1 } else { reader::FAULTS };
-        let options =
-            Options { source: source.to_owned(), cut, base, limits: self.shared.limits, faults };
-        let (next, outcome, faults) = py.detach(|| {
-            let mut reader = Reader::of_bytes(data.to_vec(), syntax, options);
+        let limits = self.shared.limits;
+        let options = ReaderOptions { source: source.to_owned(), split_by, base, limits };
+        let (is_nothing, outcome, faults) = py.detach(|| {
+            let mut reader = Reader::new(data.to_vec(), None, syntax, options);
             self.shared.with_worker(|worker| {
+                let is_found = reader.next(&mut worker.publication);
+                let faults = rows_of(reader.faults());
+                let is_guess = format.is_none() && !faults.is_empty();
+                if !is_found || is_guess || !reader.is_at_end() {
+                    return Ok::<_, PyErr>((!is_found && format.is_some(), None, faults));
+                }
                 let guarded = self.shared.read();
-                let next = reader.next(Some(&guarded.state.dictionary), &mut worker.publication);
-                let is_one = next == Next::Publication && reader.is_at_end();
+                worker.publication.adopt(&guarded.state.dictionary);
                 let (done, none) = (Done::default(), Arc::default());
-                let match_it = || self.shared.matched(guarded, worker, &now, done, &none, None);
-                let outcome = is_one.then(match_it).transpose()?;
+                let outcome = self.shared.matched(guarded, worker, &now, done, &none, None)?;
                 self.shared.tend(worker);
-                Ok::<_, PyErr>((next, outcome, rows_of(reader.faults())))
+                Ok((false, Some(outcome), faults))
             })
         })?;
-        let is_nothing = next == Next::End && format.is_some();
         if outcome.is_none() && !is_nothing {
             return Ok(None);
         }
@@ -1498,14 +1480,17 @@ impl Core {
         waits: bool,
         base: Option<String>,
     ) -> PyResult<Document> {
-        let (Some(cut), Some(syntax)) = (Cut::of(cut), RdfFormat::from_extension(format)) else {
+        let (Some(split_by), Some(syntax)) =
+            (SplitBy::from_name(cut), RdfFormat::from_extension(format))
+        else {
             return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
         };
         let limits = self.shared.limits;
-        let options = Options { source, cut, base, limits, ..Options::default() };
+        let options = ReaderOptions { source, split_by, base, limits };
         let interrupted = Arc::default();
         let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
-        let reader = Mutex::new(Reader::new(stream, syntax, options));
+        let reader = Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options);
+        let reader = Mutex::new(reader);
         Ok(Document { shared: Arc::clone(&self.shared), reader, waits, interrupted })
     }
 
@@ -1619,27 +1604,25 @@ fn report(
     stated: usize,
 ) -> Report {
     let Matched { found, answers, failed, is_cut, did, undecided, .. } = matched;
-    let id = worker.publication.id.clone();
-    let numbers: Arc<[Number]> = found.into();
     let name = |number: Number| state.subscriptions.get(number).name();
-    let failed = failed.into_iter().map(|(number, why)| (name(number), why.0));
-    let failed = failed.collect();
+    let failed = failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
     let undecided =
         undecided.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
     let undecided = undecided.collect();
-    let is_empty = numbers.is_empty();
-    let (publication, triples) = match is_empty {
-        true => Default::default(),
-        false => (worker.publication.clone(), worker.graph.triples.clone()),
-    };
-    let (shown, found) = (worker.graph.stated(), Arc::clone(&numbers));
-    let data = Data { publication, stated, triples, shown, found, answers, alone: None };
-    let data = Arc::new(Mutex::new(data));
-    if !is_empty {
-        shared.register(&data);
-    }
-    let shared = Arc::clone(shared);
-    Report { shared, publication: id, data, numbers, did, stated, failed, undecided, is_cut }
+    let data = (!found.is_empty()).then(|| {
+        Arc::new(Data {
+            publication: worker.publication.clone(),
+            stated,
+            triples: worker.graph.triples.clone(),
+            shown: worker.graph.stated(),
+            found,
+            answers,
+            moment: state.history.now(),
+            ontology: Arc::clone(&state.ontology),
+        })
+    });
+    let (shared, publication) = (Arc::clone(shared), worker.publication.id.clone());
+    Report { shared, publication, data, did, stated, failed, undecided, is_cut }
 }
 
 /// An operator by its number, the id of a constant, and the constants that it stands for.

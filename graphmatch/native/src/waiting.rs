@@ -3,10 +3,10 @@
 use crate::dictionary::Id;
 use crate::events::Statements;
 use crate::indexed::Questions;
+use crate::lexical::read_term;
 use crate::objects::{object_of, write_text};
 use crate::operators::{CallRequests, CallResults, PendingSolution};
 use crate::python::{Done, Shared, lock};
-use crate::terms::read_term;
 use numpy::PyReadonlyArray1;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
