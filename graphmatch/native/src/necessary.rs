@@ -751,6 +751,12 @@ struct Taken {
     decides: bool,
 }
 
+impl Taken {
+    fn whole(variable: &str, filter: Filter<Slot>) -> Self {
+        Self { variable: variable.to_owned(), filter, decides: true }
+    }
+}
+
 /// Splits a conjunction. A filter is true if all its parts are.
 fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
     let (mut found, mut rest) = (Vec::new(), vec![expression]);
@@ -775,9 +781,16 @@ fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
 fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
     if let Some((operator, left, right)) = comparison_of(expression) {
         let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
-        return match is_constant {
-            true => relation(mirrored(operator), right, left, constants),
-            false => relation(operator, left, right, constants),
+        let (operator, left, right) =
+            if is_constant { (mirrored(operator), right, left) } else { (operator, left, right) };
+        return match left {
+            Expression::Variable(variable) => {
+                Some(Taken::whole(variable.as_str(), comparison(operator, right, constants)?))
+            }
+            _ if operator == Comparison::Equal => {
+                text_test(TextOperator::Equals, left, right, constants)
+            }
+            _ => None,
         };
     }
     match expression {
@@ -785,26 +798,10 @@ fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken
             let Expression::Variable(variable) = value.as_ref() else { return None };
             let equal = |one| comparison(Comparison::Equal, one, constants);
             let filter = Filter::Any(list.iter().map(equal).collect::<Option<_>>()?);
-            Some(Taken { variable: variable.as_str().to_owned(), filter, decides: true })
+            Some(Taken::whole(variable.as_str(), filter))
         }
         Expression::Or(..) => any_of(expression, constants),
         Expression::FunctionCall(function, arguments) => call(function, arguments, constants),
-        _ => None,
-    }
-}
-
-fn relation(
-    operator: Comparison,
-    left: &Expression,
-    right: &Expression,
-    constants: &mut Constants,
-) -> Option<Taken> {
-    if let Expression::Variable(variable) = left {
-        let filter = comparison(operator, right, constants)?;
-        return Some(Taken { variable: variable.as_str().to_owned(), filter, decides: true });
-    }
-    match operator {
-        Comparison::Equal => text_test(TextOperator::Equals, left, right, constants),
         _ => None,
     }
 }
@@ -842,13 +839,13 @@ fn call(function: &Function, arguments: &[Expression], constants: &mut Constants
             let argument = Slot::Regex { pattern: constants.literal(pattern), flags };
             let operator = TextOperator::Contains;
             let filter = Filter::Text { operator, view, folding, argument };
-            return Some(Taken { variable: variable.to_owned(), filter, decides: false });
+            return Some(Taken { decides: false, ..Taken::whole(variable, filter) });
         }
         (Function::Custom(name), [Expression::Variable(v), Expression::NamedNode(concept)]) => {
             let operator = TaxonomyOperator::of_iri(name.as_str())?;
             let concept = Slot::Constant(constants.iri(concept));
             let filter = Filter::Taxonomy { operator, concept };
-            return Some(Taken { variable: v.as_str().to_owned(), filter, decides: true });
+            return Some(Taken::whole(v.as_str(), filter));
         }
         _ => return None,
     };
@@ -871,7 +868,7 @@ fn text_test(
         change => Slot::Folded(number, change),
     };
     let filter = Filter::Text { operator, view, folding, argument };
-    Some(Taken { variable: variable.to_owned(), filter, decides: true })
+    Some(Taken::whole(variable, filter))
 }
 
 fn unfolded(expression: &Expression) -> (Folding, &Expression) {
