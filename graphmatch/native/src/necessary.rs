@@ -16,6 +16,7 @@ use crate::pattern::{
     Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
 };
 use crate::query::Slot;
+use crate::rest::group;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{
@@ -148,24 +149,6 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
         GraphPattern::Group { variables, .. } if variables.is_empty() && !top => true,
         GraphPattern::Project { inner, .. } => may_be_empty(inner, false),
         other => parts(other)[0].is_some_and(|inner| may_be_empty(inner, top)),
-    }
-}
-
-/// The number of variables that a SELECT groups by, if it groups.
-fn grouping(mut pattern: &GraphPattern) -> Option<usize> {
-    loop {
-        pattern = match pattern {
-            GraphPattern::Group { variables, .. } => return Some(variables.len()),
-            GraphPattern::Extend { inner, .. }
-            | GraphPattern::Filter { inner, .. }
-            | GraphPattern::OrderBy { inner, .. } => inner,
-            GraphPattern::Join { left, right }
-                if matches!(right.as_ref(), GraphPattern::Values { .. }) =>
-            {
-                left
-            }
-            _ => return None,
-        }
     }
 }
 
@@ -385,17 +368,14 @@ impl<'a> Analysis<'a> {
             GraphPattern::Filter { expr, inner } => {
                 let branches = self.branches(inner);
                 self.expression(expr);
-                self.filtered(branches, expr, grouping(inner).is_some())
+                self.filtered(branches, expr, group(inner).is_some())
             }
-            GraphPattern::Extend { inner, variable, expression } => {
+            GraphPattern::Extend { inner, expression, .. } => {
                 if !(self.describe && matches!(expression, Expression::NamedNode(_))) {
                     self.leave_open("BIND or expression");
                 }
-                let mut branches = self.branches(inner);
+                let branches = self.branches(inner);
                 self.expression(expression);
-                if let Some(&shadowed) = self.named.get(variable.as_str()) {
-                    self.rename(&mut branches, |variable| variable == shadowed);
-                }
                 branches
             }
             GraphPattern::Graph { inner, .. } => {
@@ -432,21 +412,14 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// Analyses a subquery, whose patterns have variables of its own. It requires nothing.
     fn subquery(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
         self.leave_open("subquery");
         let loose = self.loose.len();
-        let (inner, modifiers) = self.modifiers(pattern);
-        let mut branches = self.branches(inner);
+        let (inner, _) = self.modifiers(pattern);
+        let branches = self.branches(inner);
         self.settle(&branches, loose);
-        if grouping(inner) == Some(0) {
-            return vec![Draft::default()]; // it has a row for no solutions
-        }
-        if let Some(projection) = modifiers.projection {
-            let projected: HashSet<u16> =
-                projection.iter().map(|variable| self.variable(variable.as_str())).collect();
-            self.rename(&mut branches, |variable| !projected.contains(&variable));
-        }
-        branches
+        vec![Draft::default()]
     }
 
     /// Notes the demands of a pattern that gives no bindings to solutions.
@@ -455,28 +428,6 @@ impl<'a> Analysis<'a> {
         self.branches(pattern);
         self.remainder.truncate(before.0);
         self.aside = before.1;
-    }
-
-    /// Replaces variables that are local to a pattern by fresh ones.
-    fn rename(&mut self, branches: &mut [Draft], is_local: impl Fn(u16) -> bool) {
-        let mut names: HashMap<u16, u16> = HashMap::new();
-        let variables = &mut self.variables;
-        let mut rename = |number: &mut u16| {
-            if variables[usize::from(*number)].is_some() && is_local(*number) {
-                *number = *names.entry(*number).or_insert_with(|| {
-                    variables.push(None);
-                    (variables.len() - 1) as u16
-                });
-            }
-        };
-        for draft in branches {
-            for node in draft.patterns.iter_mut().flatten() {
-                if let Node::Variable(number) = node {
-                    rename(number);
-                }
-            }
-            draft.filters.iter_mut().for_each(|(number, _)| rename(number));
-        }
     }
 
     /// Returns the terms that the patterns of all branches have.
