@@ -389,30 +389,22 @@ impl<'a> Data<'a> {
     }
 
     /// Returns the id of a term in the dictionary or the publication.
-    fn known(&self, text: &str, hash: u64) -> Option<Id> {
+    fn known(&self, text: &[u8], hash: u64) -> Option<Id> {
         let Terms { dictionary, local } = self.of.terms;
-        dictionary
-            .get_hashed(text.as_bytes(), hash)
-            .or_else(|| local.get_hashed(text.as_bytes(), hash))
+        dictionary.get_hashed(text, hash).or_else(|| local.get_hashed(text, hash))
     }
 
     fn intern(&self, term: Term) -> Id {
-        let mut scratch = self.scratch.borrow_mut();
-        let mut text = std::mem::take(&mut scratch.text);
-        text.clear();
-        write_term(&mut text, &term);
-        let id = self.intern_text(&mut scratch, &text);
-        scratch.text = text;
-        id
-    }
-
-    fn intern_text(&self, scratch: &mut Scratch, text: &str) -> Id {
-        let hash = self.of.terms.dictionary.hash(text.as_bytes());
+        let scratch = &mut *self.scratch.borrow_mut();
+        scratch.text.clear();
+        write_term(&mut scratch.text, &term);
+        let text = scratch.text.as_bytes();
+        let hash = self.of.terms.dictionary.hash(text);
         if let Some(id) = self.known(text, hash) {
             return id;
         }
         let before = scratch.terms.len();
-        let id = scratch.terms.intern_hashed(text.as_bytes(), hash) - LOCAL;
+        let id = scratch.terms.intern_hashed(text, hash) - LOCAL;
         if scratch.terms.len() > before {
             bounded::make_text(text.len());
             if scratch.terms.len() >= (ANY - self.first) as usize {
@@ -491,12 +483,6 @@ impl<'a> Data<'a> {
                 let holds = subject != ANY && object != ANY && self.is_a(operator, subject, object);
                 return Box::new(holds.then_some(key).into_iter());
             }
-        }
-        if key.iter().all(|&term| term != ANY) {
-            let holds = of.publication.contains(key)
-                || graph.is_none() && of.background.contains(key)
-                || attributes.is_some_and(|attributes| attributes.contains(key));
-            return Box::new(holds.then_some([subject, property, object]).into_iter());
         }
         // A source is not asked before the triples of those before it were read.
         let sources = std::iter::once(of.publication).chain(attributes);
