@@ -639,7 +639,7 @@ class Engine(Matcher):
 
     def _reported(
         self,
-        found: _native.Report | _native.Pending | _native.Waiting,
+        found: _native.Report | _native.Pending | _native.CallRequest,
         publication: Publication | None,
         now: datetime,
         source: str,
@@ -659,10 +659,10 @@ class Engine(Matcher):
         steps = 0
         asked: Asked | None = None
         while not isinstance(found, _native.Report):
-            if isinstance(found, _native.Waiting):
+            if isinstance(found, _native.CallRequest):
                 asked = asked or self._operators.begin(publication, source)
                 self._operators.make(found, asked)
-                found = found.again(asked.native, now_text(now))
+                found = found.rematch(asked.native, now_text(now))
                 continue
             if publication is None:
                 publication = publication_of(found.id, found.triples(), source)

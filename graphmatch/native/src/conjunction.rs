@@ -1,160 +1,150 @@
-//! Branches that are conjunctions around one subject, as predicate tables see them.
+//! The shape of a branch that is a conjunction around one subject, and its tests of columns.
 //!
-//! Such a branch is taken apart into a template and its constants; the template says what it asks
-//! of which columns. That is found out once for all branches that differ in constants only.
+//! Branches that differ in constants only have the same shape. The columns that a shape tests are
+//! found once for all of them.
 
 use crate::dictionary::{Dictionary, Id};
-use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Tested, TextOperator, View};
-use crate::values::{Class, Literal, Order};
+use crate::pattern::{
+    Branch, Comparison, Filter, Folding, Node, Pattern, Tested, TextOperator, View,
+};
+use crate::values::{Class, Literal, SortKey};
 
-/// The most columns of a table, and patterns of a row.
-pub const MOST_COLUMNS: usize = 64;
-/// The most constants of a row.
-const MOST_CONSTANTS: usize = 1 << 12;
+/// Maximum number of columns of a table, and of patterns of a row.
+pub const MAX_COLUMNS: usize = 64;
+/// Maximum number of constants of a row.
+const MAX_CONSTANTS: usize = 1 << 12;
 
-/// How a property is tested.
+/// A kind of test of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Test {
-    /// It has a value.
+    /// The property has a value.
     Present,
-    /// It has one of some terms.
+    /// The property has one of some terms.
     Term,
-    /// It has a value between two constants of a class.
+    /// The property has a value between two constants of a class.
     Interval(Class),
 }
 
-/// A property and how it is tested: the same way several times, by different variables, perhaps.
+/// A property and a kind of test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Column {
     /// The property.
     pub predicate: Id,
-    /// How it is tested.
+    /// The kind of test.
     pub test: Test,
-    /// How many columns of the branch are the same but for this number.
+    /// Tells apart several tests of one kind, by different variables.
     pub repeat: u8,
 }
 
-/// A branch with its constants taken out, but for predicates. Constants are said by numbers, from 0
-/// on: those of objects, and then those of filters.
+/// A branch in which the constants of objects and filters are numbered: by slots instead of ids.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Template {
-    subject: Node,
-    /// Predicates and objects of the patterns.
-    patterns: Vec<(Id, Node)>,
-    filters: Vec<Tested<u32>>,
-    /// The classes of all constants.
+pub struct ConjunctionShape {
+    branch: Branch,
+    /// The classes of the constants, by slot.
     classes: Vec<Class>,
-    /// How many variables there are.
-    pub variables: u16,
 }
 
-/// One end of an interval: the constant's number, and whether it is inside.
-pub type End = Option<(u32, bool)>;
+/// A bound of an interval: the constant's slot, and whether the interval includes it.
+pub type Bound = Option<(u32, bool)>;
 
-/// What a template asks of one column.
-pub struct Use {
-    /// Which.
+/// A shape's test of one column.
+pub struct ColumnTest {
+    /// The column.
     pub column: Column,
-    /// The numbers of the terms.
+    /// The slots of the terms.
     pub terms: Vec<u32>,
-    /// The lower and the upper end of the interval.
-    pub ends: [End; 2],
+    /// The lower and the upper bound of the interval.
+    pub bounds: [Bound; 2],
     /// All filters of the variable.
-    pub filters: Vec<Filter<u32>>,
-    /// Whether filters ask more than terms or interval do.
-    pub rest: bool,
+    pub filters: Vec<Filter>,
+    /// Whether filters test more than the terms or the interval.
+    pub has_other_filters: bool,
 }
 
-impl Template {
-    /// The template of a branch, and its constants; nothing if it is no conjunction around a
-    /// subject.
+impl ConjunctionShape {
+    /// Returns the shape of a branch and its constants, or `None` if the branch is not a conjunction
+    /// around a subject.
     pub fn of(branch: &Branch, dictionary: &Dictionary) -> Option<(Self, Vec<Id>)> {
         let subject = branch.patterns.first()?[0];
-        let count = branch.filters.iter().map(|(_, filter)| simple(filter).len()).sum::<usize>();
+        let tested = || branch.filters.iter().flat_map(|(_, filter)| simple(filter));
+        let is_conjunction = branch.patterns.iter().enumerate().all(|(at, &[s, p, o])| {
+            let is_again = || branch.patterns[..at].iter().any(|&[_, _, other]| other == o);
+            s == subject
+                && o != subject
+                && matches!(p, Node::Constant(_))
+                && (matches!(o, Node::Constant(_)) || !is_again())
+        });
+        let is_object = |variable: u16| {
+            branch.patterns.iter().any(|&[_, _, object]| object == Node::Variable(variable))
+        };
         if matches!(subject, Node::Constant(_))
-            || branch.patterns.len() > MOST_COLUMNS
-            || branch.patterns.len() + count > MOST_CONSTANTS
+            || branch.patterns.len() > MAX_COLUMNS
+            || branch.patterns.len() + tested().count() > MAX_CONSTANTS
+            || !is_conjunction
+            || !branch.filters.iter().all(|(variable, _)| is_object(*variable))
         {
             return None;
         }
-        let mut constants = Vec::with_capacity(branch.patterns.len() + count);
-        let mut classes = Vec::with_capacity(branch.patterns.len() + count);
-        let mut patterns: Vec<(Id, Node)> = Vec::with_capacity(branch.patterns.len());
-        for &[s, p, o] in &branch.patterns {
-            let Node::Constant(predicate) = p else { return None };
-            let is_variable = matches!(o, Node::Variable(_));
-            let is_again = is_variable && patterns.iter().any(|&(_, other)| other == o);
-            if s != subject || o == subject || is_again {
-                return None;
-            }
-            patterns.push((predicate, mapped_node(o, |id| number(id, &mut constants))));
-            classes.resize(constants.len(), Class::Term);
-        }
-        let mut filters = Vec::with_capacity(branch.filters.len());
-        for (variable, filter) in &branch.filters {
-            if !patterns.iter().any(|&(_, object)| object == Node::Variable(*variable)) {
-                return None;
-            }
-            classes.extend(simple(filter).iter().map(|filter| class_of(filter, dictionary)));
-            filters.push((*variable, mapped(filter, &mut |&id| number(id, &mut constants))));
-        }
-        let variables = branch.variables;
-        Some((Self { subject, patterns, filters, classes, variables }, constants))
+        let objects = branch.patterns.iter().filter(|[.., o]| matches!(o, Node::Constant(_)));
+        let mut classes = vec![Class::Term; objects.count()];
+        classes.extend(tested().map(|filter| class_of(filter, dictionary)));
+        let mut constants = Vec::with_capacity(classes.len());
+        let branch = mapped_branch(branch, &mut |id| {
+            constants.push(id);
+            constants.len() as Id - 1
+        });
+        Some((Self { branch, classes }, constants))
     }
 
-    /// The branch of this template and some constants.
+    /// The branch with some constants.
     pub fn branch(&self, constants: &[Id]) -> Branch {
-        let constant = |slot: u32| constants[slot as usize];
-        let pattern = |&(predicate, object): &(Id, Node)| {
-            [self.subject, Node::Constant(predicate), mapped_node(object, constant)]
-        };
-        let filter = |(variable, filter): &Tested<u32>| {
-            (*variable, mapped(filter, &mut |&slot| constant(slot)))
-        };
-        Branch {
-            patterns: self.patterns.iter().map(pattern).collect(),
-            filters: self.filters.iter().map(filter).collect(),
-            variables: self.variables,
-        }
+        mapped_branch(&self.branch, &mut |slot| constants[slot as usize])
     }
 
-    /// How many constants it has.
+    /// The number of variables.
+    pub fn variables(&self) -> usize {
+        usize::from(self.branch.variables)
+    }
+
+    /// The number of constants.
     pub fn constants(&self) -> usize {
         self.classes.len()
     }
 
-    /// The numbers of the constants that are compared by their place on a line.
+    /// The slots of the constants that have sort keys.
     pub fn ordered(&self) -> impl Iterator<Item = usize> {
         (0..self.classes.len()).filter(|&slot| self.classes[slot].is_ordered())
     }
 
-    /// What it asks of which columns, in the order of columns.
-    pub fn uses(&self) -> Vec<Use> {
-        let mut uses: Vec<Use> = Vec::with_capacity(self.patterns.len());
-        for &(predicate, object) in &self.patterns {
+    /// Its tests of columns, in the order of the columns.
+    pub fn tests(&self) -> Vec<ColumnTest> {
+        let mut tests: Vec<ColumnTest> = Vec::with_capacity(self.branch.patterns.len());
+        for &[_, predicate, object] in &self.branch.patterns {
+            let Node::Constant(predicate) = predicate else { continue };
             let mut one = match object {
                 Node::Constant(slot) => {
                     let column = Column { predicate, test: Test::Term, repeat: 0 };
-                    let (ends, filters) = Default::default();
-                    Use { column, terms: vec![slot], ends, filters, rest: false }
+                    let (bounds, filters) = Default::default();
+                    let terms = vec![slot];
+                    ColumnTest { column, terms, bounds, filters, has_other_filters: false }
                 }
-                Node::Variable(variable) => self.use_of_variable(predicate, variable),
+                Node::Variable(variable) => self.test_of_variable(predicate, variable),
             };
-            let is_same = |other: &&Use| {
+            let is_same = |other: &&ColumnTest| {
                 (other.column.predicate, other.column.test) == (predicate, one.column.test)
             };
-            one.column.repeat = uses.iter().filter(is_same).count() as u8;
-            uses.push(one);
+            one.column.repeat = tests.iter().filter(is_same).count() as u8;
+            tests.push(one);
         }
-        uses.sort_by_key(|one| one.column);
-        uses
+        tests.sort_by_key(|one| one.column);
+        tests
     }
 
-    fn use_of_variable(&self, predicate: Id, variable: u16) -> Use {
+    fn test_of_variable(&self, predicate: Id, variable: u16) -> ColumnTest {
         let class = |slot: u32| self.classes[slot as usize];
-        let own = self.filters.iter().filter(|(tested, _)| *tested == variable);
-        let filters: Vec<Filter<u32>> = own.map(|(_, filter)| filter.clone()).collect();
-        let term = |filter: &Filter<u32>| match *filter {
+        let own = self.branch.filters.iter().filter(|(tested, _)| *tested == variable);
+        let filters: Vec<Filter> = own.map(|(_, filter)| filter.clone()).collect();
+        let term = |filter: &Filter| match *filter {
             Filter::Compare { operator: Comparison::Equal, constant: slot }
             | Filter::Text {
                 operator: TextOperator::Equals,
@@ -167,19 +157,19 @@ impl Template {
         let column = |test| Column { predicate, test, repeat: 0 };
         let terms = filters.iter().find_map(|filter| simple(filter).iter().map(term).collect());
         if let Some(terms) = terms {
-            let rest = filters.len() > 1;
-            return Use { column: column(Test::Term), terms, ends: [None; 2], filters, rest };
+            let (column, has_other_filters) = (column(Test::Term), filters.len() > 1);
+            return ColumnTest { column, terms, bounds: [None; 2], filters, has_other_filters };
         }
-        let mut line = None;
-        let mut ends = [None; 2];
-        let mut taken = 0;
+        let mut common = None;
+        let mut bounds = [None; 2];
+        let mut used = 0;
         for filter in &filters {
             let &Filter::Compare { operator, constant } = filter else { continue };
             let class = class(constant);
-            if !class.is_ordered() || line.is_some_and(|line| line != class) {
+            if !class.is_ordered() || common.is_some_and(|common| common != class) {
                 continue;
             }
-            let given: [End; 2] = match operator {
+            let own: [Bound; 2] = match operator {
                 Comparison::Equal => [Some((constant, true)); 2],
                 Comparison::Greater => [Some((constant, false)), None],
                 Comparison::GreaterOrEqual => [Some((constant, true)), None],
@@ -187,28 +177,28 @@ impl Template {
                 Comparison::LessOrEqual => [None, Some((constant, true))],
                 Comparison::Unequal => continue,
             };
-            if ends.iter().zip(&given).all(|(end, given)| end.is_none() || given.is_none()) {
-                ends.iter_mut().zip(given).for_each(|(end, given)| *end = end.or(given));
-                line = Some(class);
-                taken += 1;
+            if bounds.iter().zip(&own).all(|(bound, own)| bound.is_none() || own.is_none()) {
+                bounds.iter_mut().zip(own).for_each(|(bound, own)| *bound = bound.or(own));
+                common = Some(class);
+                used += 1;
             }
         }
-        let rest = taken < filters.len();
-        let test = line.map_or(Test::Present, Test::Interval);
-        Use { column: column(test), terms: Vec::new(), ends, filters, rest }
+        let has_other_filters = used < filters.len();
+        let column = column(common.map_or(Test::Present, Test::Interval));
+        ColumnTest { column, terms: Vec::new(), bounds, filters, has_other_filters }
     }
 }
 
-/// The filters of a disjunction, or the one that it is.
+/// The filters of a disjunction, or the filter itself.
 fn simple<C>(filter: &Filter<C>) -> &[Filter<C>] {
     if let Filter::Any(filters) = filter { filters } else { std::slice::from_ref(filter) }
 }
 
-/// The class of a simple filter's constant, where that is what the filter compares.
+/// The class of a simple filter's constant, if the filter compares with it.
 fn class_of(filter: &Filter, dictionary: &Dictionary) -> Class {
     match *filter {
-        Filter::Compare { constant, .. } => Order::of_term(constant, dictionary).class(),
-        // no text is equal to anything but a string
+        Filter::Compare { constant, .. } => SortKey::of_term(constant, dictionary).class,
+        // A string is equal only to strings.
         Filter::Text { argument, .. } => match Literal::of(&dictionary.text(argument)) {
             Some(Literal { datatype: None, .. }) => Class::Term,
             _ => Class::Other,
@@ -217,20 +207,19 @@ fn class_of(filter: &Filter, dictionary: &Dictionary) -> Class {
     }
 }
 
-/// Adds a constant to others; returns its number.
-fn number(id: Id, constants: &mut Vec<Id>) -> u32 {
-    constants.push(id);
-    constants.len() as u32 - 1
+/// Replaces the constants of a branch's objects and filters.
+fn mapped_branch(branch: &Branch, constant: &mut dyn FnMut(Id) -> Id) -> Branch {
+    let pattern = |&[subject, predicate, object]: &Pattern| match object {
+        Node::Constant(id) => [subject, predicate, Node::Constant(constant(id))],
+        Node::Variable(_) => [subject, predicate, object],
+    };
+    let patterns = branch.patterns.iter().map(pattern).collect();
+    let filter = |(variable, filter): &Tested| (*variable, mapped(filter, &mut |&id| constant(id)));
+    let filters = branch.filters.iter().map(filter).collect();
+    Branch { patterns, filters, variables: branch.variables }
 }
 
-fn mapped_node(node: Node, constant: impl FnOnce(Id) -> Id) -> Node {
-    match node {
-        Node::Constant(id) => Node::Constant(constant(id)),
-        variable => variable,
-    }
-}
-
-/// A filter with its constants said in another way.
+/// Replaces the constants of a filter.
 pub fn mapped<C, D>(filter: &Filter<C>, constant: &mut dyn FnMut(&C) -> D) -> Filter<D> {
     match filter {
         Filter::Compare { operator, constant: right } => {

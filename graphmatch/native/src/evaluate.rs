@@ -13,7 +13,7 @@ use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, wr
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
-use crate::operators::{self, Asked, Operators};
+use crate::operators::{CallContext, join_results};
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
@@ -117,79 +117,37 @@ pub struct Prepared {
     conditions: Vec<Query>,
     query: Query,
     functions: Vec<NamedNode>,
-    calls: Asked,
-    operators: Operators,
+    calls: CallContext,
     /// Whether it has more than [`PLANNED`] joined parts.
     is_wide: bool,
 }
 
 impl Prepared {
-    /// Prepares a query.
+    /// Prepares a query, which may call operators.
     ///
-    /// With `resting`, a solution must use a triple of the publication: see [`rest`].
-    pub fn new(query: &Query, resting: bool) -> Self {
-        Self::calling(query, resting, &Operators::default(), Asked::default())
-    }
-
-    /// Prepares a query that calls operators.
-    pub fn calling(query: &Query, resting: bool, operators: &Operators, calls: Asked) -> Self {
+    /// With `delta_check`, a solution must use a triple of the publication: see [`rest`].
+    pub fn new(mut query: Query, delta_check: bool, calls: CallContext) -> Self {
         let mut fresh = Fresh::default();
-        let mut query = query.clone();
         rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
-        operators::joined(&mut query, operators, &calls);
-        let operators = operators.clone();
-        Self { calls, operators, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
-    }
-
-    /// Adds the delta check and the conditions.
-    fn asked(mut query: Query, resting: bool, fresh: &mut Fresh) -> Self {
-        rest::name_blank_nodes(pattern_of_mut(&mut query), fresh);
-        let mut conditions = Vec::new();
-        if resting {
-            let body = body_mut(pattern_of_mut(&mut query));
-            match (rest::group(body), rest::has_subquery(body)) {
-                (None, false) => *body = rest::restricted(std::mem::take(body), fresh),
-                (Some(grouped), false) => {
-                    conditions.push(rest::restricted(grouped.clone(), fresh));
+        join_results(&mut query, &calls);
+        let mut conditions = take_conditions(&mut query, delta_check, &mut fresh);
+        let (mut rewriter, mut is_wide) = (Rewriter::new(fresh), false);
+        for query in conditions.iter_mut().chain([&mut query]) {
+            let mut parts = 0;
+            visit(pattern_of_mut(query), &mut |part| {
+                if let Part::Pattern(pattern) = part {
+                    parts += joined_parts(pattern);
                 }
-                (grouped, true) => {
-                    conditions.push(rest::anything(body, fresh));
-                    conditions.extend(grouped.cloned());
-                }
-            }
+            });
+            is_wide |= parts > PLANNED;
+            rewriter.query(query);
         }
-        if matches!(query, Query::Construct { .. } | Query::Describe { .. }) {
-            conditions.push(pattern_of(&query).clone());
-        }
-        let ask =
-            |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
-        let conditions = conditions.into_iter().map(ask).collect();
-        let (calls, operators) = Default::default();
-        Self { conditions, query, functions: Vec::new(), calls, operators, is_wide: false }
-    }
-
-    /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
-    /// be the union of the ontology and the publication, and the publication a named graph.
-    pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
-        let all = Self::asked(query.clone(), true, &mut Fresh::written());
-        let name = format!("<{PUBLICATION}>");
-        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
-        (all.conditions.iter().map(text).collect(), text(&all.query))
+        Self { conditions, query, functions: rewriter.functions, calls, is_wide }
     }
 
     /// Prepares a query for all solutions of the pattern, without projection and delta check; at most
     /// `most`.
-    pub fn rows(query: &Query, most: Option<usize>) -> Self {
-        Self::rows_calling(query, most, &Operators::default(), Asked::default())
-    }
-
-    /// Prepares the same query if it calls operators.
-    pub fn rows_calling(
-        query: &Query,
-        most: Option<usize>,
-        operators: &Operators,
-        calls: Asked,
-    ) -> Self {
+    pub fn rows(query: &Query, most: Option<usize>, calls: CallContext) -> Self {
         let body = body(pattern_of(query));
         let pattern = rest::group(body).unwrap_or(body);
         let variables = rest::visible(pattern);
@@ -198,25 +156,41 @@ impl Prepared {
             pattern = GraphPattern::Slice { inner: pattern.into(), start: 0, length: most };
         }
         let base_iri = query.base_iri().cloned();
-        let query = Query::Select { dataset: None, pattern, base_iri };
-        Self::calling(&query, false, operators, calls)
+        Self::new(Query::Select { dataset: None, pattern, base_iri }, false, calls)
     }
 
-    fn rewritten(mut self, fresh: Fresh) -> Self {
-        let mut rewriter = Rewriter::new(fresh);
-        for query in self.conditions.iter_mut().chain([&mut self.query]) {
-            let mut parts = 0;
-            visit(pattern_of_mut(query), &mut |part| {
-                if let Part::Pattern(pattern) = part {
-                    parts += joined_parts(pattern);
-                }
-            });
-            self.is_wide |= parts > PLANNED;
-            rewriter.query(query);
-        }
-        self.functions = rewriter.functions;
-        self
+    /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
+    /// be the union of the ontology and the publication, and the publication a named graph.
+    pub fn texts(mut query: Query, graph: &NamedNode) -> (Vec<String>, String) {
+        let mut fresh = Fresh::written();
+        rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
+        let conditions = take_conditions(&mut query, true, &mut fresh);
+        let name = format!("<{PUBLICATION}>");
+        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
+        (conditions.iter().map(text).collect(), text(&query))
     }
+}
+
+/// Adds the delta check to a query. Returns the queries that must have a solution, too.
+fn take_conditions(query: &mut Query, delta_check: bool, fresh: &mut Fresh) -> Vec<Query> {
+    let mut conditions = Vec::new();
+    if delta_check {
+        let body = body_mut(pattern_of_mut(query));
+        match (rest::group(body), rest::has_subquery(body)) {
+            (None, false) => *body = rest::restricted(std::mem::take(body), fresh),
+            (Some(grouped), false) => conditions.push(rest::restricted(grouped.clone(), fresh)),
+            (grouped, true) => {
+                conditions.push(rest::anything(body, fresh));
+                conditions.extend(grouped.cloned());
+            }
+        }
+    }
+    if matches!(query, Query::Construct { .. } | Query::Describe { .. }) {
+        conditions.push(pattern_of(query).clone());
+    }
+    let base_iri = query.base_iri();
+    let ask = |pattern| Query::Ask { dataset: None, pattern, base_iri: base_iri.cloned() };
+    conditions.into_iter().map(ask).collect()
 }
 
 /// Returns the number of joins of this pattern alone. Three triple patterns count as one.
@@ -309,9 +283,9 @@ impl Evaluation<'_> {
             } else if name.as_str() == NOW {
                 let now = Term::from(self.now.clone());
                 evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if prepared.operators.is_function(name.as_str()) {
+            } else if prepared.calls.operators.is_function(name) {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
-                let call = move |terms: &[Term]| calls.call(operator.as_str(), terms);
+                let call = move |terms: &[Term]| calls.call(&operator, terms);
                 evaluator.with_custom_function(name.clone(), call)
             } else {
                 evaluator // A cast, or an unknown function.
@@ -388,19 +362,13 @@ impl<'a> Data<'a> {
         data
     }
 
-    /// Returns the id of a term in the dictionary or the publication.
-    fn known(&self, text: &[u8], hash: u64) -> Option<Id> {
-        let Terms { dictionary, local } = self.of.terms;
-        dictionary.get_hashed(text, hash).or_else(|| local.get_hashed(text, hash))
-    }
-
     fn intern(&self, term: Term) -> Id {
         let scratch = &mut *self.scratch.borrow_mut();
         scratch.text.clear();
         write_term(&mut scratch.text, &term);
         let text = scratch.text.as_bytes();
         let hash = self.of.terms.dictionary.hash(text);
-        if let Some(id) = self.known(text, hash) {
+        if let Some(id) = self.of.terms.find_hashed(text, hash) {
             return id;
         }
         let before = scratch.terms.len();

@@ -94,8 +94,7 @@ impl World {
     }
 
     fn answer(&self, query: &str, resting: bool) -> Result<Option<Answer>, EvaluationError> {
-        let query = parsed(query);
-        let prepared = Prepared::new(&query, resting);
+        let prepared = Prepared::new(parsed(query), resting, CallContext::default());
         self.run(|evaluation| evaluation.answer(&prepared))
     }
 
@@ -547,7 +546,10 @@ fn functions_of_strings_answer_as_the_evaluators_own() {
         .collect();
     for expression in &own {
         let query = parsed(&format!("SELECT ?t ?u ?x {{ :s :t ?t, ?u BIND({expression} AS ?x) }}"));
-        let answer = world.run(|e| e.answer(&Prepared::new(&query, false))).unwrap().unwrap();
+        let answer = world
+            .run(|e| e.answer(&Prepared::new(query.clone(), false, CallContext::default())))
+            .unwrap()
+            .unwrap();
         let rows = answer.solutions.iter().map(|row| format!("{:?}", row.as_slice()));
         let mut found: Vec<String> = rows.collect();
         found.sort();
@@ -597,7 +599,9 @@ fn generated_queries_answer_as_over_a_dataset_of_terms() {
         let world = World::of(&background, &publication, &[]);
         let dataset = dataset(&background, &publication);
         let query = parsed(&format!("SELECT * {{ {} }}", dice.group(2)));
-        let answer = world.run(|e| e.answer(&Prepared::new(&query, false))).unwrap();
+        let answer = world
+            .run(|e| e.answer(&Prepared::new(query.clone(), false, CallContext::default())))
+            .unwrap();
         let mut found: Vec<String> = answer
             .unwrap_or_default()
             .solutions

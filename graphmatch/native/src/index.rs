@@ -14,7 +14,7 @@ use crate::plan::MAX_PATTERNS;
 use crate::predicates::{TableScratch, Tables};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{Number, RowId};
-use crate::text::{TextIndex, TextScratch};
+use crate::text::TextIndex;
 use hashbrown::HashMap;
 
 /// Marks the number of a row that is in a predicate table.
@@ -32,7 +32,7 @@ pub struct Scratch {
     /// Memory of the posting lists, with the counters.
     pub patterns: patterns::Scratch,
     tables: TableScratch,
-    texts: TextScratch,
+    keywords: Vec<u32>,
     hits: Vec<u32>,
     objects: Vec<Id>,
 }
@@ -175,16 +175,6 @@ impl Index {
         self.patterns.remove(row);
     }
 
-    /// Starts a bulk of new rows.
-    pub fn begin_bulk(&mut self) {
-        self.tables.begin_bulk();
-    }
-
-    /// Ends a bulk of new rows.
-    pub fn end_bulk(&mut self) {
-        self.tables.end_bulk();
-    }
-
     /// Writes the rows.
     pub fn save(&self, to: &mut Saver) {
         self.patterns.save(to);
@@ -205,7 +195,6 @@ impl Index {
         }
         let count = usize::load(from)?;
         check(count <= TABLE as usize, "more rows than there can be")?;
-        index.begin_bulk();
         for row in 0..count as u32 {
             index.owners.push(NO_OWNER);
             let Some(branch) = <Option<Branch>>::load(from)? else {
@@ -216,7 +205,6 @@ impl Index {
             let is_taken = is_taken && index.tables.add(&branch, row, dictionary);
             check(is_taken, "a row that no table takes")?;
         }
-        index.end_bulk();
         Ok(index)
     }
 
@@ -259,7 +247,7 @@ impl Index {
             objects.retain(|&term| deciding.terms().kind(term) != Kind::Blank);
             scratch.hits.clear();
             let terms = objects.iter().copied();
-            self.texts.hits(terms, deciding, &mut scratch.texts, &mut scratch.hits);
+            self.texts.hits(terms, deciding, &mut scratch.keywords, &mut scratch.hits);
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
                 if self.patterns.matches(row, graph, deciding, &mut scratch.patterns) {

@@ -10,6 +10,7 @@
 //! [`Indexed::changes`]; a constant keeps its id until Python was told that it went.
 
 use crate::dictionary::{ANY, Dictionary, Id};
+use crate::operators::Operators;
 use crate::pattern::{Branch, Node, Pattern};
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
@@ -50,10 +51,11 @@ pub struct Indexed {
 }
 
 impl Indexed {
-    /// Of operators by their IRIs, as N-Triples has them.
-    pub fn new(iris: impl Iterator<Item = String>, dictionary: &mut Dictionary) -> Self {
-        let one = |iri: String| One { id: dictionary.intern(iri.as_bytes()), ..One::default() };
-        Self { all: iris.map(one).collect(), ..Self::default() }
+    pub fn new(operators: &Operators, dictionary: &mut Dictionary) -> Self {
+        let mut id = |iri: &str| dictionary.intern(format!("<{iri}>").as_bytes());
+        let indexed = operators.0.iter().filter(|one| one.is_indexed);
+        let all = indexed.map(|one| One { id: id(&one.iri), ..One::default() });
+        Self { all: all.collect(), ..Self::default() }
     }
 
     /// The term of an operator.

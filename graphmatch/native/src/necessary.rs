@@ -11,7 +11,7 @@
 
 use crate::algebra::{comparison_of, mirrored, operands, parts};
 use crate::cut::{slot_of_iri, slot_of_literal};
-use crate::operators::{Operators, taken};
+use crate::operators::{Operators, take_generators};
 use crate::pattern::{
     Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
 };
@@ -112,7 +112,7 @@ fn path_may_be_empty(path: &Path) -> bool {
 }
 
 /// The properties of all steps of a path; `None` is any property.
-fn all_steps(path: &Path) -> Vec<Option<&NamedNode>> {
+pub(crate) fn all_steps(path: &Path) -> Vec<Option<&NamedNode>> {
     match path {
         Path::NamedNode(iri) => vec![Some(iri)],
         Path::NegatedPropertySet(_) => vec![None],
@@ -317,7 +317,7 @@ impl<'a> Analysis<'a> {
             GraphPattern::Bgp { patterns } => {
                 let mut draft = Draft::default();
                 let mut rest = patterns.clone();
-                if !taken(&mut rest, &self.operators).is_empty() {
+                if !take_generators(&mut rest, &self.operators).is_empty() {
                     self.leave_open("operator");
                 }
                 let plain = patterns.iter().filter(|one| rest.contains(one));
@@ -482,7 +482,7 @@ impl<'a> Analysis<'a> {
         let [Expression::Variable(variable), constants @ ..] = arguments.as_slice() else {
             return None;
         };
-        if !self.operators.is_indexed(name.as_str()) {
+        if !self.operators.find(name).is_some_and(|one| one.is_indexed) {
             return None;
         }
         let variable = Node::Variable(*self.named.get(variable.as_str())?);
@@ -585,7 +585,7 @@ impl<'a> Analysis<'a> {
                     | "time" | "dateTime" | "duration" | "yearMonthDuration" | "dayTimeDuration",
                 ),
             ) => arguments == 1,
-            _ => self.operators.is_function(name.as_str()),
+            _ => self.operators.is_function(name),
         };
         if !known {
             self.misuse.get_or_insert(Misuse::Function(name.to_string()));
@@ -709,7 +709,7 @@ impl Taken {
 }
 
 /// Splits a conjunction. A filter is true if all its parts are.
-fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
+pub(crate) fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
     let (mut found, mut rest) = (Vec::new(), vec![expression]);
     while let Some(next) = rest.pop() {
         match next {

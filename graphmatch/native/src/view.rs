@@ -36,7 +36,7 @@ impl Parser {
     #[pyo3(signature = (prefixes, limits, operators = Vec::new()))]
     fn new(prefixes: Vec<(String, String)>, limits: Limits, operators: Vec<Operator>) -> Self {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        Self { cutter: Cutter::new(pairs, limits).with_operators(Operators::new(operators)) }
+        Self { cutter: Cutter::new(pairs, limits).with_operators(Operators(operators.into())) }
     }
 
     /// Analyses a query.
@@ -246,7 +246,7 @@ impl Query {
         let graph =
             NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let query = py.detach(|| self.algebra()).map_err(bad_query)?;
-        Ok(Prepared::texts(&query, &graph))
+        Ok(Prepared::texts(query, &graph))
     }
 
     fn __repr__(&self) -> String {
