@@ -36,8 +36,8 @@ _FaultRow: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
 
 _Term: TypeAlias = Any
 _Nodes: TypeAlias = tuple[_Term, _Term, _Term]
-_Operator: TypeAlias = tuple[str, bool, bool]
-"""IRI, whether there is an index, whether it generates bindings."""
+_Operator: TypeAlias = tuple[str, bool]
+"""IRI, whether there is an index."""
 _Solution: TypeAlias = dict[str, _Term]
 _Match: TypeAlias = tuple[str, list[_Solution], list[tuple[_Term, _Term, _Term]] | None, bool]
 _Pattern: TypeAlias = list[str | None]

@@ -203,7 +203,7 @@ class Engine(Matcher):
         self._limits = limits
         self._clock = clock
         self._on_problem = on_problem
-        called = [(iri, False, generates) for iri, _, generates in operators.rows]
+        called = [(iri, False) for iri, _ in operators.rows]
         self._parser = SubscriptionParser(limits=limits, operators=called)
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
@@ -1190,7 +1190,7 @@ class Engine(Matcher):
                 options = Options(self._entailment.value, synonyms, self._limits)
                 self._saved = options, written(self.ontology, self.annotator)
             options, known = self._saved
-            operators = {one.iri: (one.version, *one.row[1:]) for one in self.operators}
+            operators = {one.iri: (one.version, one.index is not None) for one in self.operators}
             measured = self._operators.statistics.written()
             options = replace(options, operators=operators, measured=measured)
             save(self._core, Path(path), options, known)

@@ -22,7 +22,7 @@ from pyoxigraph import NamedNode
 from graphmatch import _native
 from graphmatch.matcher import Call, Unknown
 from graphmatch.operators.calls import ABANDONED, Arguments, Runner
-from graphmatch.operators.operator import Given, Index, Operator
+from graphmatch.operators.operator import Index, Operator
 from graphmatch.operators.schedule import Rows, Schedule, Statistics
 from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
@@ -69,7 +69,7 @@ class Asked:
         """Seconds, by operator: none may take the time of the others."""
         self.until = until
 
-    def put(self, call: str, given: Given | None, seconds: float, why: str = "") -> None:
+    def put(self, call: str, given: Term | None, seconds: float, why: str = "") -> None:
         """Learn what a call gave."""
         self.native.put(call, given)
         self.made.append((call, given, seconds, why, False))
@@ -89,7 +89,7 @@ class Asked:
             self._publication = publication_of(request.id, triples, self._source)
         return self._publication
 
-    def keep(self, call: str, given: Given) -> None:
+    def keep(self, call: str, given: Term) -> None:
         """Learn what a call gave for an earlier publication."""
         self.native.put(call, given)
         self.made.append((call, given, 0.0, "", True))
@@ -123,11 +123,11 @@ class Calls(Sequence[Call]):
         return _call(*self._made[place])
 
 
-_Made: TypeAlias = tuple[str, Given | None, float, str, bool]
+_Made: TypeAlias = tuple[str, Term | None, float, str, bool]
 """What is called, what it gave, seconds, why it is unknown, whether it was known before."""
 
 
-def _call(call: str, given: Given | None, seconds: float, why: str, kept: bool = False) -> Call:
+def _call(call: str, given: Term | None, seconds: float, why: str, kept: bool = False) -> Call:
     operator, *texts = call.split("\n")
     return Call(operator, tuple(map(_native.term, texts)), given, seconds, why, kept)
 
@@ -224,14 +224,14 @@ class Operators:
         self._on_problem = on_problem
         self._runners = {one.iri: Runner(one) for one in self.all}
         self._indexed = [_Indexed(one, one.index) for one in self.all if one.index is not None]
-        self._kept: OrderedDict[str, Given] = OrderedDict()
+        self._kept: OrderedDict[str, Term] = OrderedDict()
         self._lock = Lock()
         self._told: set[str] = set()
         self.close = finalize(self, _close, tuple(self._runners.values()))
         """Ends threads and processes that wait for calls."""
 
     @property
-    def rows(self) -> list[tuple[str, bool, bool]]:
+    def rows(self) -> list[tuple[str, bool]]:
         """What the core has to know."""
         return [one.row for one in self.all]
 
@@ -387,7 +387,7 @@ class Operators:
                     found.append(number)
         return found
 
-    def _keep(self, call: str, given: Given) -> None:
+    def _keep(self, call: str, given: Term) -> None:
         with self._lock:
             self._kept[_short(call)] = given
             if len(self._kept) > _KEPT:

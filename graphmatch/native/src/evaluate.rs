@@ -13,7 +13,7 @@ use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, wr
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
-use crate::operators::{CallContext, join_results};
+use crate::operators::CallContext;
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
@@ -128,8 +128,6 @@ impl Prepared {
     /// With `delta_check`, a solution must use a triple of the publication: see [`rest`].
     pub fn new(mut query: Query, delta_check: bool, calls: CallContext) -> Self {
         let mut fresh = Fresh::default();
-        rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
-        join_results(&mut query, &calls);
         let mut conditions = take_conditions(&mut query, delta_check, &mut fresh);
         let (mut rewriter, mut is_wide) = (Rewriter::new(fresh), false);
         for query in conditions.iter_mut().chain([&mut query]) {
@@ -163,7 +161,6 @@ impl Prepared {
     /// be the union of the ontology and the publication, and the publication a named graph.
     pub fn texts(mut query: Query, graph: &NamedNode) -> (Vec<String>, String) {
         let mut fresh = Fresh::written();
-        rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
         let conditions = take_conditions(&mut query, true, &mut fresh);
         let name = format!("<{PUBLICATION}>");
         let text = |query: &Query| written(query).replace(&name, &graph.to_string());
@@ -171,8 +168,10 @@ impl Prepared {
     }
 }
 
-/// Adds the delta check to a query. Returns the queries that must have a solution, too.
+/// Names the blank nodes of a query and adds the delta check. Returns the queries that must have a
+/// solution, too.
 fn take_conditions(query: &mut Query, delta_check: bool, fresh: &mut Fresh) -> Vec<Query> {
+    rest::name_blank_nodes(pattern_of_mut(query), fresh);
     let mut conditions = Vec::new();
     if delta_check {
         let body = body_mut(pattern_of_mut(query));
@@ -283,7 +282,7 @@ impl Evaluation<'_> {
             } else if name.as_str() == NOW {
                 let now = Term::from(self.now.clone());
                 evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if prepared.calls.operators.is_function(name) {
+            } else if prepared.calls.operators.find(name).is_some() {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
                 let call = move |terms: &[Term]| calls.call(&operator, terms);
                 evaluator.with_custom_function(name.clone(), call)

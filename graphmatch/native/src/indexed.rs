@@ -68,12 +68,6 @@ impl Indexed {
         self.all[number].constants.keys().copied()
     }
 
-    /// The number of an operator by its term, if it has this constant.
-    pub fn with_constant(&self, operator: Id, constant: Id) -> Option<usize> {
-        let is_it = |one: &One| one.id == operator && one.constants.contains_key(&constant);
-        self.all.iter().position(is_it)
-    }
-
     /// Which operator a pattern asks for.
     pub fn of(&self, pattern: &Pattern) -> Option<usize> {
         let Node::Constant(property) = pattern[1] else { return None };

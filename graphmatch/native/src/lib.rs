@@ -3,10 +3,8 @@
 mod algebra;
 mod arena;
 mod attributes;
-mod block;
 mod bounded;
 mod closing;
-mod conjunction;
 mod cut;
 mod dictionary;
 mod engine;

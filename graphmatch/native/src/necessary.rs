@@ -11,7 +11,7 @@
 
 use crate::algebra::{comparison_of, mirrored, operands, parts};
 use crate::cut::{slot_of_iri, slot_of_literal};
-use crate::operators::{Operators, take_generators};
+use crate::operators::Operators;
 use crate::pattern::{
     Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
 };
@@ -112,7 +112,7 @@ fn path_may_be_empty(path: &Path) -> bool {
 }
 
 /// The properties of all steps of a path; `None` is any property.
-pub(crate) fn all_steps(path: &Path) -> Vec<Option<&NamedNode>> {
+fn all_steps(path: &Path) -> Vec<Option<&NamedNode>> {
     match path {
         Path::NamedNode(iri) => vec![Some(iri)],
         Path::NegatedPropertySet(_) => vec![None],
@@ -316,12 +316,7 @@ impl<'a> Analysis<'a> {
         match pattern {
             GraphPattern::Bgp { patterns } => {
                 let mut draft = Draft::default();
-                let mut rest = patterns.clone();
-                if !take_generators(&mut rest, &self.operators).is_empty() {
-                    self.leave_open("operator");
-                }
-                let plain = patterns.iter().filter(|one| rest.contains(one));
-                for TriplePattern { subject, predicate, object } in plain {
+                for TriplePattern { subject, predicate, object } in patterns {
                     let subject = self.term(subject);
                     let predicate = self.property(predicate);
                     let object = self.term(object);
@@ -585,7 +580,7 @@ impl<'a> Analysis<'a> {
                     | "time" | "dateTime" | "duration" | "yearMonthDuration" | "dayTimeDuration",
                 ),
             ) => arguments == 1,
-            _ => self.operators.is_function(name),
+            _ => self.operators.find(name).is_some(),
         };
         if !known {
             self.misuse.get_or_insert(Misuse::Function(name.to_string()));

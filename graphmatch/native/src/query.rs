@@ -18,7 +18,7 @@ use crate::algebra::{
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
-use crate::operators::{self, Operators};
+use crate::operators::{Operators, check_calls};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
@@ -390,15 +390,7 @@ impl Template {
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
-        let is_bound = |variable: &spargebra::term::Variable| {
-            let Some(&variable) = analysis.named.get(variable.as_str()) else { return false };
-            let is_it = |node: &Node| *node == Node::Variable(variable);
-            drafts.iter().all(|draft| draft.patterns.iter().flatten().any(is_it))
-        };
-        let calls = match operators::check(query, operators, is_bound) {
-            Ok(calls) => calls,
-            Err((what, remedy)) => return refused(what, remedy),
-        };
+        let calls = check_calls(pattern, operators).map_err(|error| (error, None))?;
         if form == Form::Describe && !skeleton.contains('{') {
             return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
         }

@@ -59,7 +59,7 @@ impl Evaluation {
         &self,
         prepare: impl FnOnce(CallContext) -> Result<Prepared, EvaluationError>,
     ) -> Result<Option<Answer>, EvaluationError> {
-        let calls = CallContext::new(&self.operators, &self.results, CallResults::new());
+        let calls = CallContext::new(&self.operators, &self.results);
         let prepared = prepare(calls.clone())?;
         let guarded = self.shared.read();
         let state = &guarded.state;

@@ -12,7 +12,7 @@
 //! for 100,000 keywords, and sixty times as long to add one.
 
 use crate::dictionary::{Dictionary, Id};
-use crate::filter::Deciding;
+use crate::filter::FilterEvaluator;
 use crate::pattern::{Filter, Folding, TextOperator, View};
 use crate::values::Literal;
 use foldhash::fast::RandomState;
@@ -31,12 +31,12 @@ const OTHER_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 const FOLDINGS: [Folding; 4] = [Folding::None, Folding::Lower, Folding::Upper, Folding::Caseless];
 
 /// The rows of one string.
-type Rows = SmallVec<[u32; 2]>;
+type RowList = SmallVec<[u32; 2]>;
 
 /// A keyword, its rows, and the offset of its anchor.
 struct Keyword {
     text: Arc<[u8]>,
-    rows: Rows,
+    rows: RowList,
     offset: usize,
 }
 
@@ -147,7 +147,7 @@ struct FilterGroup {
     by_text: HashMap<Arc<[u8]>, u32, RandomState>,
     /// By the length of anchors.
     anchored: [Anchored; LENGTHS.len()],
-    equal: HashMap<Box<[u8]>, Rows, RandomState>,
+    equal: HashMap<Box<[u8]>, RowList, RandomState>,
     /// Number of filters.
     filters: usize,
 }
@@ -271,7 +271,7 @@ impl TextIndex {
     pub fn hits(
         &self,
         terms: impl IntoIterator<Item = Id>,
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         found: &mut Vec<u32>,
         out: &mut Vec<u32>,
     ) {
@@ -283,7 +283,7 @@ impl TextIndex {
             for (view, groups) in [View::Str, View::Lang].into_iter().zip(&self.groups) {
                 for (folding, group) in FOLDINGS.into_iter().zip(groups) {
                     let Some(group) = group else { continue };
-                    deciding.with_text(term, view, folding, |text| group.find(text, found, out));
+                    evaluator.with_text(term, view, folding, |text| group.find(text, found, out));
                 }
             }
         }
@@ -395,13 +395,13 @@ mod tests {
             }
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &dictionary, local: &local };
-            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
             for &id in &ids {
                 let mut rows = Vec::new();
-                index.hits([id, id], &deciding, &mut scratch, &mut rows);
+                index.hits([id, id], &evaluator, &mut scratch, &mut rows);
                 assert!(rows.is_sorted_by(|a, b| a < b));
                 for (row, filter) in filters.iter().enumerate() {
-                    let holds = filter.as_ref().is_some_and(|filter| deciding.holds(filter, id));
+                    let holds = filter.as_ref().is_some_and(|filter| evaluator.holds(filter, id));
                     let is_hit = rows.binary_search(&(row as u32)).is_ok();
                     assert!(is_hit || !holds, "{filter:?}");
                     assert!(!is_hit || filter.is_some());

@@ -4,7 +4,7 @@ use crate::dictionary::Id;
 use crate::events::Statements;
 use crate::indexed::Questions;
 use crate::objects::{object_of, write_text};
-use crate::operators::{CallRequests, CallResult, CallResults, PendingSolution};
+use crate::operators::{CallRequests, CallResults, PendingSolution};
 use crate::python::{Done, Shared, lock};
 use crate::terms::read_term;
 use numpy::PyReadonlyArray1;
@@ -12,7 +12,6 @@ use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 use std::sync::{Arc, Mutex};
 
 /// The results of the calls for one publication.
@@ -42,18 +41,9 @@ impl Calls {
         Self::default()
     }
 
-    /// Adds the result of a call: a term, rows of terms, or `None` if it failed.
+    /// Adds the result of a call: a term, or `None` if it failed.
     fn put(&self, call: String, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        let result = if result.is_none() {
-            CallResult::Failed
-        } else if let Ok(rows) = result.cast::<PyList>() {
-            let row = |row: Bound<'_, PyAny>| -> PyResult<Vec<Term>> {
-                row.try_iter()?.map(|term| term_of(&term?)).collect()
-            };
-            CallResult::Rows(rows.iter().map(row).collect::<PyResult<_>>()?)
-        } else {
-            CallResult::Value(term_of(result)?)
-        };
+        let result = if result.is_none() { None } else { Some(term_of(result)?) };
         Arc::make_mut(&mut lock(&self.results)).insert(call, result);
         Ok(())
     }

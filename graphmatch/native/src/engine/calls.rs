@@ -1,7 +1,7 @@
 //! Candidates whose queries call operators.
 
 use super::*;
-use crate::operators::{CallContext, CallResult, Prefilter, Test};
+use crate::operators::{CallContext, Prefilter, Test};
 use crate::terms::write_term;
 use oxrdf::Term;
 use spargebra::Query;
@@ -26,7 +26,6 @@ impl State {
         let evaluate =
             |prepared: &Prepared| worker.evaluate(self.context(), prepared, now, self.limits);
         let (mut waiting, mut failed) = (Vec::new(), BTreeSet::new());
-        let mut facts = CallResults::new();
         let mut is_certain = prefilter.tests.is_empty();
         let solutions = match is_certain {
             true => Answer::default(),
@@ -43,14 +42,7 @@ impl State {
             let (mut missing, mut open) = (Vec::new(), Vec::new());
             for test in &prefilter.tests {
                 let Some(call) = test.call(value) else { continue 'solutions };
-                if prefilter.only_truths
-                    && let Some(truth) = self.fact(worker, &call)
-                {
-                    let truth = Term::from(Literal::from(truth));
-                    facts.insert(call.clone(), CallResult::Value(truth));
-                }
-                let result = facts.get(&call).or_else(|| results.get(&call));
-                match result.map(|result| test.is_passed(result)) {
+                match results.get(&call).map(|result| test.is_passed(result)) {
                     None => missing.push((call, test.clone())),
                     Some(None) => open.push(call),
                     Some(Some(false)) => continue 'solutions,
@@ -73,7 +65,7 @@ impl State {
         let mut answer = None;
         if is_certain {
             matched.did.evaluated += 1;
-            let calls = CallContext::new(self.operators(), results, facts);
+            let calls = CallContext::new(self.operators(), results);
             answer = evaluate(&Prepared::new(query, resting, calls.clone()))?;
             let (missing, open) = calls.take_noted();
             if !prefilter.is_complete && !missing.is_empty() {
@@ -94,22 +86,6 @@ impl State {
             matched.undecided.push((number, calls, answer.is_some()));
         }
         Ok(answer)
-    }
-
-    /// The truth of a call that an operator's index gave, if it was asked for this argument.
-    fn fact(&self, worker: &Worker, call: &str) -> Option<bool> {
-        let mut lines = call.split('\n');
-        let terms = worker.terms(self.context());
-        let operator = self.dictionary.get(format!("<{}>", lines.next()?).as_bytes())?;
-        let argument = lines.next()?.as_bytes();
-        let argument = terms.find_hashed(argument, self.dictionary.hash(argument))?;
-        let constant = match lines.collect::<Vec<_>>()[..] {
-            [constant] => self.dictionary.get(constant.as_bytes())?,
-            ref several => self.dictionary.get(&crate::query::composed_text(several))?,
-        };
-        self.indexed.with_constant(operator, constant)?;
-        let is_asked = worker.asked.contains(&(operator, argument));
-        is_asked.then(|| worker.graph.contains([argument, operator, constant]))
     }
 
     /// The operators whose index failed, among those that a subscription needs.

@@ -16,7 +16,7 @@ const MAX_CONSTANTS: usize = 1 << 12;
 
 /// A kind of test of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Test {
+pub enum TestKind {
     /// The property has a value.
     Present,
     /// The property has one of some terms.
@@ -27,11 +27,11 @@ pub enum Test {
 
 /// A property and a kind of test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Column {
+pub struct TableColumn {
     /// The property.
     pub predicate: Id,
     /// The kind of test.
-    pub test: Test,
+    pub test: TestKind,
     /// Tells apart several tests of one kind, by different variables.
     pub repeat: u8,
 }
@@ -45,16 +45,16 @@ pub struct ConjunctionShape {
 }
 
 /// A bound of an interval: the constant's slot, and whether the interval includes it.
-pub type Bound = Option<(u32, bool)>;
+pub type IntervalBound = Option<(u32, bool)>;
 
 /// A shape's test of one column.
 pub struct ColumnTest {
     /// The column.
-    pub column: Column,
+    pub column: TableColumn,
     /// The slots of the terms.
     pub terms: Vec<u32>,
     /// The lower and the upper bound of the interval.
-    pub bounds: [Bound; 2],
+    pub bounds: [IntervalBound; 2],
     /// All filters of the variable.
     pub filters: Vec<Filter>,
     /// Whether filters test more than the terms or the interval.
@@ -123,7 +123,7 @@ impl ConjunctionShape {
             let Node::Constant(predicate) = predicate else { continue };
             let mut one = match object {
                 Node::Constant(slot) => {
-                    let column = Column { predicate, test: Test::Term, repeat: 0 };
+                    let column = TableColumn { predicate, test: TestKind::Term, repeat: 0 };
                     let (bounds, filters) = Default::default();
                     let terms = vec![slot];
                     ColumnTest { column, terms, bounds, filters, has_other_filters: false }
@@ -154,10 +154,10 @@ impl ConjunctionShape {
             } if class(slot) == Class::Term => Some(slot),
             _ => None,
         };
-        let column = |test| Column { predicate, test, repeat: 0 };
+        let column = |test| TableColumn { predicate, test, repeat: 0 };
         let terms = filters.iter().find_map(|filter| simple(filter).iter().map(term).collect());
         if let Some(terms) = terms {
-            let (column, has_other_filters) = (column(Test::Term), filters.len() > 1);
+            let (column, has_other_filters) = (column(TestKind::Term), filters.len() > 1);
             return ColumnTest { column, terms, bounds: [None; 2], filters, has_other_filters };
         }
         let mut common = None;
@@ -169,7 +169,7 @@ impl ConjunctionShape {
             if !class.is_ordered() || common.is_some_and(|common| common != class) {
                 continue;
             }
-            let own: [Bound; 2] = match operator {
+            let own: [IntervalBound; 2] = match operator {
                 Comparison::Equal => [Some((constant, true)); 2],
                 Comparison::Greater => [Some((constant, false)), None],
                 Comparison::GreaterOrEqual => [Some((constant, true)), None],
@@ -184,7 +184,7 @@ impl ConjunctionShape {
             }
         }
         let has_other_filters = used < filters.len();
-        let column = column(common.map_or(Test::Present, Test::Interval));
+        let column = column(common.map_or(TestKind::Present, TestKind::Interval));
         ColumnTest { column, terms: Vec::new(), bounds, filters, has_other_filters }
     }
 }

@@ -3,7 +3,7 @@
 //! Such a branch (`?s :p ?x . ?s :q :C . FILTER(?x > 5)`) tests some properties of one subject, each
 //! separately: the property has a value, one of some terms, or a value in an interval. The rows of a
 //! table test nearly the same properties in the same way. These tests are the table's columns. Rows
-//! are in blocks ([`crate::block`]), which have sets of rows for each column:
+//! are in blocks ([`block`]), which have sets of rows for each column:
 //!
 //! 1. *And.* The sets of the columns are intersected as bitmaps, the smallest first, whole blocks at
 //!    a time while many words have rows, then word by word.
@@ -18,14 +18,18 @@
 //! and compares some 13,000 rows. A row takes about 120 bytes. Its branch is not stored, but made
 //! from the shape and the constants.
 
-pub use crate::block::TableScratch;
-use crate::block::{Block, MAX_ROWS, Point, RegisteredShape, SortKeys, key_of};
-use crate::conjunction::{Column, ColumnTest, ConjunctionShape, MAX_COLUMNS, Test};
+mod block;
+mod conjunction;
+
+pub use block::TableScratch;
+
 use crate::dictionary::{Dictionary, Id, inline};
-use crate::filter::Deciding;
+use crate::filter::FilterEvaluator;
 use crate::pattern::Branch;
 use crate::text::sort_from;
 use crate::values::SortKey;
+use block::{Block, MAX_ROWS, Point, RegisteredShape, SortKeys, key_of};
+use conjunction::{ColumnTest, ConjunctionShape, MAX_COLUMNS, TableColumn, TestKind};
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use slab::Slab;
@@ -40,7 +44,7 @@ const NOWHERE: u32 = u32::MAX;
 /// Rows that constrain much the same properties.
 #[derive(Default)]
 struct Table {
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     /// How many rows use each column.
     used: Vec<usize>,
     rows: usize,
@@ -289,7 +293,7 @@ impl Tables {
         let found =
             |predicate: &Id| self.by_predicate[predicate].iter().filter(|one| one.1).count();
         table.home = of_all.map(|(_, one)| one.column.predicate).min_by_key(found);
-        for Column { predicate, .. } in &table.columns {
+        for TableColumn { predicate, .. } in &table.columns {
             let tables = self.by_predicate.get_mut(predicate).into_iter().flatten();
             for (_, is_home) in tables.filter(|(table, _)| *table == number) {
                 *is_home = table.home.is_none_or(|home| home == *predicate);
@@ -316,7 +320,7 @@ impl Tables {
     pub fn find(
         &self,
         triples: &[[Id; 3]],
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
@@ -327,7 +331,7 @@ impl Tables {
         scratch.triples.sort_unstable();
         scratch.triples.dedup();
         scratch.keys.clear();
-        scratch.keys.extend(scratch.triples.iter().map(|triple| deciding.key(triple[2])));
+        scratch.keys.extend(scratch.triples.iter().map(|triple| evaluator.key(triple[2])));
         let first = out.len();
         let mut subjects = 0;
         let mut begin = 0;
@@ -335,7 +339,7 @@ impl Tables {
             let rest = &scratch.triples[begin..];
             let end = begin + rest.partition_point(|triple| triple[0] == subject);
             let before = out.len();
-            self.find_subject(begin..end, deciding, scratch, out);
+            self.find_subject(begin..end, evaluator, scratch, out);
             subjects += usize::from(out.len() > before);
             begin = end;
         }
@@ -348,7 +352,7 @@ impl Tables {
     fn find_subject(
         &self,
         triples: Range<usize>,
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
@@ -365,7 +369,7 @@ impl Tables {
             let table = &self.tables[scratch.tables[at]];
             if gather(table, triples.clone(), scratch) {
                 for &block in &table.blocks {
-                    self.find_block(&self.blocks[block], deciding, scratch, out);
+                    self.find_block(&self.blocks[block], evaluator, scratch, out);
                 }
             }
         }
@@ -375,7 +379,7 @@ impl Tables {
     fn find_block(
         &self,
         block: &Block,
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
@@ -400,7 +404,7 @@ impl Tables {
                 let is_met = || {
                     shape.tests.iter().all(|&(column, ref one)| {
                         let mut points = points[spans[column].clone()].iter();
-                        points.any(|point| self.is_met(one, point, constants, deciding))
+                        points.any(|point| self.is_met(one, point, constants, evaluator))
                     })
                 };
                 if windows.decide(constants).unwrap_or_else(is_met) {
@@ -416,10 +420,11 @@ impl Tables {
         one: &ColumnTest,
         point: &Point,
         constants: &[Id],
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
     ) -> bool {
         let constant = |slot: &u32| constants[*slot as usize];
-        if one.column.test == Test::Term && one.terms.iter().all(|slot| constant(slot) != point.id)
+        if one.column.test == TestKind::Term
+            && one.terms.iter().all(|slot| constant(slot) != point.id)
         {
             return false;
         }
@@ -434,7 +439,8 @@ impl Tables {
             }
             is_sure &= inside;
         }
-        is_sure || one.filters.iter().all(|filter| deciding.holds_with(filter, &constant, point.id))
+        is_sure
+            || one.filters.iter().all(|filter| evaluator.holds_with(filter, &constant, point.id))
     }
 }
 
@@ -451,8 +457,8 @@ fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> b
         let same = own[begin..].iter().take_while(|triple| triple[1] == column.predicate);
         for (at, &[_, _, id]) in same.enumerate() {
             let place = match column.test {
-                Test::Interval(class) => keys[triples.start + begin + at].within(class),
-                Test::Present | Test::Term => Some((0.0, 0.0)),
+                TestKind::Interval(class) => keys[triples.start + begin + at].within(class),
+                TestKind::Present | TestKind::Term => Some((0.0, 0.0)),
             };
             points.extend(place.map(|(low, high)| Point { id, low, high }));
         }
@@ -466,8 +472,8 @@ fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> b
 
 #[cfg(test)]
 mod tests {
+    use super::conjunction::mapped;
     use super::*;
-    use crate::conjunction::mapped;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
     use crate::pattern::*;
@@ -614,7 +620,7 @@ mod tests {
         }
     }
 
-    fn is_met(branch: &Branch, triples: &[[Id; 3]], deciding: &Deciding) -> bool {
+    fn is_met(branch: &Branch, triples: &[[Id; 3]], evaluator: &FilterEvaluator) -> bool {
         let mut subjects: Vec<Id> = triples.iter().map(|triple| triple[0]).collect();
         subjects.dedup();
         subjects.iter().any(|&subject| {
@@ -624,7 +630,7 @@ mod tests {
                     Node::Variable(variable) => {
                         let mut own =
                             branch.filters.iter().filter(|(tested, _)| tested == variable);
-                        own.all(|(_, filter)| deciding.holds(filter, object_))
+                        own.all(|(_, filter)| evaluator.holds(filter, object_))
                     }
                 };
                 triples
@@ -649,14 +655,14 @@ mod tests {
             let triples = world.publication(random, &mut local);
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &world.dictionary, local: &local };
-            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
             let mut rows = Vec::new();
-            tables.find(&triples, &deciding, scratch, &mut rows);
+            tables.find(&triples, &evaluator, scratch, &mut rows);
             rows.sort_unstable();
             let wanted: Vec<u32> = (0..branches.len() as u32)
                 .filter(|&row| {
                     let branch = branches[row as usize].as_ref();
-                    branch.is_some_and(|branch| is_met(branch, &triples, &deciding))
+                    branch.is_some_and(|branch| is_met(branch, &triples, &evaluator))
                 })
                 .collect();
             assert_eq!(rows, wanted);
@@ -807,12 +813,12 @@ mod tests {
             }
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &world.dictionary, local: &local };
-            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
             let mut rows = Vec::new();
-            tables.find(&triples, &deciding, &mut scratch, &mut rows);
+            tables.find(&triples, &evaluator, &mut scratch, &mut rows);
             rows.sort_unstable();
             let all = 0..branches.len() as u32;
-            let met = |&row: &u32| is_met(&branches[row as usize], &triples, &deciding);
+            let met = |&row: &u32| is_met(&branches[row as usize], &triples, &evaluator);
             let wanted: Vec<u32> = all.filter(met).collect();
             assert_eq!(rows, wanted);
             found += rows.len();

@@ -13,8 +13,8 @@
 //! The rows that are in a set of each column are candidates. Numbers that are their own ids are in
 //! order, so the constants of a candidate are compared with a window of ids each, side by side.
 
-use crate::conjunction::{Column, ColumnTest, ConjunctionShape, Test};
 use crate::dictionary::{Id, inline};
+use crate::predicates::conjunction::{ColumnTest, ConjunctionShape, TableColumn, TestKind};
 use crate::values::SortKey;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -107,7 +107,7 @@ pub struct Point {
 
 /// The rows of a block by one column of its table.
 struct BlockColumn {
-    test: Test,
+    test: TestKind,
     /// The rows that do not use the column.
     free: RowSet,
     terms: HashMap<Id, RowSet, RandomState>,
@@ -121,7 +121,7 @@ struct BlockColumn {
 
 impl BlockColumn {
     /// A column that some rows do not use.
-    fn new(test: Test, cuts: Vec<f64>, rows: usize) -> Self {
+    fn new(test: TestKind, cuts: Vec<f64>, rows: usize) -> Self {
         let mut free = RowSet::default();
         (0..rows).for_each(|row| free.insert(row));
         let cells = vec![free.clone(); cuts.len() + 1];
@@ -138,7 +138,7 @@ impl BlockColumn {
             self.free.insert(row);
             return self.cells.iter_mut().for_each(|cell| cell.insert(row));
         };
-        if self.test == Test::Term {
+        if self.test == TestKind::Term {
             let mut terms: Vec<Id> =
                 test.terms.iter().map(|&slot| constants[slot as usize]).collect();
             terms.sort_unstable();
@@ -156,7 +156,7 @@ impl BlockColumn {
 
     /// The sets of the rows that some values may meet.
     fn sets(&self, points: &[Point]) -> impl Iterator<Item = &RowSet> + Clone {
-        let is_interval = matches!(self.test, Test::Interval(_)) && !points.is_empty();
+        let is_interval = matches!(self.test, TestKind::Interval(_)) && !points.is_empty();
         let within = |point: &Point| self.cell(point.low)..=self.cell(point.high);
         let cells = points.iter().filter(|_| is_interval).flat_map(within);
         let cells = cells.fold(0_u32, |cells, at| cells | 1 << at);
@@ -238,7 +238,7 @@ fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> (Option<
 
 /// A row of a block.
 #[derive(Clone, Copy)]
-pub struct Row {
+pub struct BlockRow {
     /// The number of the row.
     pub number: u32,
     /// The number of its shape.
@@ -252,7 +252,7 @@ pub struct Row {
 #[derive(Default)]
 pub struct Block {
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<BlockRow>,
     /// The constants of all rows.
     constants: Vec<Id>,
     /// A bit for each row that was not removed.
@@ -267,18 +267,18 @@ impl Block {
     /// An empty block for the rows of another, with cuts chosen by these rows.
     pub fn for_rows_of(
         old: &Self,
-        columns: &[Column],
+        columns: &[TableColumn],
         shapes: &Slab<RegisteredShape>,
         keys: &SortKeys,
     ) -> Self {
         let full = (2 * old.len()).min(MAX_ROWS);
         let step = old.len().div_ceil(SAMPLE_ROWS).max(1);
-        let column = |(at, column): (usize, &Column)| {
+        let column = |(at, column): (usize, &TableColumn)| {
             let ends = old.alive().step_by(step).filter_map(|row| {
                 let test = shapes[old.rows[row].shape as usize].test_of(at)?;
                 Some(interval(test, old.constants(row), keys))
             });
-            let is_interval = matches!(column.test, Test::Interval(_));
+            let is_interval = matches!(column.test, TestKind::Interval(_));
             BlockColumn::new(column.test, if is_interval { cuts(ends) } else { Vec::new() }, 0)
         };
         Self {
@@ -307,7 +307,7 @@ impl Block {
 
     /// The constants of a row.
     pub fn constants(&self, row: usize) -> &[Id] {
-        let Row { begin, count, .. } = self.rows[row];
+        let BlockRow { begin, count, .. } = self.rows[row];
         &self.constants[begin as usize..][..count as usize]
     }
 
@@ -319,7 +319,7 @@ impl Block {
             sets.map(|set| 64 + 2 * set.list.capacity() + 8 * set.words.capacity()).sum::<usize>()
         };
         4 * self.constants.capacity()
-            + size_of::<Row>() * self.rows.capacity()
+            + size_of::<BlockRow>() * self.rows.capacity()
             + 8 * self.alive.len()
             + self.columns.iter().map(sets).sum::<usize>()
     }
@@ -330,7 +330,7 @@ impl Block {
         row: u32,
         (number, shape): (u32, &RegisteredShape),
         constants: &[Id],
-        columns: &[Column],
+        columns: &[TableColumn],
         keys: &SortKeys,
     ) {
         let at = self.rows.len();
@@ -343,7 +343,7 @@ impl Block {
             column.push(at, shape.test_of(number), constants, keys);
         }
         let (begin, count) = (self.constants.len() as u32, constants.len() as u32);
-        self.rows.push(Row { number: row, shape: number, begin, count });
+        self.rows.push(BlockRow { number: row, shape: number, begin, count });
         self.constants.extend_from_slice(constants);
     }
 
@@ -398,7 +398,7 @@ impl Block {
         for (at, column) in self.columns.iter().enumerate() {
             let points = &points[spans[at].clone()];
             let count = column.sets(points).map(|set| set.count).sum();
-            let is_all = column.test == Test::Present && !points.is_empty();
+            let is_all = column.test == TestKind::Present && !points.is_empty();
             if is_all || count >= rows && points.len() == 1 {
                 continue;
             }
