@@ -519,7 +519,7 @@ class Engine(Matcher):
                     self._core.resolve(str(name), str(self._knowledge.root(name)))
             ids = rows.ids.data, rows.ids.offsets
             try:
-                errors = self._core.subscribe_rows(rows.text, ids, rows.constants, rows.chosen)
+                errors = self._core.subscribe_batch(rows.text, ids, rows.constants, rows.chosen)
             except _native.RefusedError as every:  # a shape that is larger than a limit
                 errors = [(place, every) for place in range(len(rows.chosen))]
             for place, error in errors:
@@ -1208,8 +1208,8 @@ class Engine(Matcher):
     ) -> Self:
         """Return the engine that was saved to a file.
 
-        The file is not needed afterwards. Nothing in it is run: one that somebody else wrote may
-        hold other subscriptions, and does no harm.
+        The file is not needed afterwards. Nothing in it is run. Open only files that you trust: a
+        checksum detects damage, but not changes on purpose.
 
         Parameters
         ----------
@@ -1225,8 +1225,7 @@ class Engine(Matcher):
         ------
         SavedError
             When nothing was saved there, by another version, or when it is damaged; when the
-            engine that was saved had larger limits than `DEFAULT_LIMITS` and none are given; when
-            it had operators that are not given.
+            engine that was saved had operators that are not given.
 
         Examples
         --------

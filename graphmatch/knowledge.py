@@ -395,7 +395,7 @@ class Knowledge:
             that is unknown.
         """
         filed = rewritten_query(id, parser.query(id, text), self.root, self.units)
-        return [written(term) for term, _ in filed.constants()[: filed.slots]]
+        return [written(term) for term, _ in filed.constants()]
 
     def enrich(
         self, publication: Publication, now: datetime, mentions: Iterable[Mention] | None = None

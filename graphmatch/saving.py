@@ -20,7 +20,7 @@ from graphmatch import _native
 from semantic.annotation.annotate import Annotator, Label
 from semantic.errors import GraphMatchError, Place, Problem, Severity
 from semantic.files import is_special
-from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.limits import Limits
 from semantic.mapping import MappingFunction
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
@@ -108,7 +108,7 @@ def opened(
     Parameters
     ----------
     limits
-        Those that are to hold; by default those that were saved, if none is larger than usual.
+        Limits of the engine; those of the file by default.
     operators
         The operators that there are now: IRI, whether it has an index.
     """
@@ -123,7 +123,7 @@ def opened(
             if given[iri] != is_indexed:
                 what = f"the operator {iri} was another one: only one of the two has an index"
                 raise SavedError(path, what, "Give the operator that it was saved with.")
-        return _usual(path, options.limits) if limits is None else limits
+        return options.limits if limits is None else limits
 
     try:
         rows = list(operators)
@@ -137,19 +137,9 @@ def opened(
     except OSError as error:
         raise SavedError(path, f"cannot be read: {error.strerror or error}") from error
     except _native.DamagedError as error:
-        raise SavedError(path, str(error)) from None
+        raise SavedError(path, *error.args) from None
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error
-
-
-def _usual(path: Path, limits: Limits) -> Limits:
-    """Return the limits of a file, which may lower the usual ones: nobody knows who wrote it."""
-    usual = asdict(DEFAULT_LIMITS)
-    larger = [name for name, most in asdict(limits).items() if most > usual[name]]
-    if larger:
-        what = f"was saved with larger limits than usual ({', '.join(larger)})"
-        raise SavedError(path, what, "If you trust the file, say with which limits to open it.")
-    return limits
 
 
 def written(ontology: Ontology, annotator: Annotator | None) -> bytes:

@@ -6,14 +6,12 @@
 //!
 //! Memory: 8 bytes a record, and its elements.
 
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
+use serde::{Deserialize, Serialize};
 
 const SMALL: usize = 1 << 12;
-/// In place of a length: there is no such record.
-const NO_RECORD: u32 = u32::MAX;
 
 /// Where a record is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Span {
     start: u32,
     length: u32,
@@ -29,7 +27,7 @@ impl Span {
 }
 
 /// Records of `T`.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Arena<T> {
     data: Vec<T>,
     spans: Vec<Span>,
@@ -122,6 +120,7 @@ impl<T: Copy> Arena<T> {
     }
 
     /// One more than the largest number that there was.
+    #[cfg(test)]
     pub(crate) fn end(&self) -> usize {
         self.spans.len()
     }
@@ -142,37 +141,6 @@ impl<T: Copy> Arena<T> {
         self.data.capacity() * size_of::<T>()
             + self.spans.capacity() * size_of::<Span>()
             + self.free.capacity() * size_of::<u32>()
-    }
-}
-
-/// In the order of their numbers, without holes.
-impl<T: Stored + Copy> Stored for Arena<T> {
-    fn save(&self, to: &mut Saver) {
-        let length = |span: &Span| if span.is_hole() { NO_RECORD } else { span.length };
-        self.spans.iter().map(length).collect::<Vec<u32>>().save(to);
-        let mut data = Vec::with_capacity(self.data.len() - self.garbage);
-        self.numbers().for_each(|number| data.extend_from_slice(self.get(number)));
-        data.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (lengths, data) = (<Vec<u32>>::load(from)?, <Vec<T>>::load(from)?);
-        let is_small = u32::try_from(data.len()).is_ok() && lengths.len() < 1 << 31;
-        check(is_small, "more records than there can be")?;
-        let (mut start, mut free) = (0_usize, Vec::new());
-        let mut spans = Vec::with_capacity(lengths.len());
-        for (number, length) in (0..).zip(lengths) {
-            if length == NO_RECORD {
-                free.push(number);
-                spans.push(HOLE);
-                continue;
-            }
-            spans.push(Span { start: start as u32, length });
-            start += length as usize;
-            check(start <= data.len(), "records of another length")?;
-        }
-        check(start == data.len(), "records of another length")?;
-        Ok(Self { data, spans, free, garbage: 0 })
     }
 }
 

@@ -10,9 +10,9 @@
 
 use crate::arena::Arena;
 use crate::interner::{self, Interner};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use hashbrown::HashTable;
 use oxrdf::{Term, TermRef};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::str::FromStr;
@@ -64,7 +64,7 @@ pub mod inline {
     }
 
     /// The id of an `xsd:integer`, if it is small enough.
-    #[inline]
+    #[cfg(test)]
     pub fn integer(value: i64) -> Option<Id> {
         checked(value, 0)
     }
@@ -135,7 +135,7 @@ pub fn hash(text: &[u8]) -> u64 {
 }
 
 /// The terms that subscriptions and the ontology mention.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Dictionary {
     terms: Interner,
 }
@@ -201,33 +201,10 @@ impl Dictionary {
         self.terms.len()
     }
 
-    /// Whether an id is that of a term that is mentioned, or of a number.
-    #[inline]
-    pub fn knows(&self, id: Id) -> bool {
-        self.terms.has(id) || inline::is_inline(id)
-    }
-
-    /// Fails unless some ids are of terms that are mentioned, as those of a snapshot have to be.
-    pub fn check<'a>(&self, ids: impl IntoIterator<Item = &'a Id>) -> Result<(), SnapshotError> {
-        check(ids.into_iter().all(|&id| self.knows(id)), "a number of no term")
-    }
-
     /// One more than the largest id there is.
+    #[cfg(test)]
     pub fn end(&self) -> usize {
         self.terms.end()
-    }
-}
-
-impl Stored for Dictionary {
-    fn save(&self, to: &mut Saver) {
-        self.terms.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let terms = Interner::load(from)?;
-        check(terms.end() <= INLINE as usize, "more terms than there can be")?;
-        terms.check_uses()?;
-        Ok(Self { terms })
     }
 }
 

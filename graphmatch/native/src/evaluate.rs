@@ -9,17 +9,19 @@
 //! spareval plans each evaluation again, which takes some ten microseconds for a few patterns. A
 //! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
 
-use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, written};
+use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
 use crate::operators::CallContext;
+use crate::parameterize::projection;
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
 use crate::rewrite::{ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
 use crate::terms::{read_term, write_term};
-use oxrdf::{Literal, NamedNode, Term, Triple};
+use crate::writer::written;
+use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
     QueryableDataset,
@@ -140,7 +142,32 @@ impl Prepared {
             is_wide |= parts > PLANNED;
             rewriter.query(query);
         }
+<<<<<<< HEAD
         Self { conditions, query, functions: rewriter.functions, calls, is_wide }
+=======
+        if matches!(query, Query::Construct { .. } | Query::Describe { .. }) {
+            conditions.push(pattern_of(&query).clone());
+        }
+        let ask =
+            |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
+        let conditions = conditions.into_iter().map(ask).collect();
+        let (functions, calls) = Default::default();
+        Self { conditions, query, functions, calls, is_wide: false }
+    }
+
+    /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
+    /// be the union of the ontology and the publication, and the publication a named graph.
+    pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
+        let mut query = query.clone();
+        // `SELECT *` would show the hidden variables.
+        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
+            variables.push(Variable::new_unchecked("_graphmatch_"));
+        }
+        let all = Self::asked(query, true, &mut Fresh::written());
+        let name = format!("<{PUBLICATION}>");
+        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
+        (all.conditions.iter().map(text).collect(), text(&all.query))
+>>>>>>> main
     }
 
     /// Prepares a query for all solutions of the pattern, without projection and delta check; at most

@@ -5,9 +5,9 @@
 //!
 //! A value costs some ten nanoseconds and no Python object.
 
-use crate::cut::quote;
-use crate::engine::rows::{Texts, Values};
+use crate::bulk::{Texts, Values};
 use crate::names::{ATTRIBUTE, ATTRIBUTE_STEPS};
+use crate::terms::quote;
 use oxiri::Iri;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -157,10 +157,10 @@ impl Statements {
         iri.split_once(':').is_some_and(is_long) && Iri::parse(iri).is_ok()
     }
 
-    /// Adds a number of a column; returns false if it is infinite or NaN.
+    /// Adds a value of a column; false if there is none, or it is a number that does not compare.
     fn push_number(&mut self, values: &Values, row: usize) -> bool {
-        values.write_number(row, &mut self.bytes);
-        self.end_term();
+        let Some(term) = values.term(row) else { return false };
+        self.push(term.as_bytes());
         !matches!(values, Values::Floats(all) if all.get(row).is_none_or(|one| !one.is_finite()))
     }
 
@@ -192,11 +192,6 @@ impl Statements {
             let is_read = match &attribute.values {
                 Cells::Texts(texts, false) => self.push_text(texts.get(row).unwrap_or_default()),
                 Cells::Texts(texts, true) => self.push_name(texts.get(row).unwrap_or_default()),
-                Cells::Values(Values::Places(places, terms)) => {
-                    let term = places.get(row).and_then(|&place| terms.get(place as usize));
-                    self.push(term.map_or(b"", |term| term.as_bytes()));
-                    term.is_some()
-                }
                 Cells::Values(numbers) => self.push_number(numbers, row),
             };
             if !is_read {

@@ -6,10 +6,10 @@
 //! Memory: some 20 bytes a record, and its bytes.
 
 use crate::arena::{Arena, make_room};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use foldhash::SharedSeed;
 use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
+use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
@@ -23,12 +23,17 @@ pub(crate) fn hasher() -> SeedableRandomState {
 }
 
 /// Records of bytes, each once.
+#[derive(Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Interner {
     records: Arena<u8>,
     uses: Vec<u32>,
     /// Made when it is first asked for: who only reads records of a snapshot needs none.
+    #[serde(skip)]
     table: OnceLock<HashTable<u32>>,
+    #[serde(skip)]
     hasher: SeedableRandomState,
+    #[serde(skip)]
     key: Key,
 }
 
@@ -160,6 +165,7 @@ impl Interner {
     }
 
     /// One more than the largest number that there was.
+    #[cfg(test)]
     pub(crate) fn end(&self) -> usize {
         self.records.end()
     }
@@ -169,16 +175,9 @@ impl Interner {
         self.records.numbers()
     }
 
-    /// Reads records that were written, for uses to be counted anew.
-    pub(crate) fn load_unused(from: &mut Loader, key: Key) -> Result<Self, SnapshotError> {
-        let mut all = Self { key, ..Self::load(from)? };
-        all.uses.fill(0);
-        Ok(all)
-    }
-
-    /// Fails if there is a record that nobody uses.
-    pub(crate) fn check_uses(&self) -> Result<(), SnapshotError> {
-        check(self.numbers().all(|number| self.uses(number) > 0), "a record that nothing uses")
+    /// Finds the records by a part of theirs from now on.
+    pub(crate) fn with_key(self, key: Key) -> Self {
+        Self { key, table: OnceLock::new(), ..self }
     }
 
     /// Bytes that are allocated.
@@ -186,19 +185,6 @@ impl Interner {
     pub(crate) fn bytes(&self) -> usize {
         let table = self.table.get().map_or(0, HashTable::allocation_size);
         self.records.bytes() + self.uses.capacity() * size_of::<u32>() + table
-    }
-}
-
-impl Stored for Interner {
-    fn save(&self, to: &mut Saver) {
-        self.records.save(to);
-        self.uses.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (records, uses) = (Arena::load(from)?, <Vec<u32>>::load(from)?);
-        check(uses.len() >= records.end(), "uses of other records")?;
-        Ok(Self { records, uses, ..Self::default() })
     }
 }
 

@@ -4,8 +4,8 @@ mod algebra;
 mod arena;
 mod attributes;
 mod bounded;
+mod bulk;
 mod closing;
-mod cut;
 mod dictionary;
 mod engine;
 mod evaluate;
@@ -30,6 +30,7 @@ mod ontology;
 #[cfg(test)]
 mod ontology_tests;
 mod operators;
+mod parameterize;
 mod pattern;
 mod patterns;
 mod plan;
@@ -43,6 +44,7 @@ mod regex;
 mod rest;
 mod rewrite;
 mod rules;
+mod scan;
 mod schema;
 mod snapshot;
 mod subscriptions;
@@ -53,6 +55,7 @@ mod triples;
 mod values;
 mod view;
 mod waiting;
+mod writer;
 
 use pyo3::prelude::*;
 

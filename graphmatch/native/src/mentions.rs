@@ -9,11 +9,9 @@
 //! is there for the first time, or goes with the last subscription, changes the version, and
 //! answers that were remembered with another version are found again when they are next needed.
 
-use crate::dictionary::Dictionary;
 use crate::dictionary::{ANY, Id};
 use crate::hierarchy::Map;
 use crate::names;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -76,28 +74,6 @@ impl Mentions {
         }
         let is_edge = count(&mut self.properties, property, by.signum());
         self.asked.count((property, object), by.signum(), text, is_edge);
-    }
-
-    /// Writes what is mentioned.
-    pub fn save(&self, to: &mut Saver) {
-        self.counted().map(|((p, o), times)| [p, o, times]).collect::<Vec<_>>().save(to);
-    }
-
-    /// Reads what was mentioned.
-    pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let mut mentions = Self::default();
-        let counted = <Vec<[u32; 3]>>::load(from)?;
-        mentions.pairs.reserve(counted.len());
-        for [property, object, times] in counted {
-            let is_known = |id| id == ANY || dictionary.knows(id);
-            check(is_known(property) && is_known(object), "a number of no term")?;
-            let text = match property {
-                ANY => Vec::new().into(),
-                property => dictionary.text(property),
-            };
-            mentions.add((property, object), times, &text);
-        }
-        Ok(mentions)
     }
 
     /// Everything that is mentioned, with how many subscriptions do.

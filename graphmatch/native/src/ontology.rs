@@ -18,8 +18,8 @@ use crate::mentions::{Asked, Serial};
 use crate::names;
 use crate::rules;
 use crate::schema::{Schema, Vocabulary};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
 use crate::triples::{Sorted, Triple};
+use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
 /// From an ontology alone at most so many triples follow; the rest is left out.
@@ -71,7 +71,7 @@ const IS_VALUE: Steps = 1 << 19;
 pub(crate) const OWN: Steps = 1 << 20;
 
 /// Which texts are the same.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Folding {
     /// Whether upper and lower case are the same.
     pub cases: bool,
@@ -94,17 +94,6 @@ impl Folding {
             (false, true) => text.nfkc().collect(),
             (false, false) => text.to_owned(),
         }
-    }
-}
-
-impl Stored for Folding {
-    fn save(&self, to: &mut Saver) {
-        (self.cases, self.variants).save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (cases, variants) = Stored::load(from)?;
-        Ok(Self { cases, variants })
     }
 }
 
@@ -158,7 +147,9 @@ impl Held {
 }
 
 /// One ontology, ready for matching.
+#[derive(Serialize, Deserialize)]
 pub struct Ontology {
+    #[serde(skip, default = "serial")]
     pub(crate) serial: u64,
     pub(crate) schema: Schema,
     /// Whether rules and roots are applied at all.
@@ -180,24 +171,9 @@ pub struct Ontology {
     mentioned: Vec<Id>,
 }
 
-stored!(Ontology {
-    schema,
-    entailment,
-    always,
-    flags,
-    roots,
-    synonyms,
-    names,
-    has_texts,
-    folding,
-    background,
-    links,
-    called,
-    called_folded,
-    prefixes,
-    properties,
-    mentioned,
-} anew { serial: Serial::default().0 });
+fn serial() -> u64 {
+    Serial::default().0
+}
 
 impl Ontology {
     /// Makes an ontology, which mentions its terms until it is released.
@@ -214,7 +190,7 @@ impl Ontology {
         let called = || stated.called.iter().copied();
         let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
         let mut ontology = Self {
-            serial: Serial::default().0,
+            serial: serial(),
             schema: Schema::default(),
             entailment: stated.plain.is_none(),
             always: stated.always & PUBLIC,
@@ -249,22 +225,6 @@ impl Ontology {
         }
         ontology.background = Sorted::new(stated.plain.map_or(closed, <[Triple]>::to_vec));
         ontology
-    }
-
-    /// Reads one that was written.
-    pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let ontology: Self = Stored::load(from)?;
-        check(ontology.flags.len() <= dictionary.end(), "flags of no term")?;
-        let Self { schema, roots, background, links, mentioned, .. } = &ontology;
-        let vocabulary: Vec<Id> = schema.vocabulary.ids().collect();
-        let groups = [&ontology.synonyms, &ontology.names].into_iter().flatten();
-        let named = [&ontology.called, &ontology.called_folded, &ontology.properties].into_iter();
-        dictionary.check(vocabulary.iter().chain(mentioned).chain(schema.ids()))?;
-        dictionary.check(roots.iter().flat_map(|(one, other)| [one, other]))?;
-        dictionary.check(groups.flat_map(|(key, row)| [key].into_iter().chain(row)))?;
-        dictionary.check(named.flat_map(|one| one.values()).flatten())?;
-        dictionary.check(background.ids().chain(links.ids()))?;
-        Ok(ontology)
     }
 
     /// Releases the terms that this mentions.

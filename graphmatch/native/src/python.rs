@@ -3,10 +3,9 @@
 //! No call is made for a triple or a match, and no Python object either, unless somebody looks at
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
-use crate::cut::Cutter;
+use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
-use crate::engine::rows::{Constants, Rows, Texts, Values};
-use crate::engine::{Change, Did, Matched, Refusal, State};
+use crate::engine::{Change, Did, Matched, Refusal, Saved, State};
 use crate::evaluate::Answer;
 use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
@@ -18,17 +17,17 @@ use crate::matching::{Needs, Worker};
 use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Folding, Held, Ontology, Stated, Steps};
-use crate::operators::{CallResults, Operator, Operators};
+use crate::operators::{CallResults, Operator};
 use crate::patterns::Counters;
 use crate::publications::Publications;
 use crate::query::{COMPOSITION, Form, QueryError};
 use crate::questions::{Evaluation, EvaluationFailedError, solutions_of, triples_of};
 use crate::reader::{self, Cut, Fault, Next, Options, Publication, Reader};
-use crate::snapshot::{self, SnapshotError, Stored, VERSION, damaged};
+use crate::snapshot::{self, SnapshotError, VERSION};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::values;
-use crate::view::{Parser, Query};
+use crate::view::{Parser, Query, parameterizer};
 use crate::waiting::{CallRequest, Calls, ask};
 use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::Literal;
@@ -82,8 +81,9 @@ fn unreadable(error: SnapshotError) -> PyErr {
     match error {
         SnapshotError::Io(error) => error.into(),
         SnapshotError::Foreign => DamagedError::new_err("nothing was saved there"),
-        SnapshotError::Version(version) => DamagedError::new_err(format!(
-            "saved by another version: its format is {version}, and this one's {VERSION}"
+        SnapshotError::Version(version) => DamagedError::new_err((
+            format!("saved by another version: its format is {version}, and this one's {VERSION}"),
+            "Subscribe again with this version, and save the engine to make a new snapshot.",
         )),
         SnapshotError::Damaged(what) => DamagedError::new_err(format!("damaged: {what}")),
     }
@@ -967,23 +967,15 @@ impl Core {
         limits: Limits,
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
-        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let cutter = Cutter::new(pairs, limits).with_operators(Operators(operators.into()));
-        let state = State::new(cutter);
+        let state = State::new(parameterizer(&prefixes, limits, operators)?);
         Self::of(py, state, limits)
     }
 
     /// Writes a snapshot: everything, with what Python has to keep of options and of the ontology.
     fn save(&self, py: Python<'_>, path: PathBuf, options: &[u8], ontology: &[u8]) -> PyResult<()> {
         let written = py.detach(|| {
-            let guarded = self.shared.read();
-            snapshot::write(&path, |to| {
-                for bytes in [options, ontology] {
-                    bytes.len().save(to);
-                    to.bytes(bytes);
-                }
-                guarded.state.save(to);
-            })
+            let bytes = snapshot::encode(&(options, ontology, self.shared.read().state.saved()));
+            snapshot::write(&path, &bytes)
         });
         written.map_err(unreadable)
     }
@@ -1000,25 +992,12 @@ impl Core {
         limits: Py<PyAny>,
         operators: Vec<Operator>,
     ) -> PyResult<(Self, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let mut refused = None;
-        let read = py.detach(|| {
-            snapshot::read(&path, |from| {
-                let (options, ontology) = <(Vec<u8>, Vec<u8>)>::load(from)?;
-                let said = Python::attach(|py| -> PyResult<Limits> {
-                    limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()
-                });
-                let Ok(limits) = said.map_err(|error| refused = Some(error)) else {
-                    return damaged("its options");
-                };
-                let cutter = Cutter::new(pairs, limits).with_operators(Operators(operators.into()));
-                Ok((State::load(cutter, from)?, limits, options, ontology))
-            })
-        });
-        if let Some(error) = refused {
-            return Err(error);
-        }
-        let (state, limits, options, ontology) = read.map_err(unreadable)?;
+        let read = py.detach(|| snapshot::read::<(Vec<u8>, Vec<u8>, Saved)>(&path));
+        let (options, ontology, saved) = read.map_err(unreadable)?;
+        let limits: Limits = limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()?;
+        let parameterizer = parameterizer(&prefixes, limits, operators)?;
+        let state = py.detach(|| State::restored(parameterizer, saved));
+        let state = state.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
         let core = Self::of(py, state, limits)?;
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
     }
@@ -1155,7 +1134,7 @@ impl Core {
     /// Takes subscriptions in that differ in constants only: a text with the constants of one; of all
     /// rows of a table the ids, and by constant of the text the term of all rows or a column; and the
     /// rows that are meant. Returns as `subscribe_many` does, places among these.
-    fn subscribe_rows<'py>(
+    fn subscribe_batch<'py>(
         &self,
         py: Python<'py>,
         query: &str,
@@ -1163,21 +1142,22 @@ impl Core {
         constants: Vec<ConstantsOrTerm<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let columns: PyResult<Vec<Constants>> = constants
+        let columns: PyResult<Vec<Values>> = constants
             .iter()
             .map(|one| match one {
-                ConstantsOrTerm::Term(term) => Ok(Constants::Same(term)),
-                ConstantsOrTerm::Column(column) => Ok(Constants::Each(column.values()?)),
+                ConstantsOrTerm::Term(term) => Ok(Values::Same(term)),
+                ConstantsOrTerm::Column(column) => column.values(),
             })
             .collect();
-        let rows = Rows { names: ids.texts()?, columns: columns?, chosen: rows.as_slice()? };
+        let (names, chosen) = (ids.texts()?, rows.as_slice()?);
+        let batch = SubscriptionBatch { names, columns: columns?, chosen };
         let errors = py.detach(|| {
             let mut errors = Vec::new();
-            let count = rows.chosen.len();
+            let count = chosen.len();
             for begin in (0..count).step_by(AT_ONCE) {
                 let end = count.min(begin + AT_ONCE);
                 let found = self.shared.change(false, |guarded| {
-                    guarded.state.subscribe_rows(query, &rows, begin..end)
+                    guarded.state.subscribe_batch(query, &batch, begin..end)
                 });
                 errors.extend(found?);
             }

@@ -2,14 +2,14 @@
 
 use crate::dictionary::{Dictionary, Id, Kind, Terms};
 use crate::hierarchy::{Hierarchy, Map, grouped};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::triples::Triple;
+use serde::{Deserialize, Serialize};
 
 /// Declares the terms that rules know, each by its name here and the last parts of its IRI.
 macro_rules! vocabulary {
     ($($name:ident: $path:literal),* $(,)?) => {
         /// The ids of the terms that rules know.
-        #[derive(Clone, Copy, Default)]
+        #[derive(Clone, Copy, Default, Serialize, Deserialize)]
         pub struct Vocabulary {
             $(#[doc = concat!("`", $path, "`")] pub $name: Id,)*
         }
@@ -28,8 +28,6 @@ macro_rules! vocabulary {
                 [$(self.$name),*].into_iter()
             }
         }
-
-        stored!(Vocabulary { $($name),* });
     };
 }
 
@@ -88,27 +86,11 @@ impl Vocabulary {
     }
 }
 
-impl Stored for Schema {
-    fn save(&self, to: &mut Saver) {
-        self.vocabulary.save(to);
-        self.hierarchies.iter().for_each(|hierarchy| hierarchy.save(to));
-        [&self.domains, &self.ranges, &self.inverses].iter().for_each(|table| table.save(to));
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let vocabulary = Stored::load(from)?;
-        let (classes, properties, concepts) = Stored::load(from)?;
-        let (domains, ranges, inverses) = Stored::load(from)?;
-        let hierarchies = [classes, properties, concepts];
-        Ok(Self { vocabulary, hierarchies, domains, ranges, inverses })
-    }
-}
-
 /// Terms with others, each once.
 type Grouped = Map<Id, Vec<Id>>;
 
 /// What an ontology's schema says, in tables.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Schema {
     /// What the rules know.
     pub vocabulary: Vocabulary,
@@ -123,13 +105,6 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// All terms that it has.
-    pub fn ids(&self) -> impl Iterator<Item = &Id> {
-        let tables = [&self.domains, &self.ranges, &self.inverses].into_iter();
-        let rows = tables.flatten().flat_map(|(key, row)| [key].into_iter().chain(row));
-        rows.chain(self.hierarchies.iter().flat_map(Hierarchy::ids))
-    }
-
     /// Makes the tables of all that follows from an ontology.
     pub fn new(vocabulary: Vocabulary, closed: &[Triple], terms: Terms) -> Self {
         let v = &vocabulary;

@@ -2,7 +2,9 @@
 
 use crate::rewrite::{PRIVATE, unmarked};
 use crate::values;
-use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
+use oxrdf::{
+    BaseDirection, BlankNode, Literal, LiteralRef, NamedNode, NamedOrBlankNode, Term, Triple,
+};
 use std::fmt::Write;
 
 /// Writes a term as canonical N-Triples, marked literals as what they stand for.
@@ -76,4 +78,40 @@ fn read(text: &str, depth: usize) -> Option<Term> {
 
 fn name(text: &str) -> Option<NamedNode> {
     Some(NamedNode::new_unchecked(text.strip_prefix('<')?.strip_suffix('>')?))
+}
+
+/// Writes a text between quotation marks, escaped as in canonical N-Triples.
+pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
+    let is_plain = |b: u8| b >= 0x20 && !matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
+    if text.bytes().all(is_plain) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(LiteralRef::new_simple_literal(text).to_string().as_bytes());
+    }
+}
+
+/// The character that an escape sequence stands for, and the sequence's length without the
+/// backslash.
+pub(crate) fn escape(bytes: &[u8]) -> Option<(char, usize)> {
+    let plain = match bytes.first()? {
+        b't' => '\t',
+        b'b' => '\u{8}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b'f' => '\u{C}',
+        c @ (b'"' | b'\'' | b'\\') => char::from(*c),
+        b'u' => return Some((code(bytes.get(1..5)?)?, 5)),
+        b'U' => return Some((code(bytes.get(1..9)?)?, 9)),
+        _ => return None,
+    };
+    Some((plain, 1))
+}
+
+fn code(digits: &[u8]) -> Option<char> {
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    char::from_u32(u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?)
 }

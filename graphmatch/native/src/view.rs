@@ -4,12 +4,12 @@
 //! functions, units); the engine keeps subscriptions in another way. Cost: that of
 //! [`Template::new`], and a Python object for each term and pattern that is asked for.
 
-use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::evaluate::Prepared;
 use crate::limits::Limits;
 use crate::objects::{object_of, term_object, variable_object, write_text};
 use crate::operators::{Operator, Operators};
+use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
 use crate::python::bad_query;
 use crate::query::{Filled, Form, QueryError, Template};
@@ -26,7 +26,7 @@ const PLACES: [&str; 3] = ["subject", "predicate", "object"];
 /// Analyses the texts of queries.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub struct Parser {
-    cutter: Cutter,
+    parameterizer: Parameterizer,
 }
 
 #[pymethods]
@@ -34,34 +34,47 @@ impl Parser {
     /// `prefixes` hold without being declared; operators may be called.
     #[new]
     #[pyo3(signature = (prefixes, limits, operators = Vec::new()))]
-    fn new(prefixes: Vec<(String, String)>, limits: Limits, operators: Vec<Operator>) -> Self {
-        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        Self { cutter: Cutter::new(pairs, limits).with_operators(Operators(operators.into())) }
+    fn new(
+        prefixes: Vec<(String, String)>,
+        limits: Limits,
+        operators: Vec<Operator>,
+    ) -> PyResult<Self> {
+        Ok(Self { parameterizer: parameterizer(&prefixes, limits, operators)? })
     }
 
     /// Analyses a query.
     fn parse(&self, py: Python<'_>, text: &str) -> PyResult<Query> {
-        py.detach(|| Query::parse(&self.cutter, text)).map_err(bad_query)
+        py.detach(|| Query::parse(&self.parameterizer, text)).map_err(bad_query)
     }
+}
+
+/// Makes the parser of queries with default prefixes.
+pub(crate) fn parameterizer(
+    prefixes: &[(String, String)],
+    limits: Limits,
+    operators: Vec<Operator>,
+) -> PyResult<Parameterizer> {
+    let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
+    let parser = Parameterizer::new(pairs, limits).map_err(bad_query)?;
+    Ok(parser.with_operators(Operators(operators.into())))
 }
 
 /// A query that was analysed.
 #[pyclass(frozen, eq, hash, module = "graphmatch._native")]
 pub struct Query {
     template: Arc<Template>,
-    /// Those of the text, and behind them the template's own.
     constants: Vec<String>,
 }
 
 impl PartialEq for Query {
     fn eq(&self, other: &Self) -> bool {
-        self.template.skeleton() == other.template.skeleton() && self.constants == other.constants
+        self.template.text() == other.template.text() && self.constants == other.constants
     }
 }
 
 impl std::hash::Hash for Query {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.template.skeleton().hash(state);
+        self.template.text().hash(state);
         self.constants.hash(state);
     }
 }
@@ -70,13 +83,11 @@ impl std::hash::Hash for Query {
 type UseRow = (u32, u32, Vec<(u32, Option<u32>)>);
 
 impl Query {
-    fn parse(cutter: &Cutter, text: &str) -> Result<Self, QueryError> {
-        let mut cut = Cut::default();
-        cutter.cut(text, &mut cut)?;
-        let template = Template::new(cutter, text, &mut cut)?;
-        let own = cut.constants().map(|text| String::from_utf8_lossy(text).into_owned());
-        let constants = own.chain(template.fixed().iter().map(|text| text.to_string())).collect();
-        Ok(Self { template: Arc::new(template), constants })
+    fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, QueryError> {
+        let query = parameterizer.parameterize(text)?;
+        let template = Arc::new(Template::new(&query, parameterizer)?);
+        let constants = query.constants.into_iter().chain(template.operators()).collect();
+        Ok(Self { template, constants })
     }
 
     /// The algebra, constants put in.
@@ -113,7 +124,7 @@ impl Query {
     /// The text, but for white space and prefixes.
     #[getter]
     fn text(&self) -> String {
-        cut::filled(self.template.skeleton(), |number, _, text| {
+        filled(self.template.text(), |number, _, text| {
             text.push_str(self.constants.get(number).map_or("", |constant| constant));
             text.push(' ');
             false
@@ -123,14 +134,7 @@ impl Query {
     /// What a query has in common with those that differ in constants only.
     #[getter]
     fn skeleton(&self) -> &str {
-        self.template.skeleton()
-    }
-
-    /// How many of its constants are in its text; behind them are those of RDF's own vocabulary
-    /// that its syntax implies.
-    #[getter]
-    fn slots(&self) -> usize {
-        self.template.slots()
+        self.template.text()
     }
 
     /// The projected variables, in order.
