@@ -15,12 +15,8 @@ use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::mentions::{Mention, Mentions};
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
-<<<<<<< HEAD
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
-=======
-use crate::operators::{CallRequests, CallResults, Operators};
 use crate::parameterize::{Parameterizer, filled};
->>>>>>> main
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
 use crate::query::{QueryError, Template};
@@ -695,13 +691,8 @@ impl State {
         now: &Literal,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-<<<<<<< HEAD
-        let query = self.query(record.template(), &self.filed(number))?;
-        let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
-=======
         let query = self.query(record.template(), record.filed())?;
-        let prepared = Prepared::new(&query, record.is(RESTING));
->>>>>>> main
+        let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
         worker.evaluate(context, &prepared, now, self.limits)
     }
 

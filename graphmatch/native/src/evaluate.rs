@@ -142,32 +142,7 @@ impl Prepared {
             is_wide |= parts > PLANNED;
             rewriter.query(query);
         }
-<<<<<<< HEAD
         Self { conditions, query, functions: rewriter.functions, calls, is_wide }
-=======
-        if matches!(query, Query::Construct { .. } | Query::Describe { .. }) {
-            conditions.push(pattern_of(&query).clone());
-        }
-        let ask =
-            |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
-        let conditions = conditions.into_iter().map(ask).collect();
-        let (functions, calls) = Default::default();
-        Self { conditions, query, functions, calls, is_wide: false }
-    }
-
-    /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
-    /// be the union of the ontology and the publication, and the publication a named graph.
-    pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
-        let mut query = query.clone();
-        // `SELECT *` would show the hidden variables.
-        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
-            variables.push(Variable::new_unchecked("_graphmatch_"));
-        }
-        let all = Self::asked(query, true, &mut Fresh::written());
-        let name = format!("<{PUBLICATION}>");
-        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
-        (all.conditions.iter().map(text).collect(), text(&all.query))
->>>>>>> main
     }
 
     /// Prepares a query for all solutions of the pattern, without projection and delta check; at most
@@ -187,6 +162,10 @@ impl Prepared {
     /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
     /// be the union of the ontology and the publication, and the publication a named graph.
     pub fn texts(mut query: Query, graph: &NamedNode) -> (Vec<String>, String) {
+        // `SELECT *` would show the hidden variables.
+        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
+            variables.push(Variable::new_unchecked("_graphmatch_"));
+        }
         let mut fresh = Fresh::written();
         let conditions = take_conditions(&mut query, true, &mut fresh);
         let name = format!("<{PUBLICATION}>");

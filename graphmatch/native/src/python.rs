@@ -22,7 +22,7 @@ use crate::patterns::Counters;
 use crate::publications::Publications;
 use crate::query::{COMPOSITION, Form, QueryError};
 use crate::questions::{Evaluation, EvaluationFailedError, solutions_of, triples_of};
-use crate::reader::{self, Cut, Fault, Next, Options, Publication, Reader};
+use crate::reader::{Fault, Publication, Reader, ReaderOptions, SplitBy};
 use crate::snapshot::{self, SnapshotError, VERSION};
 use crate::subscriptions::Number;
 use crate::triples::Triple;
@@ -732,11 +732,11 @@ impl Document {
                 loop {
                     let mut reader = lock(&self.reader);
                     // Reading calls Python, so this thread must not have the state's lock.
-                    let next = reader.next(None, &mut worker.publication);
+                    let is_found = reader.next(&mut worker.publication);
                     let faults = rows_of(reader.faults());
                     drop(reader);
                     let before = found.len();
-                    if next == Next::Publication {
+                    if is_found {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.state.dictionary);
                         let (done, none) = (Done::default(), Arc::default());
@@ -744,9 +744,8 @@ impl Document {
                         self.shared.tend(worker);
                     }
                     let is_pending = found.last().is_some_and(|one| !one.is_report());
-                    let goes_on = next != Next::End;
-                    if is_pending || !faults.is_empty() || !goes_on || found.len() >= most {
-                        return Ok::<_, PyErr>((found, before, faults, goes_on));
+                    if is_pending || !faults.is_empty() || !is_found || found.len() >= most {
+                        return Ok::<_, PyErr>((found, before, faults, is_found));
                     }
                 }
             })
@@ -1449,7 +1448,10 @@ impl Core {
         cut: &str,
         base: Option<String>,
     ) -> PyResult<Option<Single<'py>>> {
-        let Some(cut) = Cut::of(cut) else { return Ok(None) };
+        let Some(split_by) = SplitBy::from_name(cut) else { return Ok(None) };
+        if format.is_none() && !lines::may_be_lines(data) {
+            return Ok(None);
+        }
         let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
             return Ok(None);
         };
@@ -1457,23 +1459,25 @@ impl Core {
             return Ok(None);
         }
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let faults = if format.is_none() { 1 } else { reader::FAULTS };
-        let options =
-            Options { source: source.to_owned(), cut, base, limits: self.shared.limits, faults };
-        let (next, outcome, faults) = py.detach(|| {
-            let mut reader = Reader::of_bytes(data.to_vec(), syntax, options);
+        let limits = self.shared.limits;
+        let options = ReaderOptions { source: source.to_owned(), split_by, base, limits };
+        let (is_nothing, outcome, faults) = py.detach(|| {
+            let mut reader = Reader::new(data.to_vec(), None, syntax, options);
             self.shared.with_worker(|worker| {
+                let is_found = reader.next(&mut worker.publication);
+                let faults = rows_of(reader.faults());
+                let is_guess = format.is_none() && !faults.is_empty();
+                if !is_found || is_guess || !reader.is_at_end() {
+                    return Ok::<_, PyErr>((!is_found && format.is_some(), None, faults));
+                }
                 let guarded = self.shared.read();
-                let next = reader.next(Some(&guarded.state.dictionary), &mut worker.publication);
-                let is_one = next == Next::Publication && reader.is_at_end();
+                worker.publication.adopt(&guarded.state.dictionary);
                 let (done, none) = (Done::default(), Arc::default());
-                let match_it = || self.shared.matched(guarded, worker, &now, done, &none, None);
-                let outcome = is_one.then(match_it).transpose()?;
+                let outcome = self.shared.matched(guarded, worker, &now, done, &none, None)?;
                 self.shared.tend(worker);
-                Ok::<_, PyErr>((next, outcome, rows_of(reader.faults())))
+                Ok((false, Some(outcome), faults))
             })
         })?;
-        let is_nothing = next == Next::End && format.is_some();
         if outcome.is_none() && !is_nothing {
             return Ok(None);
         }
@@ -1493,14 +1497,17 @@ impl Core {
         waits: bool,
         base: Option<String>,
     ) -> PyResult<Document> {
-        let (Some(cut), Some(syntax)) = (Cut::of(cut), RdfFormat::from_extension(format)) else {
+        let (Some(split_by), Some(syntax)) =
+            (SplitBy::from_name(cut), RdfFormat::from_extension(format))
+        else {
             return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
         };
         let limits = self.shared.limits;
-        let options = Options { source, cut, base, limits, ..Options::default() };
+        let options = ReaderOptions { source, split_by, base, limits };
         let interrupted = Arc::default();
         let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
-        let reader = Mutex::new(Reader::new(stream, syntax, options));
+        let reader = Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options);
+        let reader = Mutex::new(reader);
         Ok(Document { shared: Arc::clone(&self.shared), reader, waits, interrupted })
     }
 
