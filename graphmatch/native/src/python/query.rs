@@ -4,14 +4,14 @@
 //! functions, units); the engine keeps subscriptions in another way. Cost: that of
 //! [`Template::new`], and a Python object for each term and pattern that is asked for.
 
+use super::bad_query;
+use super::terms::{object_of, term_object, variable_object, write_text};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::evaluate::Prepared;
 use crate::limits::Limits;
-use crate::objects::{object_of, term_object, variable_object, write_text};
 use crate::operators::{Operator, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::python::bad_query;
 use crate::query::{Filled, Form, QueryError, Template};
 use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;

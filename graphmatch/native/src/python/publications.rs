@@ -3,10 +3,13 @@
 //! Documents are read as for matching ([`crate::reader`]), without a dictionary. Each distinct term
 //! of a publication becomes one object.
 
+use super::document::FaultRow;
+use super::document::Stream;
+use super::document::rows_of;
+use super::lock;
+use super::terms::object_named;
 use crate::dictionary::{Id, LOCAL};
 use crate::limits::Limits;
-use crate::objects::object_named;
-use crate::python::{FaultRow, Stream, lock, rows_of};
 use crate::reader::{Publication, Reader, ReaderOptions, SplitBy};
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;

@@ -5,14 +5,16 @@
 //! each question is about the ontology as it is then. Cost: a question looks up each term of the
 //! publication, some 100 ns each, beside what the evaluator takes.
 
+use super::Shared;
+use super::fill;
+use super::lock;
+use super::query::Query;
+use super::terms::term_object;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
-use crate::objects::term_object;
 use crate::operators::{CallContext, CallResults, Operators};
 use crate::pattern::GM;
-use crate::python::{Shared, fill, lock};
 use crate::query::QueryError;
-use crate::view::Query;
 use hashbrown::HashSet;
 use oxrdf::{Literal, Triple};
 use pyo3::exceptions::PyRuntimeError;
