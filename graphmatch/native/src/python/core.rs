@@ -1,12 +1,14 @@
 //! The engine for Python: subscriptions, the ontology, matching.
 
 use super::calls::Calls;
-use super::document::{Document, FaultRow, Stream, rows_of};
+use super::document::{DocumentMatches, FaultRow, Stream, rows_of};
 use super::evaluation::Evaluation;
 use super::query::parameterizer;
 use super::report::Batch;
 use super::terms::object_of;
-use super::{Departed, Done, Guarded, Outcome, Shared, fill, refused, statements_of, unreadable};
+use super::{
+    DetachedTriples, Done, Guarded, MatchOutcome, Shared, fill, refused, statements_of, unreadable,
+};
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
 use crate::engine::{Change, Refusal, Saved, State};
@@ -33,17 +35,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-/// So many subscriptions are taken in between two publications.
+/// Maximum number of subscriptions that are added under one lock.
 pub(super) const AT_ONCE: usize = 1 << 16;
 
-/// What became of a document in memory, and the faults that were met.
+/// The report or request of a document in memory, and its faults.
 pub(super) type Single<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>);
 
-/// What somebody asks for: a property and an object, `None` for any.
+/// A demanded property and object, `None` for any.
 pub(super) type MentionRow = (Option<String>, Option<String>);
 
-/// Triples that were derived, and from which; how many of them every pattern sees; whether they are
-/// all.
+/// Derived triples with the place of the triple that each was derived from, the number of triples
+/// that every pattern sees, and whether the attributes are complete.
 pub(super) type Followed<'py> = (Vec<(Bound<'py, PyTuple>, Option<u32>)>, usize, bool);
 
 pub(super) fn mentions_of(
@@ -62,7 +64,7 @@ pub(super) fn mentions_of(
     mentions
 }
 
-/// Texts as Arrow has them: their bytes, and where each begins and the last ends.
+/// Strings in the layout of Arrow: the bytes, and the offsets.
 #[derive(FromPyObject)]
 pub(super) struct ArrowTexts<'py>(PyReadonlyArray1<'py, u8>, PyReadonlyArray1<'py, i64>);
 
@@ -74,7 +76,7 @@ impl ArrowTexts<'_> {
     }
 }
 
-/// A column of values: integers, floating-point numbers, or places among terms.
+/// A column of integers, of floating-point numbers, or of places in a list of terms.
 #[derive(FromPyObject)]
 pub(super) enum Column<'py> {
     Integers(PyReadonlyArray1<'py, i64>),
@@ -92,14 +94,14 @@ impl Column<'_> {
     }
 }
 
-/// The values of events: texts, and whether these are IRIs, or others.
+/// The values of an attribute: strings that are IRIs or not, or other values.
 #[derive(FromPyObject)]
 pub(super) enum EventValues<'py> {
     Texts(ArrowTexts<'py>, bool),
     Values(Column<'py>),
 }
 
-/// A column of events: the property, values, and which of them are there.
+/// An attribute of events: its property, the values, and the rows that have a value.
 #[derive(FromPyObject)]
 pub(super) struct EventColumn<'py>(String, EventValues<'py>, Option<PyReadonlyArray1<'py, bool>>);
 
@@ -114,14 +116,14 @@ impl EventColumn<'_> {
     }
 }
 
-/// The term of all rows, or a column.
+/// One term for all rows, or a column.
 #[derive(FromPyObject)]
 pub(super) enum ConstantsOrTerm<'py> {
     Term(String),
     Column(Column<'py>),
 }
 
-/// Places with errors of ours.
+/// The errors of subscriptions with their places.
 pub(super) fn refused_list(
     py: Python<'_>,
     errors: Vec<(usize, Refusal)>,
@@ -153,8 +155,8 @@ impl Core {
 
 #[pymethods]
 impl Core {
-    /// Nothing known, no subscriptions; `prefixes` hold in queries without being declared.
-    /// Queries may call operators.
+    /// Makes an engine with an empty ontology and no subscriptions. Queries can use `prefixes`
+    /// without declaring them, and can call `operators`.
     #[new]
     #[pyo3(signature = (prefixes, limits, operators = Vec::new()))]
     fn new(
@@ -167,7 +169,7 @@ impl Core {
         Self::of(py, state, limits)
     }
 
-    /// Writes a snapshot: everything, with what Python has to keep of options and of the ontology.
+    /// Writes a snapshot: the state, and the options and the ontology as Python encodes them.
     fn save(&self, py: Python<'_>, path: PathBuf, options: &[u8], ontology: &[u8]) -> PyResult<()> {
         let written = py.detach(|| {
             let bytes = snapshot::encode(&(options, ontology, self.shared.read().state.saved()));
@@ -176,9 +178,8 @@ impl Core {
         written.map_err(unreadable)
     }
 
-    /// Opens a snapshot with the limits that `limits` says for its options. Returns what Python kept
-    /// of options and of the ontology, too; the core has to be told what is known ([`Core::know`])
-    /// before it is used.
+    /// Opens a snapshot. `limits` maps the encoded options to the limits. Returns the encoded
+    /// options and ontology, too. Call [`Core::attach_enricher`] before using the core.
     #[staticmethod]
     #[pyo3(signature = (path, prefixes, limits, operators = Vec::new()))]
     fn open<'py>(
@@ -198,21 +199,22 @@ impl Core {
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
     }
 
-    /// Tells a core that was opened what is known: it is handed to those who do a step with it.
-    fn know(&self, py: Python<'_>, knowledge: Py<PyAny>) {
+    /// Sets the object that [`EnrichmentRequest`](super::EnrichmentRequest)s hand to Python.
+    fn attach_enricher(&self, py: Python<'_>, knowledge: Py<PyAny>) {
         py.detach(|| self.shared.change(|guarded| guarded.knowledge = Arc::new(knowledge)));
     }
 
-    /// Has the indexes of operators asked by a function: of a list of operators by number, each with
-    /// terms, it returns for each term the ids of constants, or `None` where an index failed.
+    /// Sets the function that asks the indexes of operators. It gets a list of operators by
+    /// number, each with terms. For each term it returns the ids of constants, or `None` for an
+    /// index that failed.
     fn ask_by(&self, py: Python<'_>, function: Py<PyAny>) {
         py.detach(|| {
             self.shared.change(|guarded| guarded.ask = Some(Arc::new(function)));
         });
     }
 
-    /// Which constants of operators that have an index came and went: the number of the operator,
-    /// the id, and the constants, none of one that went.
+    /// Returns the constants of indexed operators that were added or removed: the number of the
+    /// operator, the id, and the constants, or `None` if they were removed.
     fn index_changes<'py>(&self, py: Python<'py>) -> PyResult<Vec<IndexChange<'py>>> {
         let changes = py.detach(|| {
             if !self.shared.read().state.indexed.has_changes() {
@@ -249,7 +251,7 @@ impl Core {
         })
     }
 
-    /// The ids of subscriptions by their numbers; `None` where there is none.
+    /// Returns the ids of subscriptions by number, `None` for unknown numbers.
     fn names(
         &self,
         py: Python<'_>,
@@ -263,7 +265,7 @@ impl Core {
         }))
     }
 
-    /// The text and the comment of a subscription, or `None`.
+    /// Returns the text and the comment of a subscription, if it exists.
     fn subscription(&self, py: Python<'_>, id: &str) -> Option<(String, String)> {
         py.detach(|| {
             let guarded = self.shared.read();
@@ -273,7 +275,8 @@ impl Core {
         })
     }
 
-    /// Takes a subscription in.
+    /// Adds a subscription. `filed` has its constants with root terms and in base units, if Python
+    /// had to find them.
     #[pyo3(signature = (id, query, comment = "", filed = None))]
     fn subscribe(
         &self,
@@ -295,8 +298,9 @@ impl Core {
         taken.map_err(refused)
     }
 
-    /// Takes many subscriptions in, up to the first for which Python has to find units or names.
-    /// Returns how many were looked at, and the places of those that were refused, with the errors.
+    /// Adds subscriptions, up to the first one for which Python has to find units or names.
+    /// Returns the number of subscriptions that were read, and the errors of those that are
+    /// invalid, with their places.
     fn subscribe_many<'py>(
         &self,
         py: Python<'py>,
@@ -327,9 +331,9 @@ impl Core {
         Ok((looked, refused_list(py, errors)?))
     }
 
-    /// Takes subscriptions in that differ in constants only: a text with the constants of one; of all
-    /// rows of a table the ids, and by constant of the text the term of all rows or a column; and the
-    /// rows that are meant. Returns as `subscribe_many` does, places among these.
+    /// Adds subscriptions that differ in constants only. `query` has the constants of one of them.
+    /// `constants` has the term of all rows or a column for each constant of the query. `rows` are
+    /// the rows to add. Returns errors like `subscribe_many`, by place in `rows`.
     fn subscribe_batch<'py>(
         &self,
         py: Python<'py>,
@@ -362,12 +366,12 @@ impl Core {
         refused_list(py, errors.map_err(refused)?)
     }
 
-    /// Learns which class a name stands for, until the ontology changes.
+    /// Sets the class that a name stands for until the ontology changes.
     fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
         py.detach(|| self.shared.change(|guarded| guarded.state.resolve(name, class_)));
     }
 
-    /// Puts a subscription in the place of the one that has its id; false where there is none.
+    /// Replaces a subscription. Returns false if the id is unknown.
     #[pyo3(signature = (id, query, comment = "", filed = None))]
     fn replace(
         &self,
@@ -387,7 +391,7 @@ impl Core {
         replaced.map_err(refused)
     }
 
-    /// Takes a subscription out; false where there is none.
+    /// Removes a subscription. Returns false if the id is unknown.
     fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
         py.detach(|| {
             self.shared.change(|guarded| {
@@ -397,9 +401,8 @@ impl Core {
         })
     }
 
-    /// Whether a triple of the ontology, or one that follows from it alone, has these terms; `None`
-    /// stands for any.
-    fn meets(
+    /// Returns whether the closure of the ontology has a triple with these terms, `None` for any.
+    fn ontology_matches(
         &self,
         py: Python<'_>,
         subject: Option<&str>,
@@ -421,26 +424,26 @@ impl Core {
         })
     }
 
-    /// All that follows from the ontology alone, with what it states.
+    /// Returns the closure of the ontology.
     fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let triples = py.detach(|| {
             let guarded = self.shared.read();
             let State { dictionary, ontology, .. } = &guarded.state;
             let local = LocalTerms::default();
-            Departed::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
+            DetachedTriples::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
         });
         triples.objects(py)
     }
 
-    /// Does some steps of enrichment with everything that follows, asked for or not: events as
-    /// graphs, rules, and the attributes of `mentions` (by default those that subscriptions ask
-    /// for). The triples have their root terms; the first `stated` of them somebody stated.
+    /// Derives all triples of a publication, whether subscriptions ask for them or not: events as
+    /// graphs, rules, and the attributes of `mentions` (by default those of subscriptions). The
+    /// triples have their root terms, and the first `stated` are stated.
     ///
-    /// Returns the triples that come, each with the place of the one that it was derived from among
-    /// all, the given ones first, which are distinct; how many of them every pattern sees; and whether the
-    /// attributes are all.
+    /// Returns the derived triples, each with the place of the triple that it was derived from
+    /// among the distinct given ones and the derived ones; the number of triples that every
+    /// pattern sees; and whether the attributes are complete.
     #[pyo3(signature = (id, triples, stated, steps, mentions = None))]
-    fn follow<'py>(
+    fn entail<'py>(
         &self,
         py: Python<'py>,
         id: &str,
@@ -465,15 +468,15 @@ impl Core {
                 let told = std::iter::repeat_n(None, more.len() - origins.len());
                 let told = told.chain(origins.iter().copied().map(Some));
                 let told: Vec<Option<u32>> = told.collect();
-                let texts = Departed::new(worker.terms(context), more.iter().copied());
+                let texts = DetachedTriples::new(worker.terms(context), more.iter().copied());
                 (texts, told, shown - given, is_whole)
             })
         });
         Ok((triples.objects(py)?.into_iter().zip(origins).collect(), shown, is_whole))
     }
 
-    /// Prepares questions about a publication, of whose triples the first `stated` are its own and
-    /// were not derived, and those from `shown` on are attributes, seen by those who name them.
+    /// Prepares evaluations of queries on a publication. Its first `stated` triples are not
+    /// derived. Those from `shown` on are attributes, which only patterns with their property see.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
     #[pyo3(signature = (id, triples, stated, shown, now, calls = None))]
     fn evaluation(
@@ -502,14 +505,15 @@ impl Core {
         })
     }
 
-    /// Whether a subscription or the ontology mentions a term, as N-Triples writes it.
+    /// Returns whether a subscription or the ontology has a term.
     fn has_term(&self, py: Python<'_>, term: &str) -> bool {
         py.detach(|| self.shared.read().state.dictionary.get(term.as_bytes()).is_some())
     }
 
-    /// How the rows of a subscription are filed: access pattern and second pattern, the estimated
-    /// share of publications that have it, how many of the sampled ones had it, how many rows are
-    /// filed there, and how many rows have the same join program.
+    /// Returns how the rows of a subscription are indexed: the access pattern and the second
+    /// pattern, the estimated share of publications with the access pattern, how many sampled
+    /// publications had it and how many were sampled, the length of the posting list, and the
+    /// number of rows with the same join program.
     #[expect(clippy::type_complexity, reason = "plain tuples for Python")]
     fn placements(
         &self,
@@ -537,8 +541,8 @@ impl Core {
         })
     }
 
-    /// Goes over to another ontology. Returns how many triples and names differ, the ids of the
-    /// subscriptions that were filed anew, and of those for which Python has to find units.
+    /// Changes the ontology. Returns the numbers of changed triples and names, the ids of the
+    /// reindexed subscriptions, and the ids of those for which Python has to find units.
     #[expect(clippy::too_many_arguments, reason = "all that an ontology is made of")]
     #[pyo3(signature = (knowledge, *, terms, triples, plain, roots, names, called, prefixes, steps, always, folding, changed, everything))]
     fn set_ontology(
@@ -620,8 +624,8 @@ impl Core {
         Ok((change.triples, change.names, change.concerned, change.python))
     }
 
-    /// Files a subscription with the constants that Python found.
-    fn file_again(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
+    /// Indexes a subscription with the constants that Python found.
+    fn reindex(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
         let filed: Vec<&str> = filed.iter().map(String::as_str).collect();
         let change = |guarded: &mut Guarded| guarded.state.file_again(id, &filed);
         py.detach(|| self.shared.change(change)).map_err(refused)
@@ -629,9 +633,9 @@ impl Core {
 
     /// Reads a document in memory that is one publication, and matches it.
     ///
-    /// Without a format (an extension) it is tried as lines of N-Quads. Returns its report or what
-    /// Python has to do first, and faults; `None` where it has several publications, is no such
-    /// lines, or XML that may have to be recoded or is something else: then a `document` reads it.
+    /// A document without a format (an extension) is read as N-Quads. Returns a report or a
+    /// request, and faults. Returns `None` if the document has several publications, is not in
+    /// that format, or may need recoding. Then `document` reads it.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
     #[pyo3(signature = (data, source, now, format = None, cut = "auto", base = None))]
     fn match_bytes<'py>(
@@ -681,8 +685,8 @@ impl Core {
         Ok(Some((outcome, faults)))
     }
 
-    /// Reads a document of a stream with a method `read`, in a syntax by its extension. The
-    /// publications of a stream that `waits` are matched one by one, as they come.
+    /// Reads a document from a stream with a method `read`, in the format of an extension. If the
+    /// stream `waits`, publications are matched one by one as they arrive.
     #[pyo3(signature = (stream, source, format, cut = "auto", waits = true, base = None))]
     fn document(
         &self,
@@ -692,7 +696,7 @@ impl Core {
         cut: &str,
         waits: bool,
         base: Option<String>,
-    ) -> PyResult<Document> {
+    ) -> PyResult<DocumentMatches> {
         let (Some(split_by), Some(syntax)) =
             (SplitBy::from_name(cut), RdfFormat::from_extension(format))
         else {
@@ -704,16 +708,14 @@ impl Core {
         let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
         let reader = Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options);
         let reader = Mutex::new(reader);
-        Ok(Document { shared: Arc::clone(&self.shared), reader, waits, interrupted })
+        Ok(DocumentMatches { shared: Arc::clone(&self.shared), reader, waits, interrupted })
     }
 
-    /// Matches a publication: its report, or what Python has to do first.
+    /// Matches a publication, and returns a report or a request.
     ///
-    /// `stated` is how many of the triples somebody stated, `shown` how many every pattern sees, and
-    /// not only those that name the property (all by default); `done` the steps that were done by
-    /// the knowledge of a version.
-    ///
-    /// What is known of calls of operators is looked up.
+    /// The first `stated` triples are stated. Patterns see those from `shown` on only if they name
+    /// the property. Both are all triples by default. `done` are the steps of enrichment that were
+    /// done with this version of the enricher. `calls` has results of operator calls.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
     #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, version = None, calls = None))]
     fn match_triples<'py>(
@@ -734,8 +736,8 @@ impl Core {
         self.match_statements(py, id, &statements, now, done, &results)
     }
 
-    /// Matches an event: its report, or what Python has to do first; `None` where its attributes
-    /// have to be read by Python.
+    /// Matches an event, and returns a report or a request, or `None` if Python has to read the
+    /// attributes.
     fn match_event<'py>(
         &self,
         py: Python<'py>,
@@ -751,7 +753,7 @@ impl Core {
         self.match_statements(py, id, &statements, now, done, &none).map(Some)
     }
 
-    /// Matches the events of a table, a row each.
+    /// Matches the events of a table, one for each row.
     fn match_events(
         &self,
         py: Python<'_>,
@@ -776,8 +778,8 @@ impl Core {
                 let outcome =
                     self.shared.matched_statements(worker, id, &statements, &now, done, &none)?;
                 Ok(match outcome {
-                    Outcome::Report(report) => Some(*report),
-                    Outcome::Pending(_) | Outcome::Calls(_) => None,
+                    MatchOutcome::Report(report) => Some(*report),
+                    MatchOutcome::EnrichmentRequest(_) | MatchOutcome::Calls(_) => None,
                 })
             };
             self.shared.with_worker(|worker| {
@@ -809,10 +811,10 @@ impl Core {
     }
 }
 
-/// An operator by its number, the id of a constant, and the constants that it stands for.
+/// The number of an operator, the id of a constant, and the constants of that id.
 pub(super) type IndexChange<'py> = (usize, Id, Option<Bound<'py, PyTuple>>);
 
-/// The constants that a term stands for, as objects.
+/// The constants of a composed term as objects.
 pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
     let literal = values::Literal::of(text);
     let composed = literal.filter(|one| one.datatype == Some(COMPOSITION.as_bytes()));
@@ -822,10 +824,10 @@ pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<
     PyTuple::new(py, lines.map(|line| object_of(py, line)).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// The number of a row, where its line would be, and its text.
+/// The number of a row, the offset of its line, and its text.
 pub(super) type OtherRow<'py> = (usize, usize, Bound<'py, PyBytes>);
 
-/// Lines of N-Triples for rows of three terms, and the rows that may be none.
+/// Returns N-Triples lines for rows of three terms, and the rows that may not be valid.
 #[pyfunction]
 pub(super) fn lines_of_rows<'py>(
     py: Python<'py>,

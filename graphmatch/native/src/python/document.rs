@@ -10,10 +10,10 @@ use pyo3::pybacked::PyBackedBytes;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
-/// So many publications of one document are matched together.
+/// Maximum number of publications of one document that are matched together.
 pub(super) const AHEAD: usize = 64;
 
-/// What is wrong with a document: what, remedy, line, column, item, whether something was left out.
+/// A fault: what, remedy, line, column, item, and whether something was skipped.
 pub(crate) type FaultRow = (String, String, Option<u64>, Option<u64>, Option<String>, bool);
 
 pub(crate) fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
@@ -23,10 +23,10 @@ pub(crate) fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
     faults.into_iter().map(row).collect()
 }
 
-/// A stream of Python's.
+/// A Python stream.
 pub(crate) struct Stream {
     pub(crate) stream: Py<PyAny>,
-    /// What is no fault of the document: an interrupt by the user.
+    /// An exception that is not a fault of the document, such as an interrupt by the user.
     pub(crate) interrupted: Arc<Mutex<Option<PyErr>>>,
 }
 
@@ -50,25 +50,25 @@ impl Read for Stream {
     }
 }
 
-/// A document that is being read, one publication after the other.
+/// A document that is read and matched, one publication after the other.
 #[pyclass(frozen, module = "graphmatch._native")]
-pub(super) struct Document {
+pub(super) struct DocumentMatches {
     pub(super) shared: Arc<Shared>,
     pub(super) reader: Mutex<Reader>,
-    /// Whether it may have to be waited for.
+    /// Whether reading may have to wait for data.
     pub(super) waits: bool,
-    /// What is no fault of the document: an interrupt by the user.
+    /// An exception that is not a fault of the document, such as an interrupt by the user.
     pub(super) interrupted: Arc<Mutex<Option<PyErr>>>,
 }
 
-/// What comes next of a document: reports, and perhaps a publication that Python has to do something
-/// for; behind how many of them faults were met, and which; and whether there is more.
+/// Reports, the last of which may be a request; the number of reports before the faults; the
+/// faults; and whether there is more.
 pub(super) type Step<'py> = (Vec<Bound<'py, PyAny>>, usize, Vec<FaultRow>, bool);
 
 #[pymethods]
-impl Document {
-    /// Reads the next publications and matches them: several together, so that threads wait less for
-    /// each other, or one of a document that may have to be waited for.
+impl DocumentMatches {
+    /// Reads and matches the next publications: one if the stream waits, otherwise several, so
+    /// that threads wait less for each other.
     fn next<'py>(&self, py: Python<'py>, now: &str) -> PyResult<Step<'py>> {
         let most = if self.waits { 1 } else { AHEAD };
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);

@@ -1,7 +1,7 @@
-//! The surface that Python sees: few, coarse calls that release the interpreter's lock.
+//! The Python module: few, coarse calls that release the interpreter's lock.
 //!
-//! No call is made for a triple or a match, and no Python object either, unless somebody looks at
-//! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
+//! There is no call and no Python object for a triple or a match until they are read. Terms are
+//! canonical N-Triples texts, numbers of subscriptions are NumPy arrays.
 
 mod calls;
 mod core;
@@ -14,7 +14,7 @@ mod terms;
 
 use self::calls::{CallRequest, Calls, ask};
 use self::core::{Core, lines_of_rows};
-use self::document::Document;
+use self::document::DocumentMatches;
 use self::evaluation::{Evaluation, EvaluationFailedError};
 use self::publications::Publications;
 use self::query::{Parser, Query};
@@ -39,52 +39,58 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-/// So many workers wait for the next publication.
+/// Maximum number of idle workers.
 const WORKERS: usize = 16;
 
-/// How often the indexes of operators are asked for one publication while their constants change.
+/// Maximum number of times that operator indexes are asked for one publication, if their constants
+/// change meanwhile.
 const ATTEMPTS: usize = 4;
 
 pyo3::create_exception!(
     _native,
-    RefusedError,
+    InvalidSubscriptionError,
     PyValueError,
-    "A text that is no subscription: what, remedy, line, column."
+    "An invalid subscription: what, remedy, line, column."
 );
 
-pyo3::create_exception!(_native, TakenError, PyValueError, "A name that is taken.");
+pyo3::create_exception!(
+    _native,
+    DuplicateIdError,
+    PyValueError,
+    "An id that has a subscription already."
+);
 
 pyo3::create_exception!(
     _native,
     NeedsPythonError,
     PyValueError,
-    "Units or names of classes have to be found first."
+    "Python has to find units or names of classes first."
 );
 
 pyo3::create_exception!(
     _native,
-    DamagedError,
+    CorruptSnapshotError,
     PyValueError,
-    "A file that is no snapshot, or one of another version, or damaged."
+    "A file that is not a snapshot, has another version, or is damaged: what, remedy."
 );
 
 fn unreadable(error: SnapshotError) -> PyErr {
     match error {
         SnapshotError::Io(error) => error.into(),
-        SnapshotError::Foreign => DamagedError::new_err("nothing was saved there"),
-        SnapshotError::Version(version) => DamagedError::new_err((
+        SnapshotError::Foreign => CorruptSnapshotError::new_err("nothing was saved there"),
+        SnapshotError::Version(version) => CorruptSnapshotError::new_err((
             format!("saved by another version: its format is {version}, and this one's {VERSION}"),
             "Subscribe again with this version, and save the engine to make a new snapshot.",
         )),
-        SnapshotError::Damaged(what) => DamagedError::new_err(format!("damaged: {what}")),
+        SnapshotError::Damaged(what) => CorruptSnapshotError::new_err(format!("damaged: {what}")),
     }
 }
 
 fn refused(error: Refusal) -> PyErr {
     match error {
-        Refusal::Duplicate => TakenError::new_err("this id has a subscription already"),
+        Refusal::Duplicate => DuplicateIdError::new_err("this id has a subscription already"),
         Refusal::Python => NeedsPythonError::new_err("units or names of classes have to be found"),
-        Refusal::Full(what) => RefusedError::new_err((
+        Refusal::Full(what) => InvalidSubscriptionError::new_err((
             what.to_owned(),
             "Take fewer or shorter ones.".to_owned(),
             None::<usize>,
@@ -95,7 +101,7 @@ fn refused(error: Refusal) -> PyErr {
 }
 
 pub(crate) fn bad_query(error: QueryError) -> PyErr {
-    RefusedError::new_err((error.what, error.remedy, error.line, error.column))
+    InvalidSubscriptionError::new_err((error.what, error.remedy, error.line, error.column))
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -104,21 +110,17 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 pub(crate) struct Guarded {
     pub(crate) state: State,
-    /// Shared, so that a thread without the interpreter's lock can take it along.
+    /// Shared, so that a thread can keep it without the interpreter's lock.
     knowledge: Arc<Py<PyAny>>,
     version: u64,
-    /// Python's function that looks terms up in the indexes of operators.
+    /// The Python function that asks the indexes of operators.
     ask: Option<Arc<Py<PyAny>>>,
 }
 
-/// What the calls of a [`Core`] share.
-///
-/// A thread that has one of these locks never waits for the interpreter's lock, and a thread that
-/// has the interpreter's lock never waits for one of these: otherwise two threads could wait for
-/// each other for ever.
+/// The state that all calls of a [`Core`] share.
 pub(crate) struct Shared {
     guarded: RwLock<Guarded>,
-    /// What one document may cost.
+    /// Limits of one document.
     limits: Limits,
     #[expect(clippy::vec_box, reason = "workers are large, and handed from one to the other")]
     workers: Mutex<Vec<Box<Worker>>>,
@@ -140,7 +142,7 @@ impl Shared {
         changed
     }
 
-    /// Has something done with a worker that nobody else has.
+    /// Runs a function with a worker that no other thread uses.
     pub(crate) fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> T) -> T {
         let mut worker = lock(&self.workers).pop().unwrap_or_default();
         let done = work(&mut worker);
@@ -151,7 +153,7 @@ impl Shared {
         done
     }
 
-    /// Files rows anew between publications, where what a worker counted says that this pays.
+    /// Moves rows to better access patterns, if the statistics of a worker suggest it.
     fn tend(&self, worker: &mut Worker) {
         let wants = self.read().state.index.wants_rebalance(&worker.rows);
         if wants && let Ok(mut guarded) = self.guarded.try_write() {
@@ -159,10 +161,10 @@ impl Shared {
         }
     }
 
-    /// Matches the publication of a worker; says what Python has to do first, if anything.
+    /// Matches the publication of a worker, or says what Python has to do first.
     ///
-    /// Indexes of operators are asked without the lock. Then the terms of the publication get the
-    /// ids that they have by now: those of `statements`, if it was made of these.
+    /// Indexes of operators are asked without the lock. Afterwards the terms of the publication
+    /// get their present ids: from `statements`, if it was made of these.
     fn matched<'a>(
         self: &'a Arc<Self>,
         mut guarded: RwLockReadGuard<'a, Guarded>,
@@ -171,7 +173,7 @@ impl Shared {
         done: Done,
         results: &Arc<CallResults>,
         statements: Option<&Statements>,
-    ) -> PyResult<Outcome> {
+    ) -> PyResult<MatchOutcome> {
         let mut attempts = 0;
         worker.answered = None;
         loop {
@@ -214,7 +216,7 @@ impl Shared {
         now: &Literal,
         done: Done,
         results: &Arc<CallResults>,
-    ) -> Result<Outcome, Questions> {
+    ) -> Result<MatchOutcome, Questions> {
         let state = &guarded.state;
         let count = worker.publication.triples.len();
         let shown = done.shown.map_or(count, |shown| shown.min(count));
@@ -237,20 +239,34 @@ impl Shared {
                 let done = Done { stated: Some(stated), shown: Some(shown), ..done };
                 let shared = Arc::clone(self);
                 let requests = matched.requests;
-                Outcome::Calls(Box::new(CallRequest { shared, id, statements, done, requests }))
+                MatchOutcome::Calls(Box::new(CallRequest {
+                    shared,
+                    id,
+                    statements,
+                    done,
+                    requests,
+                }))
             }
-            Ok(matched) => Outcome::Report(Box::new(report(self, state, worker, matched, stated))),
+            Ok(matched) => {
+                MatchOutcome::Report(Box::new(report(self, state, worker, matched, stated)))
+            }
             Err(Needs::Indexes(questions)) => return Err(questions),
             Err(Needs::Steps(steps)) => {
                 let triples = texts(state, worker, stated);
                 let id = worker.publication.id.to_string();
                 let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
-                Outcome::Pending(Box::new(Pending { id, triples, steps, knowledge, version }))
+                MatchOutcome::EnrichmentRequest(Box::new(EnrichmentRequest {
+                    id,
+                    triples,
+                    steps,
+                    knowledge,
+                    version,
+                }))
             }
         })
     }
 
-    /// Matches triples that Python has.
+    /// Matches triples that Python gave.
     pub(crate) fn matched_statements(
         self: &Arc<Self>,
         worker: &mut Worker,
@@ -259,7 +275,7 @@ impl Shared {
         now: &Literal,
         done: Done,
         results: &Arc<CallResults>,
-    ) -> PyResult<Outcome> {
+    ) -> PyResult<MatchOutcome> {
         let guarded = self.read();
         fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
         let outcome = self.matched(guarded, worker, now, done, results, Some(statements));
@@ -268,19 +284,19 @@ impl Shared {
     }
 }
 
-/// The first triples of the publication that a worker has.
-fn texts(state: &State, worker: &Worker, most: usize) -> Departed {
+/// The first triples of the publication of a worker.
+fn texts(state: &State, worker: &Worker, most: usize) -> DetachedTriples {
     let triples = worker.publication.triples.iter().take(most).copied();
-    Departed::new(worker.terms(state.context()), triples)
+    DetachedTriples::new(worker.terms(state.context()), triples)
 }
 
-/// Triples that have left the core: texts, each once, and their numbers.
-pub(crate) struct Departed {
+/// Triples that do not need the dictionary: distinct texts, and their numbers.
+pub(crate) struct DetachedTriples {
     texts: Vec<Vec<u8>>,
     rows: Vec<[usize; 3]>,
 }
 
-impl Departed {
+impl DetachedTriples {
     fn new(terms: Terms, triples: impl Iterator<Item = Triple>) -> Self {
         let (mut numbers, mut texts) = (Map::default(), Vec::new());
         let mut number = |id: Id| {
@@ -301,57 +317,58 @@ impl Departed {
     }
 }
 
-/// What is known of a publication already.
+/// The enrichment of a publication so far.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Done {
-    /// How many of its triples somebody stated; all by default.
+    /// Number of stated triples; all by default.
     pub(crate) stated: Option<usize>,
-    /// How many of them every pattern sees, and not only those that name the property; likewise.
+    /// Number of triples that every pattern sees, and not only those with the property; all by
+    /// default.
     shown: Option<usize>,
-    /// The steps that were done,
+    /// The steps that were done.
     steps: Steps,
-    /// and the version of the knowledge that they were done with.
+    /// Version of the enricher that did the steps.
     version: Option<u64>,
 }
 
-/// A publication that Python has to do something for first.
+/// A publication that needs enrichment by Python before it can be matched.
 #[pyclass(frozen, module = "graphmatch._native")]
-pub(crate) struct Pending {
-    /// Its id.
+pub(crate) struct EnrichmentRequest {
+    /// Id of the publication.
     #[pyo3(get)]
     id: String,
-    triples: Departed,
-    /// The steps to be done.
+    triples: DetachedTriples,
+    /// The steps to do.
     #[pyo3(get)]
     steps: Steps,
     knowledge: Arc<Py<PyAny>>,
-    /// The number of that knowledge.
+    /// Version of the enricher.
     #[pyo3(get)]
     version: u64,
 }
 
 #[pymethods]
-impl Pending {
-    /// Its triples.
+impl EnrichmentRequest {
+    /// Returns the triples.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.triples.objects(py)?)
     }
 
-    /// The knowledge to do the steps with.
+    /// The enricher that does the steps.
     #[getter]
     fn knowledge(&self, py: Python<'_>) -> Py<PyAny> {
         self.knowledge.clone_ref(py)
     }
 }
 
-/// A report, or what Python has to do first.
-pub(crate) enum Outcome {
+/// A report, or a request to Python.
+pub(crate) enum MatchOutcome {
     Report(Box<Report>),
     Calls(Box<CallRequest>),
-    Pending(Box<Pending>),
+    EnrichmentRequest(Box<EnrichmentRequest>),
 }
 
-impl Outcome {
+impl MatchOutcome {
     fn is_report(&self) -> bool {
         matches!(self, Self::Report(_))
     }
@@ -360,12 +377,12 @@ impl Outcome {
         match self {
             Self::Report(report) => Ok(Bound::new(py, *report)?.into_any()),
             Self::Calls(request) => Ok(Bound::new(py, *request)?.into_any()),
-            Self::Pending(pending) => Ok(Bound::new(py, *pending)?.into_any()),
+            Self::EnrichmentRequest(pending) => Ok(Bound::new(py, *pending)?.into_any()),
         }
     }
 }
 
-/// The triples that Python has.
+/// Reads triples of pyoxigraph's terms.
 fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
     let mut statements = Statements::default();
     for triple in triples.try_iter()? {
@@ -379,7 +396,7 @@ fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
     Ok(statements)
 }
 
-/// Puts triples into a publication.
+/// Fills a publication with triples.
 pub(crate) fn fill(
     dictionary: &Dictionary,
     id: &str,
@@ -402,8 +419,8 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Core>()?;
     module.add_class::<Report>()?;
     module.add_class::<Batch>()?;
-    module.add_class::<Document>()?;
-    module.add_class::<Pending>()?;
+    module.add_class::<DocumentMatches>()?;
+    module.add_class::<EnrichmentRequest>()?;
     module.add_class::<CallRequest>()?;
     module.add_class::<Calls>()?;
     module.add_class::<Publications>()?;
@@ -414,9 +431,9 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lines_of_rows, module)?)?;
     let py = module.py();
     module.add("EvaluationFailedError", py.get_type::<EvaluationFailedError>())?;
-    module.add("RefusedError", py.get_type::<RefusedError>())?;
-    module.add("TakenError", py.get_type::<TakenError>())?;
-    module.add("DamagedError", py.get_type::<DamagedError>())?;
+    module.add("InvalidSubscriptionError", py.get_type::<InvalidSubscriptionError>())?;
+    module.add("DuplicateIdError", py.get_type::<DuplicateIdError>())?;
+    module.add("CorruptSnapshotError", py.get_type::<CorruptSnapshotError>())?;
     module.add("NeedsPythonError", py.get_type::<NeedsPythonError>())?;
     Ok(())
 }

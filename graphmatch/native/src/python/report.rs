@@ -2,7 +2,7 @@
 
 use super::evaluation::{solutions_of, triples_of};
 use super::terms::object_of;
-use super::{Departed, Guarded, Shared};
+use super::{DetachedTriples, Guarded, Shared};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Did, Matched, State};
 use crate::evaluate::Answer;
@@ -22,13 +22,13 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// So many names are few.
+/// Maximum number of ids that are copied without releasing the interpreter's lock.
 pub(super) const FEW: usize = 100;
 
-/// So many are looked at, equal ones too, where only some are wanted.
+/// Maximum number of solutions, duplicates included, that are visited to find some.
 pub(super) const LOOKED_AT: usize = 1_000_000;
 
-/// A match with its solutions.
+/// A match and its solutions.
 pub(super) struct SolvedMatch {
     name: String,
     found: Found,
@@ -37,11 +37,11 @@ pub(super) struct SolvedMatch {
 
 pub(super) enum Found {
     Answer(Answer),
-    /// Names of variables, and solutions with a value for each.
+    /// Names of variables, and a term of each for each solution.
     Rows(Vec<String>, Vec<Vec<Vec<u8>>>),
 }
 
-/// What a report of matches is made of. It stays as it is, whatever changes later.
+/// The content of a report with matches. It does not change with the engine.
 pub(super) struct Data {
     publication: Publication,
     stated: usize,
@@ -49,13 +49,13 @@ pub(super) struct Data {
     shown: usize,
     found: Vec<Number>,
     answers: Vec<(Number, Answer)>,
-    /// The time when it was made, and the ontology of then.
+    /// When the report was made, and the ontology of that time.
     moment: Arc<Moment>,
     ontology: Arc<Ontology>,
 }
 
 impl SolvedMatch {
-    /// The number of its solutions, or of the triples of its graph.
+    /// The number of solutions, or of triples of the graph.
     fn len(&self) -> usize {
         match &self.found {
             Found::Answer(Answer { graph: Some(graph), .. }) => graph.len(),
@@ -70,7 +70,8 @@ impl Data {
         Context { ontology: &self.ontology, ..state.context() }
     }
 
-    /// Some matches with at most so many solutions each: until they have `limit` solutions together.
+    /// Solves some matches, each up to `most` solutions, until they have `limit` solutions
+    /// together.
     fn solved(
         &self,
         state: &State,
@@ -97,7 +98,8 @@ impl Data {
         solved
     }
 
-    /// A match with at most so many solutions.
+    /// Solves a match up to `most` solutions. `former` is the subscription, if it has changed
+    /// since.
     fn solve(
         &self,
         state: &State,
@@ -168,7 +170,7 @@ impl Data {
     }
 }
 
-/// What one publication matches.
+/// The matches of one publication.
 #[pyclass(frozen, module = "graphmatch._native")]
 #[derive(Clone)]
 pub(crate) struct Report {
@@ -195,25 +197,25 @@ impl Report {
         self.found().len()
     }
 
-    /// The publication's id.
+    /// Returns the id of the publication.
     fn publication(&self) -> &str {
         &self.publication
     }
 
-    /// The numbers of the subscriptions, in the order of subscribing.
+    /// Returns the numbers of the subscriptions, in the order of subscribing.
     fn numbers<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         PyArray1::from_slice(py, self.found())
     }
 
-    /// Probes, postings, candidates, rows with a solution, subscriptions that were evaluated, and
-    /// the triples that were stated.
+    /// Returns counters: probes, postings, candidates, rows with a solution, evaluated
+    /// subscriptions, and stated triples.
     fn counters(&self) -> (u64, u64, u64, u64, usize, usize) {
         let Did { index, evaluated } = self.did;
         let Counters { probes, postings, candidates, matches } = index;
         (probes, postings, candidates, matches, evaluated, self.stated)
     }
 
-    /// The subscriptions whose evaluation failed, and why.
+    /// Returns the subscriptions whose evaluation failed, with the reasons.
     fn failed(&self) -> Vec<(String, String)> {
         self.failed.clone()
     }
@@ -224,12 +226,13 @@ impl Report {
         self.undecided.clone()
     }
 
-    /// Whether attributes are missing: it had more paths of properties than the limit.
+    /// Returns whether attributes are missing because the publication has more property paths than
+    /// the limit.
     fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// The ids of the subscriptions.
+    /// Returns the ids of the subscriptions.
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
         let written = |guarded: &Guarded| {
@@ -238,8 +241,8 @@ impl Report {
             let ends = guarded.state.subscriptions.write_names(&data.found, &former, &mut names);
             (names, ends)
         };
-        // To give the interpreter's lock back and take it again costs more than a few names. With
-        // that lock this thread must not wait for the others, so it only tries to get theirs.
+        // Releasing the interpreter's lock takes longer than copying a few ids. A thread with that
+        // lock must not wait for the state's lock, so it only tries to get it.
         let few = (data.found.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
         let (names, ends) = match few.flatten() {
             Some(guarded) => written(&guarded),
@@ -252,25 +255,24 @@ impl Report {
         PyTuple::new(py, texts.collect::<Vec<_>>())
     }
 
-    /// The triples that were stated; `None` if nothing matches.
+    /// Returns the stated triples, or `None` if nothing matches.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let Some(data) = &self.data else { return Ok(None) };
         let texts = py.detach(|| {
             let guarded = self.shared.read();
             let (dictionary, local) = (&guarded.state.dictionary, &data.publication.local);
             let triples = data.publication.triples.iter().take(data.stated).copied();
-            Departed::new(Terms { dictionary, local }, triples)
+            DetachedTriples::new(Terms { dictionary, local }, triples)
         });
         PyTuple::new(py, texts.objects(py)?).map(Some)
     }
 
-    /// Some of the matches: id, solutions as dictionaries, and the graph of CONSTRUCT or `None`.
+    /// Returns some of the matches: id, solutions as dictionaries, the graph of CONSTRUCT or
+    /// `None`, and whether the solutions are complete.
     ///
-    /// Returns fewer than asked for where these have very many solutions together. The last value
-    /// of a match tells whether its solutions are complete.
-    ///
-    /// `texts`: terms are N-Triples texts, not objects, but for those of an evaluation. `most`: the
-    /// number of solutions that are looked for, at most those of the limit.
+    /// Returns fewer matches than asked for if these have very many solutions together. With
+    /// `texts`, terms are N-Triples texts, except those of evaluations. `most` limits the
+    /// solutions of each match.
     #[pyo3(signature = (begin, end, texts = false, most = None))]
     fn matches<'py>(
         &self,
@@ -318,7 +320,7 @@ impl Report {
     }
 }
 
-/// What became of the events of a table.
+/// The reports of a table of events.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub(super) struct Batch {
     pub(super) reports: Vec<Option<Report>>,
@@ -330,17 +332,17 @@ impl Batch {
         self.reports.len()
     }
 
-    /// The rows that Python has to do something for.
+    /// Returns the rows that need enrichment by Python.
     fn pending(&self) -> Vec<usize> {
         (0..self.reports.len()).filter(|&row| self.reports[row].is_none()).collect()
     }
 
-    /// The report of a row.
+    /// Returns the report of a row.
     fn report(&self, row: usize) -> Option<Report> {
         self.reports.get(row)?.clone()
     }
 
-    /// The numbers of the subscriptions that rows match, and where those of each row begin.
+    /// Returns the numbers of matching subscriptions row after row, and the offsets of the rows.
     fn numbers<'py>(
         &self,
         py: Python<'py>,
