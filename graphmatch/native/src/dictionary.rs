@@ -62,12 +62,6 @@ pub mod inline {
         Some((one * unit(others, places)).cmp(&(other * unit(places, others))))
     }
 
-    /// The id of an `xsd:integer`, if it is small enough.
-    #[cfg(test)]
-    pub fn integer(value: i64) -> Option<Id> {
-        checked(value, 0)
-    }
-
     /// The id of a number by its digits and how many are after the point, if there is one.
     #[inline]
     pub fn checked(digits: i64, places: u32) -> Option<Id> {
@@ -137,6 +131,9 @@ pub fn hash(text: &[u8]) -> u64 {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Dictionary {
     terms: Interner,
+    /// The terms that were released, if reports may still use them.
+    #[serde(skip)]
+    deferred: Option<Vec<Id>>,
 }
 
 impl Dictionary {
@@ -184,8 +181,21 @@ impl Dictionary {
     /// Removes a reference to a term. Without references, its id is free for another term.
     pub fn release(&mut self, id: Id) {
         if id < INLINE {
-            self.terms.release(id);
+            match &mut self.deferred {
+                Some(deferred) => deferred.push(id),
+                None => _ = self.terms.release(id),
+            }
         }
+    }
+
+    /// Collects the terms that are released from now on, instead of releasing them.
+    pub fn defer_releases(&mut self, defer: bool) {
+        self.deferred = defer.then(Vec::new);
+    }
+
+    /// The terms that were collected. The next ones are released at once.
+    pub fn deferred_releases(&mut self) -> Vec<Id> {
+        self.deferred.take().unwrap_or_default()
     }
 
     /// The key of a term of the dictionary or of an inline number.

@@ -9,8 +9,10 @@ use crate::algebra::{AlgebraCache, substitute};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::indexed::Indexed;
+use crate::lexical::read_term;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::mentions::{Mention, Mentions};
@@ -24,7 +26,6 @@ use crate::subscriptions::{
     EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
 };
 use crate::templates::Templates;
-use crate::terms::read_term;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, Term};
 use serde::Serialize;
@@ -125,7 +126,10 @@ pub struct State {
     /// The terms that are mentioned.
     pub dictionary: Dictionary,
     /// What is known.
-    pub ontology: Ontology,
+    /// Shared with the reports that were made under it.
+    pub ontology: Arc<Ontology>,
+    /// What reports need of former subscriptions.
+    pub history: History,
     /// What is asked for.
     pub mentions: Mentions,
     /// What subscriptions have in common.
@@ -151,11 +155,12 @@ impl State {
     /// Nothing known, no subscriptions.
     pub fn new(parameterizer: Parameterizer) -> Self {
         let mut dictionary = Dictionary::default();
-        let ontology = Ontology::new(&mut dictionary, Stated::default());
+        let ontology = Arc::new(Ontology::new(&mut dictionary, Stated::default()));
         let indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
+            history: History::default(),
             mentions: Mentions::default(),
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
@@ -177,7 +182,7 @@ impl State {
         let subscriptions = (&self.subscriptions, &self.unindexed);
         (
             &self.dictionary,
-            &self.ontology,
+            &*self.ontology,
             &self.templates,
             index,
             demand,
@@ -212,7 +217,8 @@ impl State {
         let event_paths = Limits::default().event_paths;
         Some(Self {
             dictionary,
-            ontology,
+            ontology: Arc::new(ontology),
+            history: History::default(),
             mentions,
             templates,
             subscriptions,
@@ -559,6 +565,14 @@ impl State {
         let record = self.subscriptions.get(number);
         let (template, filed) = (record.template(), record.filed().to_vec());
         let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
+        if self.history.has_reports() {
+            self.history.keep(FormerSubscription {
+                number,
+                name: record.name(),
+                template: self.templates.get(template),
+                branches: rows.iter().map(|&row| self.index.branch(row)).collect(),
+            });
+        }
         if !suspended {
             self.count_mentions(template, &filed, false);
         }
@@ -738,7 +752,7 @@ impl State {
             waiting.push((number, self.subscriptions.get(number).constants().to_vec()));
             self.unfile(number);
         }
-        std::mem::replace(&mut self.ontology, ontology).release(&mut self.dictionary);
+        std::mem::replace(&mut self.ontology, Arc::new(ontology)).release(&mut self.dictionary);
         for (_, id) in std::mem::take(&mut self.concepts) {
             self.dictionary.release(id);
         }

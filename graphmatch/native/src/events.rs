@@ -6,8 +6,8 @@
 //! A value costs some ten nanoseconds and no Python object.
 
 use crate::bulk::{Texts, Values};
+use crate::lexical::write_quoted;
 use crate::names::{ATTRIBUTE, ATTRIBUTE_STEPS};
-use crate::terms::quote;
 use oxiri::Iri;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -130,7 +130,7 @@ impl Statements {
             text.to_str().is_ok_and(|text| self.push_text(text))
         } else if let Ok(truth) = value.cast_exact::<PyBool>() {
             let text = if truth.is_true() { "true" } else { "false" };
-            quote(text, &mut self.bytes);
+            write_quoted(&mut self.bytes, text);
             self.push(b"^^<http://www.w3.org/2001/XMLSchema#boolean>");
             true
         } else if value.is_exact_instance_of::<PyInt>() {
@@ -144,7 +144,7 @@ impl Statements {
 
     /// Adds a string; returns false if it may be a date.
     fn push_text(&mut self, text: &str) -> bool {
-        quote(text, &mut self.bytes);
+        write_quoted(&mut self.bytes, text);
         self.end_term();
         text.chars().nth(4) != Some('-')
     }

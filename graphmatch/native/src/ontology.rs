@@ -14,6 +14,7 @@
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, Map, Set, grouped};
+use crate::lexical;
 use crate::mentions::{Asked, Serial};
 use crate::names;
 use crate::rules;
@@ -228,8 +229,8 @@ impl Ontology {
     }
 
     /// Releases the terms that this mentions.
-    pub fn release(self, dictionary: &mut Dictionary) {
-        self.mentioned.into_iter().for_each(|id| dictionary.release(id));
+    pub fn release(&self, dictionary: &mut Dictionary) {
+        self.mentioned.iter().for_each(|&id| dictionary.release(id));
     }
 
     fn note_names(&mut self, roots: &[(Id, Id)], names: &[(Id, Id)], terms: Terms) {
@@ -378,13 +379,13 @@ impl Ontology {
             return None;
         }
         let text = names::text(terms, id);
-        let quoted = names::quoted(text)?;
+        let quoted = lexical::quoted(text)?;
         if self.folding.is_none() {
             let is_plain = quoted.len() == text.len();
             return if is_plain { Some(id) } else { terms.dictionary.get(quoted) };
         }
-        let folded = self.fold(&names::unescaped(quoted));
-        terms.dictionary.get(names::as_literal(&folded).as_bytes())
+        let folded = self.fold(&lexical::unquote(quoted));
+        terms.dictionary.get(lexical::quote(&folded).as_bytes())
     }
 
     /// The term that stands for this one and its synonyms.
@@ -537,7 +538,7 @@ impl Ontology {
         let others = self.synonyms.get(&property).into_iter().flatten();
         for &name in others.chain([&property]) {
             let text = names::text(terms, name);
-            let Some(iri) = names::iri(text) else { continue };
+            let Some(iri) = lexical::iri(text) else { continue };
             match names::attribute_name(text) {
                 Some(own) => tell(&own),
                 None => {
@@ -576,7 +577,7 @@ impl Ontology {
         }
         let row = self.row_called(text, terms, room);
         let is_local =
-            |id: Id| names::iri(names::text(terms, id)).map(names::local_name) == Some(text);
+            |id: Id| lexical::iri(names::text(terms, id)).map(names::local_name) == Some(text);
         let only_local = row.len() > 1 && row.iter().any(|&id| is_local(id));
         row.iter().filter(|&&id| !only_local || is_local(id)).for_each(|&id| tell(id));
     }
@@ -589,11 +590,11 @@ impl Ontology {
             return row;
         }
         if self.has_texts {
-            let literal = names::as_literal(&self.fold(text));
+            let literal = lexical::quote(&self.fold(text));
             let key = terms.dictionary.get(literal.as_bytes());
             let root = key.and_then(|key| self.roots.get(&key));
-            if let Some(quoted) = root.and_then(|&root| names::quoted(names::text(terms, root)))
-                && let Some(row) = self.called.get(names::unescaped(quoted).as_ref())
+            if let Some(quoted) = root.and_then(|&root| lexical::quoted(names::text(terms, root)))
+                && let Some(row) = self.called.get(lexical::unquote(quoted).as_ref())
             {
                 return row;
             }

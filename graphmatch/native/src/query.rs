@@ -16,6 +16,8 @@ use crate::algebra::{
     Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, substitute, visit,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
+use crate::lexical::read_term;
+use crate::lexical::write_quoted;
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer, filled, slot_of_literal};
@@ -24,7 +26,6 @@ use crate::pattern::{
 };
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
-use crate::terms::{quote, read_term};
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
@@ -586,7 +587,7 @@ fn composed_of(numbers: &[u32], constants: &[Id], dictionary: &mut Dictionary) -
 /// The text of a term that stands for several constants.
 pub(crate) fn composed_text(texts: &[&str]) -> Vec<u8> {
     let mut text = Vec::new();
-    quote(&texts.join("\n"), &mut text);
+    write_quoted(&mut text, &texts.join("\n"));
     text.extend_from_slice(format!("^^<{COMPOSITION}>").as_bytes());
     text
 }
@@ -670,7 +671,7 @@ impl Filling<'_> {
 
     fn intern(&mut self, text: &str, tag: Option<&[u8]>) -> Id {
         let mut literal = Vec::with_capacity(text.len() + 2);
-        quote(text, &mut literal);
+        write_quoted(&mut literal, text);
         if let Some(tag) = tag {
             literal.push(b'@');
             literal.extend_from_slice(tag);

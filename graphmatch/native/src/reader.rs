@@ -11,16 +11,17 @@
 
 use crate::dictionary::{self, Dictionary, Id, LOCAL, LocalTerms};
 use crate::guard::{check_json, check_nesting, check_xml, fault_at, place, place_of, too_long};
+use crate::lexical::write_term;
 use crate::limits::Limits;
 use crate::lines::{Lines, parse};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use memchr::memchr;
 use oxiri::IriRef;
-use oxrdf::{GraphName, LiteralRef, Quad, TermRef};
+use oxrdf::{GraphName, Quad, TermRef};
 use oxrdfio::{RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
 use std::hash::BuildHasher;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -413,51 +414,6 @@ fn check_iris(text: &[u8], syntax: RdfFormat) -> Result<(), Fault> {
         let message = format!("{} in {}", error.message(), String::from_utf8_lossy(text));
         Fault::of_syntax(syntax, &message, &[], REMEDY)
     })
-}
-
-/// Appends a term in canonical N-Triples to a text. Triple terms must not nest deep.
-fn write_term(text: &mut Vec<u8>, term: TermRef<'_>) {
-    match term {
-        TermRef::NamedNode(node) => {
-            text.push(b'<');
-            text.extend_from_slice(node.as_str().as_bytes());
-            text.push(b'>');
-        }
-        TermRef::BlankNode(node) => {
-            text.extend_from_slice(b"_:");
-            text.extend_from_slice(node.as_str().as_bytes());
-        }
-        TermRef::Literal(literal) => write_literal(text, literal),
-        TermRef::Triple(triple) => {
-            text.extend_from_slice(b"<<( ");
-            write_term(text, triple.subject.as_ref().into());
-            text.push(b' ');
-            write_term(text, triple.predicate.as_ref().into());
-            text.push(b' ');
-            write_term(text, triple.object.as_ref());
-            text.extend_from_slice(b" )>>");
-        }
-    }
-}
-
-fn write_literal(text: &mut Vec<u8>, literal: LiteralRef<'_>) {
-    let (value, datatype) = (literal.value(), literal.datatype());
-    let is_odd = |b: &u8| *b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
-    if value.as_bytes().iter().any(is_odd) || literal.direction().is_some() {
-        write!(text, "{literal}").unwrap_or_default(); // a vector takes all
-        return;
-    }
-    text.push(b'"');
-    text.extend_from_slice(value.as_bytes());
-    text.push(b'"');
-    if let Some(language) = literal.language() {
-        text.push(b'@');
-        text.extend_from_slice(language.as_bytes());
-    } else if datatype != oxrdf::vocab::xsd::STRING {
-        text.extend_from_slice(b"^^<");
-        text.extend_from_slice(datatype.as_str().as_bytes());
-        text.push(b'>');
-    }
 }
 
 // --- Where bytes come from ---------------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 use crate::arena::{Arena, make_room};
 use crate::dictionary::Id;
+use crate::history::FormerSubscription;
 use crate::interner::Interner;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -151,9 +152,19 @@ impl Subscriptions {
         self.names.has(number).then(|| self.get(number).name())
     }
 
-    /// Appends the ids of subscriptions to `names` and returns where each ends.
-    pub fn write_names(&self, numbers: &[Number], names: &mut Vec<u8>) -> Vec<usize> {
-        let all: Vec<&[u8]> = numbers.iter().map(|&number| self.names.get(number)).collect();
+    /// Appends the ids of subscriptions to `names` and returns where each ends. Those that have
+    /// changed since have the ids of `former`.
+    pub fn write_names(
+        &self,
+        numbers: &[Number],
+        former: &HashMap<Number, &FormerSubscription>,
+        names: &mut Vec<u8>,
+    ) -> Vec<usize> {
+        let name = |number: &Number| match former.get(number) {
+            Some(former) => former.name.as_bytes(),
+            None => self.names.get(*number),
+        };
+        let all: Vec<&[u8]> = numbers.iter().map(name).collect();
         // Touches each id first, so that cache misses overlap.
         let touched = all.iter().map(|name| name.first().copied().unwrap_or(0));
         black_box(touched.fold(0, |all, byte| all ^ byte));

@@ -1,8 +1,8 @@
 //! Candidates whose queries call operators.
 
 use super::*;
+use crate::lexical::write_term;
 use crate::operators::{CallContext, Prefilter, Test};
-use crate::terms::write_term;
 use oxrdf::Term;
 use spargebra::Query;
 use spargebra::term::Variable;
@@ -105,6 +105,6 @@ impl State {
 
 fn text_of(term: &Term) -> String {
     let mut text = String::new();
-    write_term(&mut text, term);
+    write_term(&mut text, term.as_ref());
     text
 }
