@@ -17,7 +17,7 @@ use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::mentions::{Mention, Mentions};
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
-use crate::operators::{CallRequests, CallResults, Operators};
+use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
@@ -706,7 +706,7 @@ impl State {
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
         let query = self.query(record.template(), record.filed())?;
-        let prepared = Prepared::new(&query, record.is(RESTING));
+        let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
         worker.evaluate(context, &prepared, now, self.limits)
     }
 
