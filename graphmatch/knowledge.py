@@ -257,7 +257,7 @@ class Knowledge:
     def meets(self, pattern: Iterable[Term | None]) -> bool:
         """Whether a triple that follows from the ontology has these terms, ``None`` for any."""
         subject, predicate, object_ = map(_text, pattern)
-        return self._core.meets(subject, predicate, object_)
+        return self._core.ontology_matches(subject, predicate, object_)
 
     def follow(self, triples: Iterable[Triple]) -> Derived:
         """Return triples, roots put in, and all that follows from them by rules: E(P).
@@ -286,7 +286,7 @@ class Knowledge:
     ) -> tuple[Derived, int, bool]:
         """Have the core do some steps with everything that follows; see `_native.Core.follow`."""
         rows = None if mentions is None else [(_text(p), _text(o)) for p, o in mentions]
-        found, shown, is_whole = self._core.follow(plain(id), given, stated, steps, rows)
+        found, shown, is_whole = self._core.entail(plain(id), given, stated, steps, rows)
         known = (*given, *(triple for triple, _ in found))
         origins = {triple: None if n is None else known[n] for triple, n in found}
         return origins, shown, is_whole

@@ -27,7 +27,6 @@ mod matching;
 mod mentions;
 mod names;
 mod necessary;
-mod objects;
 mod ontology;
 #[cfg(test)]
 mod ontology_tests;
@@ -37,10 +36,8 @@ mod pattern;
 mod patterns;
 mod plan;
 mod predicates;
-mod publications;
 mod python;
 mod query;
-mod questions;
 mod reader;
 mod regex;
 mod rest;
@@ -54,8 +51,6 @@ mod templates;
 mod text;
 mod triples;
 mod values;
-mod view;
-mod waiting;
 mod writer;
 
 use pyo3::prelude::*;

@@ -1,10 +1,10 @@
 //! Calls of operators, as Python sees them.
 
+use super::terms::{object_of, write_text};
+use super::{Done, Shared, lock};
 use crate::events::Statements;
 use crate::lexical::read_term;
-use crate::objects::{object_of, write_text};
 use crate::operators::{CallRequests, CallResults, PendingSolution};
-use crate::python::{Done, Shared, lock};
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use pyo3::exceptions::PyValueError;
