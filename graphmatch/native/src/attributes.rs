@@ -14,7 +14,7 @@
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
-use crate::graph::Graph;
+use crate::graph::{Graph, Origin};
 use crate::hierarchy::{Map, Set, Walk};
 use crate::mentions::{Asked, Mentions};
 use crate::names;
@@ -259,9 +259,9 @@ impl Ontology {
         flattening.refresh(self, mentions);
         flattening.index(graph, length);
         flattening.find_roots(graph, stated, name, terms);
-        let ontology = self;
+        let (ontology, origin) = (self, Origin { rule: "attribute", premise: [ANY; 3] });
         let mut flattener =
-            Flattener { ontology, graph, stated, terms, mentions, walk, flattening, most, from: 0 };
+            Flattener { ontology, graph, stated, terms, mentions, walk, flattening, most, origin };
         (0..flattener.flattening.roots.len()).all(|root| flattener.go(root))
     }
 }
@@ -369,8 +369,8 @@ struct Flattener<'a> {
     flattening: &'a mut Flattening,
     /// How many steps may still be gone.
     most: usize,
-    /// The number of the triple that is the last step.
-    from: usize,
+    /// The last step, from which attributes are derived.
+    origin: Origin,
 }
 
 impl Flattener<'_> {
@@ -386,7 +386,7 @@ impl Flattener<'_> {
             let mut number = self.flattening.first(reached.node);
             while number != NONE {
                 let triple = self.graph.triples[number as usize];
-                self.from = number as usize;
+                self.origin.premise = triple;
                 let mut places = std::mem::take(&mut self.flattening.places);
                 self.find_places(triple[1], reached.place, &mut places);
                 for &place in &places {
@@ -471,7 +471,7 @@ impl Flattener<'_> {
             }
             for &value in &self.flattening.classes {
                 for &property in &place.attributes {
-                    self.graph.derive([root, property, value], self.from);
+                    self.graph.derive([root, property, value], self.origin);
                 }
             }
         }
@@ -493,11 +493,11 @@ impl Flattener<'_> {
         };
         if self.ontology.flags(class) & OWN == 0 || !self.walk.is_plain(class) {
             if is_wanted(self.mentions, class) {
-                self.graph.derive([root, property, class], self.from);
+                self.graph.derive([root, property, class], self.origin);
             }
             for &class in self.walk.above(self.ontology, class) {
                 if is_wanted(self.mentions, class) {
-                    self.graph.derive([root, property, class], self.from);
+                    self.graph.derive([root, property, class], self.origin);
                 }
             }
             return;
@@ -508,7 +508,7 @@ impl Flattener<'_> {
             all.filter(|&class| is_wanted(self.mentions, class)).collect()
         });
         for &class in &*wanted {
-            self.graph.derive([root, property, class], self.from);
+            self.graph.derive([root, property, class], self.origin);
         }
     }
 

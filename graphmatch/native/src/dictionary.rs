@@ -207,6 +207,7 @@ impl Dictionary {
         check(ids.into_iter().all(|&id| self.knows(id)), "a number of no term")
     }
 
+    #[cfg(test)]
     /// One more than the largest id there is.
     pub fn end(&self) -> usize {
         self.terms.end()

@@ -178,7 +178,7 @@ impl State {
     /// Reads what was written.
     pub fn load(cutter: Cutter, from: &mut Loader) -> Result<Self, SnapshotError> {
         let mut dictionary = Dictionary::load(from)?;
-        let ontology = Ontology::load(from, &dictionary)?;
+        let ontology: Ontology = Stored::load(from)?;
         let templates = Templates::load(from)?;
         let index = Index::load(from, &dictionary)?;
         let mentions = Mentions::load(from, &dictionary)?;

@@ -94,14 +94,23 @@ struct Cell {
 
 const FREE: Cell = Cell { tag: 0, first: ANY };
 
+/// How a triple was derived.
+#[derive(Clone, Copy)]
+pub struct Origin {
+    /// The name of the rule.
+    pub rule: &'static str,
+    /// The premise of data, or the only premise.
+    pub premise: Key,
+}
+
 /// The distinct triples of a publication.
 pub struct Graph {
     /// The triples, in the order in which they came.
     pub triples: Vec<Key>,
     /// From this one on, only patterns that name their property see them.
     named_only: usize,
-    /// Of the triples that were derived: the numbers of those that they were derived from.
-    origins: Vec<u32>,
+    /// How the last triples were derived.
+    origins: Vec<Origin>,
     tagger: Tagger,
     cells: Vec<Cell>,
     used: usize,
@@ -167,18 +176,17 @@ impl Graph {
         true
     }
 
-    /// Adds a triple that follows from another one, by its number; false if it is there already.
-    pub fn derive(&mut self, triple: Key, from: usize) -> bool {
+    /// Adds a derived triple; false if it is there already.
+    pub fn derive(&mut self, triple: Key, origin: Origin) -> bool {
         let is_new = self.push(triple);
         if is_new {
-            self.origins.push(from as u32);
+            self.origins.push(origin);
         }
         is_new
     }
 
-    /// Of the last triples, each of which was derived: the numbers of those that they were derived
-    /// from. Nothing may have been pushed after them.
-    pub fn origins(&self) -> &[u32] {
+    /// How the last triples were derived. No triple may have been pushed after them.
+    pub fn origins(&self) -> &[Origin] {
         &self.origins
     }
 

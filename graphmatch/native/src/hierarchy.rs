@@ -98,11 +98,6 @@ impl Hierarchy {
         Self { parents, children, above, remembered: AtomicUsize::new(0) }
     }
 
-    /// All terms of links.
-    pub fn ids(&self) -> impl Iterator<Item = &Id> {
-        self.parents.0.iter().flat_map(|(child, parent)| [child, parent])
-    }
-
     /// The terms that others are above.
     pub fn terms(&self) -> impl Iterator<Item = Id> + '_ {
         self.above.keys().copied()

@@ -5,7 +5,6 @@
 //! them is handed back ([`Needs`]), and comes again with these steps done.
 
 use crate::attributes::Flattening;
-use crate::closing::Closing;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
 use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, Source};
 use crate::evaluate::{Limits, graph_name};
@@ -14,6 +13,7 @@ use crate::graph::Graph;
 use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
 use crate::indexed::{IndexAnswers, Indexed, Questions};
+use crate::materialize::MaterializationCache;
 use crate::mentions::Mentions;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
@@ -40,7 +40,7 @@ pub struct Worker {
     pub rows: Scratch,
     /// Whether all paths of properties were gone for attributes, within the limit.
     pub is_whole: bool,
-    closing: Closing,
+    materialization: MaterializationCache,
     flattening: Flattening,
     walk: RefCell<Walk>,
     memo: RefCell<Memo>,
@@ -150,7 +150,7 @@ impl Worker {
     pub fn enrich(&mut self, context: Context, stated: usize, shown: usize, steps: Steps) -> Steps {
         let Context { dictionary, ontology, mentions, .. } = context;
         let mut own = self.begin(stated, shown);
-        let Self { publication, graph, closing, flattening, walk, .. } = self;
+        let Self { publication, graph, materialization, flattening, walk, .. } = self;
         let mut steps = steps;
         if steps & EVENT != 0 {
             let local = &mut publication.local;
@@ -183,7 +183,7 @@ impl Worker {
         let triples = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(ontology, triples, terms);
         if steps & RULES != 0 {
-            ontology.close(graph, terms, mentions, closing);
+            ontology.materialize(graph, terms, mentions, materialization);
         }
         for [_, property, _] in graph.triples.iter().skip(own) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
@@ -284,7 +284,7 @@ impl Worker {
     ) -> (usize, usize, bool) {
         let Context { dictionary, ontology, .. } = context;
         let own = self.begin(stated, self.publication.triples.len());
-        let Self { publication, graph, closing, flattening, walk, .. } = self;
+        let Self { publication, graph, materialization, flattening, walk, .. } = self;
         let given = graph.triples.len();
         if steps & EVENT != 0 {
             ontology.write_event(graph, dictionary, &mut publication.local, flattening);
@@ -292,7 +292,7 @@ impl Worker {
         let terms = Terms { dictionary, local: &publication.local };
         walk.get_mut().begin(ontology, publication.triples[..stated].iter().copied(), terms);
         if steps & RULES != 0 {
-            ontology.close(graph, terms, &Mentions::of_everything(), closing);
+            ontology.materialize(graph, terms, &Mentions::of_everything(), materialization);
         }
         let shown = graph.triples.len();
         (given, shown, steps & ATTRIBUTES == 0 || self.add_attributes(context, own))

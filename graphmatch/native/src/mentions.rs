@@ -13,7 +13,7 @@ use crate::dictionary::Dictionary;
 use crate::dictionary::{ANY, Id};
 use crate::hierarchy::Map;
 use crate::names;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -39,7 +39,6 @@ pub struct Mentions {
     anything: bool,
     pairs: Map<Mention, u32>,
     properties: Map<Id, u32>,
-    objects: Map<Id, u32>,
     asked: Asked,
 }
 
@@ -63,9 +62,6 @@ impl Mentions {
 
     fn count(&mut self, (property, object): Mention, by: i32, text: &[u8]) {
         let object = if property == ANY { ANY } else { object };
-        if object != ANY {
-            count(&mut self.objects, object, by);
-        }
         if !count(&mut self.pairs, (property, object), by) {
             return;
         }
@@ -89,8 +85,6 @@ impl Mentions {
         let counted = <Vec<[u32; 3]>>::load(from)?;
         mentions.pairs.reserve(counted.len());
         for [property, object, times] in counted {
-            let is_known = |id| id == ANY || dictionary.knows(id);
-            check(is_known(property) && is_known(object), "a number of no term")?;
             let text = match property {
                 ANY => Vec::new().into(),
                 property => dictionary.text(property),
@@ -120,6 +114,11 @@ impl Mentions {
         self.anything() || self.properties.contains_key(&property)
     }
 
+    /// Whether some pattern has this property.
+    pub fn has_property(&self, property: Id) -> bool {
+        self.properties.contains_key(&property)
+    }
+
     /// Whether some pattern takes whatever object the property has.
     pub fn asks_for_any_object(&self, property: Id) -> bool {
         self.anything() || self.pairs.contains_key(&(property, ANY))
@@ -133,11 +132,6 @@ impl Mentions {
     /// Whether some pattern with this property, and no variable, takes this object.
     pub fn names_object(&self, property: Id, object: Id) -> bool {
         self.pairs.contains_key(&(property, object))
-    }
-
-    /// Whether some pattern has this object, whatever its property.
-    pub fn has_object(&self, object: Id) -> bool {
-        self.objects.contains_key(&object)
     }
 
     /// What is asked for of attributes.
@@ -296,7 +290,7 @@ mod tests {
         let mut mentions = Mentions::default();
         let begin = mentions.stamp();
         mentions.add((0, 7), 2, TEXTS[0]);
-        assert!(mentions.asks_for(0) && mentions.asks_for_object(0, 7) && mentions.has_object(7));
+        assert!(mentions.asks_for(0) && mentions.asks_for_object(0, 7));
         assert!(!mentions.asks_for_any_object(0) && !mentions.asks_for_object(0, 8));
         let first = mentions.stamp();
         assert_ne!(first, begin);
@@ -304,12 +298,12 @@ mod tests {
         assert_eq!(mentions.stamp(), first);
         mentions.remove((0, 7), 1, TEXTS[0]);
         assert_ne!(mentions.stamp(), first);
-        assert!(!mentions.asks_for(0) && !mentions.has_object(7));
+        assert!(!mentions.asks_for(0));
         mentions.add((ANY, ANY), 1, b"");
         assert!(mentions.asks_for_object(3, 4) && mentions.anything());
         mentions.add((ANY, 7), 1, b"");
         mentions.remove((ANY, ANY), 1, b"");
-        assert!(mentions.anything() && !mentions.has_object(7));
+        assert!(mentions.anything());
         mentions.remove((ANY, 7), 1, b"");
         assert!(!mentions.anything() && mentions.counted().count() == 0);
     }

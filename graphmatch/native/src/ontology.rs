@@ -14,11 +14,12 @@
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, Map, Set, grouped};
-use crate::mentions::{Asked, Serial};
+use crate::materialize::MaterializationCache;
+use crate::mentions::{Asked, Mentions, Serial};
 use crate::names;
-use crate::rules;
+use crate::rules::Condition;
 use crate::schema::{Schema, Vocabulary};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
+use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::triples::{Sorted, Triple};
 use unicode_normalization::UnicodeNormalization;
 
@@ -234,37 +235,24 @@ impl Ontology {
         };
         ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
         ontology.note_names(stated.roots, stated.names, terms);
-        ontology.schema.vocabulary = vocabulary;
-        let mut closed = Graph::default();
-        stated.triples.iter().for_each(|&triple| _ = closed.push(triple));
-        let (most, pairs) = (ONTOLOGY_TRIPLES, [false; 3]);
-        rules::extend(&ontology, false, &mut closed, terms, pairs, most);
-        let closed = closed.triples;
-        ontology.schema = Schema::new(vocabulary, &closed, terms);
+        let mut closure = Graph::default();
+        stated.triples.iter().for_each(|&triple| _ = closure.push(triple));
+        ontology.schema = Schema::new(vocabulary, &[], terms);
+        ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
+        let schema = vocabulary.schema();
+        schema.into_iter().for_each(|property| ontology.note(property, SCHEMA | LEADS));
+        let (demand, mut cache) = (Mentions::default(), MaterializationCache::default());
+        ontology.derive(&mut closure, terms, &demand, &mut cache, ONTOLOGY_TRIPLES);
+        let closure = closure.triples;
+        ontology.schema = Schema::new(vocabulary, &closure, terms);
         ontology.note_links(stated.triples, terms);
-        ontology.note_schema();
-        ontology.note_properties(terms);
+        ontology.note_schema(&closure);
+        ontology.note_properties(&closure, terms);
         for &(term, steps) in stated.steps {
             ontology.note(term, steps & PUBLIC);
         }
-        ontology.background = Sorted::new(stated.plain.map_or(closed, <[Triple]>::to_vec));
+        ontology.background = Sorted::new(stated.plain.map_or(closure, <[Triple]>::to_vec));
         ontology
-    }
-
-    /// Reads one that was written.
-    pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let ontology: Self = Stored::load(from)?;
-        check(ontology.flags.len() <= dictionary.end(), "flags of no term")?;
-        let Self { schema, roots, background, links, mentioned, .. } = &ontology;
-        let vocabulary: Vec<Id> = schema.vocabulary.ids().collect();
-        let groups = [&ontology.synonyms, &ontology.names].into_iter().flatten();
-        let named = [&ontology.called, &ontology.called_folded, &ontology.properties].into_iter();
-        dictionary.check(vocabulary.iter().chain(mentioned).chain(schema.ids()))?;
-        dictionary.check(roots.iter().flat_map(|(one, other)| [one, other]))?;
-        dictionary.check(groups.flat_map(|(key, row)| [key].into_iter().chain(row)))?;
-        dictionary.check(named.flat_map(|one| one.values()).flatten())?;
-        dictionary.check(background.ids().chain(links.ids()))?;
-        Ok(ontology)
     }
 
     /// Releases the terms that this mentions.
@@ -334,33 +322,37 @@ impl Ontology {
     }
 
     /// Notes which terms the rules concern.
-    fn note_schema(&mut self) {
+    fn note_schema(&mut self, closure: &[Triple]) {
         let Self { schema, flags, .. } = self;
         let mut note = |term: Id, bit| note(flags, term, bit);
         schema.classes().terms().for_each(|class| note(class, CLASS));
         schema.properties().terms().for_each(|property| note(property, LEADS));
         schema.concepts().terms().for_each(|concept| note(concept, TOPIC));
-        schema.vocabulary.schema().into_iter().for_each(|property| note(property, SCHEMA | LEADS));
-        for table in [&schema.domains, &schema.ranges, &schema.inverses] {
-            table.keys().for_each(|&property| note(property, LEADS));
+        let v = &schema.vocabulary;
+        for &[s, p, o] in closure.iter().filter(|&[_, p, _]| v.roles().contains(p)) {
+            note(s, LEADS);
+            note(if p == v.inverse_of { o } else { s }, LEADS);
         }
     }
 
     /// Notes what the properties are called that the ontology knows.
-    fn note_properties(&mut self, terms: Terms) {
-        let (schema, mut properties) = (&self.schema, Vec::new());
-        for &id in &self.mentioned {
-            let is_known = self.flags(id) & IS_PROPERTY != 0
-                || [&schema.domains, &schema.ranges, &schema.inverses]
-                    .iter()
-                    .any(|table| table.contains_key(&id));
-            if is_known && terms.kind(id) == Kind::Iri {
-                self.step_names(id, terms, |name| {
-                    if !name.starts_with('<') {
-                        properties.push((Box::from(name), id));
-                    }
-                });
-            }
+    fn note_properties(&mut self, closure: &[Triple], terms: Terms) {
+        let v = &self.schema.vocabulary;
+        let roles = closure
+            .iter()
+            .filter(|&&[_, p, o]| v.roles().contains(&p) && terms.kind(o) != Kind::Literal);
+        let inverses = roles.clone().filter(|&&[_, p, _]| p == v.inverse_of);
+        let mut known: Set<Id> =
+            roles.map(|&[s, ..]| s).chain(inverses.map(|&[.., o]| o)).collect();
+        known.extend([v.broader, v.narrower]);
+        known.extend(self.mentioned.iter().filter(|&&id| self.flags(id) & IS_PROPERTY != 0));
+        let mut properties = Vec::new();
+        for id in known.into_iter().filter(|&id| terms.kind(id) == Kind::Iri) {
+            self.step_names(id, terms, |name| {
+                if !name.starts_with('<') {
+                    properties.push((Box::from(name), id));
+                }
+            });
         }
         self.properties = grouped(properties);
     }
@@ -488,6 +480,33 @@ impl Ontology {
     fn pairs_of(&self, property: Id) -> Option<&Hierarchy> {
         let number = self.schema.vocabulary.hierarchies().iter().position(|&p| p == property)?;
         self.entailment.then_some(&self.schema.hierarchies[number])
+    }
+
+    /// Calls a function with each term that the ontology's schema has in the place of [`ANY`] in a
+    /// key. A hierarchy is gone up to the top, or one step.
+    pub(crate) fn each_schema_term(
+        &self,
+        key: Triple,
+        is_one_step: bool,
+        terms: Terms,
+        call: impl FnMut(Id),
+    ) {
+        let [s, p, _] = key;
+        match self.pairs_of(p) {
+            Some(hierarchy) if is_one_step => hierarchy.parents(s).for_each(call),
+            Some(hierarchy) => hierarchy.ancestors(s).iter().copied().for_each(call),
+            None => {
+                let triples = self.background.matching(key);
+                let triples = triples.filter(|triple| terms.kind(triple[2]) != Kind::Literal);
+                triples.map(|triple| if s == ANY { triple[0] } else { triple[2] }).for_each(call);
+            }
+        }
+    }
+
+    /// Whether the ontology may have triples with a key.
+    pub(crate) fn is_known(&self, key: Triple) -> bool {
+        let is_known = |id| id == ANY || self.flags(id) & OWN != 0 || inline::is_inline(id);
+        key.into_iter().all(is_known)
     }
 
     /// The triples that follow from the ontology alone and have these terms: C(O), each once.

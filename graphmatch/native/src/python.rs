@@ -796,9 +796,10 @@ fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
 /// What somebody asks for: a property and an object, `None` for any.
 type MentionRow = (Option<String>, Option<String>);
 
-/// Triples that were derived, and from which; how many of them every pattern sees; whether they are
-/// all.
-type Followed<'py> = (Vec<(Bound<'py, PyTuple>, Option<u32>)>, usize, bool);
+/// Triples that come, each with the rule and the premise if it was derived; how many of them every
+/// pattern sees; whether they are all.
+type Entailed<'py> =
+    (Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>, usize, bool);
 
 fn mentions_of(rows: &[MentionRow], dictionary: &Dictionary, local: &mut LocalTerms) -> Mentions {
     let mut mentions = Mentions::default();
@@ -1265,9 +1266,8 @@ impl Core {
     /// graphs, rules, and the attributes of `mentions` (by default those that subscriptions ask
     /// for). The triples have their root terms; the first `stated` of them somebody stated.
     ///
-    /// Returns the triples that come, each with the place of the one that it was derived from among
-    /// all, the given ones first, which are distinct; how many of them every pattern sees; and whether the
-    /// attributes are all.
+    /// Returns the triples that come, each with the rule and the premise of data that it was derived
+    /// by; how many of them every pattern sees; and whether the attributes are all.
     #[pyo3(signature = (id, triples, stated, steps, mentions = None))]
     fn follow<'py>(
         &self,
@@ -1277,9 +1277,9 @@ impl Core {
         stated: usize,
         steps: Steps,
         mentions: Option<Vec<MentionRow>>,
-    ) -> PyResult<Followed<'py>> {
+    ) -> PyResult<Entailed<'py>> {
         let statements = statements_of(triples)?;
-        let (triples, origins, shown, is_whole) = py.detach(|| {
+        let (triples, rules, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let guarded = self.shared.read();
                 let dictionary = &guarded.state.dictionary;
@@ -1291,14 +1291,19 @@ impl Core {
                 let count = statements.len();
                 let (given, shown, is_whole) = worker.follow(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
-                let told = std::iter::repeat_n(None, more.len() - origins.len());
-                let told = told.chain(origins.iter().copied().map(Some));
-                let told: Vec<Option<u32>> = told.collect();
-                let texts = Departed::new(worker.terms(context), more.iter().copied());
-                (texts, told, shown - given, is_whole)
+                let premises = origins.iter().map(|origin| origin.premise);
+                let texts =
+                    Departed::new(worker.terms(context), more.iter().copied().chain(premises));
+                let rules: Vec<&'static str> = origins.iter().map(|origin| origin.rule).collect();
+                (texts, rules, shown - given, is_whole)
             })
         });
-        Ok((triples.objects(py)?.into_iter().zip(origins).collect(), shown, is_whole))
+        let mut triples = triples.objects(py)?;
+        let premises = triples.split_off(triples.len() - rules.len());
+        let stated = triples.len() - rules.len();
+        let origins = rules.into_iter().zip(premises).map(Some);
+        let origins = std::iter::repeat_n(None, stated).chain(origins);
+        Ok((triples.into_iter().zip(origins).collect(), shown, is_whole))
     }
 
     /// Prepares questions about a publication, of whose triples the first `stated` are its own and

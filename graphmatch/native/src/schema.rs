@@ -1,7 +1,8 @@
-//! What an ontology's schema says, as tables: all superclasses of a class, all superproperties, …
+//! The schema of an ontology: the terms that rules know, and the hierarchies.
 
 use crate::dictionary::{Dictionary, Id, Kind, Terms};
-use crate::hierarchy::{Hierarchy, Map, grouped};
+use crate::hierarchy::Hierarchy;
+use crate::rules::{Rule, rules};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
 use crate::triples::Triple;
 
@@ -72,6 +73,11 @@ impl Vocabulary {
         ]
     }
 
+    /// The properties that say what the subjects, the objects and the inverse of a property are.
+    pub fn roles(&self) -> [Id; 3] {
+        [self.domain, self.range, self.inverse_of]
+    }
+
     /// The properties that say what is above, and are transitive.
     pub fn hierarchies(&self) -> [Id; 3] {
         [self.sub_class, self.sub_property, self.broader_transitive]
@@ -88,67 +94,39 @@ impl Vocabulary {
     }
 }
 
+/// What an ontology's schema says.
+#[derive(Default)]
+pub struct Schema {
+    /// The terms that rules know.
+    pub vocabulary: Vocabulary,
+    pub rules: Vec<Rule>,
+    /// Classes, properties and concepts: the order of [`Vocabulary::hierarchies`].
+    pub hierarchies: [Hierarchy; 3],
+}
+
 impl Stored for Schema {
     fn save(&self, to: &mut Saver) {
         self.vocabulary.save(to);
         self.hierarchies.iter().for_each(|hierarchy| hierarchy.save(to));
-        [&self.domains, &self.ranges, &self.inverses].iter().for_each(|table| table.save(to));
     }
 
     fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
         let vocabulary = Stored::load(from)?;
         let (classes, properties, concepts) = Stored::load(from)?;
-        let (domains, ranges, inverses) = Stored::load(from)?;
-        let hierarchies = [classes, properties, concepts];
-        Ok(Self { vocabulary, hierarchies, domains, ranges, inverses })
+        let rules = rules(&vocabulary);
+        Ok(Self { vocabulary, rules, hierarchies: [classes, properties, concepts] })
     }
-}
-
-/// Terms with others, each once.
-type Grouped = Map<Id, Vec<Id>>;
-
-/// What an ontology's schema says, in tables.
-#[derive(Default)]
-pub struct Schema {
-    /// What the rules know.
-    pub vocabulary: Vocabulary,
-    /// Classes, properties and concepts: the order of [`Vocabulary::hierarchies`].
-    pub hierarchies: [Hierarchy; 3],
-    /// Property to the classes that its subjects are of.
-    pub domains: Grouped,
-    /// Property to the classes that its objects are of.
-    pub ranges: Grouped,
-    /// Property to its inverses.
-    pub inverses: Grouped,
 }
 
 impl Schema {
-    /// All terms that it has.
-    pub fn ids(&self) -> impl Iterator<Item = &Id> {
-        let tables = [&self.domains, &self.ranges, &self.inverses].into_iter();
-        let rows = tables.flatten().flat_map(|(key, row)| [key].into_iter().chain(row));
-        rows.chain(self.hierarchies.iter().flat_map(Hierarchy::ids))
-    }
-
-    /// Makes the tables of all that follows from an ontology.
-    pub fn new(vocabulary: Vocabulary, closed: &[Triple], terms: Terms) -> Self {
-        let v = &vocabulary;
-        let pairs = |property| {
-            let is_said =
-                move |&&[_, p, o]: &&Triple| p == property && terms.kind(o) != Kind::Literal;
-            closed.iter().filter(is_said).map(|&[s, _, o]| (s, o))
-        };
-        Self {
-            hierarchies: v.hierarchies().map(|property| Hierarchy::new(pairs(property))),
-            domains: grouped(pairs(v.domain)),
-            ranges: grouped(pairs(v.range)),
-            inverses: grouped(
-                pairs(v.inverse_of)
-                    .chain([(v.broader, v.narrower)])
-                    .flat_map(|(p, q)| [(p, q), (q, p)]),
-            ),
-            vocabulary,
-        }
+    /// Compiles the schema of an ontology with all derived triples.
+    pub fn new(vocabulary: Vocabulary, closure: &[Triple], terms: Terms) -> Self {
+        let hierarchies = vocabulary.hierarchies().map(|property| {
+            let triples = closure.iter().filter(|&&[_, p, _]| p == property);
+            let links = triples.filter(|&&[_, _, o]| terms.kind(o) != Kind::Literal);
+            Hierarchy::new(links.map(|&[s, _, o]| (s, o)))
+        });
+        Self { vocabulary, rules: rules(&vocabulary), hierarchies }
     }
 
     /// The classes.

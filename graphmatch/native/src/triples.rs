@@ -44,11 +44,6 @@ impl Sorted {
         Self { orders }
     }
 
-    /// All terms.
-    pub fn ids(&self) -> impl Iterator<Item = &Id> {
-        self.orders.iter().flatten().flatten()
-    }
-
     /// All triples, in order.
     pub fn all(&self) -> &[Triple] {
         &self.orders[0]
