@@ -258,14 +258,14 @@ class Core:
     def unsubscribe(self, id: str) -> bool: ...
     def meets(self, subject: str | None, predicate: str | None, object: str | None) -> bool: ...
     def closure(self) -> list[_Nodes]: ...
-    def follow(
+    def entail(
         self,
         id: str,
         triples: Iterable[_Nodes],
         stated: int,
         steps: int,
         mentions: Sequence[tuple[str | None, str | None]] | None = None,
-    ) -> tuple[list[tuple[_Nodes, int | None]], int, bool]: ...
+    ) -> tuple[list[tuple[_Nodes, tuple[str, _Nodes] | None]], int, bool]: ...
     def evaluation(
         self,
         id: str,

@@ -1269,7 +1269,7 @@ impl Core {
     /// Returns the triples that come, each with the rule and the premise of data that it was derived
     /// by; how many of them every pattern sees; and whether the attributes are all.
     #[pyo3(signature = (id, triples, stated, steps, mentions = None))]
-    fn follow<'py>(
+    fn entail<'py>(
         &self,
         py: Python<'py>,
         id: &str,

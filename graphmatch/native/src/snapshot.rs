@@ -24,7 +24,7 @@ use std::path::Path;
 /// What a file begins with: no text, and not what a text mode would leave alone.
 pub const MAGIC: [u8; 8] = *b"\x89GMSNAP\n";
 /// To be raised with each change of what is written.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Magic, version, checksum, length.
 const HEADER: usize = 24;
 /// So many bytes are made of integers at once.
