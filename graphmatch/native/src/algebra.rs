@@ -2,10 +2,19 @@
 //!
 //! Recursion is as deep as the query; its depth is bounded before it is parsed.
 
+use crate::cut::{slot_of_iri, slot_of_literal};
 use crate::pattern::Comparison;
-use oxrdf::{Literal, Variable};
+use hashbrown::HashMap;
+use oxrdf::{Literal, NamedNode, Term, Variable};
 use spargebra::Query;
-use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
+use spargebra::algebra::{
+    AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
+};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Maximum number of queries in an [`AlgebraCache`].
+const CACHED: usize = 1 << 9;
 
 /// Makes functions for reading and for changing the patterns of queries.
 macro_rules! patterns {
@@ -162,6 +171,144 @@ fn visit_expression(expression: &mut Expression, see: &mut dyn FnMut(Part)) {
         visit(pattern, see);
     }
     operands_mut(expression).into_iter().for_each(|inner| visit_expression(inner, see));
+}
+
+/// The algebra of parameterised queries, by their texts.
+#[derive(Default)]
+pub struct AlgebraCache(Mutex<HashMap<Box<str>, Arc<Query>>>);
+
+impl AlgebraCache {
+    /// Returns the algebra of a text, which is parsed if it is not in the cache.
+    pub fn get<E>(
+        &self,
+        text: &str,
+        parse: impl FnOnce() -> Result<Query, E>,
+    ) -> Result<Arc<Query>, E> {
+        if let Some(query) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+            return Ok(query.clone());
+        }
+        let query = Arc::new(parse()?);
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= CACHED {
+            cached.clear();
+        }
+        cached.insert(text.into(), query.clone());
+        Ok(query)
+    }
+}
+
+/// Puts constants into the slots of a query; `None` if a slot cannot take its constant.
+pub(crate) fn substitute(query: &mut Query, constants: &[Term]) -> Option<()> {
+    let mut slots = Slots { constants, is_complete: true };
+    if let Query::Construct { template, .. } = query {
+        template.iter_mut().for_each(|triple| slots.triple(triple));
+    }
+    visit(pattern_of_mut(query), &mut |part| match part {
+        Part::Pattern(pattern) => slots.pattern(pattern),
+        Part::Expression(expression) => slots.expression(expression),
+    });
+    slots.is_complete.then_some(())
+}
+
+/// The constants of a query, by the numbers of their slots.
+struct Slots<'a> {
+    constants: &'a [Term],
+    is_complete: bool,
+}
+
+impl Slots<'_> {
+    /// Puts the constant of a slot into a place that takes what `made` makes of it.
+    fn put<T>(&mut self, place: &mut T, slot: Option<u32>, made: impl FnOnce(Term) -> Option<T>) {
+        let Some(slot) = slot else { return };
+        match self.constants.get(slot as usize).cloned().and_then(made) {
+            Some(constant) => *place = constant,
+            None => self.is_complete = false,
+        }
+    }
+
+    fn pattern(&mut self, pattern: &mut GraphPattern) {
+        match pattern {
+            GraphPattern::Bgp { patterns } => {
+                patterns.iter_mut().for_each(|triple| self.triple(triple));
+            }
+            GraphPattern::Path { subject, path, object } => {
+                [subject, object].into_iter().for_each(|end| self.term(end));
+                self.path(path);
+            }
+            GraphPattern::Graph { name: NamedNodePattern::NamedNode(name), .. } => self.iri(name),
+            GraphPattern::Values { bindings, .. } => {
+                bindings.iter_mut().flatten().flatten().for_each(|term| self.ground(term));
+            }
+            _ => {}
+        }
+    }
+
+    fn expression(&mut self, expression: &mut Expression) {
+        let slot = match expression {
+            Expression::NamedNode(name) => slot_of_iri(name.as_str()),
+            Expression::Literal(literal) => slot_of_literal(literal).map(|slot| slot.0),
+            _ => None,
+        };
+        self.put(expression, slot, |term| match term {
+            Term::NamedNode(name) => Some(name.into()),
+            Term::Literal(literal) => Some(literal.into()),
+            _ => None,
+        });
+    }
+
+    fn triple(&mut self, TriplePattern { subject, predicate, object }: &mut TriplePattern) {
+        [subject, object].into_iter().for_each(|end| self.term(end));
+        if let NamedNodePattern::NamedNode(name) = predicate {
+            self.iri(name);
+        }
+    }
+
+    fn term(&mut self, term: &mut TermPattern) {
+        let slot = match term {
+            TermPattern::NamedNode(name) => slot_of_iri(name.as_str()),
+            TermPattern::Literal(literal) => slot_of_literal(literal).map(|slot| slot.0),
+            TermPattern::Triple(triple) => return self.triple(triple),
+            _ => None,
+        };
+        self.put(term, slot, |constant| Some(constant.into()));
+    }
+
+    fn ground(&mut self, term: &mut GroundTerm) {
+        let slot = match term {
+            GroundTerm::NamedNode(name) => slot_of_iri(name.as_str()),
+            GroundTerm::Literal(literal) => slot_of_literal(literal).map(|slot| slot.0),
+            GroundTerm::Triple(triple) => {
+                self.iri(&mut triple.subject);
+                self.iri(&mut triple.predicate);
+                return self.ground(&mut triple.object);
+            }
+        };
+        self.put(term, slot, |constant| constant.try_into().ok());
+    }
+
+    fn iri(&mut self, name: &mut NamedNode) {
+        let slot = slot_of_iri(name.as_str());
+        self.put(name, slot, |constant| match constant {
+            Term::NamedNode(name) => Some(name),
+            _ => None,
+        });
+    }
+
+    fn path(&mut self, path: &mut PropertyPathExpression) {
+        use PropertyPathExpression as Path;
+        match path {
+            Path::NamedNode(name) => self.iri(name),
+            Path::NegatedPropertySet(names) => names.iter_mut().for_each(|name| self.iri(name)),
+            Path::Sequence(a, b) | Path::Alternative(a, b) => {
+                self.path(a);
+                self.path(b);
+            }
+            Path::Reverse(inner)
+            | Path::ZeroOrMore(inner)
+            | Path::OneOrMore(inner)
+            | Path::ZeroOrOne(inner) => self.path(inner),
+        }
+    }
 }
 
 /// A query as SPARQL, with the brackets that its `Display` omits: those of arithmetic inside

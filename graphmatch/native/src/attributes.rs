@@ -1,15 +1,15 @@
 //! Attributes: events as graphs, and graphs as events.
 //!
-//! Before the rules, an event is written as a graph in the ontology's words: where the ontology
-//! has properties `price` and `value`, the attribute `price.value = 450` is also `event price _:n .
-//! _:n value 450`, and a text that names a class is also a node of that class.
+//! Before the rules run, an event becomes a graph in the ontology's terms. If the ontology has the
+//! properties `price` and `value`, the attribute `price.value = 450` also becomes `event price _:n
+//! . _:n value 450`. If a string names a class, the event also gets a node of that class.
 //!
-//! After them, the attributes that somebody asks for are found in E(P): from each root resource
-//! the paths are gone along the tree of steps that are asked for, to values and to the classes that
-//! these belong to. Only classes that are asked for are written.
+//! After the rules, the demanded attributes are derived from E(P). A search follows demanded paths
+//! of properties from each root resource to values and their classes. Only demanded classes are
+//! derived.
 //!
-//! Cost: nothing where no attribute is asked for; else one pass over the publication, and the steps
-//! that are asked for, at most so many of them as the limit `event_paths` says.
+//! Cost: nothing if no attribute is demanded. Otherwise one pass over the publication, and at most
+//! `event_paths` steps.
 //!
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
@@ -24,41 +24,40 @@ use oxiri::Iri;
 use std::fmt::Write;
 
 const NONE: u32 = u32::MAX;
-/// So many steps of events are remembered.
+/// Maximum number of event steps in the cache.
 const STEPS_REMEMBERED: usize = 1 << 16;
-/// So many properties and classes are remembered.
+/// Maximum number of properties and classes in the cache.
 const REMEMBERED: usize = 1 << 16;
 
-/// What is known of a subject.
+/// A subject of the publication.
 #[derive(Clone, Copy)]
 struct Node {
-    /// The first of its triples.
+    /// The number of its first triple.
     first: u32,
     is_object: bool,
     is_reached: bool,
 }
 
-/// A resource that was reached along the steps that are asked for.
+/// A resource at the end of a demanded path.
 #[derive(Clone, Copy)]
 struct Reached {
     node: Id,
     place: u32,
-    /// The one before it on its path.
+    /// The previous resource of the path.
     before: u32,
 }
 
-/// What one thread keeps between publications.
-///
-/// What classes are asked for above one, and which steps go along a property, is remembered as long
-/// as it stays the same; the rest is memory.
+/// Memory of one thread. Demanded classes and steps are cached until the demand or the ontology
+/// changes.
 #[derive(Default)]
 pub struct Flattening {
     stamp: (u64, u64, u64),
-    /// Of a property that asks for classes, and a class: itself and those above it, as asked for.
+    /// The demanded classes of a pair of a property and a class: the class itself and its
+    /// superclasses.
     wanted: Map<(Id, Id), Box<[Id]>>,
-    /// Of a property: the steps that go along it and that are asked for.
+    /// The demanded steps that a property takes.
     steps: Map<Id, Box<[u32]>>,
-    /// Places and values of which the classes of a root are found.
+    /// Pairs of place and value whose classes have been derived for the current root.
     done: Set<(u32, Id)>,
     nodes: Map<Id, Node>,
     next: Vec<u32>,
@@ -67,9 +66,9 @@ pub struct Flattening {
     places: Vec<u32>,
     classes: Vec<Id>,
     named: Vec<Id>,
-    /// Of the steps of events each has a number.
+    /// Numbers of event steps.
     numbers: Map<Box<str>, u32>,
-    /// Where a step leads to from a node of an event's graph.
+    /// The node that a step leads to from a node of an event's graph.
     ways: Map<(Id, u32), Id>,
     label: String,
     along: Vec<Id>,
@@ -80,8 +79,8 @@ pub struct Flattening {
 // -- events as graphs -----------------------------------------------------------------------
 
 impl Ontology {
-    /// Adds to an event what its attributes say in the ontology's words; to another publication
-    /// nothing. It is an event when its first triple is an attribute.
+    /// Adds the graph of an event in the ontology's terms. A publication is an event if its first
+    /// triple is an attribute; others do not change.
     pub fn write_event(
         &self,
         graph: &mut Graph,
@@ -127,7 +126,7 @@ impl Ontology {
     }
 }
 
-/// The IRI that a step is, where it is one.
+/// Returns the IRI of a step, if it is an IRI.
 fn iri_of(step: &str) -> Option<&str> {
     let iri = step.strip_prefix('<')?.strip_suffix('>')?;
     Iri::parse(iri).is_ok().then_some(iri)
@@ -167,14 +166,15 @@ impl Writer<'_> {
         }
     }
 
-    /// Leads from one node to another along the properties that were found.
+    /// Adds a triple from one node to another for each property of the step.
     fn link(&mut self, node: Id, below: Id) {
         for &property in &self.flattening.along {
             self.graph.push([node, property, below]);
         }
     }
 
-    /// Finds the properties that a step means; where the ontology knows none, one of its own.
+    /// Finds the properties that a step names. If the ontology has none, the attribute itself is
+    /// the property.
     fn along(&mut self, step: &str) {
         self.flattening.along.clear();
         let known = self.ontology.properties_called(step);
@@ -192,7 +192,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The blank node that a step leads to from a node: a fresh one, or that of another attribute.
+    /// Returns the blank node that a step leads to from a node. Attributes with a common beginning
+    /// share it.
     fn node(&mut self, node: Id, step: &str) -> Id {
         let Flattening { numbers, ways, label, .. } = &mut *self.flattening;
         let next = numbers.len() as u32;
@@ -214,7 +215,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Finds the classes that a value names: itself, or what a text is the name of.
+    /// Finds the classes that a value names: the class itself, or classes with this label.
     fn classes_of(&mut self, value: Id) {
         let ontology = self.ontology;
         let is_class = |term: Id| ontology.flags(term) & IS_CLASS != 0;
@@ -233,9 +234,8 @@ impl Writer<'_> {
 // -- graphs as events -----------------------------------------------------------------------
 
 impl Ontology {
-    /// Adds to E(P) the attributes that are asked for; they are the triples behind those that were
-    /// there. Of these the first `stated` are stated. `name` is the publication's, where it is an
-    /// IRI. Returns whether all paths were gone, and not only `most` steps.
+    /// Derives the demanded attributes from E(P), of which the first `stated` triples are stated.
+    /// `name` is the publication's own IRI. Returns false if the search stopped after `most` steps.
     #[expect(clippy::too_many_arguments, reason = "all of a publication, and memory to reuse")]
     pub fn add_attributes(
         &self,
@@ -267,7 +267,7 @@ impl Ontology {
 }
 
 impl Flattening {
-    /// Chains the triples of each subject, in their order.
+    /// Chains the triples of each subject in their order.
     fn index(&mut self, graph: &Graph, length: usize) {
         self.nodes.clear();
         self.next.clear();
@@ -290,7 +290,7 @@ impl Flattening {
         }
     }
 
-    /// Forgets what was found under another ontology, or when something else was asked for.
+    /// Clears the cache if the ontology or the demand has changed.
     fn refresh(&mut self, ontology: &Ontology, mentions: &Mentions) {
         let (serial, version) = mentions.stamp();
         let stamp = (ontology.serial, serial, version);
@@ -305,8 +305,8 @@ impl Flattening {
         self.nodes.get(&subject).map_or(NONE, |node| node.first)
     }
 
-    /// Finds the resources that are events: the publication itself where it is a subject; else
-    /// stated subjects that are nowhere an object, and those that no such subject leads to.
+    /// Finds the root resources: the publication, if it is a subject. Otherwise the stated subjects
+    /// that are never an object, and those that none of them leads to.
     fn find_roots(&mut self, graph: &Graph, stated: usize, name: Option<Id>, terms: Terms) {
         self.roots.clear();
         let is_name = |[s, ..]: Triple| Some(s) == name;
@@ -358,7 +358,7 @@ impl Flattening {
     }
 }
 
-/// One publication's way along the steps that are asked for.
+/// The search for demanded attributes in one publication.
 struct Flattener<'a> {
     ontology: &'a Ontology,
     graph: &'a mut Graph,
@@ -367,14 +367,14 @@ struct Flattener<'a> {
     mentions: &'a Mentions,
     walk: &'a mut Walk,
     flattening: &'a mut Flattening,
-    /// How many steps may still be gone.
+    /// Number of steps left.
     most: usize,
     /// The last step, from which attributes are derived.
     origin: Origin,
 }
 
 impl Flattener<'_> {
-    /// Adds the attributes of one root; whether all its paths were gone.
+    /// Derives the attributes of one root. Returns false if no steps are left.
     fn go(&mut self, root: usize) -> bool {
         let root = self.flattening.roots[root];
         let asked = self.mentions.asked();
@@ -409,7 +409,7 @@ impl Flattener<'_> {
         true
     }
 
-    /// Finds where a property leads to from a place among the steps that are asked for.
+    /// Finds the places that a property leads to from a place of the demanded paths.
     fn find_places(&mut self, property: Id, from: u32, places: &mut Vec<u32>) {
         places.clear();
         let asked = self.mentions.asked();
@@ -447,7 +447,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// Whether a term is a subject, and the path to a resource has not passed it.
+    /// Returns true if a term is a subject and is not yet on the path to a resource.
     fn is_new(&self, term: Id, reached: usize) -> bool {
         let mut number = reached as u32;
         while let Some(reached) = self.flattening.agenda.get(number as usize) {
@@ -459,7 +459,7 @@ impl Flattener<'_> {
         self.flattening.nodes.contains_key(&term)
     }
 
-    /// Adds the values of the attributes that end at a place, and their classes.
+    /// Derives the attributes that end at a place, and their classes.
     fn end(&mut self, root: Id, number: u32, value: Id) {
         let Some(place) = self.mentions.asked().place(number) else { return };
         if !place.attributes.is_empty() {
@@ -486,7 +486,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// Adds those of a class and the classes above it that are asked for after a property.
+    /// Derives a class and its superclasses as values of a property, if they are demanded.
     fn add_classes(&mut self, root: Id, property: Id, class: Id) {
         let is_wanted = |mentions: &Mentions, class| {
             mentions.names_object(property, class) || mentions.names_object(property, ANY)
@@ -512,7 +512,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// Finds the classes of a resource, of the first so many triples.
+    /// Finds the classes of a resource among the first `length` triples.
     fn types(&mut self, resource: Id, length: usize) {
         let type_ = self.ontology.schema.vocabulary.type_;
         self.flattening.classes.clear();
@@ -526,7 +526,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// Finds what a value is, is an instance of, or is a name of.
+    /// Finds the value itself, its classes, and the classes that it names.
     fn name_classes(&mut self, value: Id) {
         if self.terms.kind(value) == Kind::Literal {
             let Flattening { named, folded, .. } = &mut *self.flattening;

@@ -35,8 +35,6 @@ struct Budget {
     /// How many bytes of text may still be made.
     text: Cell<usize>,
     until: Cell<Option<Instant>>,
-    /// Whether the next variable gives its term.
-    exact: Cell<bool>,
 }
 
 thread_local! {
@@ -47,7 +45,6 @@ thread_local! {
             most: Cell::new(usize::MAX),
             text: Cell::new(usize::MAX),
             until: Cell::new(None),
-            exact: Cell::new(false),
         }
     };
 }
@@ -161,7 +158,6 @@ pub(crate) fn bounded<T>(
             budget.most.set(terms);
             budget.text.set(text);
             budget.until.set(until);
-            budget.exact.set(false);
         });
     };
     begin(terms, text, time.and_then(|time| Instant::now().checked_add(time)));
@@ -177,14 +173,4 @@ pub(crate) fn bounded<T>(
         Ok(exceeded) => *exceeded,
         Err(_) => Exceeded::Broken,
     })
-}
-
-/// Makes the next variable of an expression give its term and not its value.
-pub(crate) fn want_term() {
-    BUDGET.with(|budget| budget.exact.set(true));
-}
-
-/// Whether that was asked for; from now on it is not.
-pub(crate) fn wants_term() -> bool {
-    BUDGET.with(|budget| budget.exact.replace(false))
 }

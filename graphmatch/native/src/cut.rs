@@ -234,11 +234,6 @@ impl Cutter {
         Err(error)
     }
 
-    /// Whether a text, however long, is one that the parser may get: readable, and as deep as is said.
-    pub(crate) fn is_as_deep(&self, text: &str, is_deep: bool) -> bool {
-        self.scan(text, &mut Cut::default()) == Ok(is_deep)
-    }
-
     /// The same as [`Cutter::cut`], of a text of any length.
     pub(crate) fn scan(&self, text: &str, cut: &mut Cut) -> Result<bool, QueryError> {
         cut.clear();

@@ -5,6 +5,7 @@
 //! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
 //! meet are not asked of the index, and left to the evaluator.
 
+use crate::algebra::{AlgebraCache, substitute};
 use crate::cut::{self, Cut, Cutter};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
@@ -25,8 +26,9 @@ use crate::subscriptions::{
     Subscriptions, UNINDEXED,
 };
 use crate::templates::{Kept, Recent, Templates};
+use crate::terms::read_term;
 use hashbrown::{HashMap, HashSet};
-use oxrdf::Literal;
+use oxrdf::{Literal, Term};
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -139,6 +141,7 @@ pub struct State {
     /// What stands for classes by their names, as Python found them in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
     cut: Cut,
+    algebra: AlgebraCache,
 }
 
 impl State {
@@ -161,6 +164,7 @@ impl State {
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
             cut: Cut::default(),
+            algebra: AlgebraCache::default(),
         }
     }
 
@@ -200,6 +204,7 @@ impl State {
             unindexed: BTreeSet::new(),
             concepts,
             cut: Cut::default(),
+            algebra: AlgebraCache::default(),
         };
         state.note_owners()?;
         Ok(state)
@@ -609,7 +614,7 @@ impl State {
         self.subscriptions.remove(other);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
         self.templates.release(before, &mut self.dictionary);
-        self.subscriptions.say(number, comment);
+        self.subscriptions.set_comment(number, comment);
         Ok(true)
     }
 
@@ -648,18 +653,16 @@ impl State {
 
     /// The algebra of a query with some constants.
     fn query(&self, template: u32, constants: &[Id]) -> Result<spargebra::Query, QueryError> {
-        let damaged = |what| QueryError::new(what, "Subscribe it again.");
-        let kept =
-            self.templates.get(template).ok_or_else(|| damaged("its template is not there"))?;
-        let texts: Vec<String> = self
-            .all_constants(template, constants)
-            .into_iter()
-            .map(|id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
-            .collect();
-        if !kept.is_readable(&texts, &self.cutter) {
-            return Err(damaged("what was saved of it is damaged"));
-        }
-        kept.substituted(&texts)
+        let damaged = || QueryError::new("what was saved of it is damaged", "Subscribe it again.");
+        let skeleton = self.templates.skeleton(template);
+        let query = self
+            .algebra
+            .get(skeleton, || self.templates.get(template).ok_or_else(damaged)?.algebra())?;
+        let read = |&id| std::str::from_utf8(&self.dictionary.text(id)).ok().and_then(read_term);
+        let constants: Option<Vec<Term>> = constants.iter().map(read).collect();
+        let mut query = query.as_ref().clone();
+        constants.and_then(|constants| substitute(&mut query, &constants)).ok_or_else(damaged)?;
+        Ok(query)
     }
 
     // -- matching -----------------------------------------------------------------------------

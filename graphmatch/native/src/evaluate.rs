@@ -1,15 +1,13 @@
-//! SPARQL evaluation of a query on one publication, by `spareval` over terms as integers.
+//! Evaluation of a query on one publication by `spareval`, over ids of terms.
 //!
-//! The default graph is the background (what follows from the ontology) together with the
-//! publication's graph, a triple of both once; the one named graph is the publication's. Nothing is
-//! copied: [`Source`]s answer each access pattern. Terms are compared by id, so literals stay as
-//! they are written; expressions see their values ([`crate::rewrite`]). Terms that expressions make
-//! get ids of the evaluation. Attributes that were found for those who name them are a source of
-//! their own, seen under a private name of their property only.
+//! The default graph is the union of the background, which is derived from the ontology, and of the
+//! publication's graph, which is also the only named graph. [`Source`]s answer each access pattern,
+//! so that no triple is copied. Patterns compare ids and therefore lexical forms; expressions compare
+//! values ([`crate::rewrite`]). Terms that expressions make get ids that hold for one evaluation.
+//! Attributes are a separate source, which only the private names of their properties reach.
 //!
-//! A query is prepared once ([`Prepared`]) and evaluated as often as it is a candidate. Cost: the
-//! evaluator plans each time, some ten microseconds for a few patterns; a look-up costs two
-//! allocations. [`Limits`] hold wherever the evaluator is ([`crate::bounded`]).
+//! spareval plans each evaluation again, which takes some ten microseconds for a few patterns. A
+//! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
 
 use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, written};
 use crate::bounded::{self, Exceeded, Handle, exceed};
@@ -19,9 +17,7 @@ use crate::operators::{self, Asked, Operators};
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{
-    self, ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, each_literal, marked,
-};
+use crate::rewrite::{ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
 use crate::terms::{read_term, write_term};
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use spareval::{
@@ -35,34 +31,32 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Triples that are found by an access pattern.
+/// A set of triples that answers access patterns.
 pub trait Source {
-    /// The triples that have the given terms; [`ANY`] stands for any.
+    /// Returns the triples that have the given terms; [`ANY`] stands for any term.
     fn matching<'a>(&'a self, key: [Id; 3]) -> Box<dyn Iterator<Item = [Id; 3]> + 'a>;
 
-    /// Whether a triple is there.
+    /// Whether the source contains a triple.
     fn contains(&self, triple: [Id; 3]) -> bool;
 }
 
-/// What one evaluation may cost.
+/// Limits of one evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How long it may take.
+    /// Maximum time.
     pub time: Option<Duration>,
-    /// How many solutions, or triples of a graph, an answer may have.
+    /// Maximum number of solutions, or of triples of a graph.
     pub solutions: usize,
-    /// How many terms of solutions may be held at once; each takes some 20 bytes.
+    /// Maximum number of terms that solutions hold at once; each takes some 20 bytes.
     pub terms: usize,
-    /// How many bytes the texts of terms that expressions make may have in all.
+    /// Maximum total length in bytes of the terms that expressions make.
     pub text: usize,
 }
 
-/// With more parts than this that are joined, optional or not, a query is evaluated as it is
-/// written: the time for planning grows with the cube of their number or faster, and nothing can
-/// stop it.
+/// Number of joined parts above which spareval does not optimize a query. Its time for planning grows
+/// with the cube of that number or faster, and cannot be interrupted.
 const PLANNED: usize = 40;
-/// What an expression does with a term may take as long as so many copies of terms, and some more
-/// for each byte of it.
+/// Cost of reading a term for an expression, in copies of terms. Each byte adds to it.
 const READ: usize = 256;
 
 impl Default for Limits {
@@ -76,18 +70,18 @@ impl Default for Limits {
     }
 }
 
-/// Why there is no answer: the limit that was reached, or what the evaluator says.
+/// The limit that an evaluation exceeded, or the error of spareval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvaluationError(pub String);
 
 impl EvaluationError {
-    /// The error of an evaluation or a join that reached the time limit.
+    /// Returns the error of an evaluation or a join that exceeded the time limit.
     pub fn late(limit: Option<Duration>) -> Self {
         let seconds = limit.unwrap_or_default().as_secs_f64();
         Self(format!("the evaluation takes longer than {seconds} s (`evaluation_seconds`)"))
     }
 
-    /// The error of a match that has too many solutions.
+    /// Returns the error of a match that has too many solutions.
     pub fn many(limit: usize) -> Self {
         Self(format!("there are more than {limit} solutions (`match_solutions`)"))
     }
@@ -105,40 +99,39 @@ impl From<QueryError> for EvaluationError {
     }
 }
 
-/// What a query gives.
+/// The result of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The projected variables of SELECT.
     pub variables: Vec<String>,
-    /// One row a solution of SELECT, a value for each variable; one empty row for ASK.
+    /// A value per variable for each solution of SELECT; one empty row for ASK.
     pub solutions: Vec<Vec<Option<Term>>>,
-    /// What CONSTRUCT or DESCRIBE gives; `None` for the other forms.
+    /// The graph of CONSTRUCT or DESCRIBE; `None` for the other forms.
     pub graph: Option<Vec<Triple>>,
 }
 
-/// A query as the evaluator has to be asked, constants filled in.
+/// A query with constants, rewritten for spareval.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// What has to have a solution first: for CONSTRUCT and DESCRIBE the pattern, too.
+    /// Queries that must have a solution, or there is no match.
     conditions: Vec<Query>,
     query: Query,
     functions: Vec<NamedNode>,
-    /// What is known of the calls of operators.
     calls: Asked,
     operators: Operators,
-    /// Whether it has so many joined parts that to plan it would take longer than to evaluate it.
+    /// Whether it has more than [`PLANNED`] joined parts.
     is_wide: bool,
 }
 
 impl Prepared {
     /// Prepares a query.
     ///
-    /// With `resting`, solutions that rest on the ontology alone do not count: see [`rest`].
+    /// With `resting`, a solution must use a triple of the publication: see [`rest`].
     pub fn new(query: &Query, resting: bool) -> Self {
         Self::calling(query, resting, &Operators::default(), Asked::default())
     }
 
-    /// The same of a query that calls operators, of whose calls something is known.
+    /// Prepares a query that calls operators.
     pub fn calling(query: &Query, resting: bool, operators: &Operators, calls: Asked) -> Self {
         let mut fresh = Fresh::default();
         let mut query = query.clone();
@@ -148,7 +141,7 @@ impl Prepared {
         Self { calls, operators, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
     }
 
-    /// What has to be asked, before it is rewritten for this evaluator.
+    /// Adds the delta check and the conditions.
     fn asked(mut query: Query, resting: bool, fresh: &mut Fresh) -> Self {
         rest::name_blank_nodes(pattern_of_mut(&mut query), fresh);
         let mut conditions = Vec::new();
@@ -175,9 +168,8 @@ impl Prepared {
         Self { conditions, query, functions: Vec::new(), calls, operators, is_wide: false }
     }
 
-    /// The same as texts for any SPARQL evaluator over a store whose default graph is the ontology
-    /// together with the publication, and that has the publication as a named graph: what has to
-    /// hold first, and the query.
+    /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
+    /// be the union of the ontology and the publication, and the publication a named graph.
     pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
         let all = Self::asked(query.clone(), true, &mut Fresh::written());
         let name = format!("<{PUBLICATION}>");
@@ -185,13 +177,13 @@ impl Prepared {
         (all.conditions.iter().map(text).collect(), text(&all.query))
     }
 
-    /// Prepares the question for what the pattern of a query binds, projected or not, whether it
-    /// rests on the publication or not; at most so many solutions.
+    /// Prepares a query for all solutions of the pattern, without projection and delta check; at most
+    /// `most`.
     pub fn rows(query: &Query, most: Option<usize>) -> Self {
         Self::rows_calling(query, most, &Operators::default(), Asked::default())
     }
 
-    /// The same of a query that calls operators, of whose calls something is known.
+    /// Prepares the same query if it calls operators.
     pub fn rows_calling(
         query: &Query,
         most: Option<usize>,
@@ -227,7 +219,7 @@ impl Prepared {
     }
 }
 
-/// Number of joins of this pattern alone. Three triple patterns count as one.
+/// Returns the number of joins of this pattern alone. Three triple patterns count as one.
 fn joined_parts(pattern: &GraphPattern) -> usize {
     match pattern {
         GraphPattern::Bgp { patterns } => patterns.len() / 3,
@@ -240,34 +232,34 @@ fn joined_parts(pattern: &GraphPattern) -> usize {
     }
 }
 
-/// The name of a publication's graph: its id where that is an IRI.
+/// Returns the name of a publication's graph: its id if that is an IRI.
 pub fn graph_name(id: &str) -> NamedNode {
     NamedNode::new(id).unwrap_or_else(|_| NamedNode::new_unchecked("urn:graphmatch:publication"))
 }
 
-/// One publication, ready for queries.
+/// A publication on which queries are evaluated.
 #[derive(Clone, Copy)]
 pub struct Evaluation<'a> {
-    /// The terms of what follows.
+    /// Terms by id.
     pub terms: Terms<'a>,
     /// The publication's graph.
     pub publication: &'a dyn Source,
-    /// Triples of attributes that only those see who name them; none of them is in the publication.
+    /// Triples of attributes, which only patterns that name them see. None is in the publication.
     pub attributes: &'a dyn Source,
-    /// What follows from the ontology alone.
+    /// Triples that are derived from the ontology alone.
     pub background: &'a dyn Source,
     /// The name of the publication's graph: [`graph_name`].
     pub graph: &'a NamedNode,
-    /// What `NOW()` gives.
+    /// The result of `NOW()`.
     pub now: &'a Literal,
     /// Whether a taxonomy operator holds between two terms, the subject and the concept.
     pub is_a: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
-    /// What an answer may cost.
+    /// Limits of each evaluation.
     pub limits: Limits,
 }
 
 impl Evaluation<'_> {
-    /// The answer to a query, or `None` where it does not match.
+    /// Returns the answer to a query, or `None` if it does not match.
     pub fn answer(&self, prepared: &Prepared) -> Result<Option<Answer>, EvaluationError> {
         self.bounded(|| {
             let evaluator = self.evaluator(prepared);
@@ -298,7 +290,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// An evaluator that has the functions which a query calls.
+    /// Returns an evaluator with the functions that a query calls.
     fn evaluator(&self, prepared: &Prepared) -> QueryEvaluator {
         let mut evaluator = QueryEvaluator::new();
         let known = Arc::<Expressions>::default();
@@ -306,7 +298,7 @@ impl Evaluation<'_> {
             evaluator = evaluator.without_optimizations();
         }
         for name in &prepared.functions {
-            evaluator = if let Some(function) = functions::private(name.as_str()) {
+            evaluator = if let Some(function) = functions::by_name(name.as_str()) {
                 evaluator.with_custom_function(name.clone(), function)
             } else if name.as_str() == REPLACE {
                 let known = known.clone();
@@ -317,17 +309,12 @@ impl Evaluation<'_> {
             } else if name.as_str() == NOW {
                 let now = Term::from(self.now.clone());
                 evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if name.as_str().starts_with(TAXONOMY) {
-                let operator = name.clone();
-                evaluator.with_custom_function(name.clone(), move |terms| {
-                    functions::question(&operator, terms)
-                })
             } else if prepared.operators.is_function(name.as_str()) {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
                 let call = move |terms: &[Term]| calls.call(operator.as_str(), terms);
                 evaluator.with_custom_function(name.clone(), call)
             } else {
-                evaluator // a cast, or one that nobody knows
+                evaluator // A cast, or an unknown function.
             }
         }
         evaluator
@@ -366,15 +353,23 @@ fn collected<T>(
 
 // --- The dataset ----------------------------------------------------------------------------------
 
-/// Terms that are not the publication's or the dictionary's.
+/// Meaning of a private property.
+#[derive(Clone, Copy)]
+enum Private {
+    /// Connects every term with itself.
+    Itself,
+    /// An attribute's property, by its public name.
+    Attribute(Id),
+    /// Connects two terms if the operator holds between them.
+    Taxonomy(TaxonomyOperator),
+}
+
+/// Terms that neither the publication nor the dictionary has.
 #[derive(Default)]
 struct Scratch {
     terms: LocalTerms,
     text: String,
-    /// Private names of attributes, and the properties that they stand for.
-    attributes: Vec<(Id, Id)>,
-    /// The id of [`ITSELF`], where a query has it.
-    itself: Option<Id>,
+    private: Vec<(Id, Private)>,
 }
 
 struct Data<'a> {
@@ -393,16 +388,12 @@ impl<'a> Data<'a> {
         data
     }
 
-    /// The id of a term's text, if anybody but this evaluation knows it.
+    /// Returns the id of a term in the dictionary or the publication.
     fn known(&self, text: &str, hash: u64) -> Option<Id> {
         let Terms { dictionary, local } = self.of.terms;
         dictionary
             .get_hashed(text.as_bytes(), hash)
             .or_else(|| local.get_hashed(text.as_bytes(), hash))
-    }
-
-    fn find(&self, text: &str) -> Option<Id> {
-        self.known(text, self.of.terms.dictionary.hash(text.as_bytes()))
     }
 
     fn intern(&self, term: Term) -> Id {
@@ -431,21 +422,26 @@ impl<'a> Data<'a> {
         self.first + id
     }
 
-    /// The id of a private name.
+    /// Returns the id of a private name.
     fn private(&self, name: &NamedNode) -> Id {
         if name.as_str() == PUBLICATION {
             return self.graph;
         }
         let id = self.intern(name.clone().into());
-        if name.as_str() == ITSELF {
-            self.scratch.borrow_mut().itself = Some(id);
-        }
-        if let Some(real) = name.as_str().strip_prefix(ATTRIBUTE) {
-            let real = self.intern(NamedNode::new_unchecked(real).into());
-            let attributes = &mut self.scratch.borrow_mut().attributes;
-            if !attributes.contains(&(id, real)) {
-                attributes.push((id, real));
-            }
+        let private = if name.as_str() == ITSELF {
+            Private::Itself
+        } else if let Some(real) = name.as_str().strip_prefix(ATTRIBUTE) {
+            Private::Attribute(self.intern(NamedNode::new_unchecked(real).into()))
+        } else if let Some(operator) = name.as_str().strip_prefix(TAXONOMY)
+            && let Some(operator) = TaxonomyOperator::of_iri(operator)
+        {
+            Private::Taxonomy(operator)
+        } else {
+            return id;
+        };
+        let known = &mut self.scratch.borrow_mut().private;
+        if known.iter().all(|(other, _)| *other != id) {
+            known.push((id, private));
         }
         id
     }
@@ -463,41 +459,46 @@ impl<'a> Data<'a> {
         term.ok_or_else(|| io::Error::other("a term cannot be read"))
     }
 
-    /// The answer to a [`question`].
-    fn is_a(&self, operator: TaxonomyOperator, question: &str) -> Option<bool> {
-        let (term, concept) = question.split_once('\n')?;
-        Some(match (self.find(term), self.find(concept)) {
-            (Some(term), Some(concept)) => (self.of.is_a)(operator, term, concept),
-            _ => operator != TaxonomyOperator::Child && term == concept,
-        })
+    fn is_a(&self, operator: TaxonomyOperator, term: Id, concept: Id) -> bool {
+        if term < self.first && concept < self.first {
+            (self.of.is_a)(operator, term, concept)
+        } else {
+            operator != TaxonomyOperator::Child && term == concept
+        }
     }
 
-    /// The triples that an access pattern finds, each once.
+    /// Returns the triples of an access pattern without duplicates.
     fn found(&self, mut key: [Id; 3], graph: Option<Id>) -> Box<dyn Iterator<Item = [Id; 3]> + 'a> {
         let of = self.of;
         if graph.is_some_and(|name| name != self.graph) {
             return Box::new(std::iter::empty());
         }
-        let private = key[1];
-        let scratch = self.scratch.borrow();
-        if scratch.itself == Some(private) {
-            let [subject, _, object] = key;
-            let node = if subject == ANY { object } else { subject };
-            let holds = node != ANY && (object == ANY || object == node);
-            return Box::new(holds.then_some([node, private, node]).into_iter());
+        let [subject, property, object] = key;
+        let private = self.scratch.borrow().private.iter().find(|(id, _)| *id == property).copied();
+        let mut attributes = None;
+        match private {
+            None => {}
+            Some((_, Private::Attribute(real))) => {
+                key[1] = real;
+                attributes = Some(of.attributes);
+            }
+            Some((_, Private::Itself)) => {
+                let node = if subject == ANY { object } else { subject };
+                let holds = node != ANY && (object == ANY || object == node);
+                return Box::new(holds.then_some([node, property, node]).into_iter());
+            }
+            Some((_, Private::Taxonomy(operator))) => {
+                let holds = subject != ANY && object != ANY && self.is_a(operator, subject, object);
+                return Box::new(holds.then_some(key).into_iter());
+            }
         }
-        let attribute = scratch.attributes.iter().find(|(id, _)| *id == private);
-        if let Some((_, real)) = attribute {
-            key[1] = *real;
-        }
-        let attributes = attribute.map(|_| of.attributes);
         if key.iter().all(|&term| term != ANY) {
             let holds = of.publication.contains(key)
                 || graph.is_none() && of.background.contains(key)
                 || attributes.is_some_and(|attributes| attributes.contains(key));
-            return Box::new(holds.then_some([key[0], private, key[2]]).into_iter());
+            return Box::new(holds.then_some([subject, property, object]).into_iter());
         }
-        // nothing is looked for before what stands before it was read
+        // A source is not asked before the triples of those before it were read.
         let sources = std::iter::once(of.publication).chain(attributes);
         let own = sources.flat_map(move |source| source.matching(key));
         let triples: Box<dyn Iterator<Item = [Id; 3]> + 'a> = if graph.is_some() {
@@ -509,7 +510,7 @@ impl<'a> Data<'a> {
         match attributes {
             None => triples,
             Some(_) => {
-                Box::new(triples.map(move |[subject, _, object]| [subject, private, object]))
+                Box::new(triples.map(move |[subject, _, object]| [subject, property, object]))
             }
         }
     }
@@ -563,22 +564,7 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
     }
 
     fn externalize_expression_term(&self, term: Handle) -> Result<ExpressionTerm, io::Error> {
-        let exact = bounded::wants_term();
-        let term = self.term(term.id())?;
-        let exact = exact || matches!(term, Term::Triple(_));
-        Ok(if exact { each_literal(term, marked) } else { term }.into())
-    }
-
-    fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<Handle, io::Error> {
-        if let ExpressionTerm::OtherTypedLiteral { value, datatype } = &term {
-            if let Some(operator) = rewrite::operator(datatype.as_str()) {
-                let holds = self
-                    .is_a(operator, value)
-                    .ok_or_else(|| io::Error::other("a question cannot be read"))?;
-                return Ok(Handle::new(self.intern(Literal::from(holds).into())));
-            }
-        }
-        Ok(Handle::new(self.intern(term.into())))
+        Ok(marked_term(self.term(term.id())?).into())
     }
 }
 

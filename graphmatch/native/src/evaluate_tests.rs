@@ -200,40 +200,6 @@ fn graphs_and_counts_rest_on_the_publication() {
     assert_eq!(graph("DESCRIBE :b { ?s :p ?z }"), Some(Some(triples(":b :o :c . :b :p :x ."))));
 }
 
-#[test]
-fn what_a_condition_is_put_to() {
-    for (query, aggregates, has_subquery) in [
-        ("SELECT * { ?s :p ?o } ORDER BY ?o LIMIT 3", false, false),
-        ("SELECT ?s (1 AS ?n) { ?s :p ?o FILTER EXISTS { SELECT ?s {} } }", false, false),
-        ("SELECT * { ?s :p ?o MINUS { { SELECT ?s { ?s :q ?o } } } }", false, false),
-        ("SELECT DISTINCT (COUNT(*) AS ?n) { ?s :p ?o }", true, false),
-        ("SELECT ?s { ?s :p ?o } GROUP BY ?s", true, false),
-        ("SELECT * { { SELECT ?s { ?s :p ?o } } }", false, true),
-        ("ASK { { SELECT (COUNT(*) AS ?n) { ?s :p ?o } } }", false, true),
-        ("SELECT (COUNT(*) AS ?n) { { SELECT ?s { ?s :p ?o } } }", true, true),
-    ] {
-        let parsed = parsed(query);
-        let body = body(pattern_of(&parsed));
-        let found = (rest::group(body).is_some(), rest::has_subquery(body));
-        assert_eq!(found, (aggregates, has_subquery), "{query}");
-    }
-}
-
-#[test]
-fn rows_are_all_that_the_pattern_binds() {
-    let world = resting_world();
-    let query = parsed(
-        "SELECT (COUNT(*) AS ?n) { ?s :o ?z OPTIONAL { ?z :p [ :q ?y ] } BIND(1 AS ?one) } \
-         GROUP BY ?s HAVING (COUNT(*) > 7) LIMIT 1",
-    );
-    let prepared = Prepared::rows(&query, None);
-    let answer = world.run(|evaluation| evaluation.answer(&prepared)).unwrap().unwrap();
-    assert_eq!(answer.variables, ["one", "s", "z", "y"]);
-    let mut rows: Vec<String> = answer.solutions.iter().map(|row| shortly(row)).collect();
-    rows.sort();
-    assert_eq!(rows, ["1^integer a b 5^integer", "1^integer a b 7^integer", "1^integer b c"]);
-}
-
 // --- Terms and values ---------------------------------------------------------------------------
 
 #[test]
@@ -400,28 +366,6 @@ fn the_clock_is_the_engines_and_other_functions_are_not_known() {
     let now = "SELECT (NOW() AS ?now) { ?x :p 1 FILTER(YEAR(NOW()) = 2026 && HOURS(NOW()) = 3) }";
     assert_eq!(world.rows(now, true), Some(vec!["2026-01-02T03:04:05+02:00^dateTime".to_owned()]));
     assert_eq!(world.count("SELECT * { ?x :p ?n FILTER(xsd:string(1E0) = '1') }"), 3);
-}
-
-#[test]
-fn quantities_are_compared_where_their_units_are_the_same() {
-    let world = World::new(
-        "",
-        r#":a :p "40 By"^^cdt:ucum . :b :p "1E+2 By"^^cdt:ucum . :c :p "4 m"^^cdt:ucum .
-           :d :p 50 . :e :p "-0.5 By"^^cdt:ucum . :f :p "text" . :g :p "40.0 By"^^cdt:ucum ."#,
-        "",
-    );
-    for (filter, expected) in [
-        (r#"gm:compare(?v, "<", "50 By"^^cdt:ucum)"#, "a, e, g"),
-        (r#"gm:compare(?v, ">=", "40 By"^^cdt:ucum)"#, "a, b, g"),
-        (r#"gm:compare(?v, "=", "40 By"^^cdt:ucum)"#, "a, g"),
-        (r#"gm:compare(?v, "!=", "40 By"^^cdt:ucum)"#, "b, e"),
-        (r#"!gm:compare(?v, "<", "50 By"^^cdt:ucum)"#, "b"),
-        (r#"gm:compare(?v, ">", 49.5)"#, "d"),
-        (r#"gm:compare(?v, "?", 49.5)"#, ""),
-    ] {
-        let query = format!("SELECT ?s {{ ?s :p ?v FILTER({filter}) }}");
-        assert_eq!(world.rows(&query, true).unwrap_or_default(), split(expected), "{query}");
-    }
 }
 
 // --- Limits -------------------------------------------------------------------------------------

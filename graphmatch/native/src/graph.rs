@@ -368,16 +368,20 @@ impl Graph {
         rest.into_iter().find(|(_, t)| masked(**t, kind) == key).map_or(ANY, |(n, _)| n as u32)
     }
 
-    /// The triples that have an access pattern, in their order; if it names no property, those
-    /// that are not named only. Kinds that were not prepared are looked up by a scan.
-    pub fn matching(&self, key: Key) -> impl Iterator<Item = Key> + '_ {
+    /// Returns the numbers of the triples that have an access pattern, in their order. An access
+    /// pattern without a property finds no attributes. A kind that was not prepared is looked up by
+    /// a scan.
+    pub fn numbers(&self, key: Key) -> impl Iterator<Item = usize> + '_ {
         let kind = kind_of(key);
         let end = if kind & PREDICATE == 0 { self.stated() } else { self.triples.len() };
-        let mut at = self.first(kind, key);
+        let mut next = self.first(kind, key);
         std::iter::from_fn(move || {
-            let triple = *self.triples[..end].get(at as usize)?;
-            at = self.next(kind, key, at);
-            Some(triple)
+            let number = next as usize;
+            if number >= end {
+                return None;
+            }
+            next = self.next(kind, key, next);
+            Some(number)
         })
     }
 }
@@ -413,7 +417,8 @@ pub(crate) mod tests {
             let end = if key[1] == ANY { stated } else { graph.triples.len() };
             let fits = |t: &&Key| (0..3).all(|i| key[i] == ANY || key[i] == t[i]);
             let expected: Vec<Key> = graph.triples[..end].iter().filter(fits).copied().collect();
-            assert_eq!(graph.matching(key).collect::<Vec<_>>(), expected, "{key:?}");
+            let found: Vec<Key> = graph.numbers(key).map(|n| graph.triples[n]).collect();
+            assert_eq!(found, expected, "{key:?}");
         }
     }
 
@@ -448,8 +453,8 @@ pub(crate) mod tests {
             assert_eq!(probes.len(), graph.probes().len());
             let seen = usize::from(graph.named_only == usize::MAX);
             assert!(graph.push([9, 9, 9]));
-            assert_eq!(graph.matching([9, ANY, 9]).count(), seen);
-            assert_eq!(graph.matching([9, 9, ANY]).count(), 1);
+            assert_eq!(graph.numbers([9, ANY, 9]).count(), seen);
+            assert_eq!(graph.numbers([9, 9, ANY]).count(), 1);
         }
     }
 
@@ -460,7 +465,7 @@ pub(crate) mod tests {
             assert!(graph.push([n, 1, n % 7]));
         }
         graph.prepare(0xFF);
-        assert_eq!(graph.matching([ANY, 1, 3]).count(), 100_000 / 7 + 1);
+        assert_eq!(graph.numbers([ANY, 1, 3]).count(), 100_000 / 7 + 1);
         graph.clear();
         graph.push([1, 2, 3]);
         graph.clear();

@@ -1,17 +1,15 @@
-//! Rows of subscriptions, found in one of three ways.
+//! The index: rows of subscriptions in posting lists, in a keyword index or in predicate tables.
 //!
-//! A row is filed under its rarest access pattern ([`Patterns`]). Where very many rows are filed
-//! under the same one, new ones are told apart otherwise: by a word that a text must have
-//! ([`TextIndex`]), or, if they constrain the properties of one subject, in a table of these
-//! ([`Tables`]), which those that were there before are put into as well.
-//!
-//! Cost: that of the ways that have rows.
+//! A new row goes to the posting list of its rarest access pattern ([`PostingIndex`]). If that list
+//! is long, the row goes elsewhere. A row with a required word goes to the keyword index
+//! ([`TextIndex`]). A row that constrains properties of one subject goes to a predicate table
+//! ([`Tables`]), together with its neighbours in the list.
 
 use crate::dictionary::{Dictionary, Id, Kind};
 use crate::filter::Deciding;
 use crate::graph::Graph;
 use crate::pattern::{Branch, Filter, Node};
-use crate::patterns::{self, Counters, NO_OWNER, Patterns, Placement, Tests};
+use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex, Tests};
 use crate::plan::MAX_PATTERNS;
 use crate::predicates::{TableScratch, Tables};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
@@ -19,19 +17,19 @@ use crate::subscriptions::{Number, RowId};
 use crate::text::{TextIndex, TextScratch};
 use hashbrown::HashMap;
 
-/// The bit of a row that is in a table.
+/// Marks the number of a row that is in a predicate table.
 const TABLE: RowId = 1 << 30;
-/// So many rows under one access pattern are enough for another way.
-const CROWDED: usize = 64;
-/// So many of a posting list are looked at when a table is made that they may belong to.
-const LOOKED_AT: usize = 1 << 10;
+/// Length of a posting list from which new rows go elsewhere.
+const LONG_LIST: usize = 64;
+/// Maximum number of neighbours of each posting list that move to a new table.
+const MAX_NEIGHBOURS: usize = 1 << 10;
 
-/// What one thread needs; reused from one publication to the next.
+/// Memory of one thread, reused for each publication.
 #[derive(Default)]
 pub struct Scratch {
-    /// The owners of the rows that have a solution.
+    /// Owners of the rows that have a solution.
     pub matches: Vec<Number>,
-    /// What the posting lists need, and what was counted.
+    /// Memory of the posting lists, with the counters.
     pub patterns: patterns::Scratch,
     tables: TableScratch,
     texts: TextScratch,
@@ -39,15 +37,15 @@ pub struct Scratch {
     objects: Vec<Id>,
 }
 
-/// Rows of subscriptions.
+/// The index of all rows.
 #[derive(Default)]
 pub struct Index {
-    patterns: Patterns,
+    patterns: PostingIndex,
     tables: Tables,
     texts: TextIndex,
-    /// The rows that are found by a text, with the number of the filter that finds them.
+    /// Rows of the keyword index, with the number of the filter that it uses.
     by_text: HashMap<RowId, usize>,
-    /// Whose the rows in tables are.
+    /// Owners of the rows in tables.
     owners: Vec<Number>,
     free: Vec<u32>,
 }
@@ -59,9 +57,9 @@ impl Tests for Deciding<'_> {
 }
 
 impl Index {
-    /// Adds a row; `None` where there is no room. The caller keeps the branch's terms in the
-    /// dictionary until the row is removed. Rows that are put into a table now are told as what they
-    /// were and what they are from now on.
+    /// Adds a row. Returns `None` if there is no room. The caller keeps the branch's terms in the
+    /// dictionary until it removes the row. `moved` gets the old and new ids of rows that move to a
+    /// table.
     pub fn add(
         &mut self,
         branch: &Branch,
@@ -77,18 +75,18 @@ impl Index {
             self.patterns.remove(row);
             return None;
         }
-        if self.patterns.crowd(row) < CROWDED {
+        if self.patterns.posting_list_len(row) < LONG_LIST {
             return Some(row);
         }
         if let Some(number) = text {
             if self.texts.add(&branch.filters[number].1, row, dictionary) {
-                self.patterns.unfile(row);
+                self.patterns.unlist(row);
                 self.by_text.insert(row, number);
             }
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
-            let near = self.patterns.neighbours(row, LOOKED_AT);
+            let near = self.patterns.neighbours(row, MAX_NEIGHBOURS);
             self.patterns.remove(row);
             let into = |row| Some((row, self.move_to_table(row, dictionary)?));
             moved.extend(near.into_iter().filter_map(into));
@@ -97,8 +95,7 @@ impl Index {
         Some(row)
     }
 
-    /// Puts a row into a table, if there is one for it, with its owner; returns what it is from now
-    /// on.
+    /// Moves a row to a table with its owner, if a table takes it. Returns its new id.
     fn move_to_table(&mut self, row: RowId, dictionary: &Dictionary) -> Option<RowId> {
         let branch = self.patterns.branch(row);
         let has_text = branch.filters.iter().any(|(_, filter)| TextIndex::takes(filter));
@@ -131,7 +128,7 @@ impl Index {
         self.number(|tables, number| tables.add_alike(like, constants, number, dictionary))
     }
 
-    /// Numbers a row of a table, if it is added: nobody's yet.
+    /// Adds a row without an owner to a table and returns its id.
     fn number(&mut self, add: impl FnOnce(&mut Tables, u32) -> bool) -> Option<RowId> {
         let number = self.free.last().copied().unwrap_or(self.owners.len() as u32);
         if number >= TABLE || !add(&mut self.tables, number) {
@@ -143,7 +140,7 @@ impl Index {
         Some(TABLE | number)
     }
 
-    /// Whose a row is.
+    /// Returns the owner of a row.
     pub fn owner(&self, row: RowId) -> Number {
         match row & TABLE {
             0 => self.patterns.owner(row),
@@ -151,7 +148,7 @@ impl Index {
         }
     }
 
-    /// Says whose a row is that is there.
+    /// Sets the owner of a row.
     pub fn set_owner(&mut self, row: RowId, owner: Number) {
         if row & TABLE == 0 {
             self.patterns.set_owner(row, owner);
@@ -160,7 +157,7 @@ impl Index {
         }
     }
 
-    /// Removes a row, which has to be there.
+    /// Removes a row. The row must exist.
     pub fn remove(&mut self, row: RowId, dictionary: &Dictionary) {
         if row & TABLE != 0 {
             self.tables.remove(row & !TABLE);
@@ -178,12 +175,12 @@ impl Index {
         self.patterns.remove(row);
     }
 
-    /// Rows come in bulk from now on.
+    /// Starts a bulk of new rows.
     pub fn begin_bulk(&mut self) {
         self.tables.begin_bulk();
     }
 
-    /// The rows that came in bulk are all there.
+    /// Ends a bulk of new rows.
     pub fn end_bulk(&mut self) {
         self.tables.end_bulk();
     }
@@ -195,9 +192,9 @@ impl Index {
         (0..self.owners.len() as u32).for_each(|row| self.tables.branch(row).save(to));
     }
 
-    /// Reads rows that were written: those of tables are put into tables again.
+    /// Reads rows and puts those of tables into tables again.
     pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let (patterns, unfiled) = Patterns::load(from, dictionary)?;
+        let (patterns, unfiled) = PostingIndex::load(from, dictionary)?;
         let mut index = Self { patterns, ..Self::default() };
         for row in unfiled {
             let branch = index.patterns.branch(row);
@@ -223,12 +220,12 @@ impl Index {
         Ok(index)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.patterns.len() + self.tables.len()
     }
 
-    /// How many variables a row has; `None` if there is no such row.
+    /// Returns the number of variables of a row, or `None` if the row does not exist.
     pub fn variables(&self, row: RowId) -> Option<usize> {
         match row & TABLE {
             0 => self.patterns.variables(row),
@@ -236,7 +233,7 @@ impl Index {
         }
     }
 
-    /// A row's branch, as it was added.
+    /// Returns the branch of a row.
     pub fn branch(&self, row: RowId) -> Branch {
         match row & TABLE {
             0 => self.patterns.branch(row),
@@ -244,12 +241,12 @@ impl Index {
         }
     }
 
-    /// The kinds of look-up that a publication's graph has to be prepared for.
+    /// Returns the kinds of look-up that the graph of a publication needs.
     pub fn required_kinds(&self) -> u8 {
         self.patterns.required_kinds()
     }
 
-    /// Finds the rows that have a solution; their owners are in `scratch.matches`, once for each.
+    /// Finds the rows that have a solution. `scratch.matches` gets the owner of each.
     pub fn find(&self, graph: &Graph, deciding: &Deciding, scratch: &mut Scratch) {
         scratch.matches.clear();
         self.patterns.find(graph, deciding, &mut scratch.patterns, &mut scratch.matches);
@@ -283,8 +280,8 @@ impl Index {
         }
     }
 
-    /// Hands out the solutions of a row, the terms of variables by their number, until `on` says
-    /// false.
+    /// Calls `on` with each solution of a row, its terms in the order of variables, until `on`
+    /// returns false.
     pub fn solutions(
         &self,
         row: RowId,
@@ -296,34 +293,34 @@ impl Index {
         if row & TABLE == 0 {
             self.patterns.solutions(row, graph, deciding, &mut scratch.patterns, on);
         } else {
-            let mut alone = Patterns::default();
+            let mut alone = PostingIndex::default();
             if let Some(row) = alone.add(&self.branch(row)) {
                 alone.solutions(row, graph, deciding, &mut scratch.patterns, on);
             }
         }
     }
 
-    /// What was counted for a publication.
+    /// Returns the counters of a publication.
     pub fn counters(scratch: &Scratch) -> Counters {
         scratch.patterns.counters
     }
 
-    /// How a row is filed; `None` for one in a table.
+    /// Returns how a row is indexed; `None` for a row in a table.
     pub fn placement(&self, row: RowId) -> Option<Placement> {
         if row & TABLE == 0 { self.patterns.placement(row) } else { None }
     }
 
-    /// Learns how often publications had access patterns, and files rows anew where that pays.
-    pub fn refile(&mut self, scratch: &mut Scratch) {
-        self.patterns.refile(&mut scratch.patterns.statistics);
+    /// Moves rows to rarer access patterns by the samples of a thread.
+    pub fn rebalance(&mut self, scratch: &mut Scratch) {
+        self.patterns.rebalance(&mut scratch.patterns.statistics);
     }
 
-    /// Whether [`Index::refile`] is worth its while.
-    pub fn wants_refiling(&self, scratch: &Scratch) -> bool {
-        self.patterns.wants_refiling(&scratch.patterns.statistics)
+    /// Returns true if there are enough samples for [`Index::rebalance`].
+    pub fn wants_rebalance(&self, scratch: &Scratch) -> bool {
+        self.patterns.wants_rebalance(&scratch.patterns.statistics)
     }
 
-    /// Bytes that are allocated, about.
+    /// Estimates the number of allocated bytes.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.patterns.bytes() + self.tables.bytes()

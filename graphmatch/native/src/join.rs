@@ -1,12 +1,12 @@
-//! The join of a branch's patterns over a publication's triples.
+//! The join of a branch's patterns over the triples of a publication.
 //!
-//! A program's steps are gone through depth first, each a look-up in the chains of the
-//! publication; solutions are handed out as they are found. A step without a match goes back to
-//! the last step that it depends on. The stack is a vector: no recursion.
+//! The join visits the steps of a program depth first. Each step is a look-up in the graph. A step
+//! without a match returns to the last step that it depends on. An explicit stack replaces
+//! recursion.
 //!
-//! A row that takes long remembers which steps failed with which terms for the variables that
-//! matter from there on, and does not try these again. So chains and most trees of patterns take
-//! time in proportion to patterns and triples; only cyclic ones may take longer.
+//! A long join remembers failures: the step and the terms of the variables that matter from there
+//! on. It does not try them again. So chains and most trees of patterns take linear time; only
+//! cyclic patterns may take longer.
 
 use crate::dictionary::{ANY, Id};
 use crate::graph::{Graph, masked};
@@ -17,18 +17,17 @@ use crate::snapshot::from_bytes;
 use hashbrown::HashSet;
 use std::time::{Duration, Instant};
 
-/// Decides filters.
 pub trait Tests {
-    /// Whether a term satisfies a filter.
+    /// Returns true if a term satisfies a filter.
     fn holds(&self, filter: &Filter, term: Id) -> bool;
 }
 
-/// Where a join is.
+/// Memory of a join, reused.
 #[derive(Default)]
 pub(crate) struct Stack {
     frames: Vec<Frame>,
-    /// The terms of variables, the constants, and one that is written to in vain: all places of a
-    /// step are numbers of these.
+    /// Terms of variables, then constants, then one spare cell. The places of a step are indexes of
+    /// this.
     terms: Vec<Id>,
     pub(crate) clock: Clock,
 }
@@ -36,23 +35,23 @@ pub(crate) struct Stack {
 /// The time limit of joins. Only long joins read the clock.
 #[derive(Default)]
 pub(crate) struct Clock {
-    /// The time that each join may take.
+    /// Time limit of each join.
     limit: Option<Duration>,
-    /// The end of the time of all joins together, if they have one.
+    /// End of the time of all joins together, if they share a limit.
     deadline: Option<Instant>,
-    /// The end of the time of the present join.
+    /// End of the time of the current join.
     until: Option<Instant>,
-    /// Whether the last join ended because of the limit, so that solutions may be missing.
+    /// True if the last join reached the limit, so that solutions may be missing.
     pub(crate) is_over: bool,
 }
 
 impl Clock {
-    /// Gives each join that follows its own time.
+    /// Gives each join its own time limit.
     pub(crate) fn limit_each(&mut self, limit: Option<Duration>) {
         (self.limit, self.deadline) = (limit, None);
     }
 
-    /// Gives the joins that follow some time together.
+    /// Gives all following joins one common time limit.
     pub(crate) fn limit_all(&mut self, limit: Option<Duration>) {
         self.limit = limit;
         self.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
@@ -71,26 +70,26 @@ impl Clock {
     }
 }
 
-/// A step that was entered: the next triple to try, and how many solutions there were before.
+/// A visited step: the next triple to try, and the number of solutions before it.
 #[derive(Clone, Copy, Default)]
 struct Frame {
     cursor: u32,
     found: u64,
 }
 
-/// Number of triples that a join visits between two looks at the clock.
+/// Number of triples between two readings of the clock.
 const STEPS: u32 = 1 << 14;
-/// After so many failures a join remembers them; tests see to it that most do.
+/// Number of failures before a join remembers them. Tests use few, to cover this code.
 const PATIENCE: u32 = if cfg!(test) { 2 } else { 512 };
-/// So many variables may matter for a failure that is remembered.
+/// Maximum number of variables of a remembered failure.
 const CONTEXT: usize = 4;
-/// So many failures are remembered.
+/// Maximum number of remembered failures.
 const FAILURES: usize = 1 << 20;
 
-/// Failures of a join: a step, and terms for the variables of its context.
+/// Failures of a join: a step, and the terms of the variables that matter.
 #[derive(Default)]
 struct Failures {
-    /// By step: the earlier variables that it or a later step has, if these are few.
+    /// The earlier variables that each step or a later one uses, if these are few.
     contexts: Vec<Option<[u16; CONTEXT]>>,
     known: HashSet<[u32; 1 + CONTEXT]>,
 }
@@ -133,7 +132,7 @@ impl Failures {
         self.key(step, terms).is_some_and(|key| self.known.contains(&key))
     }
 
-    /// Called when a step failed: whatever earlier steps bound besides, it will fail again.
+    /// Remembers a failure: the step fails again for the same terms.
     fn add(&mut self, step: usize, terms: &[Id]) {
         if let Some(key) = self.key(step, terms).filter(|_| self.known.len() < FAILURES) {
             self.known.insert(key);
@@ -141,20 +140,20 @@ impl Failures {
     }
 }
 
-/// A row, and what it is joined with.
+/// A row and the graph that it is joined with.
 pub(crate) struct Join<'a, T> {
     pub(crate) program: Program<'a>,
-    /// Its constants, and behind them the numbers of its filters or what these compare with.
+    /// The row's constants, then for each filter its number or the constant of its comparison.
     pub(crate) constants: &'a [u32],
-    /// Filters other than comparisons, as a snapshot has them.
+    /// Encoded filters other than comparisons.
     pub(crate) filters: &'a Interner,
     pub(crate) graph: &'a Graph,
     pub(crate) tests: &'a T,
 }
 
 impl<T: Tests> Join<'_, T> {
-    /// Calls `on` with each solution, the terms of variables by their number, until `on` returns
-    /// false or the time is over.
+    /// Calls `on` with each solution, its terms in the order of variables, until `on` returns false
+    /// or the time is over.
     pub(crate) fn run(&self, stack: &mut Stack, mut on: impl FnMut(&[Id]) -> bool) {
         let Stack { frames, terms, clock } = stack;
         clock.begin();
@@ -226,8 +225,8 @@ impl<T: Tests> Join<'_, T> {
         }
     }
 
-    /// Binds a step's new variables to a triple's terms, if they fit. Nothing else is written to,
-    /// so that the next look-up need not wait for this one.
+    /// Binds the new variables of a step to the terms of a triple, if it fits. Known places write
+    /// to the spare cell, so that the next look-up does not wait for this one.
     #[inline(always)]
     fn binds(&self, depth: usize, step: &Step, triple: &[Id; 3], terms: &mut [Id]) -> bool {
         let spare = terms.len() - 1;
@@ -242,7 +241,7 @@ impl<T: Tests> Join<'_, T> {
             && (step.flags & FILTERED == 0 || self.passes(depth, terms))
     }
 
-    /// Whether the variables that a step binds pass their filters.
+    /// Returns true if the variables of a step pass their filters.
     fn passes(&self, depth: usize, terms: &[Id]) -> bool {
         let numbers = &self.constants[self.program.constants..];
         (0..self.program.filters).all(|n| {

@@ -1,8 +1,8 @@
-//! The way of a publication: its terms say which steps of enrichment it needs; root terms and rules
-//! are applied on ids; the index finds rows; what it cannot decide is evaluated.
+//! The pipeline of a publication: enrichment with root terms and rules, index look-up, and
+//! evaluation of residual queries.
 //!
-//! Annotation, units and mapping functions are Python's. A publication whose terms call for one of
-//! them is handed back ([`Needs`]), and comes again with these steps done.
+//! Python annotates text, converts units and maps events. If a publication needs one of these
+//! steps, the caller gets [`Needs`] and matches again after Python has done them.
 
 use crate::attributes::Flattening;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
@@ -25,30 +25,30 @@ use crate::triples::Triple;
 use hashbrown::HashSet;
 use oxrdf::Literal;
 use std::cell::RefCell;
+use std::ops::Range;
 
-/// The steps that Python does.
+/// Steps that run in Python.
 pub const PYTHON: Steps = ITEM | UNITS | MAPPING;
 
-/// What one thread needs for a publication; reused for the next one.
+/// Memory of one thread, reused for each publication.
 #[derive(Default)]
 pub struct Worker {
-    /// The publication as it was read.
     pub publication: Publication,
-    /// What follows from it, with look-ups.
+    /// E(P) with its look-ups.
     pub graph: Graph,
-    /// What the index found.
+    /// The result of the index.
     pub rows: Scratch,
-    /// Whether all paths of properties were gone for attributes, within the limit.
+    /// False if the search for attributes reached its limit.
     pub is_whole: bool,
     materialization: MaterializationCache,
     flattening: Flattening,
     walk: RefCell<Walk>,
     memo: RefCell<Memo>,
-    /// The operators whose indexes failed, of which every constant counts as met.
+    /// Operators whose index failed: all their constants are candidates.
     pub failed: Vec<Id>,
-    /// The terms that indexes were asked of, with the operators.
+    /// Pairs of operator and term for which an index was asked.
     pub asked: HashSet<(Id, Id)>,
-    /// The answers of operator indexes for the publication, if they were asked.
+    /// Answers of operator indexes for this publication.
     pub answered: Option<IndexAnswers>,
 }
 
@@ -58,38 +58,20 @@ pub enum Needs {
     Indexes(Questions),
 }
 
-/// A part of a graph: what every pattern sees, or what only those see that name their property.
+/// The triples of a graph whose numbers are in a range.
 struct Part<'a> {
     graph: &'a Graph,
-    named_only: bool,
+    range: Range<usize>,
 }
 
 impl Source for Part<'_> {
     fn matching<'a>(&'a self, key: Triple) -> Box<dyn Iterator<Item = Triple> + 'a> {
-        let stated = self.graph.stated();
-        if self.named_only {
-            let triples = &self.graph.triples[stated..];
-            let meets = move |triple: &Triple| {
-                triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
-            };
-            return Box::new(triples.iter().copied().filter(meets));
-        }
-        if stated == self.graph.triples.len() {
-            return Box::new(self.graph.matching(key));
-        }
-        Box::new(self.graph.matching(key).filter(move |&triple| self.contains(triple)))
+        let numbers = self.graph.numbers(key).filter(|number| self.range.contains(number));
+        Box::new(numbers.map(|number| self.graph.triples[number]))
     }
 
     fn contains(&self, triple: Triple) -> bool {
-        let stated = self.graph.stated();
-        match (self.named_only, stated == self.graph.triples.len()) {
-            (true, true) => false,
-            (true, false) => self.graph.triples[stated..].contains(&triple),
-            (false, true) => self.graph.contains(triple),
-            (false, false) => {
-                self.graph.contains(triple) && !self.graph.triples[stated..].contains(&triple)
-            }
-        }
+        self.graph.numbers(triple).any(|number| self.range.contains(&number))
     }
 }
 
@@ -103,21 +85,18 @@ impl Source for Ontology {
     }
 }
 
-/// Everything that subscriptions are asked under: terms, the ontology, what is mentioned.
+/// The engine's terms, ontology and demand.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The terms that are mentioned.
     pub dictionary: &'a Dictionary,
-    /// What is known.
     pub ontology: &'a Ontology,
-    /// What subscriptions ask for.
     pub mentions: &'a Mentions,
-    /// How many steps are gone in all when a publication is flattened into attributes.
+    /// Maximum number of steps of the search for attributes.
     pub event_paths: usize,
 }
 
 impl Worker {
-    /// The steps that the terms of a publication's first triples call for, less those that were done.
+    /// Returns the steps of enrichment that the first `shown` triples need and that are not `done`.
     pub fn steps(&self, context: Context, shown: usize, done: Steps) -> Steps {
         let Context { dictionary, ontology, .. } = context;
         let terms = Terms { dictionary, local: &self.publication.local };
@@ -142,11 +121,9 @@ impl Worker {
         steps & !done
     }
 
-    /// Makes the graph that subscriptions are asked of.
-    ///
-    /// `stated` is how many of the publication's triples somebody stated, `shown` how many every
-    /// pattern sees, and not only those that name the property; `steps` are those that are left to
-    /// be done. Returns the steps that derived triples call for.
+    /// Builds the graph E(P). The first `stated` triples are stated, the first `shown` are visible
+    /// to all patterns; the rest only to patterns that name their property. `steps` are still to be
+    /// done. Returns steps that derived triples need.
     pub fn enrich(&mut self, context: Context, stated: usize, shown: usize, steps: Steps) -> Steps {
         let Context { dictionary, ontology, mentions, .. } = context;
         let mut own = self.begin(stated, shown);
@@ -198,8 +175,8 @@ impl Worker {
         late
     }
 
-    /// Adds what the indexes of operators say of the publication's terms, as triples that only those
-    /// patterns see that name the operator. Returns the questions if the indexes have to be asked.
+    /// Adds the answers of operator indexes as triples that only patterns with this operator see.
+    /// Returns the questions if Python must ask the indexes first.
     pub fn ask(&mut self, context: Context, indexed: &Indexed) -> Result<(), Questions> {
         self.failed.clear();
         self.asked.clear();
@@ -239,8 +216,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes a graph of the triples that every pattern sees; returns how many distinct ones
-    /// somebody stated.
+    /// Copies the visible triples into the graph. Returns the number of distinct stated triples.
     fn begin(&mut self, stated: usize, shown: usize) -> usize {
         let Self { publication, graph, memo, .. } = self;
         graph.clear();
@@ -252,7 +228,7 @@ impl Worker {
         own
     }
 
-    /// Adds the attributes that are asked for; whether all paths were gone.
+    /// Derives the demanded attributes. Returns false if the search reached its limit.
     fn add_attributes(&mut self, context: Context, own: usize) -> bool {
         let Context { dictionary, ontology, mentions, event_paths } = context;
         let Self { publication, graph, flattening, walk, .. } = self;
@@ -270,12 +246,11 @@ impl Worker {
         ontology.add_attributes(graph, own, name, terms, mentions, most, walk, flattening)
     }
 
-    /// Does some steps with everything that follows, for those who ask why: events as graphs,
-    /// rules, attributes that `context` asks for. The triples have their root terms.
+    /// Derives all triples of E(P) for explanations: event graphs, rules, and the attributes that
+    /// `context` demands. The triples have their root terms.
     ///
-    /// `stated` is how many of the publication's triples somebody stated. Returns how many triples
-    /// of the graph are the given ones, and how many every pattern sees; and whether the attributes
-    /// are all.
+    /// Returns the number of given triples, the number of visible triples, and whether all
+    /// attributes were derived.
     pub fn follow(
         &mut self,
         context: Context,
@@ -298,7 +273,7 @@ impl Worker {
         (given, shown, steps & ATTRIBUTES == 0 || self.add_attributes(context, own))
     }
 
-    /// Finds the rows that have a solution; they are in `rows.matches`.
+    /// Writes the rows that have a solution to `rows.matches`.
     pub fn find(&mut self, context: Context, index: &Index) {
         self.graph.prepare(index.required_kinds());
         let Self { publication, graph, rows, walk, memo, .. } = self;
@@ -310,7 +285,7 @@ impl Worker {
         index.find(graph, &deciding, rows);
     }
 
-    /// Hands out the solutions of a row until `on` says false.
+    /// Calls `on` with each solution of a row until it returns false.
     pub fn solutions(
         &mut self,
         context: Context,
@@ -342,8 +317,8 @@ impl Worker {
         };
         let evaluation = Evaluation {
             terms,
-            publication: &Part { graph, named_only: false },
-            attributes: &Part { graph, named_only: true },
+            publication: &Part { graph, range: 0..graph.stated() },
+            attributes: &Part { graph, range: graph.stated()..graph.triples.len() },
             background: context.ontology,
             graph: &graph_name(&publication.id),
             now,
@@ -358,8 +333,8 @@ impl Worker {
         Terms { dictionary: context.dictionary, local: &self.publication.local }
     }
 
-    /// Makes the graph again that [`Worker::enrich`] made: its triples, of which the first `shown`
-    /// are seen by every pattern.
+    /// Rebuilds the graph of [`Worker::enrich`] from its triples, of which the first `shown` are
+    /// visible to all patterns.
     pub fn restore(
         &mut self,
         context: Context,

@@ -1,9 +1,9 @@
-//! The algebra of a query to branches of necessary patterns and filters.
+//! Analysis of a query: branches of triple patterns and filters that every solution satisfies.
 //!
-//! Every solution of a pattern satisfies all triple patterns and filters of one of its branches: a
-//! basic graph pattern is one branch, a join multiplies branches, a union adds them. What only
-//! takes away from solutions or adds to them (OPTIONAL, MINUS, most functions) is left open, by
-//! name. A sequence path is several patterns with fresh variables, an alternative path a union.
+//! Every solution satisfies all patterns and filters of one branch. A basic graph pattern is one
+//! branch, a join multiplies branches, and a union adds them. OPTIONAL, MINUS and most functions
+//! only remove or extend solutions; they are named in the residual. A sequence path is several
+//! patterns with fresh variables, and an alternative path is a union.
 //!
 //! Recursion is as deep as the query; its depth is bounded before it is parsed.
 //!
@@ -26,21 +26,21 @@ use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What a pattern mentions in a place where it has a variable.
+/// A variable in a demand.
 pub(crate) const OPEN: Node = Node::Variable(0);
-/// Begins the numbers of constants that are made of several.
+/// The bit that marks the number of a constant that consists of several.
 pub(crate) const COMPOSED: u32 = 1 << 31;
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 const TOO_MANY: &str = "more branches than subscription_branches";
 
-/// A branch in the making: constants by their numbers, variables by those in the query.
+/// A branch whose constants and variables are numbers.
 #[derive(Clone, Default)]
 pub(crate) struct Draft {
     pub patterns: Vec<Pattern>,
     pub filters: Vec<Tested<Slot>>,
 }
 
-/// A pattern with variables of its own, numbered from 0.
+/// Returns a pattern whose variables are numbered from 0.
 pub(crate) fn alone(pattern: Pattern) -> Pattern {
     let mut found: Vec<Node> = Vec::with_capacity(3);
     pattern.map(|node| {
@@ -53,15 +53,15 @@ pub(crate) fn alone(pattern: Pattern) -> Pattern {
     })
 }
 
-/// What a SELECT ends with.
+/// Solution modifiers of a SELECT.
 #[derive(Default)]
 pub(crate) struct Modifiers<'a> {
     pub projection: Option<&'a [Variable]>,
     pub distinct: bool,
 }
 
-/// The numbers of a query's constants: its slots, and behind them the terms of RDF's vocabulary
-/// that the parser adds.
+/// Numbers of a query's constants. Terms of the RDF vocabulary that the parser adds come after the
+/// slots.
 #[derive(Default)]
 pub(crate) struct Constants {
     pub slots: u32,
@@ -91,15 +91,15 @@ fn is_quantity(literal: &Literal) -> bool {
     slot_of_literal(literal).is_some_and(|slot| slot.1)
 }
 
-/// What is wrong with a query that parses.
+/// Why a query that parses is refused.
 pub(crate) enum Misuse {
-    /// A function that nobody knows, or with another number of arguments.
+    /// An unknown function, or a wrong number of arguments.
     Function(String),
-    /// A quantity that is not compared with a variable, by its number.
+    /// The number of a quantity that is not compared with a variable.
     Quantity(u32),
 }
 
-/// Whether a path holds between a node and itself without any triple.
+/// Whether a path connects a node with itself without a triple.
 fn path_may_be_empty(path: &Path) -> bool {
     match path {
         Path::ZeroOrMore(_) | Path::ZeroOrOne(_) => true,
@@ -110,7 +110,7 @@ fn path_may_be_empty(path: &Path) -> bool {
     }
 }
 
-/// The properties that a path may go along; none for any.
+/// The properties of all steps of a path; `None` is any property.
 fn all_steps(path: &Path) -> Vec<Option<&NamedNode>> {
     match path {
         Path::NamedNode(iri) => vec![Some(iri)],
@@ -136,8 +136,7 @@ fn last_steps(path: &Path) -> Vec<&NamedNode> {
     }
 }
 
-/// Whether a pattern has a solution in a graph without triples; `top` says that no subquery is
-/// around it.
+/// Whether a pattern has a solution in an empty graph. `top` says that it is not in a subquery.
 pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
     match pattern {
         GraphPattern::Bgp { patterns } => patterns.is_empty(),
@@ -145,14 +144,14 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
         GraphPattern::Join { left, right } => may_be_empty(left, top) && may_be_empty(right, top),
         GraphPattern::Union { left, right } => may_be_empty(left, top) || may_be_empty(right, top),
         GraphPattern::Values { bindings, .. } => !bindings.is_empty(),
-        // without GROUP BY a subquery has a row for no solutions
+        // Without GROUP BY, a subquery has a row if there are no solutions.
         GraphPattern::Group { variables, .. } if variables.is_empty() && !top => true,
         GraphPattern::Project { inner, .. } => may_be_empty(inner, false),
         other => parts(other)[0].is_some_and(|inner| may_be_empty(inner, top)),
     }
 }
 
-/// The variables by which a SELECT groups, where it does.
+/// The number of variables that a SELECT groups by, if it groups.
 fn grouping(mut pattern: &GraphPattern) -> Option<usize> {
     loop {
         pattern = match pattern {
@@ -172,35 +171,35 @@ fn grouping(mut pattern: &GraphPattern) -> Option<usize> {
 
 // --- Branches -----------------------------------------------------------------------------------
 
-/// What was found out about a query.
+/// Analysis of a query, and its results.
 #[derive(Default)]
 pub(crate) struct Analysis<'a> {
     pub constants: Constants,
-    /// The names of variables; none for fresh ones.
+    /// Names of variables; `None` for fresh ones.
     pub variables: Vec<Option<&'a str>>,
-    /// Why the branches are not the whole query.
+    /// Reasons why the branches are not the whole query.
     pub remainder: Vec<Cow<'static, str>>,
-    /// The patterns that a solution can rest on, each with its own variables.
+    /// The patterns by which a solution can use a triple, each with its own variables.
     pub supports: BTreeSet<Pattern>,
-    /// The properties and objects that patterns ask for, those under MINUS and EXISTS included.
+    /// Properties and objects of all patterns, also those in MINUS and EXISTS.
     pub mentions: BTreeSet<[Node; 2]>,
-    /// Literals that synonyms leave alone.
+    /// Literals that synonyms do not replace.
     pub kept: Vec<u32>,
     pub misuse: Option<Misuse>,
-    /// Whether it is a DESCRIBE, in which IRIs are written as expressions.
+    /// Whether the query is a DESCRIBE, where IRIs are expressions.
     pub describe: bool,
-    /// Subject, property and object, for units.
+    /// Subject, property and object of patterns, for units.
     pub stated: Vec<(Node, u32, Node)>,
-    /// Variables, the constants they are compared with, and whether for equality, for units.
+    /// Variables, constants that they are compared with, and whether for equality, for units.
     pub compared: Vec<(u16, u32, bool)>,
     most: usize,
     /// The operators that may be called.
     operators: Operators,
-    /// Constants that are made of several.
+    /// Constants that consist of several.
     pub composed: Vec<Box<[u32]>>,
-    /// Whether what is looked at only takes solutions away.
+    /// Whether the current pattern only removes solutions.
     aside: bool,
-    /// The ends of paths that may have no steps.
+    /// Ends of paths that may have no steps.
     loose: Vec<[Node; 2]>,
     pub named: HashMap<&'a str, u16>,
     blanks: HashMap<&'a str, u16>,
@@ -212,7 +211,7 @@ impl<'a> Analysis<'a> {
         Self { constants, most: most.max(1), describe, operators, ..Self::default() }
     }
 
-    /// The branches of a whole query, and what it ends with.
+    /// Returns the branches of a whole query, and its modifiers.
     pub fn query(&mut self, pattern: &'a GraphPattern) -> (Vec<Draft>, Modifiers<'a>) {
         let (inner, modifiers) = self.modifiers(pattern);
         let branches = self.branches(inner);
@@ -235,7 +234,7 @@ impl<'a> Analysis<'a> {
         self.mentions.insert([property, if property == OPEN { OPEN } else { object }]);
     }
 
-    /// A new variable; what has too many of them is refused in the end.
+    /// Returns a new variable. A query with too many is refused at the end.
     fn fresh(&mut self) -> u16 {
         self.variables.push(None);
         (self.variables.len() - 1) as u16
@@ -284,7 +283,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The triples of a CONSTRUCT, of which synonyms replace IRIs only.
+    /// Notes the literals of a CONSTRUCT template, where synonyms replace IRIs only.
     pub fn template(&mut self, template: &[TriplePattern]) {
         for end in template.iter().flat_map(|triple| [&triple.subject, &triple.object]) {
             match end {
@@ -300,7 +299,7 @@ impl<'a> Analysis<'a> {
         self.kept.push(number);
     }
 
-    /// Passes the operators that a SELECT ends with; returns what is inside, and what they were.
+    /// Splits a pattern into the pattern inside its solution modifiers, and these.
     fn modifiers(&mut self, mut pattern: &'a GraphPattern) -> (&'a GraphPattern, Modifiers<'a>) {
         let mut found = Modifiers::default();
         loop {
@@ -361,7 +360,7 @@ impl<'a> Analysis<'a> {
             }
             GraphPattern::Join { left, right } => {
                 let (left, right) = (self.branches(left), self.branches(right));
-                self.joined(&left, right)
+                self.joined(left, &right)
             }
             GraphPattern::LeftJoin { left, right, expression } => {
                 self.leave_open("OPTIONAL");
@@ -450,7 +449,7 @@ impl<'a> Analysis<'a> {
         branches
     }
 
-    /// Looks at patterns on which no solution rests, for what they mention.
+    /// Notes the demands of a pattern that gives no bindings to solutions.
     fn look_aside(&mut self, pattern: &'a GraphPattern) {
         let before = (self.remainder.len(), std::mem::replace(&mut self.aside, true));
         self.branches(pattern);
@@ -458,7 +457,7 @@ impl<'a> Analysis<'a> {
         self.aside = before.1;
     }
 
-    /// Gives fresh variables for those that are others outside.
+    /// Replaces variables that are local to a pattern by fresh ones.
     fn rename(&mut self, branches: &mut [Draft], is_local: impl Fn(u16) -> bool) {
         let mut names: HashMap<u16, u16> = HashMap::new();
         let variables = &mut self.variables;
@@ -480,13 +479,13 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The variables that the patterns of all branches bind, and constants.
+    /// Returns the terms that the patterns of all branches have.
     fn certain(branches: &[Draft]) -> HashSet<Node> {
         let bound = |draft: &Draft| draft.patterns.iter().flatten().copied().collect();
         branches.iter().map(bound).reduce(|a: HashSet<Node>, b| &a & &b).unwrap_or_default()
     }
 
-    /// Notes that a path of no steps leads from any node to itself, where its ends are not bound.
+    /// Notes a demand for all triples if both ends of a path without steps are not bound.
     fn settle(&mut self, branches: &[Draft], from: usize) {
         if self.loose.len() > from {
             let certain = Self::certain(branches);
@@ -526,7 +525,7 @@ impl<'a> Analysis<'a> {
         branches
     }
 
-    /// A call that an operator's index decides, as a pattern: the argument, the operator, constants.
+    /// Returns a call that an operator's index decides as a pattern: argument, operator, constants.
     fn indexed(&mut self, part: &Expression, certain: &HashSet<Node>) -> Option<Pattern> {
         let Expression::FunctionCall(Function::Custom(name), arguments) = part else { return None };
         let [Expression::Variable(variable), constants @ ..] = arguments.as_slice() else {
@@ -555,10 +554,11 @@ impl<'a> Analysis<'a> {
         Some([variable, Node::Constant(self.constants.iri(name)), Node::Constant(constant)])
     }
 
-    /// The branches of a join; of one side only what all share when there are too many.
-    fn joined(&mut self, left: &[Draft], mut right: Vec<Draft>) -> Vec<Draft> {
+    /// Returns the branches of a join; those of the left side alone if there would be too many.
+    fn joined(&mut self, left: Vec<Draft>, right: &[Draft]) -> Vec<Draft> {
         if left.len() * right.len() > self.most {
-            right = self.shared(right);
+            self.leave_open(TOO_MANY);
+            return left;
         }
         let both = |a: &Draft, b: &Draft| Draft {
             patterns: [a.patterns.as_slice(), &b.patterns].concat(),
@@ -567,38 +567,31 @@ impl<'a> Analysis<'a> {
         left.iter().flat_map(|a| right.iter().map(move |b| both(a, b))).collect()
     }
 
-    /// The branches of a union; what all share when there are too many.
+    /// Returns the branches of a union; one without conditions if there would be too many.
     fn united(&mut self, mut left: Vec<Draft>, mut right: Vec<Draft>) -> Vec<Draft> {
         left.append(&mut right);
-        if left.len() > self.most { self.shared(left) } else { left }
-    }
-
-    fn shared(&mut self, mut branches: Vec<Draft>) -> Vec<Draft> {
-        self.leave_open(TOO_MANY);
-        let mut shared = branches.swap_remove(0);
-        for other in &branches {
-            let patterns: HashSet<&Pattern> = other.patterns.iter().collect();
-            shared.patterns.retain(|pattern| patterns.contains(pattern));
-            shared.filters.retain(|filter| other.filters.contains(filter));
+        if left.len() > self.most {
+            self.leave_open(TOO_MANY);
+            return vec![Draft::default()];
         }
-        vec![shared]
+        left
     }
 
-    /// Notes a triple pattern, and gives it back.
+    /// Notes a triple pattern and returns it.
     fn triple(&mut self, pattern: Pattern) -> Pattern {
         self.mention(pattern[1], pattern[2]);
         self.support(pattern);
         pattern
     }
 
-    /// Notes a pattern that a solution can rest on.
+    /// Notes a pattern by which a solution can use a triple.
     fn support(&mut self, pattern: Pattern) {
         if !self.aside {
             self.supports.insert(alone(pattern));
         }
     }
 
-    /// Notes whose value an object is.
+    /// Notes the subject and property of an object.
     fn state(&mut self, subject: Node, property: Node, object: Node) {
         if let Node::Constant(property) = property {
             self.stated.push((subject, property, object));
@@ -675,7 +668,7 @@ impl<'a> Analysis<'a> {
     fn list(&mut self, value: &'a Expression, list: &'a [Expression], same: bool) {
         for one in list {
             match one {
-                // among other inequalities it would be an error
+                // Together with other inequalities, a quantity would be an error.
                 Expression::Literal(literal) if !same => self.misplaced(literal),
                 _ => {}
             }
@@ -687,7 +680,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Looks at an operand, and notes its constant where a variable is compared with it.
+    /// Notes the constant `one` if the other side is a variable, or analyses an expression.
     fn compared_with(&mut self, other: &'a Expression, one: &'a Expression, same: bool) {
         let number = match one {
             Expression::Literal(literal) => self.constants.literal(literal),
@@ -702,21 +695,21 @@ impl<'a> Analysis<'a> {
 
     // --- Paths ---
 
-    /// Alternatives of patterns of which one holds wherever a path does.
+    /// Returns branches of which one holds if a path does.
     fn path(&mut self, subject: Node, path: &'a Path, object: Node) -> Vec<Draft> {
         match path {
             Path::NamedNode(iri) => {
                 let pattern = [subject, Node::Constant(self.constants.iri(iri)), object];
                 vec![Draft { patterns: vec![self.triple(pattern)], ..Draft::default() }]
             }
-            Path::Reverse(path) if !is_negated(path) => self.path(object, path, subject),
+            Path::Reverse(path) => self.path(object, path, subject),
             Path::Sequence(left, right) => {
                 let middle = Node::Variable(self.fresh());
                 let left = self.path(subject, left, middle);
                 let right = self.path(middle, right, object);
-                self.joined(&left, right)
+                self.joined(left, &right)
             }
-            Path::Alternative(left, right) if !(is_negated(left) && is_negated(right)) => {
+            Path::Alternative(left, right) => {
                 self.leave_open("path |");
                 let left = self.path(subject, left, object);
                 let right = self.path(subject, right, object);
@@ -736,7 +729,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Notes the steps of a path of which nothing is necessary.
+    /// Notes the steps of a path that requires no triple.
     fn steps(&mut self, path: &Path, reason: &'static str) -> Vec<Draft> {
         self.leave_open(reason);
         for step in all_steps(path) {
@@ -749,24 +742,16 @@ impl<'a> Analysis<'a> {
     }
 }
 
-fn is_negated(path: &Path) -> bool {
-    match path {
-        Path::NegatedPropertySet(_) => true,
-        Path::Reverse(path) => matches!(path.as_ref(), Path::NegatedPropertySet(_)),
-        _ => false,
-    }
-}
-
 // --- Filters ------------------------------------------------------------------------------------
 
-/// A filter that every solution passes, and whether it says all that its expression does.
+/// A filter that every solution passes, and whether it is equivalent to its expression.
 struct Taken {
     variable: String,
     filter: Filter<Slot>,
     decides: bool,
 }
 
-/// The parts of a conjunction: a filter is true when all of them are.
+/// Splits a conjunction. A filter is true if all its parts are.
 fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
     let (mut found, mut rest) = (Vec::new(), vec![expression]);
     while let Some(next) = rest.pop() {
@@ -831,7 +816,7 @@ fn comparison(
 ) -> Option<Filter<Slot>> {
     let number = match constant {
         Expression::NamedNode(iri) => constants.iri(iri),
-        // in base units a quantity may be a number, and yet no other kind of term passes
+        // A quantity in base units may be a number. Terms of other kinds must still not pass.
         Expression::Literal(literal) if operator == Comparison::Unequal && is_quantity(literal) => {
             return None;
         }
@@ -897,7 +882,7 @@ fn unfolded(expression: &Expression) -> (Folding, &Expression) {
     }
 }
 
-/// The variable, the view and the folding of `folding(view(?variable))`.
+/// Returns the variable, the view and the folding of `folding(view(?variable))`.
 fn looked_at(expression: &Expression) -> Option<(&str, View, Folding)> {
     let (folding, inner) = unfolded(expression);
     let (view, inner) = match inner {
@@ -911,72 +896,42 @@ fn looked_at(expression: &Expression) -> Option<(&str, View, Folding)> {
     }
 }
 
-/// The tests of one variable of which each alternative has one.
+/// Returns the first test that an index can decide of each alternative, if all test one variable.
 fn any_of(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
-    let (mut choices, mut rest) = (Vec::new(), vec![expression]);
+    let (mut variable, mut tests, mut decides) = (None, Vec::new(), true);
+    let mut rest = vec![expression];
     while let Some(next) = rest.pop() {
-        match next {
-            Expression::Or(left, right) => rest.extend([right.as_ref(), left]),
-            other => choices.push(by_variable(other, constants)),
+        if let Expression::Or(left, right) = next {
+            rest.extend([right.as_ref(), left]);
+            continue;
+        }
+        let parts = conjuncts(next);
+        let taken = parts.iter().find_map(|part| necessary(part, constants))?;
+        decides &= taken.decides && parts.len() == 1;
+        if *variable.get_or_insert_with(|| taken.variable.clone()) != taken.variable {
+            return None;
+        }
+        match taken.filter {
+            Filter::Any(filters) => tests.extend(filters),
+            filter => tests.push(filter),
         }
     }
-    let first: Vec<String> = choices.first()?.iter().map(|taken| taken.variable.clone()).collect();
-    let variable = first.into_iter().find(|variable| {
-        choices.iter().all(|choice| choice.iter().any(|taken| taken.variable == *variable))
-    })?;
-    let (mut tests, mut decides) = (Vec::new(), true);
-    for taken in choices.into_iter().flatten().filter(|taken| taken.variable == variable) {
-        decides &= taken.decides;
-        let inner = match taken.filter {
-            Filter::Any(filters) => filters.into_vec(),
-            filter => vec![filter],
-        };
-        for test in inner {
-            if !tests.contains(&test) {
-                tests.push(test);
-            }
-        }
-    }
-    Some(Taken { variable, filter: Filter::Any(tests.into()), decides })
+    Some(Taken { variable: variable?, filter: Filter::Any(tests.into()), decides })
 }
 
-/// For each variable a test that an expression makes necessary.
-fn by_variable(expression: &Expression, constants: &mut Constants) -> Vec<Taken> {
-    let parts = conjuncts(expression);
-    let alone = parts.len() == 1;
-    let mut found: Vec<Taken> = Vec::new();
-    for taken in parts.iter().filter_map(|part| necessary(part, constants)) {
-        if found.iter().all(|known| known.variable != taken.variable) {
-            found.push(Taken { decides: taken.decides && alone, ..taken });
-        }
-    }
-    found
-}
-
-/// Names an expression for the remainder: its operator or function.
+/// Names the operator or function of an expression for the residual.
 fn word(expression: &Expression) -> String {
     if let Some((operator, ..)) = comparison_of(expression) {
         return operator.name().to_owned();
     }
     let word = match expression {
         Expression::Or(..) => "||",
-        Expression::SameTerm(..) => "sameTerm",
         Expression::In(..) => "IN",
-        Expression::Add(..) | Expression::UnaryPlus(_) => "+",
-        Expression::Subtract(..) | Expression::UnaryMinus(_) => "-",
-        Expression::Multiply(..) => "*",
-        Expression::Divide(..) => "/",
-        Expression::Not(inner) => match inner.as_ref() {
-            Expression::In(..) => "NOT IN",
-            Expression::Exists(_) => "NOT EXISTS",
-            _ => "!",
-        },
+        Expression::Not(inner) if matches!(**inner, Expression::In(..)) => "NOT IN",
+        Expression::Not(inner) if matches!(**inner, Expression::Exists(_)) => "NOT EXISTS",
         Expression::Exists(_) => "EXISTS",
-        Expression::Bound(_) => "BOUND",
-        Expression::If(..) => "IF",
-        Expression::Coalesce(_) => "COALESCE",
         Expression::FunctionCall(function, _) => return function.to_string(),
-        _ => "of a variable",
+        _ => "of another expression",
     };
     word.to_owned()
 }

@@ -1,7 +1,7 @@
-//! What subscriptions are made of: triple patterns, filters of one variable, branches.
+//! Branches: the triple patterns and filters of one disjunct of a query.
 //!
-//! Every solution of a query satisfies all patterns and filters of one of its branches. Everything
-//! here is about term ids; constants are those of the query after root terms were put in.
+//! Every solution of a query satisfies all patterns and filters of one of its branches. Constants
+//! are term ids, after root terms replaced synonyms.
 
 use crate::dictionary::Id;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged, stored};
@@ -10,27 +10,25 @@ use std::cmp::Ordering;
 /// A place of a triple pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Node {
-    /// A term.
     Constant(Id),
-    /// A variable, by its number in the branch, counted from 0 in order of first occurrence.
+    /// A variable, numbered from 0 in order of first occurrence in the branch.
     Variable(u16),
 }
 
 /// Subject, predicate, object.
 pub type Pattern = [Node; 3];
 
-/// An enumeration whose variants can be gone through.
+/// An enumeration with a list of its variants.
 pub trait Variants: Copy + 'static {
-    /// All of them, in order.
     const ALL: &[Self];
 
-    /// The first for which something holds.
+    /// Returns the first variant that satisfies a condition.
     fn find(is_wanted: impl Fn(Self) -> bool) -> Option<Self> {
         Self::ALL.iter().copied().find(|&one| is_wanted(one))
     }
 }
 
-/// Defines an enumeration by what queries call its variants.
+/// Defines an enumeration whose variants have names in SPARQL.
 macro_rules! named {
     ($(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
         $(#[$about])*
@@ -44,7 +42,7 @@ macro_rules! named {
         }
 
         impl $type {
-            /// What a query calls it.
+            /// Returns the name in SPARQL.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -57,29 +55,23 @@ macro_rules! named {
 }
 
 named!(
-    /// SPARQL's comparisons by value.
+    /// The comparisons of SPARQL, by value.
     Comparison {
-        /// `=`
         Equal = "=",
-        /// `!=`
         Unequal = "!=",
-        /// `<`
         Less = "<",
-        /// `<=`
         LessOrEqual = "<=",
-        /// `>`
         Greater = ">",
-        /// `>=`
         GreaterOrEqual = ">=",
     }
 );
 
 named!(
-    /// Which text of a term a test looks at.
+    /// The string that a filter tests.
     View {
-        /// That of a string literal, whose language counts.
+        /// The string literal itself; its language counts.
         Term = "",
-        /// The lexical form of a literal, the IRI of an IRI.
+        /// The lexical form of a literal, or the IRI.
         Str = "STR",
         /// The language tag of a literal.
         Lang = "LANG",
@@ -87,52 +79,46 @@ named!(
 );
 
 named!(
-    /// What is done with the case of a text before it is looked at.
+    /// The case folding before a test.
     Folding {
-        /// Nothing.
         None = "",
-        /// All letters are made small.
         Lower = "LCASE",
-        /// All letters are made capital.
         Upper = "UCASE",
-        /// As regular expressions with the flag `i` compare ASCII letters.
+        /// ASCII letters as in regular expressions with the flag `i`.
         Caseless = "caseless",
     }
 );
 
 named!(
-    /// How a text is compared with a constant.
+    /// The operator of a string test.
     TextOperator {
-        /// The constant is in it.
         Contains = "CONTAINS",
-        /// It begins with the constant.
         Starts = "STRSTARTS",
-        /// It ends with the constant.
         Ends = "STRENDS",
-        /// By term: text and language are the same.
+        /// The same string and language.
         Equals = "=",
-        /// It is a language tag within a language range.
+        /// The language tag is in a language range.
         Matches = "LANGMATCHES",
     }
 );
 
-/// The namespace of the functions of filters.
+/// The namespace of graphmatch's own functions.
 pub const GM: &str = "urn:graphmatch:";
 
 named!(
-    /// G-ToPSS's is-a operators (section 3.2), by their names in the namespace [`GM`].
+    /// The taxonomy operators of G-ToPSS (section 3.2), named in the namespace [`GM`].
     TaxonomyOperator {
-        /// The term is the concept, or below it.
+        /// The concept or one below it.
         Descendant = "descendantOf",
-        /// The term is the concept, or above it.
+        /// The concept or one above it.
         Ancestor = "ancestorOf",
-        /// The term is right below the concept.
+        /// A direct child of the concept.
         Child = "childOf",
     }
 );
 
 impl TaxonomyOperator {
-    /// The one of a function.
+    /// Returns the operator of a function.
     pub fn of_iri(iri: &str) -> Option<Self> {
         let name = iri.strip_prefix(GM)?;
         Self::find(|one| one.name() == name)
@@ -140,18 +126,18 @@ impl TaxonomyOperator {
 }
 
 impl Comparison {
-    /// A number for it, above 0.
+    /// Returns a number above 0 for storage.
     pub fn code(self) -> u16 {
         self as u16 + 1
     }
 
-    /// The one of a number.
+    /// Returns the comparison of a stored number.
     #[inline]
     pub fn of_code(code: u16) -> Option<Self> {
         Self::ALL.get(usize::from(code).wrapping_sub(1)).copied()
     }
 
-    /// Whether it is true of two values in an order.
+    /// Returns true if two values in this order satisfy the comparison.
     pub fn is_met(self, order: Ordering) -> bool {
         match self {
             Self::Equal => order.is_eq(),
@@ -164,56 +150,43 @@ impl Comparison {
     }
 }
 
-/// A test of one variable. `C` is how a constant is said: [`Id`], or the number of a slot.
+/// A test of one variable. `C` is a constant's [`Id`] or the number of its slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Filter<C = Id> {
-    /// `?v < constant`, by value; a type error is not true.
-    Compare {
-        /// The comparison, with the variable on its left.
-        operator: Comparison,
-        /// The constant on its right.
-        constant: C,
-    },
-    /// `CONTAINS(LCASE(STR(?v)), "text")` and its kin.
+    /// `?v < constant`, by value. A type error is false.
+    Compare { operator: Comparison, constant: C },
+    /// A string test such as `CONTAINS(LCASE(STR(?v)), "text")`.
     Text {
-        /// How the texts are compared.
         operator: TextOperator,
-        /// Which text of the variable's term.
         view: View,
-        /// What is done with its case.
         folding: Folding,
-        /// The constant: a string literal, with a language tag or without, folded already.
+        /// A folded string literal, with or without a language tag.
         argument: C,
     },
-    /// `gm:descendantOf(?v, concept)` and its kin.
-    Taxonomy {
-        /// The operator.
-        operator: TaxonomyOperator,
-        /// The concept.
-        concept: C,
-    },
-    /// At least one of these holds: `||`, or `IN`. Never nested; empty is false.
+    /// A taxonomy test such as `gm:descendantOf(?v, concept)`.
+    Taxonomy { operator: TaxonomyOperator, concept: C },
+    /// A disjunction by `||` or `IN`. It is never nested; an empty one is false.
     Any(Box<[Filter<C>]>),
 }
 
-/// A filter and the variable that it tests, by its number in the branch.
+/// A filter with the number of its variable.
 pub type Tested<C = Id> = (u16, Filter<C>);
 
-/// A basic graph pattern with filters: one way for a query to have a solution.
+/// The patterns and filters of one disjunct of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Branch {
-    /// The triple patterns, distinct, in the order of the query.
+    /// Distinct triple patterns in the order of the query.
     pub patterns: Vec<Pattern>,
-    /// Tests of variables that occur in the patterns.
+    /// Filters of variables that occur in the patterns.
     pub filters: Vec<Tested>,
-    /// How many variables there are.
+    /// Number of variables.
     pub variables: u16,
 }
 
 stored!(Branch { patterns, filters, variables });
 
 impl Branch {
-    /// Tells its constants.
+    /// Calls `tell` with each constant.
     pub fn each_constant(&self, tell: &mut impl FnMut(Id)) {
         for node in self.patterns.iter().flatten() {
             if let Node::Constant(id) = node {
@@ -230,7 +203,7 @@ impl Default for Node {
     }
 }
 
-/// Mostly small numbers, of variables or of a template's constants: a byte each.
+/// One byte for small numbers, which most variables and slots are.
 impl Stored for Node {
     fn save(&self, to: &mut Saver) {
         match *self {
@@ -282,7 +255,7 @@ impl<C: Stored> Stored for Filter<C> {
 }
 
 impl<C> Filter<C> {
-    /// Tells its constants.
+    /// Calls `tell` with each constant.
     pub fn each_constant(&self, tell: &mut dyn FnMut(&C)) {
         match self {
             Self::Compare { constant, .. }
@@ -292,7 +265,7 @@ impl<C> Filter<C> {
         }
     }
 
-    /// Reads a filter that is no disjunction.
+    /// Reads a filter that is not a disjunction.
     fn load_simple(kind: u8, from: &mut Loader) -> Result<Self, SnapshotError>
     where
         C: Stored,

@@ -1,58 +1,57 @@
-//! Join programs: what branches ask for, apart from their constants.
+//! Join programs: the order in which the patterns of a branch are joined, without its constants.
 //!
-//! A branch is joined in a fixed order: always a pattern of which most is known by then. That
-//! order, with slots for constants, is its *program*. Branches that differ in constants only share
-//! one; it is stored once, as bytes, and goes with its last branch. A branch of eight patterns has
-//! a program of about 55 bytes.
+//! The next pattern is always the one with most known terms. Branches that differ in constants only
+//! share a program. It is stored once, as bytes, and removed with its last branch. A branch of eight
+//! patterns has a program of about 55 bytes.
 //!
-//! Each step knows which step to go back to when it finds nothing: the last one that bound a
-//! variable on which this step, or a step that came back to this one, depends (Dechter's
-//! graph-based backjumping). So a pattern that fails is not tried again with other terms for
-//! variables that it does not have, and patterns without common variables fail independently.
+//! Each step has a step to go back to if it finds nothing: the last one that bound a variable on which
+//! this step, or a step that came back to this one, depends (Dechter's graph-based backjumping). So a
+//! pattern that fails is not tried again with other terms for variables that it does not have, and
+//! patterns without common variables fail independently.
 
 use crate::dictionary::{ANY, Id};
 use crate::graph::{Key, OBJECT, PREDICATE, SUBJECT};
 use crate::pattern::{Branch, Comparison, Filter, Node, Pattern};
 
-/// No branch has more triple patterns, nor more filters.
+/// Maximum number of triple patterns, and of filters, of a branch.
 pub const MAX_PATTERNS: usize = 4096;
 
-/// No step, in a program.
+/// Number of no step.
 pub(crate) const NONE: u16 = u16::MAX;
-/// The lowest bits of a step's flags are the kind of its look-up.
+/// The bits of a step's flags that are the kind of its look-up.
 pub(crate) const KIND: u16 = 7;
-/// A flag of a step: its predicate is a variable.
+/// Flag of a step whose predicate is a variable.
 pub(crate) const UNNAMED: u16 = 8;
-/// A flag of a step: a variable that it binds is there more than once.
+/// Flag of a step that has a variable twice and binds it.
 pub(crate) const REPEATED: u16 = 16;
-/// A flag of a step: it binds a variable that filters test.
+/// Flag of a step that binds a variable which filters test.
 pub(crate) const FILTERED: u16 = 32;
 
 const BITS: [usize; 3] = [SUBJECT, PREDICATE, OBJECT];
-/// How much a constant says: an object most, a predicate least.
+/// Selectivity of a constant by position: an object selects most, a predicate least.
 const WEIGHTS: [u64; 3] = [4, 2, 5];
 
 /// A triple pattern in join order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// Variables by number; from the number of variables on, constants in their order.
+    /// Numbers of variables; constants are numbered after the variables.
     pub(crate) places: [u16; 3],
-    /// The step to go back to when this one finds nothing.
+    /// The step to go back to if this one finds nothing.
     pub(crate) back: u16,
-    /// What a join has to know.
+    /// Kind of look-up and flags.
     pub(crate) flags: u16,
-    /// Which pattern of the branch it is.
+    /// Position of the pattern in the branch.
     pub(crate) position: u16,
 }
 
-/// Numbers for the head of a program, a step, a filter.
+/// Count of numbers in the head of a program, a step and a filter.
 const HEAD: usize = 4;
 const STEP: usize = 6;
 const TEST: usize = 3;
 
-/// A program: the first byte says how many bytes a number has, 1 or 2. Then come how many steps,
-/// filters, variables and constants there are, the steps, and for each filter the step that binds
-/// its variable, the variable, and with which operator that is compared with a constant.
+/// A program. Its first byte is the size of a number, 1 or 2. The counts of steps, filters, variables
+/// and constants follow, then the steps, then for each filter the step that binds its variable, the
+/// variable, and the operator of its comparison with a constant.
 #[derive(Clone, Copy)]
 pub(crate) struct Program<'a> {
     code: &'a [u8],
@@ -64,7 +63,7 @@ pub(crate) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// The program that a slice begins with.
+    /// Reads the program at the beginning of a slice.
     #[inline]
     pub(crate) fn read(code: &'a [u8]) -> Self {
         let wide = code[0] == 2;
@@ -97,22 +96,22 @@ impl<'a> Program<'a> {
             let [s, p, o, back, flags, position] = self.numbers::<STEP>(at);
             return Step { places: [s, p, o], back, flags, position };
         }
-        // Almost all programs are narrow, and a join reads little else: one check of bounds.
+        // Joins spend most of their time here and almost all programs are narrow: one bounds check.
         let code = &self.code[1 + at..][..STEP];
         let [s, p, o, back, flags, position] = std::array::from_fn(|i| u16::from(code[i]));
         let back = if back == u16::from(u8::MAX) { NONE } else { back };
         Step { places: [s, p, o], back, flags, position }
     }
 
-    /// The step that binds the variable of a filter, the variable, and with which operator this is
-    /// compared with a constant. That is the filter's number in a row then.
+    /// Returns the step that binds the variable of a filter, the variable, and the operator of its
+    /// comparison with a constant. The constant is the filter's number in a row.
     #[inline]
     pub(crate) fn test(&self, n: usize) -> (usize, usize, Option<Comparison>) {
         let [step, variable, code] = self.numbers::<TEST>(HEAD + STEP * self.steps + TEST * n);
         (usize::from(step), usize::from(variable), Comparison::of_code(code))
     }
 
-    /// The access pattern of a step: its constants.
+    /// Returns the constants of a step as an access pattern.
     #[inline]
     pub(crate) fn access(&self, n: usize, constants: &[Id]) -> Key {
         self.step(n).places.map(|place| {
@@ -121,7 +120,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The patterns in the order of the branch.
+    /// Returns the patterns in the order of the branch.
     pub(crate) fn patterns(&self, constants: &[Id]) -> Vec<Pattern> {
         let mut patterns = vec![[Node::Variable(0); 3]; self.steps];
         for n in 0..self.steps {
@@ -135,7 +134,7 @@ impl<'a> Program<'a> {
         patterns
     }
 
-    /// The kinds of look-up of all steps.
+    /// Returns the kinds of look-up of all steps.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.steps).map(|n| usize::from(self.step(n).flags & KIND))
     }
@@ -181,19 +180,19 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Writes the programs of branches; reuses its memory.
+/// Writes the programs of branches, and reuses its memory.
 #[derive(Default)]
 pub(crate) struct Planner {
-    /// The program, in bytes.
+    /// The program.
     pub(crate) code: Vec<u8>,
     /// The constants of the patterns in join order.
     pub(crate) constants: Vec<Id>,
     numbers: Vec<u16>,
     order: Vec<u16>,
     bound: Vec<bool>,
-    /// By variable, the step that binds it.
+    /// The step that binds each variable.
     binders: Vec<u16>,
-    /// By step, a set of earlier ones.
+    /// The set of earlier steps on which each step depends.
     ancestors: Vec<u64>,
 }
 
@@ -219,7 +218,7 @@ impl Planner {
         true
     }
 
-    /// Orders the patterns: always the one of which most is known by then.
+    /// Orders the patterns: the next is the one with most known terms.
     fn find_order(&mut self, patterns: &[Pattern], variables: usize) {
         self.bound.clear();
         self.bound.resize(variables, false);
@@ -319,8 +318,8 @@ impl Planner {
     }
 }
 
-/// How much is known of a pattern: whether all is, how many variables are bound, its constants,
-/// and whether a variable is repeated.
+/// Returns the rank of a pattern. In descending order count: whether all terms are known, the number
+/// of bound variables, the constants, and whether a variable is repeated.
 fn weight(pattern: &Pattern, bound: &[bool]) -> u64 {
     let (mut known, mut joined, mut constant) = (0, 0, 0);
     for (place, node) in pattern.iter().enumerate() {

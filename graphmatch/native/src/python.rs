@@ -166,9 +166,9 @@ impl Shared {
 
     /// Files rows anew between publications, where what a worker counted says that this pays.
     fn tend(&self, worker: &mut Worker) {
-        let wants = self.read().state.index.wants_refiling(&worker.rows);
+        let wants = self.read().state.index.wants_rebalance(&worker.rows);
         if wants && let Ok(mut guarded) = self.guarded.try_write() {
-            guarded.state.index.refile(&mut worker.rows);
+            guarded.state.index.rebalance(&mut worker.rows);
         }
     }
 
@@ -1113,7 +1113,7 @@ impl Core {
             self.shared.change(false, |guarded| {
                 let state = &mut guarded.state;
                 let number = state.subscribe(id, query, filed.as_deref())?;
-                state.subscriptions.say(number, comment);
+                state.subscriptions.set_comment(number, comment);
                 Ok(())
             })
         });
@@ -1139,7 +1139,7 @@ impl Core {
                     match state.subscribe(id, query, None) {
                         Ok(number) => {
                             if let Some((_, comment)) = comment {
-                                state.subscriptions.say(number, comment);
+                                state.subscriptions.set_comment(number, comment);
                             }
                         }
                         Err(Refusal::Python) => return (place, errors),

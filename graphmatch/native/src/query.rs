@@ -13,7 +13,7 @@
 //! triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
-    Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, visit,
+    Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, substitute, visit,
 };
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
@@ -25,6 +25,7 @@ use crate::pattern::{
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
+use crate::terms::read_term;
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
@@ -625,38 +626,25 @@ impl Template {
         filled
     }
 
-    /// The algebra of a query with these constants, as N-Triples texts. Comparisons with quantities
-    /// are calls of `gm:compare(left, "operator", right)`.
-    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, QueryError> {
-        let (text, quantities) = self.put_in(constants);
+    /// The algebra with slots for constants. Comparisons with quantities are calls of
+    /// `gm:compare(left, "operator", right)`.
+    pub fn algebra(&self) -> Result<Query, QueryError> {
         on_stack(self.deep, || {
-            let mut query = parse(&text)?;
-            if quantities.iter().any(Option::is_some) {
-                measure(pattern_of_mut(&mut query), &quantities);
-            }
+            let mut query = parse(&cut::expanded(&self.skeleton))?;
+            measure(pattern_of_mut(&mut query));
             Ok(query)
         })
     }
 
-    /// Whether the text with these constants may be parsed, where a snapshot gave both.
-    pub fn is_readable(&self, constants: &[impl AsRef<str>], cutter: &Cutter) -> bool {
-        cutter.is_as_deep(&self.put_in(constants).0, self.deep)
-    }
-
-    /// The text with constants put in, and the quantities among them, which are not.
-    fn put_in(&self, constants: &[impl AsRef<str>]) -> (String, Vec<Option<Literal>>) {
-        let mut quantities = Vec::new();
-        let text = cut::filled(&self.skeleton, |number, is_quantity, text| {
-            let constant = constants.get(number).map(AsRef::as_ref).unwrap_or_default();
-            let literal = if is_quantity { constant.parse().ok() } else { None };
-            if literal.is_none() {
-                text.push_str(constant);
-                text.push(' '); // a language tag would run into a name
-            }
-            quantities.push(literal);
-            is_quantity && quantities.last().is_some_and(Option::is_some)
-        });
-        (text, quantities)
+    /// The algebra of a query with these constants, as N-Triples texts.
+    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, QueryError> {
+        let constants: Option<Vec<_>> =
+            constants.iter().map(|text| read_term(text.as_ref())).collect();
+        let mut query = self.algebra()?;
+        constants
+            .and_then(|constants| substitute(&mut query, &constants))
+            .ok_or_else(|| QueryError::new("a constant is not a term that fits", "Replace it."))?;
+        Ok(query)
     }
 
     /// Which values of which properties the constants of a query are: what their units depend on.
@@ -865,40 +853,37 @@ fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
 
 // --- Comparisons with quantities ----------------------------------------------------------------
 
-/// Makes calls of comparisons with quantities, which the evaluator knows nothing of, and puts the
-/// quantities in, by their slots.
-fn measure(pattern: &mut GraphPattern, quantities: &[Option<Literal>]) {
+/// Makes calls of comparisons with quantities, which the evaluator cannot compare.
+fn measure(pattern: &mut GraphPattern) {
     visit(pattern, &mut |part| {
         let Inside::Expression(expression) = part else { return };
-        if let Some(new) = quantity(expression, quantities).or_else(|| call(expression, quantities))
-        {
-            *expression = new;
+        if let Some(call) = compare_call(expression) {
+            *expression = call;
         }
     });
 }
 
-fn quantity(expression: &Expression, quantities: &[Option<Literal>]) -> Option<Expression> {
-    let Expression::Literal(literal) = expression else { return None };
-    let (number, _) = slot_of_literal(literal)?;
-    quantities.get(number as usize)?.clone().map(Expression::Literal)
+fn is_quantity(expression: &Expression) -> bool {
+    let Expression::Literal(literal) = expression else { return false };
+    slot_of_literal(literal).is_some_and(|slot| slot.1)
 }
 
-fn call(expression: &Expression, quantities: &[Option<Literal>]) -> Option<Expression> {
+fn compare_call(expression: &Expression) -> Option<Expression> {
     if let Expression::In(value, list) = expression {
-        list.iter().find_map(|one| quantity(one, quantities))?;
+        list.iter().find(|one| is_quantity(one))?;
         let equal = |one: &Expression| Expression::Equal(value.clone(), one.clone().into());
         let either = |a: Expression, b: Expression| Expression::Or(a.into(), b.into());
         // the comparisons are looked at next
         return list.iter().map(equal).reduce(either);
     }
     let (operator, left, right) = comparison_of(expression)?;
-    let (operator, value, quantity) = match quantity(right, quantities) {
-        Some(quantity) => (operator, left, quantity),
-        None => (mirrored(operator), right, quantity(left, quantities)?),
+    let (operator, value, quantity) = match is_quantity(right) {
+        true => (operator, left, right),
+        false => (mirrored(operator), right, Some(left).filter(|left| is_quantity(left))?),
     };
     let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
     let sign = Literal::new_simple_literal(operator.name()).into();
-    Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity]))
+    Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity.clone()]))
 }
 
 // --- Units --------------------------------------------------------------------------------------

@@ -1,19 +1,19 @@
-//! Queries as the evaluator has to be asked, so that it answers as SPARQL and our contract say.
+//! Queries as spareval has to evaluate them.
 //!
-//! The evaluator gives expressions the values of literals, and forgets how they were written. So
-//! `STR`, `DATATYPE` and whatever hands a term on call functions of ours with that term: a call of
-//! [`EXACT`] before a variable makes the dataset give its term and not its value, under a datatype
-//! that marks it (`>` and the datatype's IRI). Properties of attributes get a name of their own in
-//! patterns that name them ([`ATTRIBUTE`]), and no others see those attributes. Triple terms are
-//! taken apart by functions, `NOW()` is the engine's clock, and the taxonomy operators are asked of
-//! the dataset ([`TAXONOMY`]). No query can write the names that are used here: they begin with `>`,
-//! which no IRI may hold.
+//! spareval computes with the values of literals and forgets their lexical forms. So the dataset
+//! gives expressions a literal of another than the canonical form under a private datatype that
+//! keeps the text ([`marked`]). Functions of terms, such as `STR` and `sameTerm`, take it as it is.
+//! Wherever an expression computes or compares, this rewriting puts a call of [`VALUE`] around it.
 //!
-//! Cost: one walk over the algebra, once for a query.
+//! Patterns that name the property of an attribute get a private name of it ([`ATTRIBUTE`]); only
+//! these see attributes. A taxonomy operator becomes `EXISTS` over a private property
+//! ([`TAXONOMY`]), which the dataset answers. No query can write a private name: it begins with
+//! `>`, which no IRI may contain.
 
 use crate::algebra::{operands_mut, parts_mut, pattern_of_mut};
 use crate::pattern::{GM, TaxonomyOperator};
 use crate::rest::Fresh;
+use oxrdf::vocab::xsd;
 use oxrdf::{Term, Triple};
 use spareval::ExpressionTerm;
 use spargebra::Query;
@@ -22,58 +22,43 @@ use spargebra::algebra::{
     PropertyPathExpression as Path,
 };
 use spargebra::term::{
-    GroundTerm, GroundTriple, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern,
-    Variable,
+    GroundTerm, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern,
 };
 
-/// Begins a private name: of a property, a function or a datatype.
+/// The first character of each private name: of a property, a function or a datatype.
 pub(crate) const PRIVATE: char = '>';
-/// Begins the name of an attribute's property as patterns that name it see it.
+/// The prefix of an attribute's property in patterns that name it.
 pub(crate) const ATTRIBUTE: &str = ">attribute ";
-/// Begins the name of a taxonomy operator, and the datatype of the literal that asks for it.
+/// The prefix of a taxonomy operator as a property.
 pub(crate) const TAXONOMY: &str = ">taxonomy ";
-/// The function that makes the next variable give its term.
-pub(crate) const EXACT: &str = ">exact";
-/// `NOW`.
-pub(crate) const NOW: &str = ">now";
-/// `STR` of a marked term.
-pub(crate) const STR: &str = ">str";
+/// The function that gives the value of a marked term.
+pub(crate) const VALUE: &str = ">value";
 /// `DATATYPE` of a marked term.
 pub(crate) const DATATYPE: &str = ">datatype";
-/// A marked term itself.
-pub(crate) const TERM: &str = ">term";
-/// What is put together to a text: its last argument; the bytes of all are counted.
-pub(crate) const COUNTED: &str = ">counted";
-/// `CONCAT`, of at most [`JOINED`] arguments.
-pub(crate) const CONCAT: &str = ">concat";
-/// `REPLACE`.
+/// `NOW`
+pub(crate) const NOW: &str = ">now";
+/// `REPLACE`
 pub(crate) const REPLACE: &str = ">replace";
-/// `REGEX`.
+/// `REGEX`
 pub(crate) const REGEX: &str = ">regex";
-/// `ENCODE_FOR_URI`.
-pub(crate) const ENCODE_FOR_URI: &str = ">encode for uri";
-/// The text of a literal; another term itself.
-pub(crate) const TEXT: &str = ">text";
-/// The value of a marked term.
-pub(crate) const VALUE: &str = ">value";
-/// A term without marks, including those inside triple terms.
-pub(crate) const PLAIN: &str = ">plain";
-/// An error.
-pub(crate) const ERROR: &str = ">error";
+/// The function that is true if its arguments have values.
+pub(crate) const DEFINED: &str = ">defined";
+/// The function that gives its last argument, and counts the bytes of all.
+pub(crate) const COUNTED: &str = ">counted";
+/// The same if they are so many that they must be bounded although they are dropped soon.
+pub(crate) const COUNTED_IF_LONG: &str = ">counted if long";
 
-/// So many texts are put together at once: all of them are held until then.
-const JOINED: usize = 8;
+/// Maximum number of arguments of one `CONCAT`, because spareval does not bound its result.
+const CONCAT_ARGUMENTS: usize = 8;
 
 const ATTRIBUTES: [&str; 3] =
     ["urn:graphmatch:attribute:", "urn:graphmatch:isa:", "urn:graphmatch:words"];
 
-/// The taxonomy operator of a private name.
-pub(crate) fn operator(name: &str) -> Option<TaxonomyOperator> {
-    TaxonomyOperator::of_iri(name.strip_prefix(TAXONOMY)?)
-}
-
-/// A literal under a datatype that marks it; one whose value is written just so stays as it is.
-pub(crate) fn marked(literal: Literal) -> Literal {
+/// Returns a literal under a datatype that keeps its text, or itself if its form is canonical.
+fn marked(literal: Literal) -> Literal {
+    if literal.language().is_some() || literal.datatype() == xsd::STRING {
+        return literal;
+    }
     let value = ExpressionTerm::from(Term::from(literal.clone()));
     if matches!(Term::from(value), Term::Literal(written) if written == literal) {
         return literal;
@@ -82,18 +67,7 @@ pub(crate) fn marked(literal: Literal) -> Literal {
     Literal::new_typed_literal(literal.value(), datatype)
 }
 
-/// Applies a change to a literal, or to the literals that are objects inside a triple term.
-pub(crate) fn each_literal(term: Term, change: fn(Literal) -> Literal) -> Term {
-    match term {
-        Term::Literal(literal) => change(literal).into(),
-        Term::Triple(triple) => {
-            Triple { object: each_literal(triple.object.clone(), change), ..*triple }.into()
-        }
-        term => term,
-    }
-}
-
-/// The literal that a marked one stands for.
+/// Returns the literal that was marked.
 pub(crate) fn unmarked(literal: Literal) -> Literal {
     match literal.datatype().as_str().strip_prefix(PRIVATE) {
         Some(datatype) => {
@@ -103,7 +77,28 @@ pub(crate) fn unmarked(literal: Literal) -> Literal {
     }
 }
 
-/// Rewrites queries, and notes which functions they call.
+/// Applies a change to a literal, or to the literals inside a triple term.
+fn each_literal(term: Term, change: fn(Literal) -> Literal) -> Term {
+    match term {
+        Term::Literal(literal) => change(literal).into(),
+        Term::Triple(triple) => {
+            Triple { object: each_literal(triple.object.clone(), change), ..*triple }.into()
+        }
+        term => term,
+    }
+}
+
+/// Returns the term as expressions get it.
+pub(crate) fn marked_term(term: Term) -> Term {
+    each_literal(term, marked)
+}
+
+/// Returns the term that was marked.
+pub(crate) fn unmarked_term(term: Term) -> Term {
+    each_literal(term, unmarked)
+}
+
+/// Rewrites queries, and collects the functions that they call.
 pub(crate) struct Rewriter {
     pub(crate) fresh: Fresh,
     pub(crate) functions: Vec<NamedNode>,
@@ -122,32 +117,21 @@ impl Rewriter {
     fn pattern(&mut self, pattern: &mut GraphPattern) {
         match pattern {
             GraphPattern::Bgp { patterns } if patterns.is_empty() => {
-                let (variables, bindings) =
-                    (vec![self.fresh.variable()], vec![vec![Some(row_term())]]);
-                *pattern = GraphPattern::Values { variables, bindings };
+                *pattern = self.unit();
             }
             GraphPattern::Bgp { patterns } => {
-                patterns.iter_mut().for_each(|triple| attribute_of(&mut triple.predicate));
-                let (quoting, plain) = std::mem::take(patterns)
-                    .into_iter()
-                    .partition(|triple| is_triple(&triple.subject) || is_triple(&triple.object));
-                let plain = GraphPattern::Bgp { patterns: plain };
-                *pattern = Vec::into_iter(quoting).fold(plain, |all, mut triple| {
-                    let terms = self.quoted([&mut triple.subject, &mut triple.object]);
-                    let right = unquoted(GraphPattern::Bgp { patterns: vec![triple] }, terms);
-                    GraphPattern::Join { left: all.into(), right: right.into() }
-                });
+                for triple in patterns {
+                    if let NamedNodePattern::NamedNode(name) = &mut triple.predicate {
+                        attribute(name);
+                    }
+                }
             }
-            GraphPattern::Path { subject, path, object } => {
-                along_attributes(path);
-                let terms = self.quoted([subject, object]);
-                *pattern = unquoted(std::mem::take(pattern), terms);
-            }
+            GraphPattern::Path { path, .. } => along_attributes(path),
             GraphPattern::Extend { inner, expression, .. } => {
                 self.pattern(inner);
                 self.term(expression);
             }
-            // a solution that binds nothing would cost nothing that is bounded
+            // The memory of solutions is bounded by their terms, so that each needs one.
             GraphPattern::Values { variables, bindings } => {
                 if bindings.iter().any(|row| row.iter().all(Option::is_none)) {
                     variables.push(self.fresh.variable());
@@ -171,51 +155,36 @@ impl Rewriter {
         }
     }
 
-    /// Puts variables in the place of triple terms.
-    fn quoted(&mut self, ends: [&mut TermPattern; 2]) -> Vec<(Variable, TriplePattern)> {
-        let mut found = Vec::new();
-        for end in ends {
-            if let TermPattern::Triple(triple) = end {
-                let variable = self.fresh.variable();
-                found.push((variable.clone(), (**triple).clone()));
-                *end = variable.into();
-            }
-        }
-        found
+    /// A pattern with one solution, which holds one term.
+    fn unit(&mut self) -> GraphPattern {
+        let variables = vec![self.fresh.variable()];
+        GraphPattern::Values { variables, bindings: vec![vec![Some(row_term())]] }
     }
 
     fn aggregate(&mut self, aggregate: &mut AggregateExpression) {
         let AggregateExpression::FunctionCall { name, expr, distinct } = aggregate else { return };
-        let is_made = *distinct && !matches!(expr, Expression::Variable(_));
+        let is_held = *distinct && !matches!(expr, Expression::Variable(_));
         match name {
-            AggregateFunction::Sample => self.kept(expr),
+            AggregateFunction::Sample | AggregateFunction::Count => self.term(expr),
             AggregateFunction::GroupConcat { separator } => {
-                match expr {
-                    Expression::Variable(variable) => *expr = self.of_term(TEXT, variable.clone()),
-                    _ => self.value(expr),
-                }
+                self.term(expr);
+                let text = Expression::FunctionCall(Function::Str, vec![expr.clone()]);
                 let separator = separator.as_deref().unwrap_or(" ");
                 let separator = Literal::new_simple_literal(separator).into();
-                *expr = self.private(COUNTED, vec![separator, expr.clone()]);
-            }
-            AggregateFunction::Count => self.term(expr),
-            AggregateFunction::Custom(name) => {
-                self.note(name.clone());
-                self.value(expr);
+                *expr = self.private(COUNTED, vec![separator, text]);
             }
             _ => self.value(expr),
         }
-        if is_made {
-            *expr = self.private(COUNTED, vec![expr.clone()]); // all of them are held
+        if is_held {
+            *expr = self.private(COUNTED, vec![expr.clone()]);
         }
     }
 
-    /// Rewrites an expression whose value is asked for.
+    /// Rewrites an expression of which the value is used.
     fn value(&mut self, expression: &mut Expression) {
         match expression {
+            Expression::Variable(_) => {}
             Expression::SameTerm(a, b) => [a, b].into_iter().for_each(|part| self.term(part)),
-            Expression::Equal(a, b) => self.equal([&mut **a, &mut **b]),
-            Expression::In(one, list) => self.equal([&mut **one].into_iter().chain(list)),
             Expression::Exists(pattern) => self.pattern(pattern),
             Expression::FunctionCall(function, arguments) => {
                 if let Some(new) = self.call(function, arguments) {
@@ -224,134 +193,115 @@ impl Rewriter {
             }
             _ => operands_mut(expression).into_iter().for_each(|inner| self.value(inner)),
         }
-    }
-
-    /// Rewrites the operands of `=` or `IN`. If two of them may be triple terms, the marks inside
-    /// them are removed, so that they compare by value.
-    fn equal<'a>(&mut self, parts: impl IntoIterator<Item = &'a mut Expression>) {
-        let is_open =
-            |part: &Expression| !matches!(part, Expression::NamedNode(_) | Expression::Literal(_));
-        let mut parts: Vec<&mut Expression> = parts.into_iter().collect();
-        let may_be_triples = is_open(parts[0]) && parts[1..].iter().any(|part| is_open(part));
-        for part in &mut parts {
-            self.value(part);
-            if may_be_triples {
-                **part = self.private(PLAIN, vec![part.clone()]);
-            }
-        }
-    }
-
-    /// Rewrites a call of a function; returns what has to be in its place.
-    fn call(&mut self, function: &Function, arguments: &mut Vec<Expression>) -> Option<Expression> {
-        match (function, &mut arguments[..]) {
-            (Function::Str, [argument]) => return self.of_text(STR, argument),
-            (Function::Datatype, [argument]) => return self.of_text(DATATYPE, argument),
-            (Function::Object, [argument]) => {
-                self.value(argument);
-                let object = Expression::FunctionCall(Function::Object, arguments.to_vec());
-                return Some(self.private(VALUE, vec![object]));
-            }
-            (Function::Triple, [subject, predicate, object]) => {
-                self.value(subject);
-                self.value(predicate);
-                self.kept(object);
-                return None;
-            }
-            (Function::Regex | Function::Replace | Function::EncodeForUri, _) => {
-                arguments.iter_mut().for_each(|argument| self.value(argument));
-                let name = match function {
-                    Function::Regex => REGEX,
-                    Function::Replace => REPLACE,
-                    _ => ENCODE_FOR_URI,
-                };
-                return Some(self.private(name, std::mem::take(arguments)));
-            }
-            (Function::Concat, _) => {
-                arguments.iter_mut().for_each(|argument| self.value(argument));
-                let mut parts = std::mem::take(arguments);
-                while parts.len() > JOINED {
-                    let mut rest = parts.into_iter();
-                    parts = Vec::new();
-                    while rest.len() > 0 {
-                        let some = rest.by_ref().take(JOINED).collect();
-                        parts.push(self.private(CONCAT, some));
-                    }
-                }
-                return Some(self.private(CONCAT, parts));
-            }
-            (Function::Now, []) => return Some(self.private(NOW, Vec::new())),
-            _ => {}
-        }
-        if let Function::Custom(name) = function
-            && is_operator(name.as_str())
+        if let Expression::Variable(_)
+        | Expression::FunctionCall(Function::Object | Function::Triple, _) = expression
         {
-            arguments.iter_mut().for_each(|argument| self.kept(argument));
-            self.note(name.clone());
-            return None;
-        }
-        arguments.iter_mut().for_each(|argument| self.value(argument));
-        let Function::Custom(name) = function else { return None };
-        if TaxonomyOperator::of_iri(name.as_str()).is_none() {
-            self.note(name.clone());
-            return None;
-        }
-        let asked = self.private(&format!("{TAXONOMY}{}", name.as_str()), arguments.to_vec());
-        let truth = Expression::Literal(Literal::from(true));
-        Some(Expression::SameTerm(truth.into(), asked.into()))
-    }
-
-    /// Rewrites a call of a function that looks at how its argument is written.
-    fn of_text(&mut self, name: &str, argument: &mut Expression) -> Option<Expression> {
-        match argument {
-            Expression::Literal(literal) if name == STR => {
-                Some(Literal::new_simple_literal(literal.value()).into())
-            }
-            Expression::Literal(literal) => Some(literal.datatype().into_owned().into()),
-            Expression::Variable(variable) => Some(self.of_term(name, variable.clone())),
-            Expression::FunctionCall(Function::Object, arguments) => {
-                arguments.iter_mut().for_each(|argument| self.value(argument));
-                Some(self.private(name, vec![argument.clone()]))
-            }
-            _ => {
-                self.value(argument);
-                None
-            }
+            *expression = self.private(VALUE, vec![expression.clone()]);
         }
     }
 
-    /// Rewrites an expression whose term is asked for; the evaluator gives that of a variable and of
-    /// a constant by itself.
+    /// Rewrites an expression of which the term is used.
     fn term(&mut self, expression: &mut Expression) {
         match expression {
-            Expression::NamedNode(_) | Expression::Literal(_) | Expression::Variable(_) => {}
-            _ => self.kept(expression),
-        }
-    }
-
-    /// Rewrites an expression so that terms that it hands on are marked.
-    fn kept(&mut self, expression: &mut Expression) {
-        match expression {
-            Expression::Variable(variable) => *expression = self.of_term(TERM, variable.clone()),
-            Expression::Literal(literal) => *expression = marked(literal.clone()).into(),
+            Expression::Variable(_) => {}
+            Expression::Literal(literal) => *literal = marked(literal.clone()),
             Expression::If(condition, a, b) => {
                 self.value(condition);
-                self.kept(a);
-                self.kept(b);
+                self.term(a);
+                self.term(b);
             }
-            Expression::Coalesce(list) => list.iter_mut().for_each(|item| self.kept(item)),
-            Expression::FunctionCall(Function::Object, arguments) => {
-                arguments.iter_mut().for_each(|argument| self.value(argument));
+            Expression::Coalesce(parts)
+            | Expression::FunctionCall(Function::Object | Function::Triple, parts) => {
+                parts.iter_mut().for_each(|part| self.term(part));
             }
             _ => self.value(expression),
         }
     }
 
-    /// A call of a private function with a variable's term; an error where it is unbound.
-    fn of_term(&mut self, name: &str, variable: Variable) -> Expression {
-        let exact = self.private(EXACT, Vec::new());
-        let call = self.private(name, vec![exact, variable.clone().into()]);
-        let error = self.private(ERROR, Vec::new());
-        Expression::If(Expression::Bound(variable).into(), call.into(), error.into())
+    /// Rewrites the call of a function; returns its replacement.
+    fn call(&mut self, function: &Function, arguments: &mut Vec<Expression>) -> Option<Expression> {
+        match function {
+            Function::Str | Function::Datatype | Function::Object | Function::Triple => {
+                arguments.iter_mut().for_each(|argument| self.term(argument));
+            }
+            Function::Custom(name) if is_operator(name.as_str()) => {
+                arguments.iter_mut().for_each(|argument| self.term(argument));
+                self.note(name.clone());
+                return None;
+            }
+            Function::Custom(name) if TaxonomyOperator::of_iri(name.as_str()).is_some() => {
+                arguments.iter_mut().for_each(|argument| self.term(argument));
+                return Some(self.taxonomy(name, std::mem::take(arguments)));
+            }
+            _ => arguments.iter_mut().for_each(|argument| self.value(argument)),
+        }
+        let mut parts = std::mem::take(arguments);
+        match function {
+            Function::Datatype => Some(self.private(DATATYPE, parts)),
+            Function::Regex => Some(self.private(REGEX, parts)),
+            Function::Replace => Some(self.private(REPLACE, parts)),
+            Function::Now => Some(self.private(NOW, parts)),
+            Function::Concat => {
+                while parts.len() > CONCAT_ARGUMENTS {
+                    let some = parts.chunks(CONCAT_ARGUMENTS).map(<[Expression]>::to_vec);
+                    parts = some.map(|some| self.counted(Function::Concat, some)).collect();
+                }
+                Some(self.counted(Function::Concat, parts))
+            }
+            Function::EncodeForUri => Some(self.counted(Function::EncodeForUri, parts)),
+            Function::Custom(name) => {
+                self.note(name.clone());
+                *arguments = parts;
+                None
+            }
+            _ => {
+                *arguments = parts;
+                None
+            }
+        }
+    }
+
+    /// A call of a function that makes a text, which is counted if it is long.
+    fn counted(&mut self, function: Function, arguments: Vec<Expression>) -> Expression {
+        self.private(COUNTED_IF_LONG, vec![Expression::FunctionCall(function, arguments)])
+    }
+
+    /// A taxonomy operator as a pattern. It is an error if an argument has no value.
+    fn taxonomy(&mut self, name: &NamedNode, arguments: Vec<Expression>) -> Expression {
+        let predicate = NamedNode::new_unchecked(format!("{TAXONOMY}{}", name.as_str())).into();
+        let mut inner = None;
+        let mut ends = arguments.iter().map(|argument| match argument {
+            Expression::Variable(variable) => variable.clone().into(),
+            Expression::NamedNode(name) => name.clone().into(),
+            expression => {
+                let variable = self.fresh.variable();
+                let before = inner.take().unwrap_or_else(|| self.unit());
+                inner = Some(GraphPattern::Extend {
+                    inner: Box::new(before),
+                    variable: variable.clone(),
+                    expression: expression.clone(),
+                });
+                TermPattern::from(variable)
+            }
+        });
+        let (Some(subject), Some(object), None) = (ends.next(), ends.next(), ends.next()) else {
+            return self.private(DEFINED, vec![]);
+        };
+        let triple =
+            GraphPattern::Bgp { patterns: vec![TriplePattern { subject, predicate, object }] };
+        let holds = Expression::Exists(triple.into());
+        let holds = match inner {
+            Some(inner) => {
+                Expression::Exists(GraphPattern::Filter { expr: holds, inner: inner.into() }.into())
+            }
+            None => holds,
+        };
+        let condition = self.private(DEFINED, arguments);
+        Expression::If(
+            condition.into(),
+            holds.into(),
+            Expression::from(Literal::from(false)).into(),
+        )
     }
 
     fn private(&mut self, name: &str, arguments: Vec<Expression>) -> Expression {
@@ -367,19 +317,15 @@ impl Rewriter {
     }
 }
 
-/// Whether a function that is called is an operator: neither ours nor a cast.
+/// Whether the function is an operator: neither private, nor a function of graphmatch, nor a cast.
 pub(crate) fn is_operator(name: &str) -> bool {
     let own = [GM, "http://www.w3.org/2001/XMLSchema#"];
     !name.starts_with(PRIVATE) && !own.iter().any(|namespace| name.starts_with(namespace))
 }
 
-/// What a solution has that binds nothing.
+/// A term for solutions that bind nothing.
 fn row_term() -> GroundTerm {
     NamedNode::new_unchecked(">row").into()
-}
-
-fn is_triple(term: &TermPattern) -> bool {
-    matches!(term, TermPattern::Triple(_))
 }
 
 /// Gives a property its private name if it is an attribute's.
@@ -389,13 +335,7 @@ fn attribute(property: &mut NamedNode) {
     }
 }
 
-fn attribute_of(property: &mut NamedNodePattern) {
-    if let NamedNodePattern::NamedNode(name) = property {
-        attribute(name);
-    }
-}
-
-/// Leads a path along attributes where it names them; negated property sets do not.
+/// Leads a path along attributes that it names; a negated property set does not name them.
 fn along_attributes(path: &mut Path) {
     match path {
         Path::NamedNode(property) => attribute(property),
@@ -411,75 +351,11 @@ fn along_attributes(path: &mut Path) {
     }
 }
 
-/// Marks a literal inside a triple term of VALUES.
+/// Marks a literal inside a triple term of VALUES, of which spareval uses the value.
 fn mark_object(term: &mut GroundTerm) {
     match term {
         GroundTerm::Literal(literal) => *literal = marked(literal.clone()),
         GroundTerm::Triple(triple) => mark_object(&mut triple.object),
         GroundTerm::NamedNode(_) => {}
     }
-}
-
-/// A pattern with what triple terms ask of the variables that it has in their place.
-fn unquoted(inner: GraphPattern, terms: Vec<(Variable, TriplePattern)>) -> GraphPattern {
-    terms.into_iter().fold(inner, |inner, (variable, triple)| {
-        let triple = TermPattern::from(triple);
-        let Some(term) = ground(&triple) else {
-            return compared(inner, variable.into(), &triple);
-        };
-        let (variables, bindings) = (vec![variable], vec![vec![Some(term)]]);
-        let values = GraphPattern::Values { variables, bindings };
-        GraphPattern::Join { left: values.into(), right: inner.into() }
-    })
-}
-
-/// Returns the pattern as a term; `None` if it has a variable or a blank node.
-fn ground(term: &TermPattern) -> Option<GroundTerm> {
-    Some(match term {
-        TermPattern::NamedNode(name) => name.clone().into(),
-        TermPattern::Literal(literal) => marked(literal.clone()).into(),
-        TermPattern::Triple(triple) => {
-            let GroundTerm::NamedNode(subject) = ground(&triple.subject)? else { return None };
-            let NamedNodePattern::NamedNode(predicate) = &triple.predicate else { return None };
-            let (predicate, object) = (predicate.clone(), ground(&triple.object)?);
-            GroundTerm::Triple(GroundTriple { subject, predicate, object }.into())
-        }
-        TermPattern::Variable(_) | TermPattern::BlankNode(_) => return None,
-    })
-}
-
-/// A pattern with what a triple term asks of an expression that it binds.
-fn taken_apart(inner: GraphPattern, term: Expression, triple: &TriplePattern) -> GraphPattern {
-    let part = |function| Expression::FunctionCall(function, vec![term.clone()]);
-    let inner = filtered(inner, part(Function::IsTriple));
-    let predicate = match &triple.predicate {
-        NamedNodePattern::NamedNode(name) => name.clone().into(),
-        NamedNodePattern::Variable(variable) => variable.clone().into(),
-    };
-    let inner = compared(inner, part(Function::Subject), &triple.subject);
-    let inner = compared(inner, part(Function::Predicate), &predicate);
-    compared(inner, part(Function::Object), &triple.object)
-}
-
-fn compared(inner: GraphPattern, part: Expression, term: &TermPattern) -> GraphPattern {
-    let same = |term: Expression| Expression::SameTerm(term.into(), part.clone().into());
-    match term {
-        TermPattern::NamedNode(name) => filtered(inner, same(name.clone().into())),
-        TermPattern::Literal(literal) => filtered(inner, same(literal.clone().into())),
-        TermPattern::Triple(triple) => taken_apart(inner, part, triple),
-        TermPattern::Variable(variable) => {
-            let unbound = Expression::Not(Expression::Bound(variable.clone()).into());
-            let holds = Expression::Or(unbound.into(), same(variable.clone().into()).into());
-            GraphPattern::Extend {
-                inner: filtered(inner, holds).into(),
-                variable: variable.clone(),
-                expression: part,
-            }
-        }
-        TermPattern::BlankNode(_) => inner, // they are variables by now
-    }
-}
-
-fn filtered(inner: GraphPattern, expr: Expression) -> GraphPattern {
-    GraphPattern::Filter { expr, inner: inner.into() }
 }

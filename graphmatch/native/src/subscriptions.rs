@@ -1,11 +1,10 @@
-//! The standing subscriptions: what they are called, what they ask for, and where they are filed.
+//! The standing subscriptions: their ids, templates, constants and rows.
 //!
-//! A subscription's number is that of its name, which is used again when it is gone; the order of
-//! subscribing is kept beside. Most have one row of the index, which has their constants; of the
-//! others rows and constants are lists.
+//! A subscription has a number; numbers of removed ones are reused. Most subscriptions have one
+//! row, and only the row stores their constants. Others have a list of rows and constants.
 //!
-//! Cost: 40 bytes a subscription, its name, and where it has lists 12 bytes, 4 a row and a constant;
-//! a look-up by name is that of a hash table.
+//! Cost: 40 bytes per subscription and its id. A list takes 12 bytes, and 4 for each row and
+//! constant. A look-up by id is one of a hash table.
 
 use crate::arena::{Arena, make_room};
 use crate::dictionary::Id;
@@ -14,144 +13,143 @@ use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
 use hashbrown::HashMap;
 use std::hint::black_box;
 
-/// A subscription, while it is there.
+/// The number of a subscription. Numbers of removed ones are reused.
 pub type Number = u32;
 
-/// A row of the index.
+/// The id of a row in the index.
 pub type RowId = u32;
 
-/// The longest name, in bytes.
+/// Maximum length of a subscription's id, in bytes.
 pub const LONGEST_NAME: usize = u16::MAX as usize;
 
-/// What is known of how a subscription is filed; a set of bits.
+/// A set of bits that say how a subscription is indexed.
 pub type Flags = u8;
-/// The solutions of its row are its answer.
+/// The solutions of its row are its solutions.
 pub const EXACT: Flags = 1;
-/// It is a candidate of every publication.
+/// Every publication is a candidate.
 pub const UNINDEXED: Flags = 2;
-/// A solution of it might rest on the ontology alone.
+/// Its solutions might use triples of the ontology only.
 pub const RESTING: Flags = 4;
-/// It cannot be filed under this ontology, and matches nothing.
+/// It cannot be indexed under this ontology, and matches nothing.
 pub const SUSPENDED: Flags = 8;
-/// Its only row has its constants, and they are kept there only.
+/// Only its single row stores its constants.
 pub const IN_ROW: Flags = 16;
-/// The solutions of its row are those that the calls of operators are asked of.
+/// Its row finds the solutions that need calls of operators.
 pub const GUARDED: Flags = 32;
-/// It was filed with other constants than it was submitted with: root terms, base units.
+/// The index uses other constants than the query: root terms and base units.
 const REWRITTEN: Flags = 128;
 
-/// A subscription to be kept.
+/// A new subscription.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
-    /// What it is called.
+    /// The id.
     pub name: &'a str,
     /// The number of its template.
     pub template: u32,
-    /// Its constants as they were submitted; none if its row has them.
+    /// The constants of the query; empty if the row stores them.
     pub constants: &'a [Id],
-    /// Its constants as it is filed; as many.
+    /// The constants that the index uses, in the same order.
     pub filed: &'a [Id],
-    /// Its rows in the index.
+    /// The rows in the index.
     pub rows: &'a [RowId],
-    /// How it is filed.
+    /// How it is indexed.
     pub flags: Flags,
 }
 
-/// What is kept of a subscription.
+/// The fixed part of a stored subscription.
 #[derive(Clone, Copy, Default)]
-struct Kept {
+struct StoredSubscription {
     template: u32,
-    /// Its only row, if that has its constants; otherwise the number of its lists: how many rows
-    /// there are, these, its constants, and if it was rewritten those that it is filed with.
+    /// Its row, if that stores the constants. Otherwise the number of its list: the number of rows,
+    /// the rows, the constants, and those of the index if they differ.
     place: u32,
     flags: Flags,
 }
 
-stored!(Kept { template, place, flags });
+stored!(StoredSubscription { template, place, flags });
 
-/// A subscription that is kept.
+/// A stored subscription.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     name: &'a [u8],
-    kept: &'a Kept,
+    kept: &'a StoredSubscription,
     rows: &'a [RowId],
-    /// Its constants, as they were submitted and as it is filed.
+    /// The constants of the query, then those of the index if they differ.
     terms: &'a [Id],
 }
 
 impl<'a> Record<'a> {
-    /// What it is called.
+    /// Returns its id.
     pub fn name(&self) -> String {
         String::from_utf8_lossy(self.name).into_owned()
     }
 
-    /// The number of its template.
+    /// Returns the number of its template.
     pub fn template(&self) -> u32 {
         self.kept.template
     }
 
-    /// How it is filed.
+    /// Returns how it is indexed.
     pub fn flags(&self) -> Flags {
         self.kept.flags
     }
 
-    /// Whether all of these flags are set.
+    /// Returns true if all of these flags are set.
     pub fn is(&self, flags: Flags) -> bool {
         self.flags() & flags == flags
     }
 
-    /// Its rows in the index.
+    /// Returns its rows in the index.
     pub fn rows(&self) -> &'a [RowId] {
         self.rows
     }
 
-    /// All of its constants, as they were submitted and as it is filed.
+    /// Returns the constants of the query and of the index.
     pub(crate) fn terms(&self) -> &'a [Id] {
         self.terms
     }
 
-    /// Its constants as they were submitted.
+    /// Returns the constants of the query.
     pub fn constants(&self) -> &'a [Id] {
         if self.is(REWRITTEN) { &self.terms[..self.terms.len() / 2] } else { self.terms }
     }
 
-    /// Its constants as it is filed: root terms put in, in base units.
+    /// Returns the constants that the index uses: root terms and base units.
     pub fn filed(&self) -> &'a [Id] {
         if self.is(REWRITTEN) { &self.terms[self.terms.len() / 2..] } else { self.terms }
     }
 }
 
-/// The standing subscriptions.
 #[derive(Default)]
 pub struct Subscriptions {
     names: Interner,
     /// By number.
-    kept: Vec<Kept>,
+    kept: Vec<StoredSubscription>,
     lists: Arena<u32>,
-    /// By number, the place in the order of subscribing: apart from the rest, as matching reads
-    /// nothing else of a subscription.
+    /// By number, the position in the order of subscribing. Matching reads nothing else of a
+    /// subscription, so it is stored apart.
     serials: Vec<u32>,
     next: u32,
     comments: HashMap<Number, Box<str>>,
 }
 
 impl Subscriptions {
-    /// How many there are.
+    /// Returns the number of subscriptions.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no subscriptions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The subscription of a name.
+    /// Returns the number of the subscription with an id.
     pub fn find(&self, name: &str) -> Option<Number> {
         self.names.find(name.as_bytes())
     }
 
-    /// A subscription by its number, which has to be one that is there.
+    /// Returns an existing subscription.
     pub fn get(&self, number: Number) -> Record<'_> {
         let (name, kept) = (self.names.get(number), &self.kept[number as usize]);
         if kept.flags & IN_ROW != 0 {
@@ -162,15 +160,15 @@ impl Subscriptions {
         Record { name, kept, rows, terms }
     }
 
-    /// What the subscription of a number is called, if there is one.
+    /// Returns the id of a subscription, if it exists.
     pub fn name(&self, number: Number) -> Option<String> {
         self.names.has(number).then(|| self.get(number).name())
     }
 
-    /// Appends what some are called; tells where each ends.
+    /// Appends the ids of subscriptions to `names` and returns where each ends.
     pub fn write_names(&self, numbers: &[Number], names: &mut Vec<u8>) -> Vec<usize> {
         let all: Vec<&[u8]> = numbers.iter().map(|&number| self.names.get(number)).collect();
-        // Each is touched first, so that the processor waits for many at once.
+        // Touches each id first, so that cache misses overlap.
         let touched = all.iter().map(|name| name.first().copied().unwrap_or(0));
         black_box(touched.fold(0, |all, byte| all ^ byte));
         let write = |name: &[u8]| {
@@ -180,10 +178,10 @@ impl Subscriptions {
         all.into_iter().map(write).collect()
     }
 
-    /// Keeps a subscription, whose name is free and not too long; `None` if there is no room.
+    /// Adds a subscription with a new id. Returns `None` if there is no room.
     pub fn add(&mut self, entry: Entry<'_>) -> Option<Number> {
         let number = self.names.add(entry.name.as_bytes(), 1)?;
-        let Some(kept) = self.kept(entry) else {
+        let Some(kept) = self.store(entry) else {
             self.names.release(number);
             return None;
         };
@@ -197,23 +195,23 @@ impl Subscriptions {
         (self.kept[place], self.serials[place]) = (kept, self.next);
         self.next += 1;
         if self.next == u32::MAX {
-            self.number_anew();
+            self.renumber();
         }
         Some(number)
     }
 
-    /// Keeps a subscription otherwise than before, by the same name; false if there is no room.
+    /// Replaces the stored data of a subscription. Returns false if there is no room.
     pub fn change(&mut self, number: Number, entry: Entry<'_>) -> bool {
-        let Some(kept) = self.kept(entry) else { return false };
+        let Some(kept) = self.store(entry) else { return false };
         self.drop_lists(number);
         self.kept[number as usize] = kept;
         true
     }
 
-    fn kept(&mut self, entry: Entry<'_>) -> Option<Kept> {
+    fn store(&mut self, entry: Entry<'_>) -> Option<StoredSubscription> {
         let Entry { template, constants, filed, rows, flags, .. } = entry;
         if let (&[place], true) = (rows, flags & IN_ROW != 0) {
-            return Some(Kept { template, place, flags });
+            return Some(StoredSubscription { template, place, flags });
         }
         let mut list = Vec::with_capacity(1 + rows.len() + 2 * constants.len());
         list.push(rows.len() as u32);
@@ -225,17 +223,17 @@ impl Subscriptions {
         }
         let place = self.lists.insert(&list)?;
         let flags = flags & !IN_ROW | if is_rewritten { REWRITTEN } else { 0 };
-        Some(Kept { template, place, flags })
+        Some(StoredSubscription { template, place, flags })
     }
 
     fn drop_lists(&mut self, number: Number) {
-        let Kept { place, flags, .. } = self.kept[number as usize];
+        let StoredSubscription { place, flags, .. } = self.kept[number as usize];
         if flags & IN_ROW == 0 {
             self.lists.remove(place);
         }
     }
 
-    /// A row of a subscription is another one from now on.
+    /// Replaces a row of a subscription by another one.
     pub fn move_row(&mut self, number: Number, from: RowId, to: RowId) {
         let kept = &mut self.kept[number as usize];
         let rows = match kept.flags & IN_ROW {
@@ -247,7 +245,7 @@ impl Subscriptions {
         }
     }
 
-    /// Takes a subscription out.
+    /// Removes a subscription.
     pub fn remove(&mut self, number: Number) {
         self.drop_lists(number);
         self.names.release(number);
@@ -257,39 +255,39 @@ impl Subscriptions {
         }
     }
 
-    /// The numbers of all.
+    /// Returns all numbers.
     pub fn numbers(&self) -> impl Iterator<Item = Number> + '_ {
         self.names.numbers()
     }
 
-    /// The numbers of all, in the order of subscribing.
+    /// Returns all numbers in the order of subscribing.
     pub fn in_order(&self) -> Vec<Number> {
         let mut numbers: Vec<Number> = self.numbers().collect();
         numbers.sort_unstable_by_key(|&number| self.serial(number));
         numbers
     }
 
-    /// The place of a subscription in the order of subscribing.
+    /// Returns the position of a subscription in the order of subscribing.
     #[inline]
     pub fn serial(&self, number: Number) -> u32 {
         self.serials.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// Numbers the places in the order of subscribing from 0 on again.
-    fn number_anew(&mut self) {
+    /// Renumbers the positions from 0.
+    fn renumber(&mut self) {
         for (number, serial) in self.in_order().into_iter().zip(0..) {
             self.serials[number as usize] = serial;
         }
         self.next = self.len() as u32;
     }
 
-    /// What the subscriber says of a subscription, for people.
+    /// Returns the subscriber's comment on a subscription.
     pub fn comment(&self, number: Number) -> &str {
         self.comments.get(&number).map_or("", |comment| comment)
     }
 
-    /// Keeps what the subscriber says of a subscription.
-    pub fn say(&mut self, number: Number, comment: &str) {
+    /// Stores the subscriber's comment on a subscription.
+    pub fn set_comment(&mut self, number: Number, comment: &str) {
         if comment.is_empty() {
             self.comments.remove(&number);
         } else {
@@ -309,7 +307,8 @@ impl Stored for Subscriptions {
     }
 
     fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (names, kept, lists): (Interner, Vec<Kept>, Arena<u32>) = Stored::load(from)?;
+        let (names, kept, lists): (Interner, Vec<StoredSubscription>, Arena<u32>) =
+            Stored::load(from)?;
         let (serials, next, comments): (Vec<u32>, u32, _) = Stored::load(from)?;
         check(kept.len() == serials.len(), "an order of other subscriptions")?;
         let mut listed = vec![false; lists.end()];
@@ -317,7 +316,7 @@ impl Stored for Subscriptions {
             let is_name = std::str::from_utf8(names.get(number)).is_ok();
             let is_there = (number as usize) < kept.len();
             check(is_name && is_there && names.uses(number) == 1, "a name")?;
-            let Kept { place, flags, .. } = kept[number as usize];
+            let StoredSubscription { place, flags, .. } = kept[number as usize];
             check(serials[number as usize] < next, "an order of subscriptions")?;
             if flags & IN_ROW != 0 {
                 continue;
@@ -346,7 +345,7 @@ mod tests {
     fn a_subscription_is_what_it_was_when_others_came_and_went() {
         let mut all = Subscriptions::default();
         let alice = all.add(entry("alice", &[3, 4], &[3, 5])).unwrap();
-        all.say(alice, "hers");
+        all.set_comment(alice, "hers");
         for round in 0..50 {
             let names: Vec<String> = (0..1000).map(|n| format!("{round}/{n}")).collect();
             for name in &names {

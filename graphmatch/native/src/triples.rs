@@ -1,20 +1,20 @@
-//! Triples of ids, and those of a background graph.
+//! Triples of ids, and an immutable graph.
 
 use crate::dictionary::{ANY, Id};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
 
-/// A triple of terms, or of terms and [`ANY`].
+/// A triple of ids, or a key with [`ANY`] for unknown terms.
 pub type Triple = [Id; 3];
 
-/// Whether a triple has the terms of a key, [`ANY`] being any.
+/// Returns true if a triple matches a key.
 pub fn has(triple: Triple, key: Triple) -> bool {
     triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
 }
 
-/// Triples that do not change, sorted in three orders: a look-up is two binary searches.
+/// An immutable graph in three sort orders. A look-up takes two binary searches.
 #[derive(Default)]
 pub struct Sorted {
-    /// Subject, property, object; and each of the next two begins one place later.
+    /// Subject, property, object; then the two rotations.
     orders: [Vec<Triple>; 3],
 }
 
@@ -30,7 +30,6 @@ impl Stored for Sorted {
 }
 
 impl Sorted {
-    /// Sorts triples.
     pub fn new(triples: Vec<Triple>) -> Self {
         let mut orders = [
             triples.clone(),
@@ -44,17 +43,17 @@ impl Sorted {
         Self { orders }
     }
 
-    /// All triples, in order.
+    /// Returns all triples in order.
     pub fn all(&self) -> &[Triple] {
         &self.orders[0]
     }
 
-    /// Whether a triple is there.
+    /// Returns true if the graph has the triple.
     pub fn contains(&self, triple: Triple) -> bool {
         self.orders[0].binary_search(&triple).is_ok()
     }
 
-    /// The triples that have the terms of a key.
+    /// Returns the triples that match a key.
     pub fn matching(&self, [s, p, o]: Triple) -> impl Iterator<Item = Triple> + '_ {
         let order = match [s == ANY, p == ANY, o == ANY] {
             [false, _, true] | [true, true, true] | [false, false, false] => 0,
@@ -73,7 +72,7 @@ impl Sorted {
         })
     }
 
-    /// The triples that are in one of two graphs and not in the other.
+    /// Returns the triples that only one of two graphs has.
     pub fn difference(&self, other: &Self) -> Vec<Triple> {
         let gone = self.all().iter().filter(|&&triple| !other.contains(triple));
         let come = other.all().iter().filter(|&&triple| !self.contains(triple));
