@@ -16,7 +16,7 @@
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::{Graph, Origin};
 use crate::hierarchy::{Map, Set, Walk};
-use crate::mentions::{Asked, Mentions};
+use crate::mentions::{Asked, Mentions, StepHash};
 use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
 use crate::triples::Triple;
@@ -42,7 +42,7 @@ struct Node {
 #[derive(Clone, Copy)]
 struct Reached {
     node: Id,
-    place: u32,
+    place: StepHash,
     /// The previous resource of the path.
     before: u32,
 }
@@ -56,14 +56,14 @@ pub struct Flattening {
     /// superclasses.
     wanted: Map<(Id, Id), Box<[Id]>>,
     /// The demanded steps that a property takes.
-    steps: Map<Id, Box<[u32]>>,
+    steps: Map<Id, Box<[StepHash]>>,
     /// Pairs of place and value whose classes have been derived for the current root.
-    done: Set<(u32, Id)>,
+    done: Set<(StepHash, Id)>,
     nodes: Map<Id, Node>,
     next: Vec<u32>,
     roots: Vec<Id>,
     agenda: Vec<Reached>,
-    places: Vec<u32>,
+    places: Vec<StepHash>,
     classes: Vec<Id>,
     named: Vec<Id>,
     /// Numbers of event steps.
@@ -410,7 +410,7 @@ impl Flattener<'_> {
     }
 
     /// Finds the places that a property leads to from a place of the demanded paths.
-    fn find_places(&mut self, property: Id, from: u32, places: &mut Vec<u32>) {
+    fn find_places(&mut self, property: Id, from: StepHash, places: &mut Vec<StepHash>) {
         places.clear();
         let asked = self.mentions.asked();
         let mut tell = |place| {
@@ -460,9 +460,9 @@ impl Flattener<'_> {
     }
 
     /// Derives the attributes that end at a place, and their classes.
-    fn end(&mut self, root: Id, number: u32, value: Id) {
-        let Some(place) = self.mentions.asked().place(number) else { return };
-        if !place.attributes.is_empty() {
+    fn end(&mut self, root: Id, place: StepHash, value: Id) {
+        let Some(ends) = self.mentions.asked().place(place) else { return };
+        if !ends.attributes.is_empty() {
             if self.terms.kind(value) == Kind::Blank {
                 self.types(value, self.stated);
             } else {
@@ -470,16 +470,16 @@ impl Flattener<'_> {
                 self.flattening.classes.push(value);
             }
             for &value in &self.flattening.classes {
-                for &property in &place.attributes {
+                for &property in &ends.attributes {
                     self.graph.derive([root, property, value], self.origin);
                 }
             }
         }
-        if !place.isa.is_empty() && self.flattening.done.insert((number, value)) {
+        if !ends.isa.is_empty() && self.flattening.done.insert((place, value)) {
             self.name_classes(value);
             for number in 0..self.flattening.named.len() {
                 let class = self.flattening.named[number];
-                for &property in &place.isa {
+                for &property in &ends.isa {
                     self.add_classes(root, property, class);
                 }
             }

@@ -788,10 +788,10 @@ impl State {
         let mut concerned: Vec<Number> = Vec::new();
         let Self { templates, dictionary, ontology: old, subscriptions, index, .. } = self;
         {
-            let difference = old.difference(&ontology);
-            change.triples = difference.triples().len();
-            change.names = difference.names.len() + changed.len();
-            let names: HashSet<Id> = difference.names.iter().chain(&changed).copied().collect();
+            let (mut names, triples) = old.difference(&ontology);
+            change.triples = triples;
+            change.names = names.len() + changed.len();
+            names.extend(&changed);
             for number in subscriptions.in_order() {
                 let record = subscriptions.get(number);
                 let Some(kept) = templates.remember(record.template()) else { continue };
@@ -808,8 +808,10 @@ impl State {
                     let all = all_constants(&kept, old, dictionary, filed);
                     let filled = kept.filled(&all, dictionary);
                     let patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
-                    is_concerned =
-                        patterns.into_iter().any(|pattern| difference.meets(pattern.map(known)));
+                    is_concerned = patterns.into_iter().any(|pattern| {
+                        let key = pattern.map(known);
+                        old.meets(key) != ontology.meets(key)
+                    });
                     filled.interned.into_iter().for_each(|id| dictionary.release(id));
                 }
                 if is_concerned {

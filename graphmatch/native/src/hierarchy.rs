@@ -55,19 +55,19 @@ impl Links {
         let begin = self.0.partition_point(|link| link.0 < term);
         self.0[begin..].iter().take_while(move |link| link.0 == term).map(|link| link.1)
     }
+}
 
-    /// All terms that links lead to from one, sorted.
-    fn walk(&self, start: Id) -> Vec<Id> {
-        let (mut found, mut seen) = (Vec::new(), Set::default());
-        let (mut current, mut next) = (start, 0);
-        loop {
-            found.extend(self.of(current).filter(|&term| seen.insert(term)));
-            let Some(&following) = found.get(next) else { break };
-            (current, next) = (following, next + 1);
-        }
-        found.sort_unstable();
-        found
+/// Returns all terms that links lead to from one, sorted.
+fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<Id> {
+    let (mut found, mut seen) = (Vec::new(), Set::default());
+    let (mut current, mut next) = (start, 0);
+    loop {
+        found.extend(links(current).filter(|&term| seen.insert(term)));
+        let Some(&following) = found.get(next) else { break };
+        (current, next) = (following, next + 1);
     }
+    found.sort_unstable();
+    found
 }
 
 /// Terms under terms.
@@ -124,7 +124,7 @@ impl Hierarchy {
         if let Some(found) = known.get() {
             return Cow::Borrowed(found);
         }
-        let found = self.parents.walk(term);
+        let found = reachable(term, |term| self.parents.of(term));
         let before = self.remembered.fetch_add(found.len(), Ordering::Relaxed);
         if before.saturating_add(found.len()) > REMEMBERED {
             self.remembered.fetch_sub(found.len(), Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl Hierarchy {
 
     /// All terms below, sorted.
     pub fn descendants(&self, term: Id) -> Vec<Id> {
-        self.children.walk(term)
+        reachable(term, |term| self.children.of(term))
     }
 
     /// Whether a term is above another.
@@ -198,22 +198,9 @@ impl Walk {
         {
             return above;
         }
-        let Self { links, is_inside, known } = self;
-        known.entry(term).or_insert_with(|| {
-            let (mut seen, mut agenda) = (Set::default(), vec![term]);
-            while let Some(current) = agenda.pop() {
-                agenda.extend(links.of(current).filter(|&term| seen.insert(term)));
-                if *is_inside {
-                    let parents = ontology.links().parents(current);
-                    agenda.extend(parents.filter(|&term| seen.insert(term)));
-                } else {
-                    seen.extend(ontology.links().ancestors(current).iter());
-                }
-            }
-            let mut found: Vec<Id> = seen.into_iter().collect();
-            found.sort_unstable();
-            found
-        })
+        let Self { links, known, .. } = self;
+        let parents = |term| links.of(term).chain(ontology.links().parents(term));
+        known.entry(term).or_insert_with(|| reachable(term, parents))
     }
 
     /// Whether an operator holds between two terms.

@@ -25,6 +25,7 @@ use crate::graph::{Graph, Origin};
 use crate::hierarchy::{Map, Set};
 use crate::mentions::Mentions;
 use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, SCHEMA, TOPIC};
+use crate::pattern::Node;
 use crate::rules::{Bindings, Condition, bind, instance};
 use crate::schema::{is_reserved, is_resource};
 use crate::triples::Triple;
@@ -33,7 +34,6 @@ use crate::triples::Triple;
 pub const DERIVED_TRIPLES: usize = 10_000_000;
 /// Maximum number of compiled rules in a cache.
 const CACHED_RULES: usize = 1 << 21;
-const NONE: u32 = u32::MAX;
 /// Not the number of a rule.
 const NO_RULE: usize = usize::MAX;
 
@@ -47,7 +47,6 @@ pub struct MaterializationCache {
     size: usize,
     /// By a property, with [`ANY`] or with an object.
     compiled: Map<[Id; 2], Box<[CompiledRule]>>,
-    complete: Vec<usize>,
 }
 
 impl MaterializationCache {
@@ -115,14 +114,15 @@ impl Compiler<'_> {
     ) {
         let ontology = self.ontology;
         let has_property_rules = ontology.flags(property) & LEADS != 0;
-        let has_object_rules = object != ANY && ontology.flags(object) & (CLASS | TOPIC) != 0;
+        let has_object_rules =
+            object != ANY && ontology.flags(object) & (CLASS | TOPIC | LEADS) != 0;
         for (number, rule) in ontology.schema.rules.iter().enumerate() {
             let Some(data) = rule.data else { continue };
             let is_of_object = data[2] == rule.schema[0];
             let is_out = match rule.condition {
-                Condition::None => false,
+                Condition::None | Condition::Transitive(_) => false,
                 Condition::Unreserved => is_reserved(property, self.terms),
-                Condition::Transitive(_) | Condition::InPublication => true,
+                Condition::InPublication => true,
             };
             let mut bindings = [ANY; 4];
             if is_out
@@ -176,51 +176,36 @@ impl Compiler<'_> {
     }
 }
 
-/// Triples by their terms: chains through all that have the same.
+/// Triples by their terms, one by one, and by those that joins ask for.
 #[derive(Default)]
-struct Chains {
-    heads: Map<Triple, u32>,
-    /// Triples, and the entries before them in the chain of each key; see [`keys`].
-    entries: Vec<(Triple, [u32; 5])>,
-}
+struct Lookup(Map<Triple, Vec<Triple>>);
 
-/// The keys by which a triple is found: its terms one by one, and those that joins ask for.
-fn keys([s, p, o]: Triple) -> [Triple; 5] {
-    [[s, ANY, ANY], [ANY, p, ANY], [ANY, ANY, o], [s, p, ANY], [ANY, p, o]]
-}
-
-impl Chains {
+impl Lookup {
     fn push(&mut self, triple: Triple) {
-        let entry = self.entries.len() as u32;
-        let before = keys(triple).map(|key| self.heads.insert(key, entry).unwrap_or(NONE));
-        self.entries.push((triple, before));
+        let [s, p, o] = triple;
+        for key in [[s, ANY, ANY], [ANY, p, ANY], [ANY, ANY, o], [s, p, ANY], [ANY, p, o]] {
+            self.0.entry(key).or_default().push(triple);
+        }
     }
 
-    /// The triples with the terms of a key, which is one of [`keys`].
     fn find(&self, key: Triple) -> impl Iterator<Item = Triple> + '_ {
-        let which = keys(key).iter().position(|&known| known == key).unwrap_or(0);
-        let mut entry = self.heads.get(&key).copied().unwrap_or(NONE);
-        std::iter::from_fn(move || {
-            let &(triple, before) = self.entries.get(entry as usize)?;
-            entry = before[which];
-            Some(triple)
-        })
+        self.0.get(&key).into_iter().flatten().copied()
     }
 }
 
 /// A graph with schema, by the terms of its triples.
 #[derive(Default)]
 struct Joins {
-    data: Chains,
+    data: Lookup,
     /// The triples of schema, without pairs.
-    schema: Chains,
+    schema: Lookup,
     /// Of each triple, whether only transitivity gave it.
     is_pair: Vec<bool>,
     /// The hierarchies of which pairs are derived.
     wanted: [bool; 3],
 }
 
-/// A triple that follows.
+/// A derived triple with its rule and its premise of data.
 struct Conclusion {
     triple: Triple,
     rule: usize,
@@ -241,8 +226,7 @@ struct Materializer<'a> {
 
 impl Materializer<'_> {
     fn run(&mut self, graph: &mut Graph, most: usize, cache: &mut MaterializationCache) {
-        let (ontology, terms) = (self.compiler.ontology, self.compiler.terms);
-        self.complete.resize(graph.triples.len(), NO_RULE);
+        let Compiler { ontology, terms, .. } = self.compiler;
         let mut number = 0;
         while number < graph.triples.len() && graph.triples.len() < most {
             let triple = graph.triples[number];
@@ -250,22 +234,18 @@ impl Materializer<'_> {
                 number = 0;
                 continue;
             }
-            if self.joins.is_some() {
-                self.join(triple, number);
-            } else {
-                self.apply_compiled(triple, self.complete[number], cache);
-            }
+            self.apply_compiled(triple, self.complete[number], cache);
             self.apply_names(triple);
-            for conclusion in self.found.drain(..) {
-                let Conclusion { triple, rule, premise, is_pair, is_complete } = conclusion;
+            self.join(triple, number);
+            for Conclusion { triple, rule, premise, is_pair, is_complete } in self.found.drain(..) {
                 let name = ontology.schema.rules.get(rule).map_or("name", |rule| rule.name);
-                let origin = Origin { rule: name, premise };
-                if graph.triples.len() >= most || !graph.derive(triple, origin) {
-                    continue;
-                }
-                self.complete.push(if is_complete { rule } else { NO_RULE });
-                if let Some(joins) = &mut self.joins {
-                    joins.push(triple, is_pair, ontology, terms);
+                if graph.triples.len() < most
+                    && graph.derive(triple, Origin { rule: name, premise })
+                {
+                    self.complete.push(if is_complete { rule } else { NO_RULE });
+                    if let Some(joins) = &mut self.joins {
+                        joins.push(triple, is_pair, ontology, terms);
+                    }
                 }
             }
             number += 1;
@@ -276,27 +256,25 @@ impl Materializer<'_> {
     /// them, or to derive the pairs of a hierarchy.
     fn begins_again(&mut self, triple: Triple, graph: &Graph) -> bool {
         let Compiler { ontology, terms, demand } = self.compiler;
-        let v = &ontology.schema.vocabulary;
         if ontology.flags(triple[1]) & SCHEMA == 0 {
             return false;
         }
-        let says_more = |[s, p, o]: Triple, hierarchy| {
-            p == v.sub_property && s == hierarchy && o != hierarchy
-                || p == v.inverse_of && (s == hierarchy || o == hierarchy)
-        };
+        let v = &ontology.schema.vocabulary;
         let is_first = self.joins.is_none();
         let joins = self.joins.get_or_insert_default();
         let before = joins.wanted;
         for (wanted, hierarchy) in joins.wanted.iter_mut().zip(v.hierarchies()) {
-            *wanted |= says_more(triple, hierarchy);
+            let [s, p, o] = triple;
+            *wanted |= p == v.sub_property && s == hierarchy && o != hierarchy
+                || p == v.inverse_of && [s, o].contains(&hierarchy);
             if is_first {
-                let above = [hierarchy, v.sub_property, ANY];
-                let keys = [above, [hierarchy, v.inverse_of, ANY], [ANY, v.inverse_of, hierarchy]];
-                *wanted |= demand.asks_for(hierarchy)
-                    || self.compiler.is_read(hierarchy)
-                    || keys.into_iter().any(|key| {
-                        ontology.matching(key).any(|triple| says_more(triple, hierarchy))
-                    });
+                *wanted |= demand.asks_for(hierarchy) || self.compiler.is_read(hierarchy);
+                // What domains and ranges give, the links give as well.
+                let key = [hierarchy, ANY];
+                self.compiler.each_rule(key, true, |(rule, _), _, _| {
+                    let property = ontology.schema.rules[rule].conclusion[1];
+                    *wanted |= matches!(property, Node::Variable(_));
+                });
             }
         }
         if is_first {
@@ -306,7 +284,8 @@ impl Materializer<'_> {
         is_first || joins.wanted != before
     }
 
-    /// Applies the rules that were compiled for a triple.
+    /// Applies the rules that the ontology's schema makes for a triple, unless all that one of them
+    /// gives is derived already.
     fn apply_compiled(
         &mut self,
         triple: Triple,
@@ -315,119 +294,118 @@ impl Materializer<'_> {
     ) {
         let compiler = self.compiler;
         let Compiler { ontology, terms, demand } = compiler;
-        let v = &ontology.schema.vocabulary;
         let [_, property, object] = triple;
-        let own = ontology.flags(property);
-        let mut apply = |compiled: &[CompiledRule]| {
-            for &(number, term) in compiled {
-                let rule = &ontology.schema.rules[number];
-                let mut bindings = [ANY; 4];
-                let Some(data) = rule.data.filter(|_| number != complete) else { continue };
-                bind(data, triple, &mut bindings);
-                bindings[rule.unknown()] = term;
-                let following = instance(rule.conclusion, &bindings);
-                if following[0] == triple[0] || is_resource(following[0], terms) {
-                    let is_complete = rule.is_hierarchical(v);
-                    self.found.push(Conclusion {
-                        triple: following,
-                        rule: number,
-                        premise: triple,
-                        is_pair: false,
-                        is_complete,
-                    });
-                }
+        let mut apply = |&(number, term): &CompiledRule| {
+            let rule = &ontology.schema.rules[number];
+            let Some(data) = rule.data.filter(|_| number != complete) else { return };
+            let mut bindings = [ANY; 4];
+            bind(data, triple, &mut bindings);
+            bindings[rule.unknown()] = term;
+            let following = instance(rule.conclusion, &bindings);
+            if following[0] == triple[0] || is_resource(following[0], terms) {
+                let is_pair = matches!(rule.condition, Condition::Transitive(_));
+                self.found.push(Conclusion {
+                    triple: following,
+                    rule: number,
+                    premise: triple,
+                    is_pair,
+                    is_complete: rule.is_hierarchical(&ontology.schema.vocabulary),
+                });
             }
         };
-        if own & LEADS != 0 {
-            apply(cache.rules(&compiler, [property, ANY]));
+        if let Some(joins) = &self.joins {
+            let wanted = |number: usize| match ontology.schema.rules[number].condition {
+                Condition::Transitive(place) => joins.wanted[place],
+                _ => true,
+            };
+            compiler.each_rule([property, object], false, |compiled, _, _| {
+                if wanted(compiled.0) {
+                    apply(&compiled);
+                }
+            });
+            return;
+        }
+        let known = ontology.flags(property);
+        if known & LEADS != 0 {
+            cache.rules(&compiler, [property, ANY]).iter().for_each(&mut apply);
         }
         if ontology.flags(object) & (CLASS | TOPIC) == 0 {
-        } else if own & OWN != 0 || demand.has_property(property) {
-            apply(cache.rules(&compiler, [property, object]));
+            return;
+        }
+        if known & OWN != 0 || demand.has_property(property) {
+            cache.rules(&compiler, [property, object]).iter().for_each(apply);
         } else if compiler.is_asked(property, ANY) {
             // The id of a term that nothing holds may be another term's tomorrow.
-            apply(&compiler.compile([property, object]));
+            compiler.compile([property, object]).iter().for_each(apply);
         }
     }
 
     /// Derives that a property has the terms that a text stands for.
-    fn apply_names(&mut self, triple: Triple) {
+    fn apply_names(&mut self, premise: Triple) {
         let Compiler { ontology, terms, .. } = self.compiler;
-        let [s, p, o] = triple;
+        let [s, p, o] = premise;
         if !ontology.has_names() || inline::is_inline(o) || terms.kind(o) != Kind::Literal {
             return;
         }
-        let names = ontology.names_of(o, terms);
-        if !names.is_empty() && !is_reserved(p, terms) {
-            self.found.extend(names.iter().map(|&term| Conclusion {
-                triple: [s, p, term],
-                rule: NO_RULE,
-                premise: triple,
-                is_pair: false,
-                is_complete: false,
-            }));
+        for &term in ontology.names_of(o, terms).iter().filter(|_| !is_reserved(p, terms)) {
+            let (triple, rule) = ([s, p, term], NO_RULE);
+            let found = Conclusion { triple, rule, premise, is_pair: false, is_complete: false };
+            self.found.push(found);
         }
     }
 
-    /// Joins a triple, as each premise of each rule, with the other premise.
+    /// Joins a triple, as each premise of each rule, with those of the graph. As schema it is joined
+    /// with the ontology's triples, too.
     fn join(&mut self, triple: Triple, number: usize) {
         let Compiler { ontology, terms, .. } = self.compiler;
         let Some(joins) = &self.joins else { return };
         let v = &ontology.schema.vocabulary;
-        let complete = self.complete[number];
         let is_link = !joins.is_pair[number] && terms.kind(triple[2]) != Kind::Literal;
         for (number, rule) in ontology.schema.rules.iter().enumerate() {
-            let is_stated_only = rule.condition == Condition::InPublication;
-            let mut conclude = |bindings: &Bindings, premise: Triple, is_own, is_complete| {
-                let is_out = match rule.condition {
-                    Condition::None | Condition::Transitive(_) => false,
-                    Condition::Unreserved => is_reserved(bindings[3], terms),
-                    Condition::InPublication => rule.data.is_some() && bindings[0] == bindings[1],
-                };
-                let triple = instance(rule.conclusion, bindings);
-                let is_triple = is_resource(triple[0], terms) && terms.kind(triple[1]) == Kind::Iri;
-                if is_triple && !is_out {
-                    let is_pair = matches!(rule.condition, Condition::Transitive(_))
-                        || is_stated_only && is_own && triple[1] == v.same_as;
-                    let found = Conclusion { triple, rule: number, premise, is_pair, is_complete };
-                    self.found.push(found);
-                }
-            };
             if matches!(rule.condition, Condition::Transitive(place) if !joins.wanted[place]) {
                 continue;
             }
+            let mut conclude = |bindings: &Bindings, premise: Triple, is_own: bool| {
+                let triple = instance(rule.conclusion, bindings);
+                let is_triple = is_resource(triple[0], terms) && terms.kind(triple[1]) == Kind::Iri;
+                let (applies, is_pair) = match rule.condition {
+                    Condition::None => (true, false),
+                    Condition::Transitive(_) => (true, true),
+                    Condition::Unreserved => (!is_reserved(bindings[3], terms), false),
+                    Condition::InPublication => (
+                        rule.data.is_none() || bindings[0] != bindings[1],
+                        is_own && triple[1] == v.same_as,
+                    ),
+                };
+                if is_triple && applies {
+                    let (rule, is_complete) = (number, false);
+                    let found = Conclusion { triple, rule, premise, is_pair, is_complete };
+                    self.found.push(found);
+                }
+            };
             let mut bindings = [ANY; 4];
             if is_link && bind(rule.schema, triple, &mut bindings) {
                 let Some(data) = rule.data else {
-                    conclude(&bindings, triple, false, false);
+                    conclude(&bindings, triple, false);
                     continue;
                 };
                 let key = instance(data, &bindings);
-                let own = joins.data.find(key).map(|other| (other, true));
                 let known = ontology.is_known(key).then(|| ontology.matching(key));
-                let others = own.chain(known.into_iter().flatten().map(|other| (other, false)));
-                for (other, is_own) in others {
+                let own = joins.data.find(key).map(|other| (other, true));
+                for (other, is_own) in own.chain(known.into_iter().flatten().map(|t| (t, false))) {
                     let mut bindings = bindings;
                     if bind(data, other, &mut bindings) {
-                        conclude(&bindings, if is_own { other } else { triple }, is_own, false);
+                        conclude(&bindings, if is_own { other } else { triple }, is_own);
                     }
                 }
             }
             let mut bindings = [ANY; 4];
             if rule.data.is_some_and(|data| bind(data, triple, &mut bindings)) {
-                let key = instance(rule.schema, &bindings);
-                for other in joins.schema.find(key) {
+                for other in joins.schema.find(instance(rule.schema, &bindings)) {
                     let mut bindings = bindings;
                     if bind(rule.schema, other, &mut bindings) {
-                        conclude(&bindings, triple, true, false);
+                        conclude(&bindings, triple, true);
                     }
-                }
-                if !is_stated_only && complete != number {
-                    let is_complete = rule.is_hierarchical(v);
-                    ontology.each_schema_term(key, false, terms, |term| {
-                        bindings[rule.unknown()] = term;
-                        conclude(&bindings, triple, true, is_complete);
-                    });
                 }
             }
         }
@@ -456,12 +434,11 @@ impl Ontology {
         cache: &mut MaterializationCache,
     ) {
         if self.entailment {
-            cache.refresh(self, demand);
             self.derive(graph, terms, demand, cache, DERIVED_TRIPLES);
         }
     }
 
-    /// Adds all triples that can be derived, but no more than a maximum.
+    /// The same with another maximum, whether or not rules are applied to publications.
     pub(crate) fn derive(
         &self,
         graph: &mut Graph,
@@ -470,11 +447,9 @@ impl Ontology {
         cache: &mut MaterializationCache,
         most: usize,
     ) {
-        let mut complete = std::mem::take(&mut cache.complete);
-        complete.clear();
+        cache.refresh(self, demand);
         let compiler = Compiler { ontology: self, terms, demand };
-        let mut one = Materializer { compiler, joins: None, complete, found: Vec::new() };
-        one.run(graph, graph.triples.len().saturating_add(most), cache);
-        cache.complete = one.complete;
+        let (complete, most) = (vec![NO_RULE; graph.triples.len()], graph.triples.len() + most);
+        Materializer { compiler, joins: None, complete, found: Vec::new() }.run(graph, most, cache);
     }
 }

@@ -14,7 +14,8 @@ use crate::dictionary::{ANY, Id};
 use crate::hierarchy::Map;
 use crate::names;
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
-use std::hash::Hash;
+use foldhash::fast::RandomState;
+use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a pattern mentions: its property and its object, [`ANY`] for a variable.
@@ -152,6 +153,11 @@ fn count<K: Hash + Eq>(counts: &mut Map<K, u32>, key: K, by: i32) -> bool {
     (before == 0) != (after == 0)
 }
 
+/// A step of a name, or a place in the tree of steps: a hash of 64 bits, of the step or of the steps
+/// that lead to the place. Its keys are random, so nobody can make two of them equal, and among a
+/// million the odds that any two are equal by chance are one in 30 million.
+pub type StepHash = u64;
+
 /// A place in the tree of steps.
 #[derive(Default)]
 pub struct Place {
@@ -166,21 +172,18 @@ pub struct Place {
 /// The attributes that subscriptions ask for, as a tree of steps.
 #[derive(Default)]
 pub struct Asked {
-    /// Steps with their numbers, and how many names have them.
-    steps: Map<Box<str>, (u32, u32)>,
-    /// Numbers of steps and places go up to this one, less those that are free.
-    numbered: u32,
-    free: Vec<u32>,
-    places: Map<u32, Place>,
-    below: Map<(u32, u32), u32>,
+    hashes: RandomState,
+    /// Steps, and how many names have them.
+    steps: Map<StepHash, u32>,
+    places: Map<StepHash, Place>,
     classes: Map<Id, u32>,
     /// Attributes with the places where their names end.
-    ends: Map<Id, u32>,
+    ends: Map<Id, StepHash>,
 }
 
 impl Asked {
     /// The place where all names begin.
-    pub const ROOT: u32 = 0;
+    pub const ROOT: StepHash = 0;
 
     /// Whether nothing is asked for of attributes.
     pub fn is_empty(&self) -> bool {
@@ -192,29 +195,31 @@ impl Asked {
         !self.classes.is_empty()
     }
 
-    /// The number of a step, if any name that is asked for has it.
-    pub fn step(&self, name: &str) -> Option<u32> {
-        self.steps.get(name).map(|&(number, _)| number)
+    /// A step, if any name that is asked for has it.
+    pub fn step(&self, name: &str) -> Option<StepHash> {
+        let step = self.hashes.hash_one(name);
+        self.steps.contains_key(&step).then_some(step)
     }
 
     /// The place that a step leads to.
-    pub fn below(&self, place: u32, step: u32) -> Option<u32> {
-        self.below.get(&(place, step)).copied()
+    pub fn below(&self, place: StepHash, step: StepHash) -> Option<StepHash> {
+        let below = self.hashes.hash_one((place, step));
+        self.places.contains_key(&below).then_some(below)
     }
 
     /// The place where the name of an attribute ends that is asked for.
-    pub fn end(&self, attribute: Id) -> Option<u32> {
+    pub fn end(&self, attribute: Id) -> Option<StepHash> {
         self.ends.get(&attribute).copied()
     }
 
     /// What ends at a place.
-    pub fn place(&self, number: u32) -> Option<&Place> {
-        self.places.get(&number)
+    pub fn place(&self, place: StepHash) -> Option<&Place> {
+        self.places.get(&place)
     }
 
     /// Whether anything is asked for behind a place.
-    pub fn leads_on(&self, number: u32) -> bool {
-        self.place(number)
+    pub fn leads_on(&self, place: StepHash) -> bool {
+        self.place(place)
             .is_some_and(|place| place.uses as usize > place.attributes.len() + place.isa.len())
     }
 
@@ -223,8 +228,8 @@ impl Asked {
         self.has_classes() && (self.classes.contains_key(&ANY) || self.classes.contains_key(&class))
     }
 
-    /// Counts an attribute that is mentioned (`by` 1) or is not (-1); its name, where that is its
-    /// first mention or was the last.
+    /// Counts an attribute that is mentioned (`by` 1) or is not (-1); its name, if that is its first
+    /// mention or was the last.
     fn count(&mut self, (property, object): Mention, by: i32, text: &[u8], is_edge: bool) {
         let isa = names::isa_name(text);
         let is_isa = isa.is_some();
@@ -233,39 +238,24 @@ impl Asked {
         }
         let Some(name) = isa.or_else(|| names::attribute_name(text)) else { return };
         let Some(steps) = names::steps(&name).filter(|_| is_edge) else { return };
-        let mut place = Self::ROOT;
-        let Self { steps: numbers, numbered, free, places, below, .. } = self;
+        let mut end = Self::ROOT;
         for step in steps {
-            let mut fresh = || {
-                free.pop().unwrap_or_else(|| {
-                    *numbered += 1;
-                    *numbered
-                })
-            };
-            let (number, uses) = numbers.entry_ref(step).or_insert_with(|| (fresh(), 0));
-            let link = (place, *number);
-            *uses = uses.saturating_add_signed(by);
-            let is_gone = *uses == 0;
-            place = *below.entry(link).or_insert_with(fresh);
-            let there = places.entry(place).or_default();
-            there.uses = there.uses.saturating_add_signed(by);
-            if there.uses == 0 {
-                below.remove(&link);
-                places.remove(&place);
-                free.push(place);
-            }
-            if is_gone {
-                numbers.remove(step);
-                free.push(link.1);
+            let step = self.hashes.hash_one(step);
+            count(&mut self.steps, step, by);
+            end = self.hashes.hash_one((end, step));
+            let place = self.places.entry(end).or_default();
+            place.uses = place.uses.saturating_add_signed(by);
+            if place.uses == 0 {
+                self.places.remove(&end);
             }
         }
         if by < 0 {
             self.ends.remove(&property);
         } else if !is_isa {
-            self.ends.insert(property, place);
+            self.ends.insert(property, end);
         }
-        let Some(end) = self.places.get_mut(&place) else { return };
-        let row = if is_isa { &mut end.isa } else { &mut end.attributes };
+        let Some(place) = self.places.get_mut(&end) else { return };
+        let row = if is_isa { &mut place.isa } else { &mut place.attributes };
         row.retain(|&known| known != property);
         if by > 0 {
             row.push(property);
@@ -333,7 +323,6 @@ mod tests {
                 fresh.add(*mention, times, TEXTS[mention.0 as usize]);
             }
             assert_eq!(picture(mentions.asked()), picture(fresh.asked()));
-            assert!(mentions.asked().numbered <= 9);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::mentions::{Asked, Mentions, Serial};
 use crate::names;
 use crate::rules::Condition;
 use crate::schema::{Schema, Vocabulary};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
+use crate::snapshot::stored;
 use crate::triples::{Sorted, Triple};
 use unicode_normalization::UnicodeNormalization;
 
@@ -98,16 +98,7 @@ impl Folding {
     }
 }
 
-impl Stored for Folding {
-    fn save(&self, to: &mut Saver) {
-        (self.cases, self.variants).save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (cases, variants) = Stored::load(from)?;
-        Ok(Self { cases, variants })
-    }
-}
+stored!(Folding { cases, variants });
 
 /// What an ontology is made of. All ids are the dictionary's, and stay its maker's, who may
 /// release them when the ontology is made.
@@ -246,8 +237,8 @@ impl Ontology {
         let closure = closure.triples;
         ontology.schema = Schema::new(vocabulary, &closure, terms);
         ontology.note_links(stated.triples, terms);
-        ontology.note_schema(&closure);
-        ontology.note_properties(&closure, terms);
+        ontology.note_schema(&closure, terms);
+        ontology.note_properties(terms);
         for &(term, steps) in stated.steps {
             ontology.note(term, steps & PUBLIC);
         }
@@ -322,37 +313,37 @@ impl Ontology {
     }
 
     /// Notes which terms the rules concern.
-    fn note_schema(&mut self, closure: &[Triple]) {
+    fn note_schema(&mut self, closure: &[Triple], terms: Terms) {
         let Self { schema, flags, .. } = self;
         let mut note = |term: Id, bit| note(flags, term, bit);
         schema.classes().terms().for_each(|class| note(class, CLASS));
         schema.properties().terms().for_each(|property| note(property, LEADS));
         schema.concepts().terms().for_each(|concept| note(concept, TOPIC));
         let v = &schema.vocabulary;
-        for &[s, p, o] in closure.iter().filter(|&[_, p, _]| v.roles().contains(p)) {
-            note(s, LEADS);
-            note(if p == v.inverse_of { o } else { s }, LEADS);
+        for &[s, p, o] in closure.iter().filter(|[.., o]| terms.kind(*o) != Kind::Literal) {
+            if [v.domain, v.range, v.inverse_of].contains(&p) {
+                note(s, LEADS);
+            }
+            if p == v.inverse_of {
+                note(o, LEADS);
+            }
         }
     }
 
     /// Notes what the properties are called that the ontology knows.
-    fn note_properties(&mut self, closure: &[Triple], terms: Terms) {
+    fn note_properties(&mut self, terms: Terms) {
         let v = &self.schema.vocabulary;
-        let roles = closure
-            .iter()
-            .filter(|&&[_, p, o]| v.roles().contains(&p) && terms.kind(o) != Kind::Literal);
-        let inverses = roles.clone().filter(|&&[_, p, _]| p == v.inverse_of);
-        let mut known: Set<Id> =
-            roles.map(|&[s, ..]| s).chain(inverses.map(|&[.., o]| o)).collect();
-        known.extend([v.broader, v.narrower]);
-        known.extend(self.mentioned.iter().filter(|&&id| self.flags(id) & IS_PROPERTY != 0));
         let mut properties = Vec::new();
-        for id in known.into_iter().filter(|&id| terms.kind(id) == Kind::Iri) {
-            self.step_names(id, terms, |name| {
-                if !name.starts_with('<') {
-                    properties.push((Box::from(name), id));
-                }
-            });
+        for &id in &self.mentioned {
+            let leads =
+                self.flags(id) & (LEADS | SCHEMA) == LEADS || [v.broader, v.narrower].contains(&id);
+            if (leads || self.flags(id) & IS_PROPERTY != 0) && terms.kind(id) == Kind::Iri {
+                self.step_names(id, terms, |name| {
+                    if !name.starts_with('<') {
+                        properties.push((Box::from(name), id));
+                    }
+                });
+            }
         }
         self.properties = grouped(properties);
     }
@@ -464,10 +455,7 @@ impl Ontology {
 
     /// Whether a triple that follows from the ontology alone has these terms.
     pub fn meets(&self, key: Triple) -> bool {
-        if key.contains(&ANY) {
-            return self.matching(key).next().is_some();
-        }
-        self.contains(key)
+        self.matching(key).next().is_some()
     }
 
     /// Whether a triple follows from the ontology alone, or is stated by it.
@@ -540,51 +528,17 @@ impl Ontology {
         }
     }
 
-    /// What holds by one of two ontologies and not by the other.
-    pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a> {
+    /// Returns the terms whose root differs from that in another ontology (texts by what they are
+    /// looked up by), and the number of triples that one ontology has and the other has not. The
+    /// pairs of hierarchies are not counted.
+    pub fn difference(&self, other: &Self) -> (Set<Id>, usize) {
         let differing = |one: &Self, other: &Self| -> Vec<Id> {
             let differs = |&(term, root): &(&Id, &Id)| other.roots.get(term) != Some(root);
             one.roots.iter().filter(differs).map(|(&term, _)| term).collect()
         };
-        let mut names = differing(self, other);
-        names.extend(differing(other, self));
-        names.sort_unstable();
-        names.dedup();
-        let triples = Sorted::new(self.background.difference(&other.background));
-        Difference { names, triples, ontologies: [self, other] }
-    }
-}
-
-/// What holds by one of two ontologies and not by the other.
-pub struct Difference<'a> {
-    /// Terms that have another root, texts by what they are looked up by.
-    pub names: Vec<Id>,
-    triples: Sorted,
-    ontologies: [&'a Ontology; 2],
-}
-
-impl Difference<'_> {
-    /// The triples that come or go, less the pairs of hierarchies that are not kept.
-    pub fn triples(&self) -> &[Triple] {
-        self.triples.all()
-    }
-
-    /// Whether a triple that comes or goes has these terms.
-    pub fn meets(&self, key: Triple) -> bool {
-        // Where all pairs of a hierarchy are meant, a link has come or gone.
-        let [s, p, o] = key;
-        let [one, other] = self.ontologies;
-        let pairs = |ontology: &Ontology, property| {
-            let mut pairs: Vec<Triple> = ontology.pairs([s, property, o]).collect();
-            pairs.sort_unstable();
-            pairs
-        };
-        let hierarchies = one.schema.vocabulary.hierarchies().into_iter();
-        self.triples.matching(key).next().is_some()
-            || (s, o) != (ANY, ANY)
-                && hierarchies
-                    .filter(|&property| p == ANY || p == property)
-                    .any(|property| pairs(one, property) != pairs(other, property))
+        let names = [differing(self, other), differing(other, self)];
+        let triples = self.background.difference(&other.background);
+        (names.into_iter().flatten().collect(), triples.len())
     }
 }
 

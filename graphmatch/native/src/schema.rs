@@ -73,11 +73,6 @@ impl Vocabulary {
         ]
     }
 
-    /// The properties that say what the subjects, the objects and the inverse of a property are.
-    pub fn roles(&self) -> [Id; 3] {
-        [self.domain, self.range, self.inverse_of]
-    }
-
     /// The properties that say what is above, and are transitive.
     pub fn hierarchies(&self) -> [Id; 3] {
         [self.sub_class, self.sub_property, self.broader_transitive]
