@@ -293,7 +293,7 @@ impl Flattening {
     /// Clears the cache if the ontology or the demand has changed.
     fn refresh(&mut self, ontology: &Ontology, mentions: &Mentions) {
         let (serial, version) = mentions.stamp();
-        let stamp = (ontology.serial, serial, version);
+        let stamp = (ontology.serial.0, serial, version);
         if self.stamp != stamp || self.wanted.len() + self.steps.len() > REMEMBERED {
             self.stamp = stamp;
             self.wanted.clear();

@@ -559,12 +559,7 @@ impl State {
             } else {
                 self.dictionary.text(property)
             };
-            let mention = (property, object);
-            if comes {
-                self.mentions.add(mention, 1, &text);
-            } else {
-                self.mentions.remove(mention, 1, &text);
-            }
+            self.mentions.count((property, object), if comes { 1 } else { -1 }, &text);
         }
     }
 

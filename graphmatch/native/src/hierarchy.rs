@@ -1,9 +1,9 @@
 //! Terms under terms, with several parents, on ids: the hierarchies of an ontology, and G-ToPSS's
 //! is-a operators.
 //!
-//! What is above a term is found by a walk that keeps no stack, and is remembered, as long as all
-//! that is remembered has at most [`REMEMBERED`] terms: so a second question costs one look-up, and
-//! a chain of 100,000 classes does no harm. The terms of a cycle are above themselves.
+//! A walk without a stack finds the ancestors of a term. They are cached, up to [`CACHED_TERMS`] terms
+//! in all, so a second question costs one look-up, and a chain of 100,000 classes does no harm. The
+//! terms of a cycle are above themselves.
 
 use crate::dictionary::{Id, Terms};
 use crate::ontology::Ontology;
@@ -17,15 +17,15 @@ use std::hash::Hash;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many terms the remembered answers of one hierarchy hold together.
-const REMEMBERED: usize = 2_000_000;
+/// Maximum number of terms in the cached answers of one hierarchy.
+const CACHED_TERMS: usize = 2_000_000;
 
-/// A map with hashes that nobody can guess.
+/// A map with random hash keys, against attacks.
 pub type Map<K, V> = HashMap<K, V, RandomState>;
-/// A set of the same.
+/// A set with random hash keys.
 pub type Set<K> = HashSet<K, RandomState>;
 
-/// The values of each key, sorted and each once.
+/// Groups values by their keys, sorts them and removes duplicates.
 pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
     let mut found: Map<K, Vec<Id>> = Map::default();
     for (key, value) in pairs {
@@ -76,7 +76,7 @@ pub struct Hierarchy {
     parents: Links,
     children: Links,
     above: Map<Id, OnceLock<Box<[Id]>>>,
-    remembered: AtomicUsize,
+    cached: AtomicUsize,
 }
 
 impl Stored for Hierarchy {
@@ -95,7 +95,7 @@ impl Hierarchy {
         let parents = Links::new(links.into_iter().filter(|(child, parent)| child != parent));
         let children = Links::new(parents.0.iter().map(|&(child, parent)| (parent, child)));
         let above = parents.0.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
-        Self { parents, children, above, remembered: AtomicUsize::new(0) }
+        Self { parents, children, above, cached: AtomicUsize::new(0) }
     }
 
     /// The terms that others are above.
@@ -118,16 +118,16 @@ impl Hierarchy {
         self.parents.of(term)
     }
 
-    /// All terms above, sorted; borrowed where they are remembered.
+    /// All terms above, sorted; borrowed if they are cached.
     pub fn ancestors(&self, term: Id) -> Cow<'_, [Id]> {
         let Some(known) = self.above.get(&term) else { return Cow::Borrowed(&[]) };
         if let Some(found) = known.get() {
             return Cow::Borrowed(found);
         }
         let found = reachable(term, |term| self.parents.of(term));
-        let before = self.remembered.fetch_add(found.len(), Ordering::Relaxed);
-        if before.saturating_add(found.len()) > REMEMBERED {
-            self.remembered.fetch_sub(found.len(), Ordering::Relaxed);
+        let before = self.cached.fetch_add(found.len(), Ordering::Relaxed);
+        if before.saturating_add(found.len()) > CACHED_TERMS {
+            self.cached.fetch_sub(found.len(), Ordering::Relaxed);
             return Cow::Owned(found);
         }
         Cow::Borrowed(known.get_or_init(|| found.into()))
@@ -144,13 +144,13 @@ impl Hierarchy {
     }
 }
 
-/// The is-a links of one publication, and what is above the terms that were asked about.
+/// The is-a links of one publication, with a cache of ancestors.
 ///
 /// A term is below its superclasses, its broader concepts, and the classes that it is an instance
 /// of; a publication may state links of its own. Only stated links count, rules or not.
 ///
-/// Cost: what is above a term is found once a publication, and then one binary search a test.
-/// Terms of the ontology have theirs from it, unless the publication puts something above them.
+/// Cost: the ancestors of a term are found once per publication; then a test is one binary search.
+/// For a term of the ontology, the ontology's cache is used if the publication puts nothing above it.
 ///
 /// Source: Petrovic, Liu, Jacobsen: G-ToPSS, WWW 2005, sections 3.2 and 3.4.
 #[derive(Default)]

@@ -81,7 +81,7 @@ impl Source for Ontology {
     }
 
     fn contains(&self, triple: Triple) -> bool {
-        Ontology::contains(self, triple)
+        self.meets(triple)
     }
 }
 

@@ -3,8 +3,8 @@
 //! Triples are taken one by one, the derived ones too, and each is tried as every premise. There
 //! are two ways to find the other premise:
 //!
-//! * *Compiled rules.* If a publication has no schema, the schema is the ontology's. Then a rule
-//!   and a schema triple make a rule with one premise. These are compiled for a property, or for a
+//! * *Compiled rules.* In a publication without schema, a rule and a schema triple of the
+//!   ontology make a rule with one premise. These are compiled for a property, or for a
 //!   property with an object, when a publication has such a triple, and are cached by each thread
 //!   until the demand changes ([`MaterializationCache`]). A rule whose conclusion is of no use to
 //!   any subscription is left out. So a high taxonomy costs as many triples as there are ancestors
@@ -12,12 +12,12 @@
 //! * *Joins.* If a publication states or derives schema, and while the ontology is made, the other
 //!   premise is looked up among the graph's triples and those of the ontology.
 //!
-//! All that is above a term in a hierarchy is derived at once, from the ontology's arrays. The
+//! All terms above a term in a hierarchy come at once from the ontology's arrays. The
 //! pairs that only the transitivity of a graph's own hierarchy gives (n²/2 of a chain of n classes)
 //! are derived if there is a demand for them or a rule says more about the hierarchy's property.
 //! They are not used as schema, because the links that they were made of lead as far.
 //!
-//! Cost: two look-ups in an array for a triple from which nothing follows; some twenty hash look-ups
+//! Cost: two look-ups in an array for a triple without conclusions; some twenty hash look-ups
 //! for one that is joined.
 
 use crate::dictionary::{ANY, Id, Kind, Terms, inline};
@@ -50,10 +50,10 @@ pub struct MaterializationCache {
 }
 
 impl MaterializationCache {
-    /// Removes what was compiled for another ontology or another demand.
+    /// Removes rules that were compiled for another ontology or another demand.
     fn refresh(&mut self, ontology: &Ontology, demand: &Mentions) {
         let (serial, version) = demand.stamp();
-        let stamp = (ontology.serial, serial, version);
+        let stamp = (ontology.serial.0, serial, version);
         if self.stamp != stamp || self.size > CACHED_RULES {
             (self.stamp, self.size) = (stamp, 0);
             self.compiled.clear();
@@ -70,15 +70,22 @@ impl MaterializationCache {
     }
 }
 
-/// What compiling a rule depends on.
+/// The data that compiling a rule depends on.
 #[derive(Clone, Copy)]
-struct Compiler<'a> {
-    ontology: &'a Ontology,
-    terms: Terms<'a>,
-    demand: &'a Mentions,
+pub(crate) struct Compiler<'a> {
+    pub ontology: &'a Ontology,
+    pub terms: Terms<'a>,
+    pub demand: &'a Mentions,
 }
 
 impl Compiler<'_> {
+    /// Adds all useful triples that can be derived from a graph, but no more than a maximum.
+    pub fn derive(self, graph: &mut Graph, cache: &mut MaterializationCache, most: usize) {
+        let (complete, most) = (vec![NO_RULE; graph.triples.len()], graph.triples.len() + most);
+        let mut one = Materializer { compiler: self, joins: None, complete, found: Vec::new() };
+        one.run(graph, most, cache);
+    }
+
     /// Whether triples with a property and an object ([`ANY`] for an unknown one) are asked for: by
     /// a subscription, a mapping function or as part of attributes.
     fn is_asked(&self, property: Id, object: Id) -> bool {
@@ -98,7 +105,7 @@ impl Compiler<'_> {
                 && (object == ANY || is_class_asked(object))
     }
 
-    /// Whether a mapping function or an attribute reads a property, whatever its object is.
+    /// Whether a mapping function or an attribute reads a property with any object.
     fn is_read(&self, property: Id) -> bool {
         self.ontology.flags(property) & MAPPING != 0
             || self.ontology.is_step(property, self.terms, self.demand.asked())
@@ -154,8 +161,8 @@ impl Compiler<'_> {
         found.into()
     }
 
-    /// Whether a subscription can use a conclusion, or what follows from it by other rules than the
-    /// one that it was derived by, if that goes up a hierarchy.
+    /// Whether a subscription can use a conclusion, or a triple that it leads to. The rule that gave
+    /// the conclusion is not applied again if it goes up a hierarchy.
     fn is_useful(&self, conclusion: [Id; 2], rule: usize) -> bool {
         let schema = &self.ontology.schema;
         let is_hierarchical = schema.rules[rule].is_hierarchical(&schema.vocabulary);
@@ -199,27 +206,21 @@ struct Joins {
     data: Lookup,
     /// The triples of schema, without pairs.
     schema: Lookup,
-    /// Of each triple, whether only transitivity gave it.
+    /// Whether only transitivity gave a triple, by its number.
     is_pair: Vec<bool>,
     /// The hierarchies of which pairs are derived.
     wanted: [bool; 3],
 }
 
-/// A derived triple with its rule and its premise of data.
-struct Conclusion {
-    triple: Triple,
-    rule: usize,
-    premise: Triple,
-    is_pair: bool,
-    /// Whether all that is above it in the ontology is derived with it.
-    is_complete: bool,
-}
+/// A derived triple, the number of its rule, its premise of data, whether it is a pair, and whether
+/// all that is above it in the ontology is derived with it.
+type Conclusion = (Triple, usize, Triple, bool, bool);
 
 /// Derives triples from one graph.
 struct Materializer<'a> {
     compiler: Compiler<'a>,
     joins: Option<Joins>,
-    /// Of each triple, the rule by which all that follows from the ontology was derived with it.
+    /// By the number of a triple: the rule whose conclusions were all derived with it.
     complete: Vec<usize>,
     found: Vec<Conclusion>,
 }
@@ -237,7 +238,7 @@ impl Materializer<'_> {
             self.apply_compiled(triple, self.complete[number], cache);
             self.apply_names(triple);
             self.join(triple, number);
-            for Conclusion { triple, rule, premise, is_pair, is_complete } in self.found.drain(..) {
+            for (triple, rule, premise, is_pair, is_complete) in self.found.drain(..) {
                 let name = ontology.schema.rules.get(rule).map_or("name", |rule| rule.name);
                 if graph.triples.len() < most
                     && graph.derive(triple, Origin { rule: name, premise })
@@ -269,7 +270,7 @@ impl Materializer<'_> {
                 || p == v.inverse_of && [s, o].contains(&hierarchy);
             if is_first {
                 *wanted |= demand.asks_for(hierarchy) || self.compiler.is_read(hierarchy);
-                // What domains and ranges give, the links give as well.
+                // The links of a hierarchy give all conclusions of domains and ranges.
                 let key = [hierarchy, ANY];
                 self.compiler.each_rule(key, true, |(rule, _), _, _| {
                     let property = ontology.schema.rules[rule].conclusion[1];
@@ -304,13 +305,8 @@ impl Materializer<'_> {
             let following = instance(rule.conclusion, &bindings);
             if following[0] == triple[0] || is_resource(following[0], terms) {
                 let is_pair = matches!(rule.condition, Condition::Transitive(_));
-                self.found.push(Conclusion {
-                    triple: following,
-                    rule: number,
-                    premise: triple,
-                    is_pair,
-                    is_complete: rule.is_hierarchical(&ontology.schema.vocabulary),
-                });
+                let is_complete = rule.is_hierarchical(&ontology.schema.vocabulary);
+                self.found.push((following, number, triple, is_pair, is_complete));
             }
         };
         if let Some(joins) = &self.joins {
@@ -348,9 +344,7 @@ impl Materializer<'_> {
             return;
         }
         for &term in ontology.names_of(o, terms).iter().filter(|_| !is_reserved(p, terms)) {
-            let (triple, rule) = ([s, p, term], NO_RULE);
-            let found = Conclusion { triple, rule, premise, is_pair: false, is_complete: false };
-            self.found.push(found);
+            self.found.push(([s, p, term], NO_RULE, premise, false, false));
         }
     }
 
@@ -378,9 +372,7 @@ impl Materializer<'_> {
                     ),
                 };
                 if is_triple && applies {
-                    let (rule, is_complete) = (number, false);
-                    let found = Conclusion { triple, rule, premise, is_pair, is_complete };
-                    self.found.push(found);
+                    self.found.push((triple, number, premise, is_pair, false));
                 }
             };
             let mut bindings = [ANY; 4];
@@ -434,22 +426,8 @@ impl Ontology {
         cache: &mut MaterializationCache,
     ) {
         if self.entailment {
-            self.derive(graph, terms, demand, cache, DERIVED_TRIPLES);
+            cache.refresh(self, demand);
+            Compiler { ontology: self, terms, demand }.derive(graph, cache, DERIVED_TRIPLES);
         }
-    }
-
-    /// The same with another maximum, whether or not rules are applied to publications.
-    pub(crate) fn derive(
-        &self,
-        graph: &mut Graph,
-        terms: Terms,
-        demand: &Mentions,
-        cache: &mut MaterializationCache,
-        most: usize,
-    ) {
-        cache.refresh(self, demand);
-        let compiler = Compiler { ontology: self, terms, demand };
-        let (complete, most) = (vec![NO_RULE; graph.triples.len()], graph.triples.len() + most);
-        Materializer { compiler, joins: None, complete, found: Vec::new() }.run(graph, most, cache);
     }
 }

@@ -1,13 +1,11 @@
-//! What subscriptions mention: the properties and objects that their triple patterns ask for.
+//! Demand: the properties and objects that the triple patterns of subscriptions ask for.
 //!
-//! A triple that follows and that no pattern asks for is not worth deriving. So whoever keeps
-//! subscriptions counts here what they mention, and closing a publication looks here for what is
-//! asked of a property, or of the objects after it. Of the attributes that are mentioned a tree of
-//! steps is kept ([`Asked`]), along which publications are flattened.
+//! Derived triples that no pattern asks for are left out. The engine counts the pairs of property and
+//! object of each subscription; [`crate::materialize`] reads the counts. The demanded attributes are
+//! kept as a tree of steps ([`Asked`]), along which publications are flattened.
 //!
-//! Cost: some hash look-ups for a mention that comes or goes. Nothing is made anew: a mention that
-//! is there for the first time, or goes with the last subscription, changes the version, and
-//! answers that were remembered with another version are found again when they are next needed.
+//! Cost: some hash look-ups for a pair that comes or goes. The first and the last subscription with
+//! a pair change the version; caches of another version are then filled again on demand.
 
 use crate::dictionary::Dictionary;
 use crate::dictionary::{ANY, Id};
@@ -18,7 +16,7 @@ use foldhash::fast::RandomState;
 use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a pattern mentions: its property and its object, [`ANY`] for a variable.
+/// The property and the object of a pattern, [`ANY`] for a variable.
 pub type Mention = (Id, Id);
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
@@ -32,55 +30,44 @@ impl Default for Serial {
     }
 }
 
-/// Counts of what is asked for; what is counted twice has to be taken back twice.
+/// Numbers of subscriptions by the pairs that they demand.
 #[derive(Default)]
 pub struct Mentions {
     serial: Serial,
     version: u64,
-    anything: bool,
     pairs: Map<Mention, u32>,
     properties: Map<Id, u32>,
     asked: Asked,
 }
 
 impl Mentions {
-    /// What leaves nothing out that follows by rules.
+    /// A demand for all triples.
     pub fn of_everything() -> Self {
         let mut mentions = Self::default();
-        mentions.add((ANY, ANY), 1, b"");
+        mentions.count((ANY, ANY), 1, b"");
         mentions
     }
 
-    /// Counts what so many subscriptions mention. `text` is that of the property.
-    pub fn add(&mut self, mention: Mention, times: u32, text: &[u8]) {
-        self.count(mention, i32::try_from(times).unwrap_or(i32::MAX), text);
-    }
-
-    /// Takes back what so many subscriptions mentioned.
-    pub fn remove(&mut self, mention: Mention, times: u32, text: &[u8]) {
-        self.count(mention, i32::try_from(times).map_or(i32::MIN, |times| -times), text);
-    }
-
-    fn count(&mut self, (property, object): Mention, by: i32, text: &[u8]) {
+    /// Counts how many subscriptions come (or go, if `by` is negative) that demand a pair. `text` is
+    /// that of the property.
+    pub fn count(&mut self, (property, object): Mention, by: i32, text: &[u8]) {
         let object = if property == ANY { ANY } else { object };
         if !count(&mut self.pairs, (property, object), by) {
             return;
         }
         self.version += 1;
-        if property == ANY {
-            self.anything = by > 0;
-            return;
+        if property != ANY {
+            let is_edge = count(&mut self.properties, property, by.signum());
+            self.asked.count((property, object), by.signum(), text, is_edge);
         }
-        let is_edge = count(&mut self.properties, property, by.signum());
-        self.asked.count((property, object), by.signum(), text, is_edge);
     }
 
-    /// Writes what is mentioned.
+    /// Writes the counts.
     pub fn save(&self, to: &mut Saver) {
         self.counted().map(|((p, o), times)| [p, o, times]).collect::<Vec<_>>().save(to);
     }
 
-    /// Reads what was mentioned.
+    /// Reads the counts.
     pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
         let mut mentions = Self::default();
         let counted = <Vec<[u32; 3]>>::load(from)?;
@@ -90,24 +77,24 @@ impl Mentions {
                 ANY => Vec::new().into(),
                 property => dictionary.text(property),
             };
-            mentions.add((property, object), times, &text);
+            mentions.count((property, object), i32::try_from(times).unwrap_or(i32::MAX), &text);
         }
         Ok(mentions)
     }
 
-    /// Everything that is mentioned, with how many subscriptions do.
+    /// All pairs with the number of subscriptions that demand them.
     pub fn counted(&self) -> impl Iterator<Item = (Mention, u32)> + '_ {
         self.pairs.iter().map(|(&mention, &times)| (mention, times))
     }
 
-    /// Another pair of numbers when anything else is asked for.
+    /// A pair of numbers that changes with the demand.
     pub fn stamp(&self) -> (u64, u64) {
         (self.serial.0, self.version)
     }
 
     /// Whether some pattern asks for triples with any property.
     pub fn anything(&self) -> bool {
-        self.anything
+        self.pairs.contains_key(&(ANY, ANY))
     }
 
     /// Whether some pattern has this property, or any.
@@ -135,7 +122,7 @@ impl Mentions {
         self.pairs.contains_key(&(property, object))
     }
 
-    /// What is asked for of attributes.
+    /// The demanded attributes.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
@@ -154,8 +141,8 @@ fn count<K: Hash + Eq>(counts: &mut Map<K, u32>, key: K, by: i32) -> bool {
 }
 
 /// A step of a name, or a place in the tree of steps: a hash of 64 bits, of the step or of the steps
-/// that lead to the place. Its keys are random, so nobody can make two of them equal, and among a
-/// million the odds that any two are equal by chance are one in 30 million.
+/// that lead to the place. Its keys are random, against attacks. The odds that any two of a million
+/// hashes are equal are one in 30 million.
 pub type StepHash = u64;
 
 /// A place in the tree of steps.
@@ -169,7 +156,7 @@ pub struct Place {
     uses: u32,
 }
 
-/// The attributes that subscriptions ask for, as a tree of steps.
+/// The demanded attributes as a tree of steps.
 #[derive(Default)]
 pub struct Asked {
     hashes: RandomState,
@@ -212,7 +199,7 @@ impl Asked {
         self.ends.get(&attribute).copied()
     }
 
-    /// What ends at a place.
+    /// The names that end at a place.
     pub fn place(&self, place: StepHash) -> Option<&Place> {
         self.places.get(&place)
     }
@@ -276,29 +263,6 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_added_twice_is_taken_away_twice() {
-        let mut mentions = Mentions::default();
-        let begin = mentions.stamp();
-        mentions.add((0, 7), 2, TEXTS[0]);
-        assert!(mentions.asks_for(0) && mentions.asks_for_object(0, 7));
-        assert!(!mentions.asks_for_any_object(0) && !mentions.asks_for_object(0, 8));
-        let first = mentions.stamp();
-        assert_ne!(first, begin);
-        mentions.remove((0, 7), 1, TEXTS[0]);
-        assert_eq!(mentions.stamp(), first);
-        mentions.remove((0, 7), 1, TEXTS[0]);
-        assert_ne!(mentions.stamp(), first);
-        assert!(!mentions.asks_for(0));
-        mentions.add((ANY, ANY), 1, b"");
-        assert!(mentions.asks_for_object(3, 4) && mentions.anything());
-        mentions.add((ANY, 7), 1, b"");
-        mentions.remove((ANY, ANY), 1, b"");
-        assert!(mentions.anything());
-        mentions.remove((ANY, 7), 1, b"");
-        assert!(!mentions.anything() && mentions.counted().count() == 0);
-    }
-
-    #[test]
     fn the_tree_of_steps_is_as_if_made_anew() {
         let all: Vec<Mention> =
             (1..5).flat_map(|property| [ANY, 7, 8].map(|object| (property, object))).collect();
@@ -313,14 +277,14 @@ mod tests {
             let text = TEXTS[all[which].0 as usize];
             if counts[which] > 0 && random(2) == 0 {
                 counts[which] -= 1;
-                mentions.remove(all[which], 1, text);
+                mentions.count(all[which], -1, text);
             } else if counts[which] < 3 {
                 counts[which] += 1;
-                mentions.add(all[which], 1, text);
+                mentions.count(all[which], 1, text);
             }
             let mut fresh = Mentions::default();
             for (mention, &times) in all.iter().zip(&counts) {
-                fresh.add(*mention, times, TEXTS[mention.0 as usize]);
+                fresh.count(*mention, times, TEXTS[mention.0 as usize]);
             }
             assert_eq!(picture(mentions.asked()), picture(fresh.asked()));
         }

@@ -1,20 +1,19 @@
-//! What is known: one ontology, ready for matching.
+//! One ontology, compiled for matching.
 //!
-//! The plain meaning of an ontology (files, roots of synonyms, units, labels) is Python's, which
-//! hands over triples with roots put in. Made of them, once: the compiled rules ([`Schema`]), the
-//! triples that follow from the ontology alone (C(O)), the is-a links, the names of classes and
-//! properties. Nothing of this depends on subscriptions.
+//! Python reads the files, and finds roots of synonyms, units and labels. It hands over triples with
+//! root terms. The core makes of them the closure C(O), the hierarchies, the is-a links and the names
+//! of classes and properties. None of this depends on subscriptions.
 //!
-//! The pairs of a hierarchy (`rdfs:subClassOf` and its kin are transitive) are not among the
-//! triples that are kept, for a high taxonomy has very many: look-ups find them by walking.
+//! A high taxonomy has very many pairs of a term and an ancestor. These are not stored: look-ups find
+//! them by a walk.
 //!
-//! Cost: linear in the triples and in what follows, apart from sorting. What a term calls for is
-//! one look-up in an array.
+//! Cost: linear in the triples of the closure, apart from sorting. Finding the steps of a term is one
+//! look-up in an array.
 
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, Map, Set, grouped};
-use crate::materialize::MaterializationCache;
+use crate::materialize::{Compiler, MaterializationCache};
 use crate::mentions::{Asked, Mentions, Serial};
 use crate::names;
 use crate::rules::Condition;
@@ -23,7 +22,7 @@ use crate::snapshot::stored;
 use crate::triples::{Sorted, Triple};
 use unicode_normalization::UnicodeNormalization;
 
-/// From an ontology alone at most so many triples follow; the rest is left out.
+/// Maximum number of triples that are derived from an ontology alone.
 pub const ONTOLOGY_TRIPLES: usize = 50_000_000;
 
 /// Steps of enrichment that terms call for, a bit each.
@@ -46,7 +45,7 @@ pub const ATTRIBUTES: Steps = 1 << 6;
 /// Classes with others above them: [`RULES`], where anything has a type.
 pub const CLASS: Steps = 1 << 7;
 
-// What is known of a term beside the steps.
+// Flags of a term besides the steps.
 const PUBLIC: Steps = (1 << 8) - 1;
 /// Broader concepts are above it.
 pub(crate) const TOPIC: Steps = 1 << 8;
@@ -100,20 +99,20 @@ impl Folding {
 
 stored!(Folding { cases, variants });
 
-/// What an ontology is made of. All ids are the dictionary's, and stay its maker's, who may
-/// release them when the ontology is made.
+/// The data that an ontology is compiled from. All ids belong to the caller, who may release them
+/// afterwards.
 #[derive(Default)]
 pub struct Stated<'a> {
-    /// The ontology's triples, roots put in, with what `gm:Taxonomy` and units add.
+    /// The ontology's triples with root terms, and those that `gm:Taxonomy` and units add.
     pub triples: &'a [Triple],
     /// Without entailment: the triples as they are stated, for queries to be asked of.
     pub plain: Option<&'a [Triple]>,
-    /// Terms with their roots, where these are others: IRIs, and texts (by what they are looked up
-    /// by, as a literal without a language).
+    /// Terms that have another root, with this root: IRIs, and texts as literals without a
+    /// language, folded if texts are folded.
     pub roots: &'a [(Id, Id)],
     /// Texts (likewise) with the terms that they stand for: the rule *name*.
     pub names: &'a [(Id, Id)],
-    /// What classes and concepts are called: labels, last parts of IRIs.
+    /// Labels and last parts of IRIs, with the classes and concepts that have them.
     pub called: &'a [(&'a str, Id)],
     /// Prefixes with their namespaces.
     pub prefixes: &'a [(&'a str, &'a str)],
@@ -132,7 +131,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Holds the terms of what is stated.
+    /// Holds the terms of an ontology.
     pub fn new(dictionary: &mut Dictionary, stated: &Stated) -> Self {
         let vocabulary = Vocabulary::new(dictionary);
         let mut mentioned: Set<Id> = Set::default();
@@ -150,8 +149,9 @@ impl Held {
 }
 
 /// One ontology, ready for matching.
+#[derive(Default)]
 pub struct Ontology {
-    pub(crate) serial: u64,
+    pub(crate) serial: Serial,
     pub(crate) schema: Schema,
     /// Whether rules and roots are applied at all.
     pub(crate) entailment: bool,
@@ -189,7 +189,7 @@ stored!(Ontology {
     prefixes,
     properties,
     mentioned,
-} anew { serial: Serial::default().0 });
+} anew { serial: Serial::default() });
 
 impl Ontology {
     /// Makes an ontology, which mentions its terms until it is released.
@@ -206,23 +206,17 @@ impl Ontology {
         let called = || stated.called.iter().copied();
         let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
         let mut ontology = Self {
-            serial: Serial::default().0,
-            schema: Schema::default(),
             entailment: stated.plain.is_none(),
             always: stated.always & PUBLIC,
             flags: vec![0; end],
             roots: stated.roots.iter().copied().collect(),
-            synonyms: Map::default(),
             names: grouped(stated.names.iter().copied()),
-            has_texts: false,
             folding: stated.folding,
-            background: Sorted::default(),
-            links: Hierarchy::default(),
             called: grouped(called().map(|(name, term)| (name.into(), term))),
             called_folded: grouped(called().map(|(name, term)| (names::folded(name).into(), term))),
             prefixes: stated.prefixes.iter().map(|&(p, n)| (p.into(), n.into())).collect(),
-            properties: Map::default(),
             mentioned,
+            ..Self::default()
         };
         ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
         ontology.note_names(stated.roots, stated.names, terms);
@@ -233,7 +227,8 @@ impl Ontology {
         let schema = vocabulary.schema();
         schema.into_iter().for_each(|property| ontology.note(property, SCHEMA | LEADS));
         let (demand, mut cache) = (Mentions::default(), MaterializationCache::default());
-        ontology.derive(&mut closure, terms, &demand, &mut cache, ONTOLOGY_TRIPLES);
+        let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
+        compiler.derive(&mut closure, &mut cache, ONTOLOGY_TRIPLES);
         let closure = closure.triples;
         ontology.schema = Schema::new(vocabulary, &closure, terms);
         ontology.note_links(stated.triples, terms);
@@ -266,7 +261,7 @@ impl Ontology {
         }
     }
 
-    /// Finds the is-a properties, and what is stated with them.
+    /// Finds the is-a properties, and the links that are stated with them.
     fn note_links(&mut self, triples: &[Triple], terms: Terms) {
         let v = self.schema.vocabulary;
         for (link, bit) in [
@@ -277,7 +272,7 @@ impl Ontology {
             (v.broader_transitive, SAYS_BROADER),
             (v.narrower, SAYS_NARROWER),
         ] {
-            for property in self.schema.properties().descendants(link).into_iter().chain([link]) {
+            for property in self.schema.properties.descendants(link).into_iter().chain([link]) {
                 self.note(property, bit);
             }
         }
@@ -316,9 +311,9 @@ impl Ontology {
     fn note_schema(&mut self, closure: &[Triple], terms: Terms) {
         let Self { schema, flags, .. } = self;
         let mut note = |term: Id, bit| note(flags, term, bit);
-        schema.classes().terms().for_each(|class| note(class, CLASS));
-        schema.properties().terms().for_each(|property| note(property, LEADS));
-        schema.concepts().terms().for_each(|concept| note(concept, TOPIC));
+        schema.classes.terms().for_each(|class| note(class, CLASS));
+        schema.properties.terms().for_each(|property| note(property, LEADS));
+        schema.concepts.terms().for_each(|concept| note(concept, TOPIC));
         let v = &schema.vocabulary;
         for &[s, p, o] in closure.iter().filter(|[.., o]| terms.kind(*o) != Kind::Literal) {
             if [v.domain, v.range, v.inverse_of].contains(&p) {
@@ -395,7 +390,7 @@ impl Ontology {
         self.folding.map_or_else(|| text.to_owned(), |folding| folding.fold(text))
     }
 
-    /// What a text is looked up by: a literal without a language that is mentioned.
+    /// The key of a text: a literal without a language that is in the dictionary.
     fn key(&self, id: Id, terms: Terms) -> Option<Id> {
         if !self.has_texts || inline::is_inline(id) {
             return None;
@@ -458,16 +453,8 @@ impl Ontology {
         self.matching(key).next().is_some()
     }
 
-    /// Whether a triple follows from the ontology alone, or is stated by it.
-    pub fn contains(&self, triple: Triple) -> bool {
-        let [s, p, o] = triple;
-        self.background.contains(triple)
-            || self.pairs_of(p).is_some_and(|hierarchy| hierarchy.is_above(o, s))
-    }
-
     fn pairs_of(&self, property: Id) -> Option<&Hierarchy> {
-        let number = self.schema.vocabulary.hierarchies().iter().position(|&p| p == property)?;
-        self.entailment.then_some(&self.schema.hierarchies[number])
+        self.schema.hierarchy(property).filter(|_| self.entailment)
     }
 
     /// Calls a function with each term that the ontology's schema has in the place of [`ANY`] in a
@@ -497,7 +484,7 @@ impl Ontology {
         key.into_iter().all(is_known)
     }
 
-    /// The triples that follow from the ontology alone and have these terms: C(O), each once.
+    /// The distinct triples of the ontology's closure with some terms.
     pub fn matching(&self, key: Triple) -> impl Iterator<Item = Triple> + '_ {
         let [s, p, o] = key;
         let hierarchies = self.schema.vocabulary.hierarchies().into_iter();
@@ -509,28 +496,25 @@ impl Ontology {
     }
 
     /// The pairs of a hierarchy that have some terms.
-    fn pairs(&self, [s, property, o]: Triple) -> Box<dyn Iterator<Item = Triple> + '_> {
-        let Some(hierarchy) = self.pairs_of(property) else { return Box::new([].into_iter()) };
-        match (s, o) {
-            (ANY, ANY) => {
-                let all = hierarchy.terms();
-                Box::new(all.flat_map(move |term| self.pairs([term, property, ANY])))
-            }
-            (ANY, _) => {
-                let below = hierarchy.descendants(o).into_iter();
-                Box::new(below.map(move |below| [below, property, o]))
-            }
-            _ => {
-                let above = hierarchy.ancestors(s).into_owned().into_iter();
-                let above = above.filter(move |&above| o == ANY || o == above);
-                Box::new(above.map(move |above| [s, property, above]))
-            }
-        }
+    fn pairs(&self, [s, property, o]: Triple) -> impl Iterator<Item = Triple> + '_ {
+        self.pairs_of(property).into_iter().flat_map(move |hierarchy| {
+            let low = match (s, o) {
+                (ANY, ANY) => hierarchy.terms().collect(),
+                (ANY, _) => hierarchy.descendants(o),
+                _ => vec![s],
+            };
+            low.into_iter().flat_map(move |s| {
+                let high = match o {
+                    ANY => hierarchy.ancestors(s).into_owned(),
+                    _ => Vec::from_iter(hierarchy.is_above(o, s).then_some(o)),
+                };
+                high.into_iter().map(move |o| [s, property, o])
+            })
+        })
     }
 
-    /// Returns the terms whose root differs from that in another ontology (texts by what they are
-    /// looked up by), and the number of triples that one ontology has and the other has not. The
-    /// pairs of hierarchies are not counted.
+    /// Returns the terms that have different roots in two ontologies, texts by their keys, and the
+    /// number of triples that only one of them has, without the pairs of hierarchies.
     pub fn difference(&self, other: &Self) -> (Set<Id>, usize) {
         let differing = |one: &Self, other: &Self| -> Vec<Id> {
             let differs = |&(term, root): &(&Id, &Id)| other.roots.get(term) != Some(root);

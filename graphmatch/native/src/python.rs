@@ -808,7 +808,7 @@ fn mentions_of(rows: &[MentionRow], dictionary: &Dictionary, local: &mut LocalTe
     };
     for (property, object) in rows {
         let text = property.as_deref().unwrap_or_default();
-        mentions.add((id(property), id(object)), 1, text.as_bytes());
+        mentions.count((id(property), id(object)), 1, text.as_bytes());
     }
     mentions
 }

@@ -41,7 +41,7 @@ impl Rule {
     }
 }
 
-/// A restriction on what a rule applies to.
+/// A restriction of a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     None,

@@ -3,7 +3,7 @@
 use crate::dictionary::{Dictionary, Id, Kind, Terms};
 use crate::hierarchy::Hierarchy;
 use crate::rules::{Rule, rules};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
+use crate::snapshot::stored;
 use crate::triples::Triple;
 
 /// Declares the terms that rules know, each by its name here and the last parts of its IRI.
@@ -16,7 +16,7 @@ macro_rules! vocabulary {
         }
 
         impl Vocabulary {
-            /// Interns the terms, each once; [`Vocabulary::ids`] are to be released.
+            /// Interns the terms. The caller releases [`Vocabulary::ids`].
             pub fn new(dictionary: &mut Dictionary) -> Self {
                 let mut id = |path| {
                     dictionary.intern(format!("<http://www.w3.org/{path}>").as_bytes())
@@ -73,70 +73,51 @@ impl Vocabulary {
         ]
     }
 
-    /// The properties that say what is above, and are transitive.
+    /// The transitive properties that make hierarchies.
     pub fn hierarchies(&self) -> [Id; 3] {
         [self.sub_class, self.sub_property, self.broader_transitive]
     }
 
-    /// What classes are instances of.
+    /// The classes of classes.
     pub fn classes(&self) -> [Id; 2] {
         [self.class, self.owl_class]
     }
 
-    /// What properties are instances of.
+    /// The classes of properties.
     pub fn properties(&self) -> [Id; 4] {
         [self.property, self.object_property, self.datatype_property, self.annotation_property]
     }
 }
 
-/// What an ontology's schema says.
+/// An ontology's schema.
 #[derive(Default)]
 pub struct Schema {
     /// The terms that rules know.
     pub vocabulary: Vocabulary,
     pub rules: Vec<Rule>,
-    /// Classes, properties and concepts: the order of [`Vocabulary::hierarchies`].
-    pub hierarchies: [Hierarchy; 3],
+    pub classes: Hierarchy,
+    pub properties: Hierarchy,
+    /// The concepts of SKOS.
+    pub concepts: Hierarchy,
 }
 
-impl Stored for Schema {
-    fn save(&self, to: &mut Saver) {
-        self.vocabulary.save(to);
-        self.hierarchies.iter().for_each(|hierarchy| hierarchy.save(to));
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let vocabulary = Stored::load(from)?;
-        let (classes, properties, concepts) = Stored::load(from)?;
-        let rules = rules(&vocabulary);
-        Ok(Self { vocabulary, rules, hierarchies: [classes, properties, concepts] })
-    }
-}
+stored!(Schema { vocabulary, classes, properties, concepts } anew { rules: rules(&vocabulary) });
 
 impl Schema {
     /// Compiles the schema of an ontology with all derived triples.
     pub fn new(vocabulary: Vocabulary, closure: &[Triple], terms: Terms) -> Self {
-        let hierarchies = vocabulary.hierarchies().map(|property| {
+        let [classes, properties, concepts] = vocabulary.hierarchies().map(|property| {
             let triples = closure.iter().filter(|&&[_, p, _]| p == property);
             let links = triples.filter(|&&[_, _, o]| terms.kind(o) != Kind::Literal);
             Hierarchy::new(links.map(|&[s, _, o]| (s, o)))
         });
-        Self { vocabulary, rules: rules(&vocabulary), hierarchies }
+        Self { vocabulary, rules: rules(&vocabulary), classes, properties, concepts }
     }
 
-    /// The classes.
-    pub fn classes(&self) -> &Hierarchy {
-        &self.hierarchies[0]
-    }
-
-    /// The properties.
-    pub fn properties(&self) -> &Hierarchy {
-        &self.hierarchies[1]
-    }
-
-    /// The concepts of SKOS.
-    pub fn concepts(&self) -> &Hierarchy {
-        &self.hierarchies[2]
+    /// The hierarchy that a property makes, if it makes one.
+    pub fn hierarchy(&self, property: Id) -> Option<&Hierarchy> {
+        let number = self.vocabulary.hierarchies().iter().position(|&p| p == property)?;
+        [&self.classes, &self.properties, &self.concepts].get(number).copied()
     }
 }
 
