@@ -203,7 +203,7 @@ class Engine(Matcher):
         self._limits = limits
         self._clock = clock
         self._on_problem = on_problem
-        called = [(iri, False, generates) for iri, _, generates in operators.rows]
+        called = [(iri, False) for iri, _ in operators.rows]
         self._parser = SubscriptionParser(limits=limits, operators=called)
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
@@ -639,7 +639,7 @@ class Engine(Matcher):
 
     def _reported(
         self,
-        found: _native.Report | _native.Pending | _native.Waiting,
+        found: _native.Report | _native.Pending | _native.CallRequest,
         publication: Publication | None,
         now: datetime,
         source: str,
@@ -659,10 +659,10 @@ class Engine(Matcher):
         steps = 0
         asked: Asked | None = None
         while not isinstance(found, _native.Report):
-            if isinstance(found, _native.Waiting):
+            if isinstance(found, _native.CallRequest):
                 asked = asked or self._operators.begin(publication, source)
                 self._operators.make(found, asked)
-                found = found.again(asked.native, now_text(now))
+                found = found.rematch(asked.native, now_text(now))
                 continue
             if publication is None:
                 publication = publication_of(found.id, found.triples(), source)
@@ -1190,7 +1190,7 @@ class Engine(Matcher):
                 options = Options(self._entailment.value, synonyms, self._limits)
                 self._saved = options, written(self.ontology, self.annotator)
             options, known = self._saved
-            operators = {one.iri: (one.version, *one.row[1:]) for one in self.operators}
+            operators = {one.iri: (one.version, one.index is not None) for one in self.operators}
             measured = self._operators.statistics.written()
             options = replace(options, operators=operators, measured=measured)
             save(self._core, Path(path), options, known)

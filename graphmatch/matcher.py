@@ -148,7 +148,7 @@ class Call:
     arguments
         What it was called with.
     given
-        What it gave: a term, or rows of bindings; ``None`` when that is unknown.
+        What it gave; ``None`` when that is unknown.
     seconds
         What it took.
     why
@@ -159,7 +159,7 @@ class Call:
 
     operator: str
     arguments: tuple[Term, ...]
-    given: Term | list[list[Term]] | None
+    given: Term | None
     seconds: float
     why: str = ""
     kept: bool = False
@@ -167,12 +167,7 @@ class Call:
     def __str__(self) -> str:
         """Return the call and what it gave as one line."""
         said = ", ".join(map(_short, self.arguments))
-        if self.given is None:
-            given = f"unknown: {self.why}"
-        elif isinstance(self.given, list):
-            given = f"{len(self.given)} rows"
-        else:
-            given = _short(self.given)
+        given = f"unknown: {self.why}" if self.given is None else _short(self.given)
         took = "known from before" if self.kept else f"{1000 * self.seconds:.3g} ms"
         return f"{compact(NamedNode(self.operator))}({said}) is {given}; {took}"
 

@@ -52,8 +52,7 @@ class Options:
     limits
         What one document, one subscription and one evaluation may cost.
     operators
-        The operators by their IRIs: the version, and whether each has an index and generates
-        bindings.
+        The operators by their IRIs: the version, and whether each has an index.
     measured
         What their calls cost and gave; see `Statistics.written`.
     """
@@ -61,7 +60,7 @@ class Options:
     entailment: str
     synonyms: SynonymOptions
     limits: Limits
-    operators: dict[str, tuple[str, bool, bool]] = field(default_factory=dict)
+    operators: dict[str, tuple[str, bool]] = field(default_factory=dict)
     measured: dict[str, Any] = field(default_factory=dict)
 
     def written(self) -> bytes:
@@ -73,8 +72,8 @@ class Options:
         """Return what was written."""
         options = json.loads(said)
         operators = {
-            str(iri): (str(version), bool(is_indexed), bool(generates))
-            for iri, (version, is_indexed, generates) in options["operators"].items()
+            str(iri): (str(version), bool(is_indexed))
+            for iri, (version, is_indexed) in options["operators"].items()
         }
         synonyms, limits = SynonymOptions(**options["synonyms"]), Limits(**options["limits"])
         return cls(options["entailment"], synonyms, limits, operators, dict(options["measured"]))
@@ -102,7 +101,7 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
 
 
 def opened(
-    path: Path, limits: Limits | None, operators: Sequence[tuple[str, bool, bool]] = ()
+    path: Path, limits: Limits | None, operators: Sequence[tuple[str, bool]] = ()
 ) -> tuple[_native.Core, Options, bytes]:
     """Return what was saved: the core's state, the options, and the ontology for `read`.
 
@@ -111,19 +110,18 @@ def opened(
     limits
         Those that are to hold; by default those that were saved, if none is larger than usual.
     operators
-        The operators that there are now: IRI, whether it has an index, whether it generates
-        bindings.
+        The operators that there are now: IRI, whether it has an index.
     """
 
     def chosen(said: bytes) -> Limits:
         options = Options.read(said)
-        given = {iri: kinds for iri, *kinds in operators}
+        given = dict(operators)
         if missing := [iri for iri in options.operators if iri not in given]:
             what = f"was saved with operators that are not given: {', '.join(missing)}"
             raise SavedError(path, what, "Give them: functions are not in the file.")
-        for iri, (_, *kinds) in options.operators.items():
-            if given[iri] != kinds:
-                what = f"the operator {iri} was another one: its index, or its bindings, differ"
+        for iri, (_, is_indexed) in options.operators.items():
+            if given[iri] != is_indexed:
+                what = f"the operator {iri} was another one: only one of the two has an index"
                 raise SavedError(path, what, "Give the operator that it was saved with.")
         return _usual(path, options.limits) if limits is None else limits
 

@@ -223,7 +223,7 @@ class SubscriptionParser:
     limits
         Bounds on a subscription.
     operators
-        Those that queries may call: IRI, ``False``, whether it generates bindings.
+        Those that queries may call: IRI, whether it has an index.
 
     Examples
     --------
@@ -240,7 +240,7 @@ class SubscriptionParser:
         self,
         prefixes: Mapping[str, str] = PREFIXES,
         limits: Limits = DEFAULT_LIMITS,
-        operators: Sequence[tuple[str, bool, bool]] = (),
+        operators: Sequence[tuple[str, bool]] = (),
     ) -> None:
         self._core = _native.Parser(list(prefixes.items()), limits, list(operators))
         self._limits = limits

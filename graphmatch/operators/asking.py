@@ -22,7 +22,7 @@ from pyoxigraph import NamedNode
 from graphmatch import _native
 from graphmatch.matcher import Call, Unknown
 from graphmatch.operators.calls import ABANDONED, Arguments, Runner
-from graphmatch.operators.operator import Given, Index, Operator
+from graphmatch.operators.operator import Index, Operator
 from graphmatch.operators.schedule import Rows, Schedule, Statistics
 from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
@@ -69,7 +69,7 @@ class Asked:
         """Seconds, by operator: none may take the time of the others."""
         self.until = until
 
-    def put(self, call: str, given: Given | None, seconds: float, why: str = "") -> None:
+    def put(self, call: str, given: Term | None, seconds: float, why: str = "") -> None:
         """Learn what a call gave."""
         self.native.put(call, given)
         self.made.append((call, given, seconds, why, False))
@@ -80,16 +80,16 @@ class Asked:
         """Learn what calls of an operator took."""
         self.spent[operator] = self.spent.get(operator, 0.0) + seconds
 
-    def publication(self, waiting: _native.Waiting | None) -> Publication:
+    def publication(self, request: _native.CallRequest | None) -> Publication:
         """Return the publication, with the triples that were stated."""
         if self._publication is None:
-            assert waiting is not None
-            terms = waiting.triples()[: 3 * (waiting.stated or 0)]
+            assert request is not None
+            terms = request.triples()[: 3 * (request.stated or 0)]
             triples = zip(terms[::3], terms[1::3], terms[2::3], strict=True)
-            self._publication = publication_of(waiting.id, triples, self._source)
+            self._publication = publication_of(request.id, triples, self._source)
         return self._publication
 
-    def keep(self, call: str, given: Given) -> None:
+    def keep(self, call: str, given: Term) -> None:
         """Learn what a call gave for an earlier publication."""
         self.native.put(call, given)
         self.made.append((call, given, 0.0, "", True))
@@ -123,11 +123,11 @@ class Calls(Sequence[Call]):
         return _call(*self._made[place])
 
 
-_Made: TypeAlias = tuple[str, Given | None, float, str, bool]
+_Made: TypeAlias = tuple[str, Term | None, float, str, bool]
 """What is called, what it gave, seconds, why it is unknown, whether it was known before."""
 
 
-def _call(call: str, given: Given | None, seconds: float, why: str, kept: bool = False) -> Call:
+def _call(call: str, given: Term | None, seconds: float, why: str, kept: bool = False) -> Call:
     operator, *texts = call.split("\n")
     return Call(operator, tuple(map(_native.term, texts)), given, seconds, why, kept)
 
@@ -224,14 +224,14 @@ class Operators:
         self._on_problem = on_problem
         self._runners = {one.iri: Runner(one) for one in self.all}
         self._indexed = [_Indexed(one, one.index) for one in self.all if one.index is not None]
-        self._kept: OrderedDict[str, Given] = OrderedDict()
+        self._kept: OrderedDict[str, Term] = OrderedDict()
         self._lock = Lock()
         self._told: set[str] = set()
         self.close = finalize(self, _close, tuple(self._runners.values()))
         """Ends threads and processes that wait for calls."""
 
     @property
-    def rows(self) -> list[tuple[str, bool, bool]]:
+    def rows(self) -> list[tuple[str, bool]]:
         """What the core has to know."""
         return [one.row for one in self.all]
 
@@ -293,26 +293,36 @@ class Operators:
         """Begin with a publication, and the document that it is from."""
         return Asked(publication, source, perf_counter() + self.seconds)
 
-    def make(self, waiting: _native.Waiting, asked: Asked) -> None:
+    def make(self, request: _native.CallRequest, asked: Asked) -> None:
         """Make the calls that a publication waits for, as far as they are worth it."""
-        calls, tests, predicates = waiting.calls(), waiting.tests().tolist(), waiting.predicates()
+        rows = request.solutions()
+        tests = list({test: None for *_, row in rows for test in row})
+        calls = list({test[0]: None for test in tests})
+        numbers = {text: number for number, text in enumerate(calls)}
+        places = {test: place for place, test in enumerate(tests)}
         names = [call.partition("\n")[0] for call in calls]
-        asked_of = zip(tests, map(_short, predicates), strict=True)
-        of_test = [(names[call], predicate) for call, predicate in asked_of]
+        of_test = [(text.partition("\n")[0], _short(predicate)) for text, predicate in tests]
         of_call: list[list[int]] = [[] for _ in calls]
-        for test, call in enumerate(tests):
-            of_call[call].append(test)
+        for test, place in places.items():
+            of_call[numbers[test[0]]].append(place)
         statistics = self.statistics
         costs = [
             statistics.cost(name, of_test[several[0]][1])
             for name, several in zip(names, of_call, strict=True)
         ]
         fails = [1 - statistics.true(*one) for one in of_test]
-        schedule = Schedule(_rows(waiting, len(calls), tests), costs, fails)
+        pending = Rows(
+            calls=len(calls),
+            tests=[numbers[text] for text, _ in tests],
+            candidates=[candidate for candidate, *_ in rows],
+            members=[[places[test] for test in row] for *_, row in rows],
+            once=[once for _, once, _ in rows],
+        )
+        schedule = Schedule(pending, costs, fails)
 
         def decide(several: Iterable[int], *, is_new: bool) -> None:
             for call in several:
-                passed = waiting.passed(asked.native, of_call[call])
+                passed = request.passed(asked.native, [tests[place] for place in of_call[call]])
                 schedule.decide(call, dict(zip(of_call[call], passed, strict=True)))
                 for test, truth in zip(of_call[call], passed, strict=True):
                     if is_new and truth is not None:
@@ -330,7 +340,7 @@ class Operators:
                     asked.put(calls[call], None, 0.0, _OVER)
                 decide(late, is_new=False)
                 continue
-            arguments = [self._arguments(operator, calls[n], waiting, asked) for n in taken]
+            arguments = [self._arguments(operator, calls[n], request, asked) for n in taken]
             begin = perf_counter()
             outcomes = runner.run(arguments, left)
             asked.spend(operator.iri, perf_counter() - begin)
@@ -345,10 +355,10 @@ class Operators:
                 self._give_up(operator)
 
     def _arguments(
-        self, operator: Operator, call: str, waiting: _native.Waiting | None, asked: Asked
+        self, operator: Operator, call: str, request: _native.CallRequest | None, asked: Asked
     ) -> Arguments:
         terms = tuple(map(_native.term, call.split("\n")[1:]))
-        return (asked.publication(waiting), *terms) if operator.publication else terms
+        return (asked.publication(request), *terms) if operator.publication else terms
 
     def miss(self, asked: Asked, evaluation: _native.Evaluation, query: Query) -> bool:
         """Make the calls that an evaluation of a query misses; return whether there were any."""
@@ -377,7 +387,7 @@ class Operators:
                     found.append(number)
         return found
 
-    def _keep(self, call: str, given: Given) -> None:
+    def _keep(self, call: str, given: Term) -> None:
         with self._lock:
             self._kept[_short(call)] = given
             if len(self._kept) > _KEPT:
@@ -428,21 +438,13 @@ class Operators:
 
         return tuple(
             Unknown(id, tuple(map(call, calls)), is_matched)
-            for id, calls, is_matched in found.unknown()
+            for id, calls, is_matched in found.undecided()
         )
 
 
 def _close(runners: Iterable[Runner]) -> None:
     for runner in runners:
         runner.close()
-
-
-def _rows(waiting: _native.Waiting, calls: int, tests: Sequence[int]) -> Rows:
-    candidates, loose, ends, entries = (array.tolist() for array in waiting.rows())
-    begins = [0, *ends]
-    members = [entries[begin:end] for begin, end in zip(begins, ends, strict=False)]
-    once = [is_enough for _, is_enough in waiting.candidates()]
-    return Rows(calls, tests, candidates, loose, members, once)
 
 
 def _short(text: str) -> str:

@@ -18,8 +18,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphmatch import _native
-from graphmatch.operators.operator import Given, Operator
-from semantic.terms import written
+from graphmatch.operators.operator import Operator, term_of
+from semantic.terms import Term, written
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -48,7 +48,7 @@ class Outcome:
         Why it is unknown.
     """
 
-    given: Given | None
+    given: Term | None
     seconds: float
     why: str = ""
 
@@ -175,8 +175,8 @@ class Runner:
 
     def _answer(self, result: Any, seconds: float) -> Outcome:
         try:
-            return Outcome(self.operator.given(result), seconds)
-        except Exception as error:  # noqa: BLE001 - a lazy result runs the operator's code
+            return Outcome(term_of(result), seconds)
+        except Exception as error:  # noqa: BLE001 - `result` may be any object
             return Outcome(None, seconds, str(error)[:500])
 
     def run_here(self, several: Sequence[Arguments]) -> list[Outcome]:
@@ -298,7 +298,10 @@ class Runner:
                 self._kill()
                 answers = [[None, str(error)]] * len(group)
             seconds = (perf_counter() - began) / len(group)
-            found += [Outcome(_read(given), seconds, why) for given, why in answers]
+            terms = [None if text is None else _native.term(text) for text, _ in answers]
+            found += [
+                Outcome(term, seconds, why) for term, (_, why) in zip(terms, answers, strict=True)
+            ]
         return found
 
     def _started(self, seconds: float) -> Connection:
@@ -310,8 +313,8 @@ class Runner:
             ours, theirs = context.Pipe()
             function = self.operator.function
             name = function.__module__, function.__qualname__
-            how = self.operator.generates, self.operator.batch
-            child = context.Process(target=_serve_process, args=(theirs, *name, *how), daemon=True)
+            task = theirs, *name, self.operator.batch
+            child = context.Process(target=_serve_process, args=task, daemon=True)
             child.start()
             theirs.close()
             self._child = child, ours
@@ -330,9 +333,7 @@ class Runner:
             child.join()
 
 
-def _serve_process(
-    connection: Connection, module: str, name: str, generates: bool, batch: int | None
-) -> None:
+def _serve_process(connection: Connection, module: str, name: str, batch: int | None) -> None:
     """Make the calls of an operator that is named, in a process of its own.
 
     Arguments and answers are terms in N-Triples, as JSON; before these it says why it cannot start.
@@ -346,24 +347,12 @@ def _serve_process(
         return
     connection.send_bytes(b"")
     function = found.function if isinstance(found, Operator) else found
-    runner = Runner(Operator("urn:called", function, generates=generates, batch=batch))
+    runner = Runner(Operator("urn:called", function, batch=batch))
     while True:
         try:
             several = json.loads(connection.recv_bytes())
         except EOFError:
             return
         outcomes = runner.run_here([tuple(map(_native.term, texts)) for texts in several])
-        answers = [[_texts(outcome.given), outcome.why] for outcome in outcomes]
+        answers = [(outcome.given and written(outcome.given), outcome.why) for outcome in outcomes]
         connection.send_bytes(json.dumps(answers).encode())
-
-
-def _texts(given: Given | None) -> str | list[list[str]] | None:
-    if isinstance(given, list):
-        return [list(map(written, row)) for row in given]
-    return None if given is None else written(given)
-
-
-def _read(texts: str | list[list[str]] | None) -> Given | None:
-    if isinstance(texts, list):
-        return [list(map(_native.term, row)) for row in texts]
-    return None if texts is None else _native.term(texts)

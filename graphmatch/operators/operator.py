@@ -4,8 +4,6 @@ As a function of SPARQL it gives a truth or a value::
 
     FILTER(op:about(?text, news:Climate))
     BIND(op:score(?text, "x") AS ?score) FILTER(?score > 0.8)
-
-and one that ``generates`` gives rows of bindings, as a property: ``?image op:shows (?what ?n)``.
 """
 
 from __future__ import annotations
@@ -14,9 +12,8 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyoxigraph import Literal, NamedNode
 
@@ -27,13 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Given: TypeAlias = Term | list[list[Term]]
-"""What a call gave: a term, or rows of bindings."""
-
 SECONDS = 10.0
 """How long a call may take that says nothing else."""
-_ROWS = 100_000
-"""So many rows of bindings may a call give."""
 _GROUP = "graphmatch.operators"
 
 
@@ -70,7 +62,7 @@ class Operator:
         What subscriptions call it.
     function
         Plain or ``async``. It gets the arguments as pyoxigraph's terms; returns a truth, a number,
-        a text or a term; or, if it ``generates``, rows of them.
+        a text or a term.
     cost
         Seconds of a call, as long as nothing was measured.
     version
@@ -87,8 +79,6 @@ class Operator:
     processes
         Whether it runs in another process, which is killed when it takes too long. It has to be
         importable by module and name.
-    generates
-        Whether it gives rows of bindings, as a property.
     publication
         Whether its first argument is the `Publication`; then it is not pure.
     index
@@ -111,7 +101,6 @@ class Operator:
         batch: int | None = None,
         timeout: float | None = SECONDS,
         processes: bool = False,
-        generates: bool = False,
         publication: bool = False,
         index: Callable[[], Index] | None = None,
     ) -> None:
@@ -128,8 +117,6 @@ class Operator:
             raise refuse("a cost or a timeout is not above zero", "Give seconds.")
         if batch is not None and batch < 1:
             raise refuse("a batch is below one", "Give a number of calls.")
-        if index is not None and generates:
-            raise refuse("what generates bindings has no index", "Make it two operators.")
         if processes and (publication or inspect.iscoroutinefunction(function)):
             raise refuse(
                 "what is async or gets the publication runs in no other process",
@@ -139,7 +126,7 @@ class Operator:
         self.cost, self.version = cost, version
         self.pure = pure and not publication
         self.batch, self.timeout, self.processes = batch, timeout, processes
-        self.generates, self.publication, self.index = generates, publication, index
+        self.publication, self.index = publication, index
         self.is_async = inspect.iscoroutinefunction(function)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -150,38 +137,25 @@ class Operator:
         return f"<Operator {self.iri}>"
 
     @property
-    def row(self) -> tuple[str, bool, bool]:
-        """What the core has to know."""
-        return self.iri, self.index is not None, self.generates
-
-    def given(self, result: object) -> Given:
-        """Return what a call gave as terms.
-
-        Raises
-        ------
-        TypeError
-            When it is nonsense.
-        """
-        if not self.generates:
-            return _term(result)
-        if not isinstance(result, Iterable) or isinstance(result, str | bytes):
-            raise TypeError(f"returned a {type(result).__name__}, and not rows of bindings")
-        rows = [
-            [_term(term) for term in row] if isinstance(row, tuple | list) else [_term(row)]
-            for row in islice(result, _ROWS + 1)
-        ]
-        if len(rows) > _ROWS:
-            raise TypeError(f"returned more than {_ROWS:,} rows")
-        return rows
+    def row(self) -> tuple[str, bool]:
+        """The IRI, and whether there is an index."""
+        return self.iri, self.index is not None
 
 
-def _term(result: object) -> Term:
+def term_of(result: object) -> Term:
+    """Return the result of a call as a term.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be one.
+    """
     if isinstance(result, Literal | NamedNode):
         return result
     if isinstance(result, bool | int | float | str):
         return Literal(result)
     if hasattr(result, "item"):  # NumPy's numbers
-        return _term(result.item())
+        return term_of(result.item())
     kind = type(result).__name__
     raise TypeError(f"returned a {kind}, which is no truth, number, text, IRI or literal")
 
@@ -195,7 +169,6 @@ def operator(
     batch: int | None = None,
     timeout: float | None = SECONDS,
     processes: bool = False,
-    generates: bool = False,
     publication: bool = False,
     index: Callable[[], Index] | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]:
@@ -220,7 +193,6 @@ def operator(
             batch=batch,
             timeout=timeout,
             processes=processes,
-            generates=generates,
             publication=publication,
             index=index,
         )

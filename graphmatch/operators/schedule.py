@@ -152,19 +152,15 @@ class Rows:
         For each test its call.
     candidates
         For each solution its candidate.
-    loose
-        For each whether its tests are no conjunction: the query has to be evaluated again after
-        each call.
     members
-        For each its tests.
+        For each its tests, a conjunction.
     once
-        For each candidate whether one solution is enough.
+        For each whether one solution is enough for its candidate.
     """
 
     calls: int
     tests: Sequence[int]
     candidates: Sequence[int]
-    loose: Sequence[bool]
     members: Sequence[Sequence[int]]
     once: Sequence[bool]
 
@@ -186,7 +182,7 @@ class Schedule:
     --------
     Two solutions share call 0; when that fails, nothing else has to be called.
 
-    >>> rows = Rows(3, [0, 1, 2], [0, 1], [False, False], [[0, 1], [0, 2]], [False, False])
+    >>> rows = Rows(3, [0, 1, 2], [0, 1], [[0, 1], [0, 2]], [False, False])
     >>> schedule = Schedule(rows, [1.0, 1.0, 1.0], [0.5, 0.6, 0.6])
     >>> schedule.take()
     [0]
@@ -222,7 +218,7 @@ class Schedule:
                 gains[call] += fails[test]
                 of[call].append((row, test))
             candidate = rows.candidates[row]
-            if rows.once[candidate]:
+            if rows.once[row]:
                 self._siblings.setdefault(candidate, []).append(row)
         self._heap = [(-gain / self.costs[call], call) for call, gain in enumerate(gains)]
         heapify(self._heap)
@@ -254,14 +250,14 @@ class Schedule:
             live = [row for row, _ in self._of[call] if self._live[row]]
             if not live:
                 continue
-            candidates = {~self.rows.candidates[row] for row in live}
-            is_apart = touched.isdisjoint(live) and touched.isdisjoint(candidates)
+            once = {~self.rows.candidates[row] for row in live if self.rows.once[row]}
+            is_apart = touched.isdisjoint(live) and touched.isdisjoint(once)
             if taken and not (is_apart and alike[call] == alike[taken[0]]):
                 aside.append((now, call))
                 continue
             size = most(taken[0] if taken else call)
             touched.update(live)
-            touched.update(one for one in candidates if self.rows.once[~one])
+            touched.update(once)
             taken.append(call)
         for one in aside:
             heappush(heap, one)
@@ -273,7 +269,7 @@ class Schedule:
         for row, test in self._of[call]:
             if not self._live[row]:
                 continue
-            if self.rows.loose[row] or passed[test] is False:
+            if passed[test] is False:
                 self._drop(row)
                 continue
             if passed[test] is None:

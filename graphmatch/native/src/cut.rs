@@ -639,7 +639,7 @@ impl<'a> Lexer<'a> {
                 return Ok(());
             }
         } else if let Ok(iri) = std::str::from_utf8(&self.cut.texts[begin..])
-            && self.cutter.operators.has(iri.trim_matches(['<', '>']))
+            && self.cutter.operators.0.iter().any(|one| one.iri == iri.trim_matches(['<', '>']))
         {
             self.inline(begin);
             return Ok(());

@@ -66,7 +66,13 @@ pub mod inline {
     /// The id of an `xsd:integer`, if it is small enough.
     #[inline]
     pub fn integer(value: i64) -> Option<Id> {
-        (-HALF..HALF).contains(&value).then(|| of(value, 0))
+        checked(value, 0)
+    }
+
+    /// The id of a number by its digits and how many are after the point, if there is one.
+    #[inline]
+    pub fn checked(digits: i64, places: u32) -> Option<Id> {
+        (-HALF..HALF).contains(&digits).then(|| of(digits, places))
     }
 
     /// The id of a number that is short enough, by its digits and how many are after the point.
@@ -101,8 +107,7 @@ pub mod inline {
             value = value * 10 + i64::from(byte - b'0');
         }
         let value = if is_negative { -value } else { value };
-        let fits = (-HALF..HALF).contains(&value) && (value != 0 || !is_negative);
-        fits.then(|| of(value, rest.len() as u32))
+        checked(value, rest.len() as u32).filter(|_| value != 0 || !is_negative)
     }
 
     /// The canonical N-Triples text of a number that is its own id.
@@ -340,6 +345,12 @@ impl<'a> Terms<'a> {
     #[inline]
     pub fn text(&self, id: Id) -> Cow<'a, [u8]> {
         if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
+    }
+
+    /// The id of a text whose hash by the dictionary is known, if it is a term of either.
+    pub fn find_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+        let found = self.dictionary.get_hashed(text, hash);
+        found.or_else(|| self.local.get_hashed(text, hash))
     }
 
     /// What kind of term it is.

@@ -16,14 +16,14 @@ use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::mentions::Mentions;
 use crate::ontology::{Ontology, Stated, Steps, UNITS};
-use crate::operators::{self, Answers, Asked, Condition, Open, Operators, Undecided};
+use crate::operators::{CallRequests, CallResults, Operators};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
 use crate::query::{Filled, QueryError, Template};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{
-    EXACT, Entry, Flags, GUARDED, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED,
-    Subscriptions, UNINDEXED,
+    EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
+    UNINDEXED,
 };
 use crate::templates::{Kept, Recent, Templates};
 use crate::terms::read_term;
@@ -92,11 +92,11 @@ pub struct Matched {
     pub answers: Vec<(Number, Answer)>,
     /// The subscriptions whose evaluation failed, and why.
     pub failed: Vec<(Number, EvaluationError)>,
-    /// What waits for calls of operators.
-    pub open: Open,
-    /// The subscriptions of which calls that gave nothing left something open: these calls, and
-    /// whether they are reported nevertheless.
-    pub unknown: Vec<(Number, Vec<String>, bool)>,
+    /// The calls of operators that candidates need.
+    pub requests: CallRequests,
+    /// The subscriptions that failed calls leave undecided: these calls, and whether the subscription
+    /// matches by other solutions.
+    pub undecided: Vec<(Number, Vec<String>, bool)>,
     /// Whether it had more paths of properties than the limit, so that attributes are missing.
     pub is_cut: bool,
     /// What was done.
@@ -149,7 +149,7 @@ impl State {
     pub fn new(cutter: Cutter) -> Self {
         let mut dictionary = Dictionary::default();
         let ontology = Ontology::new(&mut dictionary, Stated::default());
-        let indexed = Indexed::new(cutter.operators.indexed(), &mut dictionary);
+        let indexed = Indexed::new(&cutter.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
@@ -189,7 +189,7 @@ impl State {
         let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
         dictionary.check(concepts.values())?;
         let subscriptions = Subscriptions::load(from)?;
-        let indexed = Indexed::new(cutter.operators.indexed(), &mut dictionary);
+        let indexed = Indexed::new(&cutter.operators, &mut dictionary);
         let mut state = Self {
             dictionary,
             ontology,
@@ -482,8 +482,7 @@ impl State {
     fn filing(&mut self, template: u32, rooted: &[Id]) -> Option<Filing> {
         let filled = self.filled(template, rooted)?;
         let kept = self.templates.get(template)?;
-        let (aggregates, is_guarded) = (kept.aggregates, kept.is_guarded());
-        let mut flags = if aggregates { RESTING } else { 0 };
+        let mut flags = if kept.aggregates { RESTING } else { 0 };
         let mut is_exact = filled.remainder.is_empty();
         let mut entries: Vec<Branch> = Vec::with_capacity(filled.branches.len());
         let add = |entries: &mut Vec<Branch>, entry: Branch| {
@@ -513,8 +512,6 @@ impl State {
             } else {
                 let filters = branch.filters.clone();
                 let variables = branch.variables;
-                let is_whole = own.len() == before && filled.branches.len() == 1;
-                flags |= if is_whole && is_guarded { GUARDED } else { 0 };
                 let mut entry = Branch { patterns: own, filters, variables };
                 // an index is asked of the publication's terms only
                 for pattern in called {
@@ -670,7 +667,7 @@ impl State {
         shown: usize,
         done: Steps,
         now: &Literal,
-        answers: &Arc<Answers>,
+        results: &Arc<CallResults>,
     ) -> Result<Matched, Needs> {
         let context = self.context();
         let steps = worker.steps(context, shown, done);
@@ -685,10 +682,10 @@ impl State {
         worker.rows.patterns.begin(self.limits.time);
         worker.find(context, &self.index);
         let is_cut = !worker.is_whole;
-        Ok(Matched { is_cut, ..self.decided(worker, now, answers) })
+        Ok(Matched { is_cut, ..self.decided(worker, now, results) })
     }
 
-    fn decided(&self, worker: &mut Worker, now: &Literal, answers: &Arc<Answers>) -> Matched {
+    fn decided(&self, worker: &mut Worker, now: &Literal, results: &Arc<CallResults>) -> Matched {
         let context = self.context();
         let mut matched = Matched::default();
         let placed =
@@ -707,28 +704,13 @@ impl State {
         candidates.dedup();
         for number in candidates {
             let record = self.subscriptions.get(number);
-            let kept = self.templates.get(record.template()).filter(|kept| kept.calls());
-            if let Some(kept) = kept {
-                match self.called(worker, number, &kept, now, answers, &mut matched) {
-                    Ok((answer, unknown)) => {
-                        if let Some(answer) = answer {
-                            matched.answers.push((number, answer));
-                            found.push(placed(number));
-                            if !unknown.is_empty() {
-                                matched.unknown.push((number, unknown, true));
-                            }
-                        } else if !unknown.is_empty() {
-                            matched.unknown.push((number, unknown, false));
-                        }
-                    }
-                    Err(Undecided::Waits) => {}
-                    Err(Undecided::Unknown(calls)) => matched.unknown.push((number, calls, false)),
-                    Err(Undecided::Failed(error)) => matched.failed.push((number, error)),
-                }
-                continue;
-            }
-            matched.did.evaluated += 1;
-            match self.evaluated(worker, context, number, now) {
+            let answer = if self.templates.get(record.template()).is_some_and(|kept| kept.calls()) {
+                self.evaluate_calling(worker, number, now, results, &mut matched)
+            } else {
+                matched.did.evaluated += 1;
+                self.evaluated(worker, context, number, now)
+            };
+            match answer {
                 Ok(Some(answer)) => {
                     matched.answers.push((number, answer));
                     found.push(placed(number));
@@ -748,10 +730,19 @@ impl State {
                 matched.failed.push((number, EvaluationError::late(self.limits.time)));
             }
         }
-        if !worker.failed.is_empty() {
-            self.without_failed(worker, &mut found, &mut matched);
-        }
         matched.found = found.into_iter().map(|one| one as Number).collect();
+        if !worker.failed.is_empty() {
+            // The index of subscriptions counted every constant of a failed index as met.
+            matched.found.retain(|&number| {
+                let is_exact = self.subscriptions.get(number).is(EXACT);
+                let failed = if is_exact { self.failed_indexes(worker, number) } else { vec![] };
+                let is_certain = failed.is_empty();
+                if !is_certain {
+                    matched.undecided.push((number, failed, false));
+                }
+                is_certain
+            });
+        }
         matched.did.index = Index::counters(&worker.rows);
         matched
     }

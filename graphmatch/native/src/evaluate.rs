@@ -13,7 +13,7 @@ use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, wr
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
-use crate::operators::{self, Asked, Operators};
+use crate::operators::CallContext;
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
@@ -117,8 +117,7 @@ pub struct Prepared {
     conditions: Vec<Query>,
     query: Query,
     functions: Vec<NamedNode>,
-    calls: Asked,
-    operators: Operators,
+    calls: CallContext,
     /// Whether it has more than [`PLANNED`] joined parts.
     is_wide: bool,
 }
@@ -128,17 +127,15 @@ impl Prepared {
     ///
     /// With `resting`, a solution must use a triple of the publication: see [`rest`].
     pub fn new(query: &Query, resting: bool) -> Self {
-        Self::calling(query, resting, &Operators::default(), Asked::default())
+        Self::calling(query, resting, CallContext::default())
     }
 
     /// Prepares a query that calls operators.
-    pub fn calling(query: &Query, resting: bool, operators: &Operators, calls: Asked) -> Self {
+    pub fn calling(query: &Query, resting: bool, calls: CallContext) -> Self {
         let mut fresh = Fresh::default();
         let mut query = query.clone();
         rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
-        operators::joined(&mut query, operators, &calls);
-        let operators = operators.clone();
-        Self { calls, operators, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
+        Self { calls, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
     }
 
     /// Adds the delta check and the conditions.
@@ -164,8 +161,8 @@ impl Prepared {
         let ask =
             |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         let conditions = conditions.into_iter().map(ask).collect();
-        let (calls, operators) = Default::default();
-        Self { conditions, query, functions: Vec::new(), calls, operators, is_wide: false }
+        let (functions, calls) = Default::default();
+        Self { conditions, query, functions, calls, is_wide: false }
     }
 
     /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
@@ -180,16 +177,11 @@ impl Prepared {
     /// Prepares a query for all solutions of the pattern, without projection and delta check; at most
     /// `most`.
     pub fn rows(query: &Query, most: Option<usize>) -> Self {
-        Self::rows_calling(query, most, &Operators::default(), Asked::default())
+        Self::rows_calling(query, most, CallContext::default())
     }
 
     /// Prepares the same query if it calls operators.
-    pub fn rows_calling(
-        query: &Query,
-        most: Option<usize>,
-        operators: &Operators,
-        calls: Asked,
-    ) -> Self {
+    pub fn rows_calling(query: &Query, most: Option<usize>, calls: CallContext) -> Self {
         let body = body(pattern_of(query));
         let pattern = rest::group(body).unwrap_or(body);
         let variables = rest::visible(pattern);
@@ -199,7 +191,7 @@ impl Prepared {
         }
         let base_iri = query.base_iri().cloned();
         let query = Query::Select { dataset: None, pattern, base_iri };
-        Self::calling(&query, false, operators, calls)
+        Self::calling(&query, false, calls)
     }
 
     fn rewritten(mut self, fresh: Fresh) -> Self {
@@ -309,9 +301,9 @@ impl Evaluation<'_> {
             } else if name.as_str() == NOW {
                 let now = Term::from(self.now.clone());
                 evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if prepared.operators.is_function(name.as_str()) {
+            } else if prepared.calls.operators.find(name).is_some() {
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
-                let call = move |terms: &[Term]| calls.call(operator.as_str(), terms);
+                let call = move |terms: &[Term]| calls.call(&operator, terms);
                 evaluator.with_custom_function(name.clone(), call)
             } else {
                 evaluator // A cast, or an unknown function.
@@ -388,14 +380,6 @@ impl<'a> Data<'a> {
         data
     }
 
-    /// Returns the id of a term in the dictionary or the publication.
-    fn known(&self, text: &str, hash: u64) -> Option<Id> {
-        let Terms { dictionary, local } = self.of.terms;
-        dictionary
-            .get_hashed(text.as_bytes(), hash)
-            .or_else(|| local.get_hashed(text.as_bytes(), hash))
-    }
-
     fn intern(&self, term: Term) -> Id {
         let mut scratch = self.scratch.borrow_mut();
         let mut text = std::mem::take(&mut scratch.text);
@@ -408,7 +392,7 @@ impl<'a> Data<'a> {
 
     fn intern_text(&self, scratch: &mut Scratch, text: &str) -> Id {
         let hash = self.of.terms.dictionary.hash(text.as_bytes());
-        if let Some(id) = self.known(text, hash) {
+        if let Some(id) = self.of.terms.find_hashed(text.as_bytes(), hash) {
             return id;
         }
         let before = scratch.terms.len();

@@ -1,10 +1,9 @@
-//! Events as triples of texts: from dictionaries, and from rows of columns.
+//! Triples of events, as texts: from dictionaries and from columns.
 //!
-//! What a value stands for is said in Python (`semantic.attributes.values`, `events`). Here is what
-//! most events are made of: plain names, short texts, numbers. Whatever else there is (a date, a
-//! quantity, a name with a prefix) makes the event one that Python reads.
+//! `semantic.attributes` defines the terms of values. This module reads plain names, short strings
+//! and numbers. Python reads an event that has other values: dates, quantities, names with a prefix.
 //!
-//! Cost: some ten nanoseconds a value; no term of Python is made.
+//! A value costs some ten nanoseconds and no Python object.
 
 use crate::cut::quote;
 use crate::engine::rows::{Texts, Values};
@@ -13,7 +12,7 @@ use oxiri::Iri;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Terms as texts in one buffer, three a triple.
+/// The terms of triples, as texts in one buffer.
 #[derive(Default)]
 pub struct Statements {
     bytes: Vec<u8>,
@@ -21,18 +20,18 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// Forgets all.
+    /// Removes all triples.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
-    /// How many triples there are.
+    /// The number of triples.
     pub fn len(&self) -> usize {
         self.ends.len() / 3
     }
 
-    /// Whether there are none.
+    /// Whether there are no triples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -43,12 +42,12 @@ impl Statements {
         self.end_term();
     }
 
-    /// Where the next term is to be written; [`Statements::end_term`] follows.
+    /// The buffer to which the caller appends the next term, before [`Statements::end_term`].
     pub fn begin_term(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// The term is written.
+    /// Ends the term that was appended.
     pub fn end_term(&mut self) {
         self.ends.push(self.bytes.len());
     }
@@ -63,10 +62,10 @@ impl Statements {
         })
     }
 
-    /// Adds what somebody's attributes say, as Python has them; false where Python has to read it.
+    /// Adds the triples of a dictionary of attributes; returns whether it could read all values.
     pub fn push_event(&mut self, id: &str, attributes: &Bound<'_, PyDict>) -> PyResult<bool> {
         let (subject, mut path) = (subject(id), String::new());
-        Ok(self.push_object(&subject, &mut path, attributes, NESTED)? && !self.is_empty())
+        Ok(self.push_object(&subject, &mut path, attributes, MAX_DEPTH)? && !self.is_empty())
     }
 
     fn push_object(
@@ -128,7 +127,7 @@ impl Statements {
             return Ok(false);
         }
         Ok(if let Ok(text) = value.cast_exact::<PyString>() {
-            text.to_str().is_ok_and(|text| self.push_text(text)) // not half a character
+            text.to_str().is_ok_and(|text| self.push_text(text))
         } else if let Ok(truth) = value.cast_exact::<PyBool>() {
             let text = if truth.is_true() { "true" } else { "false" };
             quote(text, &mut self.bytes);
@@ -143,29 +142,29 @@ impl Statements {
         })
     }
 
-    /// Adds a text; false where it may be a date.
+    /// Adds a string; returns false if it may be a date.
     fn push_text(&mut self, text: &str) -> bool {
         quote(text, &mut self.bytes);
         self.end_term();
         text.chars().nth(4) != Some('-')
     }
 
-    /// Adds an IRI; false where it may begin with a prefix. It does not if it begins with `urn:`,
-    /// or with a scheme and two slashes.
+    /// Adds an IRI; returns false if it may have a prefix. It has none if it begins with `urn:`, or
+    /// with a scheme and two slashes.
     fn push_name(&mut self, iri: &str) -> bool {
         self.push(format!("<{iri}>").as_bytes());
         let is_long = |(scheme, rest): (&str, &str)| scheme == "urn" || rest.starts_with("//");
         iri.split_once(':').is_some_and(is_long) && Iri::parse(iri).is_ok()
     }
 
-    /// Adds a number of a column; false where it is none that compares.
+    /// Adds a number of a column; returns false if it is infinite or NaN.
     fn push_number(&mut self, values: &Values, row: usize) -> bool {
         values.write_number(row, &mut self.bytes);
         self.end_term();
         !matches!(values, Values::Floats(all) if all.get(row).is_none_or(|one| !one.is_finite()))
     }
 
-    /// Adds a subject and the property of an attribute with a plain name.
+    /// Adds a subject and the property of an attribute; returns false if its name is not plain.
     fn begin(&mut self, subject: &[u8], path: &str) -> bool {
         let is_plain = |step: &str| {
             let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -181,7 +180,7 @@ impl Statements {
         true
     }
 
-    /// Adds what a row says; false where Python has to read it.
+    /// Adds the triples of a row; returns whether it could read all values.
     pub fn push_row(&mut self, id: &str, row: usize, attributes: &[Attribute]) -> bool {
         let subject = subject(id);
         for attribute in attributes {
@@ -208,28 +207,28 @@ impl Statements {
     }
 }
 
-/// Objects of an event may be nested so deep.
-const NESTED: usize = 64;
+/// Maximum depth of nested objects of an event.
+const MAX_DEPTH: usize = 64;
 
-/// The values of an attribute, a row each.
+/// The values of an attribute by row.
 pub enum Cells<'a> {
     /// Numbers, or terms.
     Values(Values<'a>),
-    /// Texts, and whether these are IRIs.
+    /// Strings, and whether these are IRIs.
     Texts(Texts<'a>, bool),
 }
 
 /// A column of events.
 pub struct Attribute<'a> {
-    /// The property, as N-Triples has it.
+    /// The property in N-Triples.
     pub property: &'a str,
-    /// Its values.
+    /// The values of the rows.
     pub values: Cells<'a>,
-    /// Which of them are there; all of them by default.
+    /// Whether each row has a value; by default all have.
     pub valid: Option<&'a [bool]>,
 }
 
-/// The subject of an event: its id where that is an IRI, and a blank node otherwise.
+/// The subject of an event: its id if that is an IRI, and a blank node otherwise.
 fn subject(id: &str) -> Vec<u8> {
     if Iri::parse(id).is_ok() { format!("<{id}>").into_bytes() } else { b"_:event".to_vec() }
 }

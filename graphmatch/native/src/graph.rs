@@ -190,12 +190,6 @@ impl Graph {
         &self.origins
     }
 
-    /// Whether a triple is there.
-    #[inline]
-    pub fn contains(&self, triple: Key) -> bool {
-        self.first(ALL, triple) != ANY
-    }
-
     /// Triples that are pushed from here on are attributes: only patterns with a constant
     /// predicate see them, never those with a variable there, whatever it is bound to.
     pub fn begin_named_only(&mut self) {
@@ -439,7 +433,7 @@ pub(crate) mod tests {
                 }
                 let triple = [random.below(4), random.below(3), random.below(4)];
                 assert_eq!(graph.push(triple), distinct.insert(triple));
-                assert!(graph.contains(triple));
+                assert!(graph.numbers(triple).next().is_some());
             }
             let stated = graph.stated();
             graph.prepare(random.below(256) as u8);

@@ -6,7 +6,7 @@
 //! ([`Tables`]), together with its neighbours in the list.
 
 use crate::dictionary::{Dictionary, Id, Kind};
-use crate::filter::Deciding;
+use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
 use crate::pattern::{Branch, Filter, Node};
 use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex, Tests};
@@ -14,7 +14,7 @@ use crate::plan::MAX_PATTERNS;
 use crate::predicates::{TableScratch, Tables};
 use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{Number, RowId};
-use crate::text::{TextIndex, TextScratch};
+use crate::text::TextIndex;
 use hashbrown::HashMap;
 
 /// Marks the number of a row that is in a predicate table.
@@ -32,7 +32,7 @@ pub struct Scratch {
     /// Memory of the posting lists, with the counters.
     pub patterns: patterns::Scratch,
     tables: TableScratch,
-    texts: TextScratch,
+    keywords: Vec<u32>,
     hits: Vec<u32>,
     objects: Vec<Id>,
 }
@@ -50,9 +50,9 @@ pub struct Index {
     free: Vec<u32>,
 }
 
-impl Tests for Deciding<'_> {
+impl Tests for FilterEvaluator<'_> {
     fn holds(&self, filter: &Filter, term: Id) -> bool {
-        Deciding::holds(self, filter, term)
+        FilterEvaluator::holds(self, filter, term)
     }
 }
 
@@ -175,16 +175,6 @@ impl Index {
         self.patterns.remove(row);
     }
 
-    /// Starts a bulk of new rows.
-    pub fn begin_bulk(&mut self) {
-        self.tables.begin_bulk();
-    }
-
-    /// Ends a bulk of new rows.
-    pub fn end_bulk(&mut self) {
-        self.tables.end_bulk();
-    }
-
     /// Writes the rows.
     pub fn save(&self, to: &mut Saver) {
         self.patterns.save(to);
@@ -205,7 +195,6 @@ impl Index {
         }
         let count = usize::load(from)?;
         check(count <= TABLE as usize, "more rows than there can be")?;
-        index.begin_bulk();
         for row in 0..count as u32 {
             index.owners.push(NO_OWNER);
             let Some(branch) = <Option<Branch>>::load(from)? else {
@@ -216,7 +205,6 @@ impl Index {
             let is_taken = is_taken && index.tables.add(&branch, row, dictionary);
             check(is_taken, "a row that no table takes")?;
         }
-        index.end_bulk();
         Ok(index)
     }
 
@@ -247,22 +235,22 @@ impl Index {
     }
 
     /// Finds the rows that have a solution. `scratch.matches` gets the owner of each.
-    pub fn find(&self, graph: &Graph, deciding: &Deciding, scratch: &mut Scratch) {
+    pub fn find(&self, graph: &Graph, evaluator: &FilterEvaluator, scratch: &mut Scratch) {
         scratch.matches.clear();
-        self.patterns.find(graph, deciding, &mut scratch.patterns, &mut scratch.matches);
+        self.patterns.find(graph, evaluator, &mut scratch.patterns, &mut scratch.matches);
         if !self.texts.is_empty() {
             let objects = &mut scratch.objects;
             objects.clear();
             objects.extend(graph.triples.iter().map(|triple| triple[2]));
             objects.sort_unstable();
             objects.dedup();
-            objects.retain(|&term| deciding.terms().kind(term) != Kind::Blank);
+            objects.retain(|&term| evaluator.terms().kind(term) != Kind::Blank);
             scratch.hits.clear();
             let terms = objects.iter().copied();
-            self.texts.hits(terms, deciding, &mut scratch.texts, &mut scratch.hits);
+            self.texts.hits(terms, evaluator, &mut scratch.keywords, &mut scratch.hits);
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
-                if self.patterns.matches(row, graph, deciding, &mut scratch.patterns) {
+                if self.patterns.matches(row, graph, evaluator, &mut scratch.patterns) {
                     scratch.matches.push(self.patterns.owner(row));
                 }
             }
@@ -270,7 +258,7 @@ impl Index {
         if !self.tables.is_empty() {
             scratch.hits.clear();
             let (tables, hits) = (&mut scratch.tables, &mut scratch.hits);
-            self.tables.find(&graph.triples, deciding, tables, hits);
+            self.tables.find(&graph.triples, evaluator, tables, hits);
             let found = hits.len() as u64;
             let counters = &mut scratch.patterns.counters;
             (counters.candidates, counters.matches) =
@@ -286,16 +274,16 @@ impl Index {
         &self,
         row: RowId,
         graph: &Graph,
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut Scratch,
         on: impl FnMut(&[Id]) -> bool,
     ) {
         if row & TABLE == 0 {
-            self.patterns.solutions(row, graph, deciding, &mut scratch.patterns, on);
+            self.patterns.solutions(row, graph, evaluator, &mut scratch.patterns, on);
         } else {
             let mut alone = PostingIndex::default();
             if let Some(row) = alone.add(&self.branch(row)) {
-                alone.solutions(row, graph, deciding, &mut scratch.patterns, on);
+                alone.solutions(row, graph, evaluator, &mut scratch.patterns, on);
             }
         }
     }

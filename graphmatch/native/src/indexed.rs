@@ -10,6 +10,7 @@
 //! [`Indexed::changes`]; a constant keeps its id until Python was told that it went.
 
 use crate::dictionary::{ANY, Dictionary, Id};
+use crate::operators::Operators;
 use crate::pattern::{Branch, Node, Pattern};
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
@@ -50,10 +51,11 @@ pub struct Indexed {
 }
 
 impl Indexed {
-    /// Of operators by their IRIs, as N-Triples has them.
-    pub fn new(iris: impl Iterator<Item = String>, dictionary: &mut Dictionary) -> Self {
-        let one = |iri: String| One { id: dictionary.intern(iri.as_bytes()), ..One::default() };
-        Self { all: iris.map(one).collect(), ..Self::default() }
+    pub fn new(operators: &Operators, dictionary: &mut Dictionary) -> Self {
+        let mut id = |iri: &str| dictionary.intern(format!("<{iri}>").as_bytes());
+        let indexed = operators.0.iter().filter(|one| one.is_indexed);
+        let all = indexed.map(|one| One { id: id(&one.iri), ..One::default() });
+        Self { all: all.collect(), ..Self::default() }
     }
 
     /// The term of an operator.
@@ -64,12 +66,6 @@ impl Indexed {
     /// The constants of an operator.
     pub fn keys(&self, number: usize) -> impl Iterator<Item = Id> {
         self.all[number].constants.keys().copied()
-    }
-
-    /// The number of an operator by its term, if it has this constant.
-    pub fn with_constant(&self, operator: Id, constant: Id) -> Option<usize> {
-        let is_it = |one: &One| one.id == operator && one.constants.contains_key(&constant);
-        self.all.iter().position(is_it)
     }
 
     /// Which operator a pattern asks for.

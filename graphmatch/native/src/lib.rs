@@ -3,9 +3,7 @@
 mod algebra;
 mod arena;
 mod attributes;
-mod block;
 mod bounded;
-mod conjunction;
 mod cut;
 mod dictionary;
 mod engine;

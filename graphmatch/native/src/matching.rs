@@ -8,7 +8,7 @@ use crate::attributes::Flattening;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
 use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, Source};
 use crate::evaluate::{Limits, graph_name};
-use crate::filter::{Deciding, Memo};
+use crate::filter::{FilterEvaluator, Memo};
 use crate::graph::Graph;
 use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
@@ -22,7 +22,6 @@ use crate::pattern::TaxonomyOperator;
 use crate::reader::Publication;
 use crate::subscriptions::RowId;
 use crate::triples::Triple;
-use hashbrown::HashSet;
 use oxrdf::Literal;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -46,8 +45,6 @@ pub struct Worker {
     memo: RefCell<Memo>,
     /// Operators whose index failed: all their constants are candidates.
     pub failed: Vec<Id>,
-    /// Pairs of operator and term for which an index was asked.
-    pub asked: HashSet<(Id, Id)>,
     /// Answers of operator indexes for this publication.
     pub answered: Option<IndexAnswers>,
 }
@@ -179,7 +176,6 @@ impl Worker {
     /// Returns the questions if Python must ask the indexes first.
     pub fn ask(&mut self, context: Context, indexed: &Indexed) -> Result<(), Questions> {
         self.failed.clear();
-        self.asked.clear();
         let answered = self.answered.take();
         let questions = indexed.questions(&self.graph.triples);
         if questions.is_empty() {
@@ -207,7 +203,6 @@ impl Worker {
                 continue;
             };
             for (id, keys) in ids.into_iter().zip(found) {
-                self.asked.insert((operator, id));
                 for &key in keys {
                     self.graph.push([id, operator, key]);
                 }
@@ -281,8 +276,8 @@ impl Worker {
         let is_a = |operator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
         };
-        let deciding = Deciding::new(terms, memo, &is_a);
-        index.find(graph, &deciding, rows);
+        let evaluator = FilterEvaluator::new(terms, memo, &is_a);
+        index.find(graph, &evaluator, rows);
     }
 
     /// Calls `on` with each solution of a row until it returns false.
@@ -298,8 +293,8 @@ impl Worker {
         let is_a = |operator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
         };
-        let deciding = Deciding::new(terms, memo, &is_a);
-        index.solutions(row, graph, &deciding, rows, on);
+        let evaluator = FilterEvaluator::new(terms, memo, &is_a);
+        index.solutions(row, graph, &evaluator, rows, on);
     }
 
     /// Evaluates a query on the publication.

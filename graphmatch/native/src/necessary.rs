@@ -11,7 +11,7 @@
 
 use crate::algebra::{comparison_of, mirrored, operands, parts};
 use crate::cut::{slot_of_iri, slot_of_literal};
-use crate::operators::{Operators, taken};
+use crate::operators::Operators;
 use crate::pattern::{
     Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
 };
@@ -333,12 +333,7 @@ impl<'a> Analysis<'a> {
         match pattern {
             GraphPattern::Bgp { patterns } => {
                 let mut draft = Draft::default();
-                let mut rest = patterns.clone();
-                if !taken(&mut rest, &self.operators).is_empty() {
-                    self.leave_open("operator");
-                }
-                let plain = patterns.iter().filter(|one| rest.contains(one));
-                for TriplePattern { subject, predicate, object } in plain {
+                for TriplePattern { subject, predicate, object } in patterns {
                     let subject = self.term(subject);
                     let predicate = self.property(predicate);
                     let object = self.term(object);
@@ -531,7 +526,7 @@ impl<'a> Analysis<'a> {
         let [Expression::Variable(variable), constants @ ..] = arguments.as_slice() else {
             return None;
         };
-        if !self.operators.is_indexed(name.as_str()) {
+        if !self.operators.find(name).is_some_and(|one| one.is_indexed) {
             return None;
         }
         let variable = Node::Variable(*self.named.get(variable.as_str())?);
@@ -634,7 +629,7 @@ impl<'a> Analysis<'a> {
                     | "time" | "dateTime" | "duration" | "yearMonthDuration" | "dayTimeDuration",
                 ),
             ) => arguments == 1,
-            _ => self.operators.is_function(name.as_str()),
+            _ => self.operators.find(name).is_some(),
         };
         if !known {
             self.misuse.get_or_insert(Misuse::Function(name.to_string()));
@@ -752,7 +747,7 @@ struct Taken {
 }
 
 /// Splits a conjunction. A filter is true if all its parts are.
-fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
+pub(crate) fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
     let (mut found, mut rest) = (Vec::new(), vec![expression]);
     while let Some(next) = rest.pop() {
         match next {

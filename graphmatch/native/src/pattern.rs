@@ -173,7 +173,7 @@ pub enum Filter<C = Id> {
 pub type Tested<C = Id> = (u16, Filter<C>);
 
 /// The patterns and filters of one disjunct of a query.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Branch {
     /// Distinct triple patterns in the order of the query.
     pub patterns: Vec<Pattern>,

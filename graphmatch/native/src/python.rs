@@ -18,7 +18,7 @@ use crate::matching::{Needs, Worker};
 use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
 use crate::ontology::{Folding, Held, Ontology, Stated, Steps};
-use crate::operators::{Answers, Operator, Operators};
+use crate::operators::{CallResults, Operator, Operators};
 use crate::patterns::Counters;
 use crate::publications::Publications;
 use crate::query::{COMPOSITION, Form, QueryError};
@@ -29,7 +29,7 @@ use crate::subscriptions::Number;
 use crate::triples::Triple;
 use crate::values;
 use crate::view::{Parser, Query};
-use crate::waiting::{Calls, Waiting, ask};
+use crate::waiting::{CallRequest, Calls, ask};
 use numpy::{PyArray1, PyReadonlyArray1};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -182,13 +182,13 @@ impl Shared {
         worker: &mut Worker,
         now: &Literal,
         done: Done,
-        answers: &Arc<Answers>,
+        results: &Arc<CallResults>,
         statements: Option<&Statements>,
     ) -> PyResult<Outcome> {
         let mut attempts = 0;
         worker.answered = None;
         loop {
-            let questions = match self.attempt(&guarded, worker, now, done, answers) {
+            let questions = match self.attempt(&guarded, worker, now, done, results) {
                 Ok(outcome) => return Ok(outcome),
                 Err(questions) => questions,
             };
@@ -226,7 +226,7 @@ impl Shared {
         worker: &mut Worker,
         now: &Literal,
         done: Done,
-        answers: &Arc<Answers>,
+        results: &Arc<CallResults>,
     ) -> Result<Outcome, Questions> {
         let state = &guarded.state;
         let count = worker.publication.triples.len();
@@ -234,12 +234,12 @@ impl Shared {
         let stated = done.stated.map_or(shown, |stated| stated.min(shown));
         let is_current = done.version.is_none_or(|version| version == guarded.version);
         let matched = if is_current {
-            state.matches(worker, stated, shown, done.steps, now, answers)
+            state.matches(worker, stated, shown, done.steps, now, results)
         } else {
             Err(Needs::Steps(0))
         };
         Ok(match matched {
-            Ok(matched) if !matched.open.rows.is_empty() => {
+            Ok(matched) if !matched.requests.solutions.is_empty() => {
                 let terms = worker.terms(state.context());
                 let mut statements = Statements::default();
                 for &id in worker.publication.triples.iter().flatten() {
@@ -249,7 +249,8 @@ impl Shared {
                 let id = worker.publication.id.to_string();
                 let done = Done { stated: Some(stated), shown: Some(shown), ..done };
                 let shared = Arc::clone(self);
-                Outcome::Waiting(Box::new(Waiting::new(shared, id, statements, done, matched)))
+                let requests = matched.requests;
+                Outcome::Calls(Box::new(CallRequest { shared, id, statements, done, requests }))
             }
             Ok(matched) => Outcome::Report(Box::new(report(self, state, worker, matched, stated))),
             Err(Needs::Indexes(questions)) => return Err(questions),
@@ -270,11 +271,11 @@ impl Shared {
         statements: &Statements,
         now: &Literal,
         done: Done,
-        answers: &Arc<Answers>,
+        results: &Arc<CallResults>,
     ) -> PyResult<Outcome> {
         let guarded = self.read();
         fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
-        let outcome = self.matched(guarded, worker, now, done, answers, Some(statements));
+        let outcome = self.matched(guarded, worker, now, done, results, Some(statements));
         self.tend(worker);
         outcome
     }
@@ -474,7 +475,7 @@ pub(crate) struct Report {
     did: Did,
     stated: usize,
     failed: Vec<(String, String)>,
-    unknown: Vec<(String, Vec<String>, bool)>,
+    undecided: Vec<(String, Vec<String>, bool)>,
     is_cut: bool,
 }
 
@@ -507,10 +508,10 @@ impl Report {
         self.failed.clone()
     }
 
-    /// The subscriptions of which calls of operators that gave nothing left something open: the
-    /// calls, and whether they are among the matches nevertheless.
-    fn unknown(&self) -> Vec<(String, Vec<String>, bool)> {
-        self.unknown.clone()
+    /// The subscriptions that failed calls of operators leave undecided: these calls, and whether the
+    /// subscription matches by other solutions.
+    fn undecided(&self) -> Vec<(String, Vec<String>, bool)> {
+        self.undecided.clone()
     }
 
     /// Whether attributes are missing: it had more paths of properties than the limit.
@@ -761,7 +762,7 @@ impl Document {
 /// A report, or what Python has to do first.
 pub(crate) enum Outcome {
     Report(Box<Report>),
-    Waiting(Box<Waiting>),
+    Calls(Box<CallRequest>),
     Pending(Box<Pending>),
 }
 
@@ -773,7 +774,7 @@ impl Outcome {
     pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         match self {
             Self::Report(report) => Ok(Bound::new(py, *report)?.into_any()),
-            Self::Waiting(waiting) => Ok(Bound::new(py, *waiting)?.into_any()),
+            Self::Calls(request) => Ok(Bound::new(py, *request)?.into_any()),
             Self::Pending(pending) => Ok(Bound::new(py, *pending)?.into_any()),
         }
     }
@@ -968,7 +969,7 @@ impl Core {
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        let cutter = Cutter::new(pairs, limits).with_operators(Operators::new(operators));
+        let cutter = Cutter::new(pairs, limits).with_operators(Operators(operators.into()));
         let state = State::new(cutter);
         Self::of(py, state, limits)
     }
@@ -1011,7 +1012,7 @@ impl Core {
                 let Ok(limits) = said.map_err(|error| refused = Some(error)) else {
                     return damaged("its options");
                 };
-                let cutter = Cutter::new(pairs, limits).with_operators(Operators::new(operators));
+                let cutter = Cutter::new(pairs, limits).with_operators(Operators(operators.into()));
                 Ok((State::load(cutter, from)?, limits, options, ontology))
             })
         });
@@ -1177,13 +1178,7 @@ impl Core {
             for begin in (0..count).step_by(AT_ONCE) {
                 let end = count.min(begin + AT_ONCE);
                 let found = self.shared.change(false, |guarded| {
-                    let state = &mut guarded.state;
-                    state.index.begin_bulk();
-                    let found = state.subscribe_rows(query, &rows, begin..end);
-                    if end == count || found.is_err() {
-                        state.index.end_bulk();
-                    }
-                    found
+                    guarded.state.subscribe_rows(query, &rows, begin..end)
                 });
                 errors.extend(found?);
             }
@@ -1325,7 +1320,7 @@ impl Core {
         let operators = py.detach(|| self.shared.read().state.operators().clone());
         Ok(Evaluation {
             operators,
-            answers: calls.map(Calls::answers).unwrap_or_default(),
+            results: calls.map(Calls::results).unwrap_or_default(),
             missing: Mutex::default(),
             shared: Arc::clone(&self.shared),
             id: id.to_owned(),
@@ -1557,8 +1552,8 @@ impl Core {
     ) -> PyResult<Bound<'py, PyAny>> {
         let statements = statements_of(triples)?;
         let done = Done { stated, shown, steps: done, version };
-        let answers = calls.map(Calls::answers).unwrap_or_default();
-        self.match_statements(py, id, &statements, now, done, &answers)
+        let results = calls.map(Calls::results).unwrap_or_default();
+        self.match_statements(py, id, &statements, now, done, &results)
     }
 
     /// Matches an event: its report, or what Python has to do first; `None` where its attributes
@@ -1604,7 +1599,7 @@ impl Core {
                     self.shared.matched_statements(worker, id, &statements, &now, done, &none)?;
                 Ok(match outcome {
                     Outcome::Report(report) => Some(*report),
-                    Outcome::Pending(_) | Outcome::Waiting(_) => None,
+                    Outcome::Pending(_) | Outcome::Calls(_) => None,
                 })
             };
             self.shared.with_worker(|worker| {
@@ -1623,13 +1618,13 @@ impl Core {
         statements: &Statements,
         now: &str,
         done: Done,
-        answers: &Arc<Answers>,
+        results: &Arc<CallResults>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let shared = &self.shared;
         let outcome = py.detach(|| {
             shared.with_worker(|worker| {
-                shared.matched_statements(worker, id, statements, &now, done, answers)
+                shared.matched_statements(worker, id, statements, &now, done, results)
             })
         });
         outcome?.into_object(py)
@@ -1643,15 +1638,15 @@ fn report(
     matched: Matched,
     stated: usize,
 ) -> Report {
-    let Matched { found, answers, failed, is_cut, did, unknown, .. } = matched;
+    let Matched { found, answers, failed, is_cut, did, undecided, .. } = matched;
     let id = worker.publication.id.clone();
     let numbers: Arc<[Number]> = found.into();
     let name = |number: Number| state.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.0));
     let failed = failed.collect();
-    let unknown =
-        unknown.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
-    let unknown = unknown.collect();
+    let undecided =
+        undecided.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
+    let undecided = undecided.collect();
     let is_empty = numbers.is_empty();
     let (publication, triples) = match is_empty {
         true => Default::default(),
@@ -1664,7 +1659,7 @@ fn report(
         shared.register(&data);
     }
     let shared = Arc::clone(shared);
-    Report { shared, publication: id, data, numbers, did, stated, failed, unknown, is_cut }
+    Report { shared, publication: id, data, numbers, did, stated, failed, undecided, is_cut }
 }
 
 /// An operator by its number, the id of a constant, and the constants that it stands for.
@@ -1704,7 +1699,7 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Batch>()?;
     module.add_class::<Document>()?;
     module.add_class::<Pending>()?;
-    module.add_class::<Waiting>()?;
+    module.add_class::<CallRequest>()?;
     module.add_class::<Calls>()?;
     module.add_class::<Publications>()?;
     module.add_class::<Evaluation>()?;

@@ -18,7 +18,7 @@ use crate::algebra::{
 use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
-use crate::operators::{self, Calls, Condition, Operators};
+use crate::operators::{Operators, check_calls};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
@@ -271,12 +271,8 @@ struct More {
     kept: Box<[u32]>,
     fixed: Box<[Box<str>]>,
     composed: Box<[Box<[u32]>]>,
-    conditions: Box<[Condition]>,
-    /// Whether it calls operators, and whether the conditions are all calls.
+    /// Whether it calls operators.
     calls: bool,
-    only_conditions: bool,
-    /// Whether solutions of its only branch are those that the conditions are asked of.
-    is_guarded: bool,
 }
 
 stored!(
@@ -289,18 +285,7 @@ stored!(
 );
 stored!(Template { skeleton, branches, projection, more, slots, form, distinct, aggregates, deep });
 stored!(Part { patterns, names, filters });
-stored!(More {
-    remainder,
-    supports,
-    mentions,
-    kept,
-    fixed,
-    composed,
-    conditions,
-    calls,
-    only_conditions,
-    is_guarded,
-});
+stored!(More { remainder, supports, mentions, kept, fixed, composed, calls });
 
 impl Stored for Slot {
     fn save(&self, to: &mut Saver) {
@@ -327,16 +312,6 @@ impl Template {
             && cut.len() == self.slots()
             && !self.branches.is_empty()
             && self.branches.iter().all(Part::is_sound)
-            && self.has_sound_conditions()
-    }
-
-    fn has_sound_conditions(&self) -> bool {
-        let count = (self.slots() + self.fixed().len()) as u32;
-        self.conditions().0.iter().all(|condition| {
-            let mut arguments = condition.arguments.iter();
-            arguments.all(|(name, number)| !name.is_empty() || *number < count)
-                && condition.compared.is_none_or(|(_, number)| number < count)
-        })
     }
 
     /// Makes the template of a text that was cut.
@@ -415,23 +390,7 @@ impl Template {
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
-        if let Some((what, remedy)) = operators::misuse(pattern, operators) {
-            return refused(what, remedy);
-        }
-        let calls = Calls::of(pattern, operators, &mut analysis.constants);
-        let is_bound = |name: &str| {
-            let Some(&variable) = analysis.named.get(name) else { return false };
-            let is_it = |node: &Node| *node == Node::Variable(variable);
-            drafts.iter().all(|draft| draft.patterns.iter().flatten().any(is_it))
-        };
-        if !calls.are_placed(pattern, operators, is_bound) {
-            return refused(
-                "an operator that generates bindings is not in the outermost group, or its \
-                 arguments are not bound by triple patterns there",
-                "Write it beside the triple patterns that bind its arguments.",
-            );
-        }
-        let is_guarded = drafts.len() == 1 && calls.guards(pattern, operators, slots, most);
+        let calls = check_calls(pattern, operators).map_err(|error| (error, None))?;
         if form == Form::Describe && !skeleton.contains('{') {
             return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
         }
@@ -464,10 +423,7 @@ impl Template {
             kept: analysis.kept.into(),
             fixed: analysis.constants.fixed.into_iter().map(Into::into).collect(),
             composed: analysis.composed.into(),
-            conditions: calls.conditions.into(),
-            calls: calls.any,
-            only_conditions: calls.only_conditions,
-            is_guarded,
+            calls,
         };
         let is_plain = is_exact && !more.calls && more.kept.is_empty() && more.fixed.is_empty();
         Ok(Self {
@@ -496,16 +452,6 @@ impl Template {
     /// Whether it calls operators.
     pub fn calls(&self) -> bool {
         self.more.as_ref().is_some_and(|more| more.calls)
-    }
-
-    /// The calls that every solution has to pass, and whether there are no others.
-    pub fn conditions(&self) -> (&[Condition], bool) {
-        self.more.as_ref().map_or((&[], true), |more| (&more.conditions, more.only_conditions))
-    }
-
-    /// Whether the solutions of its only branch are those that the conditions are asked of.
-    pub fn is_guarded(&self) -> bool {
-        self.more.as_ref().is_some_and(|more| more.is_guarded)
     }
 
     /// How many constants a query of this template has in its text.
@@ -794,7 +740,7 @@ impl Filling<'_> {
                 let has_language = string_of(&literal).is_some_and(|(_, tag)| tag.is_some());
                 if operator == Comparison::Equal && has_language {
                     vec![text(TextOperator::Equals, View::Term, Folding::None, constant)]
-                } else if operator == Comparison::Unequal && !is_comparable(&literal) {
+                } else if !is_comparable(operator, &literal) {
                     return None;
                 } else {
                     vec![Filter::Compare { operator, constant }]

@@ -8,7 +8,7 @@
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
 use crate::objects::term_object;
-use crate::operators::{Answers, Asked, Operators};
+use crate::operators::{CallContext, CallResults, Operators};
 use crate::pattern::GM;
 use crate::python::{Shared, fill, lock};
 use crate::query::QueryError;
@@ -39,8 +39,8 @@ pub struct Evaluation {
     pub(crate) shown: usize,
     pub(crate) now: Literal,
     pub(crate) operators: Operators,
-    /// What is known of their calls.
-    pub(crate) answers: Arc<Answers>,
+    /// The results of their calls.
+    pub(crate) results: Arc<CallResults>,
     /// The calls that questions wanted to know of, and nobody made.
     pub(crate) missing: Mutex<Vec<String>>,
 }
@@ -57,10 +57,10 @@ impl From<EvaluationError> for PyErr {
 impl Evaluation {
     fn ask(
         &self,
-        prepare: impl FnOnce(Asked) -> Result<Prepared, EvaluationError>,
+        prepare: impl FnOnce(CallContext) -> Result<Prepared, EvaluationError>,
     ) -> Result<Option<Answer>, EvaluationError> {
-        let asked = Asked::new(Arc::clone(&self.answers));
-        let prepared = prepare(asked.clone())?;
+        let calls = CallContext::new(&self.operators, &self.results);
+        let prepared = prepare(calls.clone())?;
         let guarded = self.shared.read();
         let state = &guarded.state;
         let found = self.shared.with_worker(|worker| {
@@ -69,7 +69,7 @@ impl Evaluation {
             worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
             worker.evaluate(state.context(), &prepared, &self.now, state.limits)
         });
-        lock(&self.missing).extend(asked.taken().missing);
+        lock(&self.missing).extend(calls.take_noted().0);
         found
     }
 }
@@ -88,12 +88,8 @@ impl Evaluation {
         resting: bool,
         most: Option<usize>,
     ) -> PyResult<Option<AnswerRow<'py>>> {
-        let found = py.detach(|| {
-            self.ask(|asked| {
-                let query = query.algebra()?;
-                Ok(Prepared::calling(&query, resting, &self.operators, asked))
-            })
-        });
+        let found = py
+            .detach(|| self.ask(|calls| Ok(Prepared::calling(&query.algebra()?, resting, calls))));
         let Some(answer) = found? else { return Ok(None) };
         let solutions = solutions_of(py, &answer)?;
         let Some(graph) = &answer.graph else { return Ok(Some((solutions, None))) };
@@ -117,10 +113,7 @@ impl Evaluation {
         most: usize,
     ) -> PyResult<Bound<'py, PyList>> {
         let found = py.detach(|| {
-            self.ask(|asked| {
-                let query = query.algebra()?;
-                Ok(Prepared::rows_calling(&query, Some(most), &self.operators, asked))
-            })
+            self.ask(|calls| Ok(Prepared::rows_calling(&query.algebra()?, Some(most), calls)))
         });
         solutions_of(py, &found?.unwrap_or_default())
     }

@@ -1,10 +1,8 @@
-//! What every match of a regular expression contains: some of its letters, as they stand.
+//! Finds strings of which each match of a regular expression contains one.
 //!
-//! `(^| )(two|three)s? +years` cannot match without `years`, and not without `two` or `three`. One
-//! such set of alternatives is a necessary test, which an index looks for in the same pass as all
-//! other texts. The expression is parsed by the parser of the evaluator's regular expressions, so
-//! nothing is guessed about the dialect, and that parser's crate finds what a part of it begins
-//! with.
+//! `(^| )(two|three)s? +years` cannot match without `years`, and not without `two` or `three`. The
+//! keyword index looks for one such set of alternatives. The expression is parsed by the parser of
+//! the evaluator's regular expressions, and that parser's crate finds the beginnings of its parts.
 //!
 //! Source: R. Cox, Regular expression matching with a trigram index, 2012.
 
@@ -15,26 +13,26 @@ use regex_syntax::hir::{
 };
 use std::cmp::Reverse;
 
-/// More alternatives than these are no good test.
-const MOST_PARTS: usize = 16;
-/// More alternatives than these are worse than fewer whatever the case; and a class of more
-/// characters is not spelled out.
-const FEW: usize = 4;
-/// Texts are no longer than this.
-const LONGEST: usize = 1000;
+/// Maximum number of alternatives.
+const MAX_PARTS: usize = 16;
+/// Number of alternatives up to which their case matters less than their length; also the maximum
+/// size of a class of characters whose members become alternatives.
+const FEW_PARTS: usize = 4;
+/// Maximum length of a string, in bytes.
+const MAX_BYTES: usize = 1000;
 
-/// Texts of which every match contains one.
+/// Strings of which every match contains one.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// The texts.
+    /// The strings.
     pub texts: Vec<String>,
-    /// Whether they are small ASCII letters to be looked for whatever the case.
+    /// Whether they have small ASCII letters and match in any case.
     pub caseless: bool,
 }
 
-/// Texts of which every match contains one, where anything telling is known.
+/// Returns strings of which every match contains one, or `None` if the expression has none.
 ///
-/// `fold` says whether the answer may be one for texts whose case is folded.
+/// If `fold` is true, the strings may be for texts whose case is folded.
 pub fn required_parts(pattern: &str, flags: &str, fold: bool) -> Option<Parts> {
     if !fold && flags.contains('i') {
         return None;
@@ -55,30 +53,30 @@ pub fn required_parts(pattern: &str, flags: &str, fold: bool) -> Option<Parts> {
     let exact = required(&hir);
     let folded = if fold { required(&small_letters(&hir)) } else { None };
     let rank = |texts: &Option<Vec<String>>| {
-        texts.as_ref().map(|texts| (texts.len() <= FEW, worth(texts)))
+        texts.as_ref().map(|texts| (texts.len() <= FEW_PARTS, worth(texts)))
     };
     let caseless = rank(&folded) > rank(&exact);
     let texts = if caseless { folded } else { exact }?;
     Some(Parts { texts, caseless })
 }
 
-/// How telling texts are: the length of the shortest, then how few there are.
+/// The selectivity of strings: the length of the shortest, then the number of strings.
 fn worth(texts: &[String]) -> (usize, Reverse<usize>) {
     (texts.iter().map(String::len).min().unwrap_or(0), Reverse(texts.len()))
 }
 
-/// Texts of which every match contains one, the most telling that are found.
+/// The most selective strings of which every match contains one.
 fn required(hir: &Hir) -> Option<Vec<String>> {
     let inside = match hir.kind() {
         HirKind::Capture(capture) => required(&capture.sub),
         HirKind::Repetition(repetition) if repetition.min > 0 => required(&repetition.sub),
         HirKind::Alternation(choices) => {
             let all = choices.iter().map(required).collect::<Option<Vec<_>>>();
-            all.map(|all| distinct(all.concat())).filter(|all| all.len() <= MOST_PARTS)
+            all.map(|all| distinct(all.concat())).filter(|all| all.len() <= MAX_PARTS)
         }
         HirKind::Concat(parts) => {
-            // what begins at each part, and what is within it
-            let next = |at: usize| &parts[at..parts.len().min(at + MOST_PARTS)];
+            // The beginnings from each part on, and the strings within each part.
+            let next = |at: usize| &parts[at..parts.len().min(at + MAX_PARTS)];
             let from = (1..parts.len()).filter_map(|at| beginning(&Hir::concat(next(at).into())));
             from.chain(parts.iter().filter_map(required)).max_by_key(|texts| worth(texts))
         }
@@ -87,20 +85,21 @@ fn required(hir: &Hir) -> Option<Vec<String>> {
     beginning(hir).into_iter().chain(inside).max_by_key(|texts| worth(texts))
 }
 
-/// Texts of which every match begins with one.
+/// Strings of which every match begins with one.
 fn beginning(hir: &Hir) -> Option<Vec<String>> {
     let mut extractor = Extractor::new();
-    let found = extractor.limit_class(FEW).limit_literal_len(LONGEST).limit_total(MOST_PARTS);
+    let found =
+        extractor.limit_class(FEW_PARTS).limit_literal_len(MAX_BYTES).limit_total(MAX_PARTS);
     let text = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
-        text.trim_end_matches('\u{FFFD}').to_owned() // what the extractor cuts off may be half of one
+        text.trim_end_matches('\u{FFFD}').to_owned() // The extractor may cut a character.
     };
     let found = found.extract(hir);
     let texts = distinct(found.literals()?.iter().map(|one| text(one.as_bytes())).collect());
     texts.iter().all(|text| text.len() > 1).then_some(texts)
 }
 
-/// Texts without those that contain another one.
+/// Removes the strings that contain another one.
 fn distinct(mut texts: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     texts.sort_by_key(String::len);
@@ -112,8 +111,8 @@ fn distinct(mut texts: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// An expression of small ASCII letters that matches wherever one does in a text whose case is
-/// folded: what is not of ASCII may be anything.
+/// An expression of small ASCII letters. It matches a folded text wherever the given one does: other
+/// characters become `.`.
 fn small_letters(hir: &Hir) -> Hir {
     let anything = || Hir::dot(Dot::AnyChar);
     let sub = |sub: &Hir| Box::new(small_letters(sub));
@@ -129,8 +128,8 @@ fn small_letters(hir: &Hir) -> Hir {
         HirKind::Class(Class::Unicode(class)) => {
             let length: usize = class.ranges().iter().map(ClassUnicodeRange::len).sum();
             let all = class.ranges().iter().flat_map(|range| range.start()..=range.end());
-            let all: Option<Vec<char>> = all.take(3 * FEW).map(folded_character).collect();
-            match all.filter(|_| length <= 3 * FEW) {
+            let all: Option<Vec<char>> = all.take(3 * FEW_PARTS).map(folded_character).collect();
+            match all.filter(|_| length <= 3 * FEW_PARTS) {
                 Some(all) => {
                     let ranges = all.into_iter().map(|c| ClassUnicodeRange::new(c, c));
                     Hir::class(Class::Unicode(ClassUnicode::new(ranges)))
@@ -153,7 +152,7 @@ fn small_letters(hir: &Hir) -> Hir {
     }
 }
 
-/// The small ASCII letter, or other ASCII character, that simple case folding makes of one.
+/// The ASCII character that simple case folding makes of a character.
 fn folded_character(c: char) -> Option<char> {
     match c {
         'ſ' => Some('s'),

@@ -63,11 +63,6 @@ impl Default for Fresh {
 }
 
 impl Fresh {
-    /// With names that those of `default` are not.
-    pub(crate) fn guarding() -> Self {
-        Self { prefix: ">>", count: 0 }
-    }
-
     /// Uses names that are valid in SPARQL but unlikely in a query.
     pub(crate) fn written() -> Self {
         Self { prefix: "_graphmatch_", count: 0 }

@@ -34,8 +34,6 @@ pub const RESTING: Flags = 4;
 pub const SUSPENDED: Flags = 8;
 /// Only its single row stores its constants.
 pub const IN_ROW: Flags = 16;
-/// Its row finds the solutions that need calls of operators.
-pub const GUARDED: Flags = 32;
 /// The index uses other constants than the query: root terms and base units.
 const REWRITTEN: Flags = 128;
 

@@ -36,7 +36,7 @@ impl Parser {
     #[pyo3(signature = (prefixes, limits, operators = Vec::new()))]
     fn new(prefixes: Vec<(String, String)>, limits: Limits, operators: Vec<Operator>) -> Self {
         let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        Self { cutter: Cutter::new(pairs, limits).with_operators(Operators::new(operators)) }
+        Self { cutter: Cutter::new(pairs, limits).with_operators(Operators(operators.into())) }
     }
 
     /// Analyses a query.

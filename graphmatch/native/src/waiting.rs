@@ -1,32 +1,29 @@
-//! Publications that wait for calls of operators, as Python sees them.
+//! Calls of operators, as Python sees them.
 
 use crate::dictionary::Id;
-use crate::engine::Matched;
 use crate::events::Statements;
 use crate::indexed::Questions;
 use crate::objects::{object_of, write_text};
-use crate::operators::{Answers, Given, Open, Test, holds};
+use crate::operators::{CallRequests, CallResults, PendingSolution};
 use crate::python::{Done, Shared, lock};
 use crate::terms::read_term;
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 use std::sync::{Arc, Mutex};
 
-/// What is known of the calls for one publication.
+/// The results of the calls for one publication.
 #[pyclass(frozen, module = "graphmatch._native")]
 #[derive(Default)]
 pub struct Calls {
-    answers: Mutex<Arc<Answers>>,
+    results: Mutex<Arc<CallResults>>,
 }
 
 impl Calls {
-    /// What they gave.
-    pub fn answers(&self) -> Arc<Answers> {
-        Arc::clone(&lock(&self.answers))
+    pub fn results(&self) -> Arc<CallResults> {
+        Arc::clone(&lock(&self.results))
     }
 }
 
@@ -34,141 +31,81 @@ fn term_of(term: &Bound<'_, PyAny>) -> PyResult<Term> {
     let mut text = Vec::new();
     write_text(term, &mut text)?;
     let term = std::str::from_utf8(&text).ok().and_then(read_term);
-    term.ok_or_else(|| PyValueError::new_err("no term"))
+    term.ok_or_else(|| PyValueError::new_err("not an RDF term"))
 }
 
 #[pymethods]
 impl Calls {
-    /// Nothing is known.
     #[new]
     fn new() -> Self {
         Self::default()
     }
 
-    /// Learns what a call gave: a term, rows of terms, or `None` where it is unknown.
-    fn put(&self, call: String, given: &Bound<'_, PyAny>) -> PyResult<()> {
-        let given = if given.is_none() {
-            Given::Unknown
-        } else if let Ok(rows) = given.cast::<PyList>() {
-            let row = |row: Bound<'_, PyAny>| -> PyResult<Vec<Term>> {
-                row.try_iter()?.map(|term| term_of(&term?)).collect()
-            };
-            Given::Rows(rows.iter().map(row).collect::<PyResult<_>>()?)
-        } else {
-            Given::Value(term_of(given)?)
-        };
-        Arc::make_mut(&mut lock(&self.answers)).0.insert(call, given);
+    /// Adds the result of a call: a term, or `None` if it failed.
+    fn put(&self, call: String, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        let result = if result.is_none() { None } else { Some(term_of(result)?) };
+        Arc::make_mut(&mut lock(&self.results)).insert(call, result);
         Ok(())
     }
-
-    fn __contains__(&self, call: &str) -> bool {
-        lock(&self.answers).0.contains_key(call)
-    }
 }
 
-/// A publication of which candidates wait for calls.
+/// A publication with candidates that need calls.
 #[pyclass(frozen, module = "graphmatch._native")]
-pub struct Waiting {
-    shared: Arc<Shared>,
+pub struct CallRequest {
+    pub(crate) shared: Arc<Shared>,
     #[pyo3(get)]
-    id: String,
-    statements: Statements,
-    done: Done,
-    open: Open,
+    pub(crate) id: String,
+    pub(crate) statements: Statements,
+    pub(crate) done: Done,
+    pub(crate) requests: CallRequests,
 }
-
-impl Waiting {
-    /// Of what was found so far.
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        id: String,
-        statements: Statements,
-        done: Done,
-        matched: Matched,
-    ) -> Self {
-        Self { shared, id, statements, done, open: matched.open }
-    }
-}
-
-/// The candidates of rows, whether these are no conjunctions, where their tests end, and the tests.
-type Rows<'py> = (
-    Bound<'py, PyArray1<u32>>,
-    Bound<'py, PyArray1<bool>>,
-    Bound<'py, PyArray1<u32>>,
-    Bound<'py, PyArray1<u32>>,
-);
 
 #[pymethods]
-impl Waiting {
-    /// The calls that may be made: the operator's IRI and the arguments as N-Triples has them, a line
-    /// each.
-    fn calls(&self) -> Vec<&str> {
-        self.open.calls.iter().map(String::as_str).collect()
+impl CallRequest {
+    /// The solutions that wait for calls. A call is the operator's IRI and the arguments as
+    /// N-Triples, one per line. A predicate is the same for all publications.
+    fn solutions(&self) -> Vec<&PendingSolution> {
+        self.requests.solutions.iter().collect()
     }
 
-    /// For each test the call that it is about.
-    fn tests<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
-        PyArray1::from_iter(py, self.open.tests.iter().map(|test| test.call))
-    }
-
-    /// For each test what is the same for each publication: the operator and the constants.
-    fn predicates(&self) -> Vec<&str> {
-        self.open.tests.iter().map(|test| test.predicate.as_str()).collect()
-    }
-
-    /// The subscriptions that wait, and whether one solution of each is enough.
-    fn candidates(&self) -> Vec<(&str, bool)> {
-        self.open.candidates.iter().map(|(name, once)| (name.as_str(), *once)).collect()
-    }
-
-    /// The solutions that wait: see `Rows`.
-    fn rows<'py>(&self, py: Python<'py>) -> Rows<'py> {
-        let rows = || self.open.rows.iter();
-        (
-            PyArray1::from_iter(py, rows().map(|row| row.0)),
-            PyArray1::from_vec(py, rows().map(|row| row.1).collect()),
-            PyArray1::from_iter(py, rows().map(|row| row.2)),
-            PyArray1::from_slice(py, &self.open.entries),
-        )
-    }
-
-    /// Whether tests are passed, of calls that were made; `None` where nobody knows.
-    fn passed(&self, calls: &Calls, tests: Vec<u32>) -> Vec<Option<bool>> {
-        let answers = calls.answers();
-        let passed = |test: u32| {
-            let Test { call, negated, compared, .. } = self.open.tests.get(test as usize)?;
-            let given = answers.0.get(self.open.calls.get(*call as usize)?)?;
-            let compared = compared.as_ref().map(|(operator, text)| (*operator, text.as_str()));
-            holds(given, *negated, compared)
+    /// Whether tests are passed; `None` if the call failed or was not made.
+    fn passed(&self, calls: &Calls, tests: Vec<(String, String)>) -> Vec<Option<bool>> {
+        let results = calls.results();
+        let is_passed = |(call, predicate): &(String, String)| {
+            self.requests.tests.get(predicate)?.is_passed(results.get(call)?)
         };
-        tests.into_iter().map(passed).collect()
+        tests.iter().map(is_passed).collect()
     }
 
-    /// The triples of the publication.
+    /// The terms of the publication's triples.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.statements.terms().map(|text| object_of(py, text)).collect()
     }
 
-    /// How many of the triples somebody stated.
+    /// The number of triples that were stated; the others were derived.
     #[getter]
     fn stated(&self) -> Option<usize> {
         self.done.stated
     }
 
-    /// Matches the publication again, with what is known now.
-    fn again<'py>(&self, py: Python<'py>, calls: &Calls, now: &str) -> PyResult<Bound<'py, PyAny>> {
+    /// Matches the publication again, with the results of calls.
+    fn rematch<'py>(
+        &self,
+        py: Python<'py>,
+        calls: &Calls,
+        now: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let answers = calls.answers();
+        let results = calls.results();
         let (shared, id, done) = (&self.shared, &self.id, self.done);
         let outcome = py.detach(|| {
             shared.with_worker(|worker| {
-                shared.matched_statements(worker, id, &self.statements, &now, done, &answers)
+                shared.matched_statements(worker, id, &self.statements, &now, done, &results)
             })
         });
         outcome?.into_object(py)
     }
 }
-
 /// Calls Python's function that looks terms up in the indexes of operators.
 pub(crate) fn ask(
     py: Python<'_>,

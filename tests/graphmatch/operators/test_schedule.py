@@ -50,7 +50,6 @@ class Workload:
             self.predicates,
             every,
             list(range(count)),
-            [False] * count,
             self.subscriptions,
             [False] * count,
         )
@@ -138,7 +137,8 @@ def test_that_calls_made_together_need_each_other_not() -> None:
         members = [rng.sample(range(calls), rng.randint(1, 4)) for _ in range(15)]
         once = [rng.random() < 0.5 for _ in range(6)]
         candidates = [rng.randrange(6) for _ in members]
-        rows = Rows(calls, list(range(calls)), candidates, [False] * 15, members, once)
+        enough = [once[candidate] for candidate in candidates]
+        rows = Rows(calls, list(range(calls)), candidates, members, enough)
         schedule = Schedule(rows, [1.0] * calls, [0.5] * calls)
         truth = [rng.choice([True, False, None]) for _ in range(calls)]
         made: set[int] = set()

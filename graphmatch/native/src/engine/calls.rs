@@ -1,300 +1,107 @@
-//! Candidates whose queries call operators: which calls they wait for, and what they give then.
+//! Candidates whose queries call operators.
 
 use super::*;
-use crate::operators::{Test, holds, key, text_of};
-use crate::templates::Kept;
-
-/// What a candidate gives, and the calls that gave nothing and left more open.
-type Called = (Option<Answer>, Vec<String>);
-
-/// The arguments of the conditions for one solution, or nothing where one has no value.
-type Row = Vec<Option<String>>;
-
-/// What a condition asks of each publication.
-fn predicate(condition: &Condition, constants: &[String]) -> String {
-    let Condition { operator, arguments, negated, compared, .. } = condition;
-    let arguments = arguments.iter().map(|(name, number)| match name.is_empty() {
-        true => constants[*number as usize].as_str(),
-        false => "?",
-    });
-    let mut text = key(operator, arguments);
-    if *negated {
-        text.push_str("\n!");
-    }
-    if let Some((operator, number)) = compared {
-        text.push_str(&format!("\n{} {}", operator.name(), constants[*number as usize]));
-    }
-    text
-}
+use crate::operators::{CallContext, Prefilter, Test};
+use crate::terms::write_term;
+use oxrdf::Term;
+use spargebra::Query;
+use spargebra::term::Variable;
+use std::collections::BTreeSet;
 
 impl State {
-    /// Decides a candidate whose query calls operators, as far as calls are known; notes which are
-    /// missing.
-    pub(super) fn called(
-        &self,
-        worker: &mut Worker,
-        number: Number,
-        kept: &Kept,
-        now: &Literal,
-        answers: &Arc<Answers>,
-        matched: &mut Matched,
-    ) -> Result<Called, Undecided> {
-        let record = self.subscriptions.get(number);
-        let (conditions, only_conditions) = kept.conditions();
-        let constants: Vec<String> = self
-            .all_constants(record.template(), &self.filed(number))
-            .into_iter()
-            .map(|id| String::from_utf8_lossy(&self.dictionary.text(id)).into_owned())
-            .collect();
-        let once = kept.form == crate::query::Form::Ask;
-        let (mut some, mut unknown) = (conditions.is_empty(), Vec::new());
-        let mut facts: HashMap<String, bool> = HashMap::new();
-        let only_truths = only_conditions && conditions.iter().all(|one| !one.valued);
-        let mut waiting: Vec<Vec<(String, &Condition)>> = Vec::new();
-        if !some {
-            let query = || self.query(record.template(), &self.filed(number));
-            let rows = self.rows(worker, number, kept, now, &constants, query)?;
-            for row in rows {
-                let mut waits = Vec::new();
-                let mut left = Vec::new();
-                let mut is_false = false;
-                for (condition, key) in conditions.iter().zip(row) {
-                    let Some(key) = key else { continue };
-                    let compared = condition
-                        .compared
-                        .map(|(operator, number)| (operator, constants[number as usize].as_str()));
-                    if only_truths && let Some(truth) = self.fact(worker, &key) {
-                        is_false |= truth == condition.negated;
-                        facts.insert(key, truth);
-                        continue;
-                    }
-                    match answers.0.get(&key) {
-                        None => waits.push((key, condition)),
-                        Some(given) => match holds(given, condition.negated, compared) {
-                            Some(true) => {}
-                            Some(false) => is_false = true,
-                            None => left.push(key),
-                        },
-                    }
-                }
-                if is_false {
-                    continue;
-                }
-                if !waits.is_empty() {
-                    waiting.push(waits);
-                } else if left.is_empty() {
-                    some = true;
-                    if once {
-                        break;
-                    }
-                } else {
-                    unknown.extend(left);
-                }
-            }
-        }
-        let is_decided = once && some;
-        if !waiting.is_empty() && !is_decided {
-            let open = &mut matched.open;
-            let candidate = open.candidate(record.name(), once);
-            for row in waiting {
-                let tests: Vec<u32> = row
-                    .into_iter()
-                    .map(|(key, condition)| {
-                        let constant = |number: u32| constants[number as usize].clone();
-                        let compared = condition.compared.map(|(o, number)| (o, constant(number)));
-                        let predicate = predicate(condition, &constants);
-                        let (call, negated) = (open.call(key), condition.negated);
-                        open.test(Test { call, negated, compared, predicate })
-                    })
-                    .collect();
-                open.row(candidate, false, tests);
-            }
-            return Err(Undecided::Waits);
-        }
-        unknown.sort_unstable();
-        unknown.dedup();
-        if !some {
-            return Ok((None, unknown));
-        }
-        matched.did.evaluated += 1;
-        let asked = Asked::new(Arc::clone(answers)).with_facts(facts);
-        let failed = |error: EvaluationError| Undecided::Failed(error);
-        let query = self.query(record.template(), &self.filed(number));
-        let query = query.map_err(|error| failed(error.into()))?;
-        let resting = record.is(RESTING);
-        let operators = &self.cutter.operators;
-        let prepared = Prepared::calling(&query, resting, operators, asked.clone());
-        let answer = worker.evaluate(self.context(), &prepared, now, self.limits);
-        let answer = answer.map_err(failed)?;
-        let wanted = asked.taken();
-        if !wanted.missing.is_empty() {
-            let open = &mut matched.open;
-            let candidate = open.candidate(record.name(), once);
-            let tests: Vec<u32> = wanted
-                .missing
-                .into_iter()
-                .map(|key| {
-                    let operator = key.split('\n').next().unwrap_or_default();
-                    let predicate = operator.to_owned();
-                    let (call, negated, compared) = (open.call(key), false, None);
-                    open.test(Test { call, negated, compared, predicate })
-                })
-                .collect();
-            open.row(candidate, true, tests);
-            return Err(Undecided::Waits);
-        }
-        if !wanted.unknown.is_empty() && !only_conditions {
-            return Err(Undecided::Unknown(wanted.unknown));
-        }
-        Ok((answer, unknown))
-    }
-
-    /// What an index says of a call, if it was asked.
-    fn fact(&self, worker: &Worker, key: &str) -> Option<bool> {
-        let mut lines = key.split('\n');
-        let operator = format!("<{}>", lines.next()?);
-        let operator = self.dictionary.get(operator.as_bytes())?;
-        let (argument, constants) = (lines.next()?, lines.collect::<Vec<_>>());
-        let constant = match constants[..] {
-            [constant] => self.dictionary.get(constant.as_bytes())?,
-            _ => self.dictionary.get(&crate::query::composed_text(&constants))?,
-        };
-        self.indexed.with_constant(operator, constant)?;
-        let dictionary = &self.dictionary;
-        let hash = dictionary.hash(argument.as_bytes());
-        let local = &worker.publication.local;
-        let argument = dictionary
-            .get_hashed(argument.as_bytes(), hash)
-            .or_else(|| local.get_hashed(argument.as_bytes(), hash))?;
-        let is_asked = worker.asked.contains(&(operator, argument));
-        is_asked.then(|| worker.graph.contains([argument, operator, constant]))
-    }
-
-    /// The calls of the conditions for each solution of a candidate's guard, each row of calls once.
-    /// A condition of which a variable is bound by other calls has none.
-    fn rows(
-        &self,
-        worker: &mut Worker,
-        number: Number,
-        kept: &Kept,
-        now: &Literal,
-        constants: &[String],
-        query: impl FnOnce() -> Result<spargebra::Query, QueryError>,
-    ) -> Result<Vec<Row>, Undecided> {
-        let record = self.subscriptions.get(number);
-        let (conditions, _) = kept.conditions();
-        let arguments = conditions.iter().flat_map(|condition| &condition.arguments);
-        let mut names: Vec<&str> = arguments.map(|(name, _)| &**name).collect();
-        names.retain(|name| !name.is_empty());
-        names.sort_unstable();
-        names.dedup();
-        let solutions: Vec<Vec<Option<String>>> = match record.rows() {
-            &[row] if record.is(GUARDED) => {
-                let all = kept.names(0);
-                let places: Vec<Option<usize>> =
-                    names.iter().map(|name| all.iter().position(|one| one == name)).collect();
-                let mut seen: HashSet<Vec<Id>> = HashSet::new();
-                let mut found: Vec<Vec<Id>> = Vec::new();
-                worker.solutions(self.context(), &self.index, row, |terms| {
-                    let ids: Vec<Id> = places
-                        .iter()
-                        .map(|place| place.and_then(|place| terms.get(place)).map_or(ANY, |&id| id))
-                        .collect();
-                    if seen.insert(ids.clone()) {
-                        found.push(ids);
-                    }
-                    found.len() <= self.limits.solutions
-                });
-                if worker.rows.patterns.is_late() {
-                    return Err(Undecided::Failed(EvaluationError::late(self.limits.time)));
-                }
-                if found.len() > self.limits.solutions {
-                    return Err(Undecided::Failed(EvaluationError::many(self.limits.solutions)));
-                }
-                names.retain(|name| all.contains(name));
-                let terms = worker.terms(self.context());
-                let text = |id: Id| String::from_utf8_lossy(&terms.text(id)).into_owned();
-                let known = |ids: Vec<Id>| {
-                    ids.into_iter().filter(|&id| id != ANY).map(|id| Some(text(id))).collect()
-                };
-                found.into_iter().map(known).collect()
-            }
-            _ => {
-                let failed = |error: EvaluationError| Undecided::Failed(error);
-                let query = query().map_err(|error| failed(error.into()))?;
-                let guard = operators::guard(query, &self.cutter.operators);
-                let prepared = Prepared::new(&guard, record.is(RESTING));
-                let answer = worker.evaluate(self.context(), &prepared, now, self.limits);
-                let answer = answer.map_err(failed)?.unwrap_or_default();
-                let place = |name: &&str| answer.variables.iter().position(|one| one == name);
-                names.retain(|name| place(name).is_some());
-                let places: Vec<usize> = names.iter().filter_map(place).collect();
-                let value =
-                    |row: &Vec<Option<oxrdf::Term>>, place: usize| row[place].as_ref().map(text_of);
-                let rows = answer.solutions.iter();
-                rows.map(|row| places.iter().map(|&place| value(row, place)).collect()).collect()
-            }
-        };
-        let mut seen = HashSet::new();
-        let mut rows = Vec::new();
-        'solutions: for solution in solutions {
-            let mut row = Vec::with_capacity(conditions.len());
-            for Condition { operator, arguments, .. } in conditions {
-                let mut texts: Vec<&str> = Vec::with_capacity(arguments.len());
-                let mut is_known = true;
-                for (name, constant) in arguments {
-                    if name.is_empty() {
-                        texts.push(&constants[*constant as usize]);
-                        continue;
-                    }
-                    match names.iter().position(|one| **one == **name) {
-                        Some(place) => match &solution[place] {
-                            Some(text) => texts.push(text),
-                            None => continue 'solutions, // an error
-                        },
-                        None => is_known = false,
-                    }
-                }
-                let is_blank = |text: &&str| text.starts_with("_:");
-                if self.cutter.operators.generates(operator) && texts.iter().any(is_blank) {
-                    continue 'solutions; // a table of results cannot name it
-                }
-                row.push(is_known.then(|| key(operator, texts)));
-            }
-            if seen.insert(row.clone()) {
-                rows.push(row);
-            }
-        }
-        Ok(rows)
-    }
-
-    /// Takes out what was found only because an index failed, and every constant counted as met.
-    pub(super) fn without_failed(
+    /// Evaluates a candidate whose query calls operators. Adds the calls that it still needs, or
+    /// those that failed and leave it undecided, to what was matched.
+    pub(super) fn evaluate_calling(
         &self,
         worker: &Worker,
-        found: &mut Vec<u64>,
+        number: Number,
+        now: &Literal,
+        results: &Arc<CallResults>,
         matched: &mut Matched,
-    ) {
-        found.retain(|&one| {
-            let number = one as Number;
-            let rows = self.subscriptions.get(number).rows();
-            let mut failed = Vec::new();
-            for pattern in rows.iter().flat_map(|&row| self.index.branch(row).patterns) {
-                if let Node::Constant(operator) = pattern[1]
-                    && worker.failed.contains(&operator)
-                {
-                    let name = self.dictionary.text(operator);
-                    let name = String::from_utf8_lossy(&name);
-                    failed.push(name.trim_matches(['<', '>']).to_owned());
+    ) -> Result<Option<Answer>, EvaluationError> {
+        let record = self.subscriptions.get(number);
+        let query = self.query(record.template(), &self.filed(number))?;
+        let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(RESTING));
+        let prefilter = Prefilter::new(&query, self.operators());
+        let evaluate =
+            |prepared: &Prepared| worker.evaluate(self.context(), prepared, now, self.limits);
+        let (mut waiting, mut failed) = (Vec::new(), BTreeSet::new());
+        let mut is_certain = prefilter.tests.is_empty();
+        let solutions = match is_certain {
+            true => Answer::default(),
+            false => evaluate(&Prepared::new(&prefilter.query, resting))?.unwrap_or_default(),
+        };
+        'solutions: for solution in &solutions.solutions {
+            let value = |variable: &Variable| {
+                let place = solutions.variables.iter().position(|one| one == variable.as_str())?;
+                solution[place].as_ref().map(text_of)
+            };
+            let (mut missing, mut open) = (Vec::new(), Vec::new());
+            for test in &prefilter.tests {
+                let Some(call) = test.call(value) else { continue 'solutions };
+                match results.get(&call).map(|result| test.is_passed(result)) {
+                    None => missing.push((call, test.clone())),
+                    Some(None) => open.push(call),
+                    Some(Some(false)) => continue 'solutions,
+                    Some(Some(true)) => {}
                 }
             }
-            let is_known = failed.is_empty();
-            if !is_known {
-                matched.unknown.push((number, failed, false));
+            if !missing.is_empty() {
+                waiting.push(missing);
+            } else if open.is_empty() {
+                is_certain = true;
             }
-            is_known
-        });
-        let numbers: HashSet<Number> = found.iter().map(|&one| one as Number).collect();
-        matched.answers.retain(|(number, _)| numbers.contains(number));
+            failed.extend(open);
+        }
+        if !(waiting.is_empty() || is_once && is_certain) {
+            for calls in waiting {
+                matched.requests.push(number, is_once, calls);
+            }
+            return Ok(None);
+        }
+        let mut answer = None;
+        if is_certain {
+            matched.did.evaluated += 1;
+            let calls = CallContext::new(self.operators(), results);
+            answer = evaluate(&Prepared::calling(&query, resting, calls.clone()))?;
+            let (missing, open) = calls.take_noted();
+            if !prefilter.is_complete && !missing.is_empty() {
+                let calls = missing.into_iter().map(|call| {
+                    let test = Test::of_call(&call);
+                    (call, test)
+                });
+                matched.requests.push(number, is_once, calls.collect());
+                return Ok(None);
+            }
+            if !prefilter.is_complete && !open.is_empty() {
+                failed = open.into_iter().collect();
+                answer = None;
+            }
+        }
+        if !failed.is_empty() {
+            let calls = failed.into_iter().collect();
+            matched.undecided.push((number, calls, answer.is_some()));
+        }
+        Ok(answer)
     }
+
+    /// The operators whose index failed, among those that a subscription needs.
+    pub(super) fn failed_indexes(&self, worker: &Worker, number: Number) -> Vec<String> {
+        let rows = self.subscriptions.get(number).rows().iter();
+        let patterns = rows.flat_map(|&row| self.index.branch(row).patterns);
+        let operator = |pattern: Pattern| match pattern[1] {
+            Node::Constant(operator) if worker.failed.contains(&operator) => {
+                let name = self.dictionary.text(operator);
+                Some(String::from_utf8_lossy(&name).trim_matches(['<', '>']).to_owned())
+            }
+            _ => None,
+        };
+        patterns.filter_map(operator).collect()
+    }
+}
+
+fn text_of(term: &Term) -> String {
+    let mut text = String::new();
+    write_term(&mut text, term);
+    text
 }

@@ -14,7 +14,7 @@ use crate::index::Index;
 use crate::pattern::{Branch, Comparison, Filter, Node};
 use crate::query::{Slot, Template};
 use crate::subscriptions::Record;
-use crate::values::{Class, Literal, Order};
+use crate::values::{Class, Literal, SortKey};
 use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
@@ -360,7 +360,7 @@ impl State {
                 At::Compared { operator, variable } => {
                     slots.push(slot);
                     compared.push((variable, operator));
-                    let class = Order::of_term(id, &self.dictionary).class();
+                    let class = SortKey::of_term(id, &self.dictionary).class;
                     let is_line = class.is_ordered() && operator != Comparison::Unequal;
                     let is_term = class == Class::Term && operator == Comparison::Equal;
                     if let Some(role) = roles.get_mut(slot)
@@ -429,7 +429,7 @@ impl State {
                 Role::Object => self.rooted_one(template, slot, id)?,
                 Role::Compared(class) => {
                     let id = self.rooted_one(template, slot, id)?;
-                    let own = Order::of_term(id, &self.dictionary).class();
+                    let own = SortKey::of_term(id, &self.dictionary).class;
                     let is_alike = own == class && (class != Class::Term || self.is_plain(id));
                     is_alike.then_some(id)?
                 }

@@ -1,60 +1,57 @@
 //! Predicate tables: subscriptions that are conjunctions around one subject.
 //!
-//! Such a branch (`?s :p ?x . ?s :q :C . FILTER(?x > 5)`) constrains some properties of one
-//! subject, each on its own: it wants a property to be there, to have one of some terms, or a
-//! value in an interval. Rows of a table constrain much the same properties in the same way, its
-//! columns; a publication's subject is a point. Rows are held in blocks ([`crate::block`]), in
-//! which each column says by bitmaps which rows a point may meet:
+//! Such a branch (`?s :p ?x . ?s :q :C . FILTER(?x > 5)`) tests some properties of one subject, each
+//! separately: the property has a value, one of some terms, or a value in an interval. The rows of a
+//! table test nearly the same properties in the same way. These tests are the table's columns. Rows
+//! are in blocks ([`block`]), which have sets of rows for each column:
 //!
-//! 1. *Choose.* The number of rows that each column leaves is known before a bitmap is read. If a
-//!    posting list is short, its rows are the candidates.
-//! 2. *And.* Otherwise one bitmap after the other is intersected, the most selective first, over
-//!    whole blocks while many words have rows and word by word after that.
-//! 3. *Check.* Candidates are compared by codes of their bounds, all of a row side by side.
-//! 4. *Verify.* Where codes cannot decide, and for other tests (of text, say), filters are
-//!    evaluated.
+//! 1. *And.* The sets of the columns are intersected as bitmaps, the smallest first, whole blocks at
+//!    a time while many words have rows, then word by word.
+//! 2. *Check.* The constants of candidates are compared with windows of ids, side by side.
+//! 3. *Verify.* If windows cannot decide, and for other filters (of strings, for example), filters
+//!    are evaluated.
 //!
-//! The last rows of a table, 256 at most, are not built, and are checked one by one. Then they
-//! become a block, together with the blocks before them that are not larger, so a row is built into
-//! a block a logarithmic number of times (Bentley and Saxe 1980). Removed rows are marked, and go
-//! when they are half of a block.
+//! Rows are added to the last block of a table. A block is made again when it has twice as many
+//! rows, to choose its cells again. When half of its rows were removed, the others are added again.
 //!
-//! Cost, for 1,000,000 rows of ten ranges over short numbers, of which 1 % match: 156,250 words
-//! and some 13,000 rows compared; about 120 bytes a row. A row is stored here only: its branch is
-//! made again from its template and its constants.
+//! Matching 1,000,000 rows of ten ranges over short numbers, of which 1 % match, reads 156,250 words
+//! and compares some 13,000 rows. A row takes about 120 bytes. Its branch is not stored, but made
+//! from the shape and the constants.
 
-pub use crate::block::TableScratch;
-use crate::block::{Block, Known, MOST_ROWS, Orders, Point, order_of};
-use crate::conjunction::{Column, MOST_COLUMNS, Template, Test, Use};
+mod block;
+mod conjunction;
+
+pub use block::TableScratch;
+
 use crate::dictionary::{Dictionary, Id, inline};
-use crate::filter::Deciding;
+use crate::filter::FilterEvaluator;
 use crate::pattern::Branch;
 use crate::text::sort_from;
-use crate::values::Order;
+use crate::values::SortKey;
+use block::{Block, MAX_ROWS, Point, RegisteredShape, SortKeys, key_of};
+use conjunction::{ColumnTest, ConjunctionShape, MAX_COLUMNS, TableColumn, TestKind};
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use slab::Slab;
 use std::hint::black_box;
 use std::ops::Range;
 
-/// How many rows wait to be built into a block.
-const TAIL: usize = 256;
-/// How many blocks there are at most, in all tables.
-const MOST_BLOCKS: usize = (1 << 16) - 1;
-/// A row that is not here.
+/// Maximum number of blocks in all tables.
+const MAX_BLOCKS: usize = (1 << 16) - 1;
+/// The place of a row that is in no table.
 const NOWHERE: u32 = u32::MAX;
 
 /// Rows that constrain much the same properties.
 #[derive(Default)]
 struct Table {
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     /// How many rows use each column.
     used: Vec<usize>,
     rows: usize,
     /// The oldest first; only the last one has rows added to it.
     blocks: Vec<usize>,
-    /// The predicates that it is looked up by: one that all rows have, or all.
-    homes: Vec<Id>,
+    /// The predicate by which it is found: one that all rows have. Without one, each is.
+    home: Option<Id>,
 }
 
 /// All predicate tables.
@@ -62,17 +59,14 @@ struct Table {
 pub struct Tables {
     tables: Slab<Table>,
     blocks: Slab<Block>,
-    templates: Slab<Known>,
-    by_template: HashMap<Template, usize, RandomState>,
-    /// The tables with columns of a predicate.
-    by_predicate: HashMap<Id, Vec<usize>, RandomState>,
-    /// The tables that are looked up by a predicate.
-    by_home: HashMap<Id, Vec<usize>, RandomState>,
-    orders: Orders,
+    shapes: Slab<RegisteredShape>,
+    by_shape: HashMap<ConjunctionShape, usize, RandomState>,
+    /// The tables with columns of a predicate, and whether they are found by it.
+    by_predicate: HashMap<Id, Vec<(usize, bool)>, RandomState>,
+    keys: SortKeys,
     /// Block and place in it, by row.
     places: Vec<u32>,
     rows: usize,
-    is_bulk: bool,
 }
 
 impl Tables {
@@ -90,44 +84,37 @@ impl Tables {
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(|(_, block)| block.bytes()).sum();
-        blocks + self.orders.capacity() * size_of::<(Id, Order)>() + 4 * self.places.len()
+        blocks + self.keys.capacity() * size_of::<(Id, SortKey)>() + 4 * self.places.len()
     }
 
     /// Whether there is a table already that has all columns of a branch.
     pub fn wants(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
-        let Some((template, _)) = Template::of(branch, dictionary) else { return false };
-        self.by_template.contains_key(&template) || {
-            let uses = template.uses();
-            let has = |table: usize, one: &Use| self.tables[table].columns.contains(&one.column);
-            self.table_for(&uses).is_some_and(|table| uses.iter().all(|one| has(table, one)))
+        let Some((shape, _)) = ConjunctionShape::of(branch, dictionary) else { return false };
+        self.by_shape.contains_key(&shape) || {
+            let tests = shape.tests();
+            let has =
+                |table: usize, one: &ColumnTest| self.tables[table].columns.contains(&one.column);
+            self.table_for(&tests).is_some_and(|table| tests.iter().all(|one| has(table, one)))
         }
-    }
-
-    /// From now on rows come in bulk: they are built into blocks when these are full.
-    pub fn begin_bulk(&mut self) {
-        self.is_bulk = true;
-    }
-
-    /// Builds the rows that came in bulk.
-    pub fn end_bulk(&mut self) {
-        self.is_bulk = false;
-        let tables: Vec<usize> = self.tables.iter().map(|(table, _)| table).collect();
-        tables.into_iter().for_each(|table| self.settle(table));
     }
 
     /// Adds a row; returns whether that was possible. Rows are numbered densely. The caller keeps the
     /// branch's terms in the dictionary until the row is removed.
     pub fn add(&mut self, branch: &Branch, row: u32, dictionary: &Dictionary) -> bool {
-        let Some((template, constants)) = Template::of(branch, dictionary) else { return false };
-        let known = self.by_template.get(&template).copied();
-        self.has_room(row) && {
-            let known = known.unwrap_or_else(|| self.new_template(template));
-            self.push(known, &constants, row, dictionary)
+        let Some((shape, constants)) = ConjunctionShape::of(branch, dictionary) else {
+            return false;
+        };
+        if !self.has_room(row) {
+            return false;
         }
+        let known = self.by_shape.get(&shape).copied();
+        let shape = known.unwrap_or_else(|| self.new_shape(shape));
+        self.add_row(shape, &constants, row, dictionary);
+        true
     }
 
     /// Adds a row that differs from another in constants of the same classes only, which are given
-    /// as its template numbers them.
+    /// as its shape numbers them.
     pub fn add_alike(
         &mut self,
         like: u32,
@@ -135,63 +122,81 @@ impl Tables {
         row: u32,
         dictionary: &Dictionary,
     ) -> bool {
-        let known = self.place(like).map(|(block, at)| self.blocks[block].templates[at] as usize);
-        known.is_some_and(|known| self.push(known, constants, row, dictionary))
+        let shape = self.place(like).map(|(block, at)| self.blocks[block].rows[at].shape as usize);
+        let shape = shape.filter(|_| self.has_room(row));
+        shape.inspect(|&shape| self.add_row(shape, constants, row, dictionary)).is_some()
     }
 
     fn has_room(&self, row: u32) -> bool {
-        self.place(row).is_none() && self.blocks.len() < MOST_BLOCKS && row != NOWHERE
+        self.place(row).is_none() && self.blocks.len() < MAX_BLOCKS && row != NOWHERE
     }
 
-    fn push(&mut self, known: usize, constants: &[Id], row: u32, dictionary: &Dictionary) -> bool {
-        if !self.has_room(row) {
-            return false;
-        }
-        let template = &mut self.templates[known];
-        for slot in template.template.ordered() {
+    fn add_row(&mut self, number: usize, constants: &[Id], row: u32, dictionary: &Dictionary) {
+        let shape = &mut self.shapes[number];
+        for slot in shape.shape.ordered() {
             let id = constants[slot];
             if !inline::is_inline(id) {
-                self.orders.insert(id, Order::of_term(id, dictionary));
+                self.keys.insert(id, SortKey::of_term(id, dictionary));
             }
         }
-        template.rows += 1;
-        let number = template.table;
-        let table = &mut self.tables[number];
+        shape.rows += 1;
+        let table = &mut self.tables[shape.table];
         table.rows += 1;
-        template.uses.iter().for_each(|&(column, _)| table.used[column] += 1);
+        shape.tests.iter().for_each(|&(column, _)| table.used[column] += 1);
         self.rows += 1;
-        let open = table.blocks.last().copied().filter(|&last| !self.blocks[last].is_built());
-        let last = open.unwrap_or_else(|| {
-            table.blocks.push(self.blocks.insert(Block::default()));
-            table.blocks[table.blocks.len() - 1]
-        });
         if self.places.len() <= row as usize {
             self.places.resize(row as usize + 1, NOWHERE);
         }
-        let block = &mut self.blocks[last];
-        self.places[row as usize] = (last << 16 | block.rows.len()) as u32;
-        block.push(row, known as u32, constants);
-        if block.rows.len() >= if self.is_bulk { MOST_ROWS } else { TAIL } {
-            self.settle(number);
-        }
-        true
+        self.push(number, constants, row);
     }
 
-    /// How many variables a row has; `None` if there is no such row.
+    /// Adds a row to the last block of its table.
+    fn push(&mut self, number: usize, constants: &[Id], row: u32) {
+        let shape = &self.shapes[number];
+        let table = &mut self.tables[shape.table];
+        let open = table.blocks.last().copied();
+        let handle = open.filter(|&last| self.blocks[last].rows.len() < MAX_ROWS);
+        let handle = handle.unwrap_or_else(|| {
+            table.blocks.push(self.blocks.insert(Block::default()));
+            table.blocks[table.blocks.len() - 1]
+        });
+        let block = &mut self.blocks[handle];
+        self.places[row as usize] = (handle << 16 | block.rows.len()) as u32;
+        block.push(row, (number as u32, shape), constants, &table.columns, &self.keys);
+        if block.is_outgrown() {
+            let table = shape.table;
+            self.rebuild(table, handle, true);
+        }
+    }
+
+    /// Takes a block out of a table and adds its rows again: to a block with new cuts, or to the
+    /// last one of the others.
+    fn rebuild(&mut self, number: usize, handle: usize, with_cuts: bool) {
+        let old = self.blocks.remove(handle);
+        let table = &mut self.tables[number];
+        table.blocks.retain(|&one| one != handle);
+        if with_cuts {
+            let new = Block::for_rows_of(&old, &table.columns, &self.shapes, &self.keys);
+            table.blocks.push(self.blocks.insert(new));
+        }
+        for at in old.alive() {
+            self.push(old.rows[at].shape as usize, old.constants(at), old.rows[at].number);
+        }
+    }
+
+    /// The number of variables of a row; `None` if there is no such row.
     pub fn variables(&self, row: u32) -> Option<usize> {
         let (block, at) = self.place(row)?;
-        let known = &self.templates[self.blocks[block].templates[at] as usize];
-        Some(usize::from(known.template.variables))
+        let shape = &self.shapes[self.blocks[block].rows[at].shape as usize];
+        Some(shape.shape.variables())
     }
 
     /// The branch of a row.
     pub fn branch(&self, row: u32) -> Option<Branch> {
         let (block, at) = self.place(row)?;
         let block = &self.blocks[block];
-        let known = &self.templates[block.templates[at] as usize];
-        let mut constants = Vec::new();
-        block.constants(at, known, &mut constants);
-        Some(known.template.branch(&constants))
+        let shape = &self.shapes[block.rows[at].shape as usize];
+        Some(shape.shape.branch(block.constants(at)))
     }
 
     /// Removes a row; returns whether it was here.
@@ -201,23 +206,23 @@ impl Tables {
         self.rows -= 1;
         let block = &mut self.blocks[handle];
         let is_sparse = block.remove(at);
-        let template = block.templates[at] as usize;
-        let known = &mut self.templates[template];
-        let number = known.table;
-        let table = &mut self.tables[number];
-        known.rows -= 1;
+        let number = block.rows[at].shape as usize;
+        let shape = &mut self.shapes[number];
+        let table_number = shape.table;
+        let table = &mut self.tables[table_number];
+        shape.rows -= 1;
         table.rows -= 1;
-        known.uses.iter().for_each(|&(column, _)| table.used[column] -= 1);
-        let is_last = known.rows == 0;
-        if is_sparse && let Some(at) = table.blocks.iter().position(|&block| block == handle) {
-            self.rebuild(number, at..at + 1);
+        shape.tests.iter().for_each(|&(column, _)| table.used[column] -= 1);
+        let is_last = shape.rows == 0;
+        if is_sparse {
+            self.rebuild(table_number, handle, false);
         }
         if is_last {
-            let known = self.templates.remove(template);
-            self.by_template.remove(&known.template);
+            let shape = self.shapes.remove(number);
+            self.by_shape.remove(&shape.shape);
         }
-        if self.tables[number].rows == 0 {
-            self.drop_table(number);
+        if self.tables[table_number].rows == 0 {
+            self.drop_table(table_number);
         }
         true
     }
@@ -230,66 +235,69 @@ impl Tables {
 
     /// The table for rows with some columns: the one that has most of them, if its rows have much
     /// in common with them.
-    fn table_for(&self, uses: &[Use]) -> Option<usize> {
+    fn table_for(&self, tests: &[ColumnTest]) -> Option<usize> {
         let predicates: HashSet<Id, RandomState> =
-            uses.iter().map(|one| one.column.predicate).collect();
+            tests.iter().map(|one| one.column.predicate).collect();
         let near = predicates.iter().filter_map(|one| self.by_predicate.get(one)).flatten();
-        let shared = |&table: &usize| {
+        let shared = |&(table, _): &(usize, bool)| {
             let columns = &self.tables[table].columns;
-            let shared = uses.iter().filter(|one| columns.contains(&one.column)).count();
-            let all = columns.len() + uses.len() - shared;
-            let is_near = 2 * shared >= all || shared == uses.len() && 4 * shared >= all;
-            (all <= MOST_COLUMNS && is_near).then_some((shared, usize::MAX - table))
+            let shared = tests.iter().filter(|one| columns.contains(&one.column)).count();
+            let all = columns.len() + tests.len() - shared;
+            let is_near = 2 * shared >= all || shared == tests.len() && 4 * shared >= all;
+            (all <= MAX_COLUMNS && is_near).then_some((shared, usize::MAX - table))
         };
         near.filter_map(shared).max().map(|(_, table)| usize::MAX - table)
     }
 
-    /// Finds or makes the table of a new template, and gives it the columns that it has not.
-    fn new_template(&mut self, template: Template) -> usize {
-        let uses = template.uses();
-        let number = self.table_for(&uses).unwrap_or_else(|| self.tables.insert(Table::default()));
+    /// Finds or makes the table of a new shape, and adds the columns that it lacks.
+    fn new_shape(&mut self, shape: ConjunctionShape) -> usize {
+        let tests = shape.tests();
+        let number = self.table_for(&tests).unwrap_or_else(|| self.tables.insert(Table::default()));
         let table = &mut self.tables[number];
-        let mut column_of = |one: &Use| {
+        let mut column_of = |one: &ColumnTest| {
             let at = table.columns.iter().position(|column| *column == one.column);
             at.unwrap_or_else(|| {
                 let tables = self.by_predicate.entry(one.column.predicate).or_default();
-                if !tables.contains(&number) {
-                    tables.push(number);
+                if tables.iter().all(|&(one, _)| one != number) {
+                    tables.push((number, table.home.is_none()));
                 }
                 table.columns.push(one.column);
                 table.used.push(0);
                 table.columns.len() - 1
             })
         };
-        let uses: Vec<(usize, Use)> = uses.into_iter().map(|one| (column_of(&one), one)).collect();
-        let is_home = |home: &Id| uses.iter().any(|(_, one)| one.column.predicate == *home);
-        if !matches!(&table.homes[..], [home] if is_home(home)) {
-            self.find_home(number, &uses);
+        let tests: Vec<(usize, ColumnTest)> =
+            tests.into_iter().map(|one| (column_of(&one), one)).collect();
+        let has = |home: Id| tests.iter().any(|(_, one)| one.column.predicate == home);
+        if !table.home.is_some_and(has) {
+            self.choose_home(number, &tests);
         }
-        let rest = uses.iter().any(|(_, one)| one.rest);
-        let known = Known { template: template.clone(), table: number, uses, rest, rows: 0 };
-        let known = self.templates.insert(known);
-        self.by_template.insert(template, known);
-        known
+        let has_other_filters = tests.iter().any(|(_, one)| one.has_other_filters);
+        let registered = RegisteredShape {
+            shape: shape.clone(),
+            table: number,
+            tests,
+            has_other_filters,
+            rows: 0,
+        };
+        let registered = self.shapes.insert(registered);
+        self.by_shape.insert(shape, registered);
+        registered
     }
 
-    /// Looks a table up by a predicate that all rows have, also those to come, and that few other
-    /// tables are looked up by; by all predicates if there is none.
-    fn find_home(&mut self, number: usize, uses: &[(usize, Use)]) {
+    /// Chooses the predicate by which a table with a new shape is found: one that all rows have, and
+    /// by which few other tables are found.
+    fn choose_home(&mut self, number: usize, tests: &[(usize, ColumnTest)]) {
         let table = &mut self.tables[number];
-        table.homes.drain(..).for_each(|home| withdraw(&mut self.by_home, home, number));
-        let of_all = uses.iter().filter(|(column, _)| table.used[*column] == table.rows);
-        let best = of_all
-            .map(|(_, one)| one.column.predicate)
-            .min_by_key(|predicate| self.by_home.get(predicate).map_or(0, Vec::len));
-        match best {
-            Some(best) => table.homes.push(best),
-            None => table.homes.extend(table.columns.iter().map(|column| column.predicate)),
-        }
-        table.homes.sort_unstable();
-        table.homes.dedup();
-        for &home in &table.homes {
-            self.by_home.entry(home).or_default().push(number);
+        let of_all = tests.iter().filter(|(column, _)| table.used[*column] == table.rows);
+        let found =
+            |predicate: &Id| self.by_predicate[predicate].iter().filter(|one| one.1).count();
+        table.home = of_all.map(|(_, one)| one.column.predicate).min_by_key(found);
+        for TableColumn { predicate, .. } in &table.columns {
+            let tables = self.by_predicate.get_mut(predicate).into_iter().flatten();
+            for (_, is_home) in tables.filter(|(table, _)| *table == number) {
+                *is_home = table.home.is_none_or(|home| home == *predicate);
+            }
         }
     }
 
@@ -298,68 +306,21 @@ impl Tables {
         for block in table.blocks {
             self.blocks.remove(block);
         }
-        for home in table.homes {
-            withdraw(&mut self.by_home, home, number);
-        }
         for column in table.columns {
-            withdraw(&mut self.by_predicate, column.predicate, number);
-        }
-    }
-
-    /// Makes a block of the last rows of a table, if they are enough, with blocks before them that
-    /// are not larger.
-    fn settle(&mut self, number: usize) {
-        let blocks = &self.tables[number].blocks;
-        let Some((last, before)) = blocks.split_last() else { return };
-        if self.blocks[*last].is_built() || self.blocks[*last].len() < TAIL {
-            return;
-        }
-        let mut begin = before.len();
-        let mut total = self.blocks[*last].len();
-        for &block in before.iter().rev() {
-            let size = self.blocks[block].len();
-            if size > total || total + size > MOST_ROWS {
-                break;
-            }
-            total += size;
-            begin -= 1;
-        }
-        let all = begin..blocks.len();
-        self.rebuild(number, all);
-    }
-
-    /// Makes one block of the living rows of neighbours, without columns if they are few.
-    fn rebuild(&mut self, number: usize, some: Range<usize>) {
-        let table = &mut self.tables[number];
-        let (mut new, mut constants) = (Block::default(), Vec::new());
-        for handle in table.blocks.drain(some.clone()) {
-            let block = self.blocks.remove(handle);
-            for row in block.alive() {
-                let template = block.templates[row];
-                block.constants(row, &self.templates[template as usize], &mut constants);
-                new.push(block.rows[row], template, &constants);
+            if let Some(tables) = self.by_predicate.get_mut(&column.predicate) {
+                tables.retain(|&(one, _)| one != number);
+                if tables.is_empty() {
+                    self.by_predicate.remove(&column.predicate);
+                }
             }
         }
-        if new.len() == 0 {
-            return;
-        }
-        if new.len() >= TAIL {
-            new.build(&table.columns, &self.templates, &self.orders);
-        }
-        let entry = self.blocks.vacant_entry();
-        let handle = entry.key();
-        for (at, &row) in new.rows.iter().enumerate() {
-            self.places[row as usize] = (handle << 16 | at) as u32;
-        }
-        entry.insert(new);
-        table.blocks.insert(some.start, handle);
     }
 
-    /// Appends the rows that have a solution in a publication, each once.
+    /// Appends the rows that have a solution in a publication, without repeats.
     pub fn find(
         &self,
         triples: &[[Id; 3]],
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
@@ -369,8 +330,8 @@ impl Tables {
         scratch.triples.extend(of_interest);
         scratch.triples.sort_unstable();
         scratch.triples.dedup();
-        scratch.orders.clear();
-        scratch.orders.extend(scratch.triples.iter().map(|triple| deciding.order(triple[2])));
+        scratch.keys.clear();
+        scratch.keys.extend(scratch.triples.iter().map(|triple| evaluator.key(triple[2])));
         let first = out.len();
         let mut subjects = 0;
         let mut begin = 0;
@@ -378,7 +339,7 @@ impl Tables {
             let rest = &scratch.triples[begin..];
             let end = begin + rest.partition_point(|triple| triple[0] == subject);
             let before = out.len();
-            self.find_subject(begin..end, deciding, scratch, out);
+            self.find_subject(begin..end, evaluator, scratch, out);
             subjects += usize::from(out.len() > before);
             begin = end;
         }
@@ -391,22 +352,24 @@ impl Tables {
     fn find_subject(
         &self,
         triples: Range<usize>,
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
         let own = &scratch.triples[triples.clone()];
-        scratch.asked.clear();
+        scratch.tables.clear();
         for same in own.chunk_by(|one, other| one[1] == other[1]) {
-            scratch.asked.extend(self.by_home.get(&same[0][1]).into_iter().flatten());
+            let tables = self.by_predicate.get(&same[0][1]).into_iter().flatten();
+            let home = tables.filter(|(_, is_home)| *is_home).map(|(table, _)| *table);
+            scratch.tables.extend(home);
         }
-        scratch.asked.sort_unstable();
-        scratch.asked.dedup();
-        for at in 0..scratch.asked.len() {
-            let table = &self.tables[scratch.asked[at]];
+        scratch.tables.sort_unstable();
+        scratch.tables.dedup();
+        for at in 0..scratch.tables.len() {
+            let table = &self.tables[scratch.tables[at]];
             if gather(table, triples.clone(), scratch) {
                 for &block in &table.blocks {
-                    self.find_block(&self.blocks[block], deciding, scratch, out);
+                    self.find_block(&self.blocks[block], evaluator, scratch, out);
                 }
             }
         }
@@ -416,93 +379,75 @@ impl Tables {
     fn find_block(
         &self,
         block: &Block,
-        deciding: &Deciding,
+        evaluator: &FilterEvaluator,
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
-        let is_decided = block.is_built() && block.candidates(scratch);
-        if !block.is_built() {
-            scratch.candidates.clear();
-            scratch.candidates.extend(block.alive().map(|row| row as u32));
-        }
-        let TableScratch { candidates, limits, sure, points, spans, constants, .. } = scratch;
+        block.candidates(scratch);
+        let TableScratch { candidates, windows, points, spans, .. } = scratch;
+        let mut last = None;
         for batch in candidates.chunks(32) {
-            // rows lie far from each other: have them brought side by side
+            // The rows are far from each other. This lets the processor read them at once.
             let touched = batch.iter().fold(0, |touched, &row| {
-                let codes = block.codes(row as usize);
-                let ends = codes.first().zip(codes.last()).map_or(0, |(first, last)| first ^ last);
-                touched ^ ends ^ block.rows[row as usize] as i32
+                let constants = block.constants(row as usize);
+                let ends = constants.first().zip(constants.last());
+                touched ^ ends.map_or(0, |(first, last)| first ^ last)
             });
             black_box(touched);
             for &row in batch {
                 let row = row as usize;
-                let codes = block.codes(row);
-                if is_above(codes, limits) {
-                    continue;
+                let (constants, row) = (block.constants(row), block.rows[row]);
+                let shape = &self.shapes[row.shape as usize];
+                if last.replace(row.shape) != Some(row.shape) {
+                    block.find_windows(shape, points, spans, windows);
                 }
-                let known = || &self.templates[block.templates[row] as usize];
-                let is_certain =
-                    is_decided && !is_above(codes, sure) && !(block.rest && known().rest);
-                let is_met = is_certain || {
-                    block.constants(row, known(), constants);
-                    known().uses.iter().all(|&(column, ref one)| {
+                let is_met = || {
+                    shape.tests.iter().all(|&(column, ref one)| {
                         let mut points = points[spans[column].clone()].iter();
-                        points.any(|point| self.is_met(one, point, constants, deciding))
+                        points.any(|point| self.is_met(one, point, constants, evaluator))
                     })
                 };
-                if is_met {
-                    out.push(block.rows[row]);
+                if windows.decide(constants).unwrap_or_else(is_met) {
+                    out.push(row.number);
                 }
             }
         }
     }
 
-    /// Whether a value meets what a row wants of a column: exactly.
-    fn is_met(&self, one: &Use, point: &Point, constants: &[Id], deciding: &Deciding) -> bool {
+    /// Whether a value meets the test of a row: exactly.
+    fn is_met(
+        &self,
+        one: &ColumnTest,
+        point: &Point,
+        constants: &[Id],
+        evaluator: &FilterEvaluator,
+    ) -> bool {
         let constant = |slot: &u32| constants[*slot as usize];
-        let mut is_sure = !one.rest;
-        match one.column.test {
-            Test::Present => {}
-            Test::Term if one.terms.iter().all(|slot| constant(slot) != point.id) => return false,
-            Test::Term => {}
-            Test::Interval(_) => {
-                for (place, end) in one.ends.iter().enumerate() {
-                    let Some((slot, _)) = end else { continue };
-                    let order = order_of(constant(slot), &self.orders);
-                    let (below, above) = (point.high < order.low(), point.low > order.high());
-                    let (outside, inside) =
-                        if place == 0 { (below, above) } else { (above, below) };
-                    if outside {
-                        return false;
-                    }
-                    is_sure &= inside;
-                }
+        if one.column.test == TestKind::Term
+            && one.terms.iter().all(|slot| constant(slot) != point.id)
+        {
+            return false;
+        }
+        let mut is_sure = !one.has_other_filters;
+        for (at, end) in one.bounds.iter().enumerate() {
+            let Some((slot, _)) = end else { continue };
+            let key = key_of(constant(slot), &self.keys);
+            let (below, above) = (point.high < key.low, point.low > key.high);
+            let (outside, inside) = if at == 0 { (below, above) } else { (above, below) };
+            if outside {
+                return false;
             }
+            is_sure &= inside;
         }
-        is_sure || one.filters.iter().all(|filter| deciding.holds_with(filter, &constant, point.id))
+        is_sure
+            || one.filters.iter().all(|filter| evaluator.holds_with(filter, &constant, point.id))
     }
-}
-
-/// Whether one of some codes is above its limit. Four are compared at a time.
-#[inline]
-fn is_above(codes: &[i32], limits: &[i32]) -> bool {
-    let (fours, fours_of_limits) = (codes.chunks_exact(4), limits.chunks_exact(4));
-    let rest = fours.remainder().iter().zip(fours_of_limits.remainder());
-    let mut above = rest.fold(0, |above, (code, limit)| above | i32::from(code > limit));
-    let mut lanes = [0; 4];
-    for (codes, limits) in fours.zip(fours_of_limits) {
-        for lane in 0..4 {
-            lanes[lane] |= i32::from(codes[lane] > limits[lane]);
-        }
-    }
-    above |= lanes[0] | lanes[1] | lanes[2] | lanes[3];
-    above != 0
 }
 
 /// Finds the values that a subject gives to each column of a table; says whether it has some for
 /// all columns that all rows use.
 fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> bool {
-    let TableScratch { points, spans, orders, .. } = scratch;
+    let TableScratch { points, spans, keys, .. } = scratch;
     let own = &scratch.triples[triples.clone()];
     points.clear();
     spans.clear();
@@ -512,8 +457,8 @@ fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> b
         let same = own[begin..].iter().take_while(|triple| triple[1] == column.predicate);
         for (at, &[_, _, id]) in same.enumerate() {
             let place = match column.test {
-                Test::Interval(class) => orders[triples.start + begin + at].on(class),
-                Test::Present | Test::Term => Some((0.0, 0.0)),
+                TestKind::Interval(class) => keys[triples.start + begin + at].within(class),
+                TestKind::Present | TestKind::Term => Some((0.0, 0.0)),
             };
             points.extend(place.map(|(low, high)| Point { id, low, high }));
         }
@@ -525,25 +470,14 @@ fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> b
     true
 }
 
-/// Takes a table from those of a predicate.
-fn withdraw(tables: &mut HashMap<Id, Vec<usize>, RandomState>, predicate: Id, table: usize) {
-    if let Some(some) = tables.get_mut(&predicate) {
-        some.retain(|&one| one != table);
-        if some.is_empty() {
-            tables.remove(&predicate);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::conjunction::mapped;
     use super::*;
-    use crate::conjunction::mapped;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
     use crate::pattern::*;
     use std::cell::RefCell;
-    use std::time::Instant;
 
     /// Numbers that look random.
     struct Random(u64);
@@ -686,7 +620,7 @@ mod tests {
         }
     }
 
-    fn is_met(branch: &Branch, triples: &[[Id; 3]], deciding: &Deciding) -> bool {
+    fn is_met(branch: &Branch, triples: &[[Id; 3]], evaluator: &FilterEvaluator) -> bool {
         let mut subjects: Vec<Id> = triples.iter().map(|triple| triple[0]).collect();
         subjects.dedup();
         subjects.iter().any(|&subject| {
@@ -696,7 +630,7 @@ mod tests {
                     Node::Variable(variable) => {
                         let mut own =
                             branch.filters.iter().filter(|(tested, _)| tested == variable);
-                        own.all(|(_, filter)| deciding.holds(filter, object_))
+                        own.all(|(_, filter)| evaluator.holds(filter, object_))
                     }
                 };
                 triples
@@ -721,14 +655,14 @@ mod tests {
             let triples = world.publication(random, &mut local);
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &world.dictionary, local: &local };
-            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
             let mut rows = Vec::new();
-            tables.find(&triples, &deciding, scratch, &mut rows);
+            tables.find(&triples, &evaluator, scratch, &mut rows);
             rows.sort_unstable();
             let wanted: Vec<u32> = (0..branches.len() as u32)
                 .filter(|&row| {
                     let branch = branches[row as usize].as_ref();
-                    branch.is_some_and(|branch| is_met(branch, &triples, &deciding))
+                    branch.is_some_and(|branch| is_met(branch, &triples, &evaluator))
                 })
                 .collect();
             assert_eq!(rows, wanted);
@@ -774,7 +708,7 @@ mod tests {
         for row in 0..branches.len() as u32 {
             tables.remove(row);
         }
-        assert!(tables.is_empty() && tables.by_template.is_empty() && tables.by_home.is_empty());
+        assert!(tables.is_empty() && tables.by_shape.is_empty());
         assert!(tables.blocks.is_empty() && tables.by_predicate.is_empty());
     }
 
@@ -836,7 +770,6 @@ mod tests {
         let mut world = World::new();
         let mut tables = Tables::default();
         let mut branches = Vec::new();
-        tables.begin_bulk();
         let texts = |random: &mut Random, kind| {
             let n = random.below(1 << 20);
             match kind {
@@ -856,7 +789,6 @@ mod tests {
             assert!(tables.add(&branch, row, &world.dictionary));
             branches.push(branch);
         }
-        tables.end_bulk();
         let mut scratch = TableScratch::default();
         let mut found = 0;
         for round in 0..24 {
@@ -881,12 +813,12 @@ mod tests {
             }
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &world.dictionary, local: &local };
-            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
             let mut rows = Vec::new();
-            tables.find(&triples, &deciding, &mut scratch, &mut rows);
+            tables.find(&triples, &evaluator, &mut scratch, &mut rows);
             rows.sort_unstable();
             let all = 0..branches.len() as u32;
-            let met = |&row: &u32| is_met(&branches[row as usize], &triples, &deciding);
+            let met = |&row: &u32| is_met(&branches[row as usize], &triples, &evaluator);
             let wanted: Vec<u32> = all.filter(met).collect();
             assert_eq!(rows, wanted);
             found += rows.len();
@@ -918,153 +850,5 @@ mod tests {
         assert_eq!(tables.len(), 1999);
         assert!(tables.bytes() < 3 * most, "{} {most}", tables.bytes());
         assert!(tables.blocks.len() < 40, "{}", tables.blocks.len());
-    }
-
-    /// The time in seconds that this thread was running, for a machine that is busy otherwise.
-    fn processor_time() -> f64 {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        let time = text.split(' ').next().and_then(|time| time.parse().ok());
-        time.map_or(0.0, |time: f64| time / 1e9)
-    }
-
-    /// Rows of ten columns, built in bulk, and publications with a value for each.
-    fn measured(
-        name: &str,
-        rows: u32,
-        filters: impl Fn(&mut Random, &mut Dictionary) -> Vec<Filter>,
-        value: impl Fn(&mut Random, &mut Dictionary) -> Id,
-    ) {
-        let mut random = Random(11);
-        let mut dictionary = Dictionary::default();
-        let predicates: Vec<Id> =
-            (0..10).map(|n| dictionary.intern(format!("<urn:p{n}>").as_bytes())).collect();
-        let patterns: Vec<Pattern> = predicates
-            .iter()
-            .zip(1..)
-            .map(|(&id, n)| [Node::Variable(0), Node::Constant(id), Node::Variable(n)])
-            .collect();
-        let mut tables = Tables::default();
-        tables.begin_bulk();
-        let mut branches = Vec::new();
-        for _ in 0..rows {
-            let mut all = Vec::new();
-            for variable in 1..=10 {
-                let own = filters(&mut random, &mut dictionary);
-                all.extend(own.into_iter().map(|filter| (variable, filter)));
-            }
-            let branch = Branch { patterns: patterns.clone(), filters: all, variables: 11 };
-            branches.push(branch);
-        }
-        let begin = processor_time();
-        for (branch, row) in branches.iter().zip(0..) {
-            assert!(tables.add(branch, row, &dictionary));
-        }
-        tables.end_bulk();
-        let building = processor_time() - begin;
-        drop(branches);
-        let (local, mut scratch) = (LocalTerms::default(), TableScratch::default());
-        let mut out = Vec::new();
-        let mut times = Vec::new();
-        let mut found = 0;
-        for _ in 0..200 {
-            let triples: Vec<[Id; 3]> = predicates
-                .iter()
-                .map(|&predicate| [0, predicate, value(&mut random, &mut dictionary)])
-                .collect();
-            let memo = RefCell::new(Memo::default());
-            let terms = Terms { dictionary: &dictionary, local: &local };
-            let deciding = Deciding::new(terms, &memo, &|_, _, _| false);
-            out.clear();
-            let begin = Instant::now();
-            tables.find(&triples, &deciding, &mut scratch, &mut out);
-            times.push(begin.elapsed().as_secs_f64());
-            found += out.len();
-        }
-        times.sort_unstable_by(f64::total_cmp);
-        println!(
-            "{name}: {rows} rows, {} found, {:.1} µs (first quartile), least {:.1}; {} bytes a row, {:.2} µs to build",
-            found / 200,
-            times[50] * 1e6,
-            times[0] * 1e6,
-            tables.bytes() / rows as usize,
-            building * 1e6 / f64::from(rows)
-        );
-    }
-
-    fn between(low: u64, high: u64) -> Vec<Filter> {
-        let id = |n: u64| crate::dictionary::inline::integer(n as i64).unwrap();
-        vec![
-            Filter::Compare { operator: Comparison::GreaterOrEqual, constant: id(low) },
-            Filter::Compare { operator: Comparison::LessOrEqual, constant: id(high) },
-        ]
-    }
-
-    #[test]
-    #[ignore = "measures"]
-    fn measure() {
-        let number = |low: u64, high: u64| {
-            move |random: &mut Random, _: &mut Dictionary| {
-                crate::dictionary::inline::integer((low + random.below(high - low)) as i64).unwrap()
-            }
-        };
-        for rows in [100_000, 1_000_000] {
-            // a value in the middle is met by 0.63 of all ranges, and all ten by 1 % of the rows
-            let ranges = |random: &mut Random, _: &mut Dictionary| {
-                between(random.below(629_000), 371_000 + random.below(629_000))
-            };
-            measured("ten ranges, 1 %", rows, ranges, number(480_000, 520_000));
-        }
-        let ranges = |random: &mut Random, _: &mut Dictionary| {
-            let low = random.below(900_000);
-            between(low, low + 100_000)
-        };
-        measured("ten ranges, narrow", 100_000, ranges, number(0, 1_000_000));
-        let points = |random: &mut Random, _: &mut Dictionary| {
-            let n = random.below(10_000);
-            between(n, n)
-        };
-        measured("ten points of 10,000", 100_000, points, number(0, 10_000));
-        for terms in [5, 1000] {
-            let term = |random: &mut Random, dictionary: &mut Dictionary| {
-                dictionary.intern(format!("<urn:v{}>", random.below(terms)).as_bytes())
-            };
-            let equal = |random: &mut Random, dictionary: &mut Dictionary| {
-                let constant = term(random, dictionary);
-                vec![Filter::Compare { operator: Comparison::Equal, constant }]
-            };
-            measured(&format!("ten terms of {terms}"), 100_000, equal, term);
-        }
-    }
-
-    #[test]
-    #[ignore = "measures"]
-    fn measure_one_by_one() {
-        let mut random = Random(11);
-        let mut dictionary = Dictionary::default();
-        let patterns: Vec<Pattern> = (1..=10u16)
-            .map(|n| {
-                let id = dictionary.intern(format!("<urn:p{n}>").as_bytes());
-                [Node::Variable(0), Node::Constant(id), Node::Variable(n)]
-            })
-            .collect();
-        let mut tables = Tables::default();
-        let (mut adding, mut removing) = (0.0, 0.0);
-        for row in 0..200_000 {
-            let mut filters = Vec::new();
-            for variable in 1..=10 {
-                let low = random.below(500_000);
-                filters.extend(between(low, low + 400_000).into_iter().map(|one| (variable, one)));
-            }
-            let branch = Branch { patterns: patterns.clone(), filters, variables: 11 };
-            let begin = Instant::now();
-            assert!(tables.add(&branch, row, &dictionary));
-            adding += begin.elapsed().as_secs_f64();
-        }
-        for row in 0..200_000 {
-            let begin = Instant::now();
-            assert!(tables.remove(row));
-            removing += begin.elapsed().as_secs_f64();
-        }
-        println!("one by one: {:.1} µs added, {:.1} µs removed", adding * 5.0, removing * 5.0);
     }
 }

@@ -1,0 +1,478 @@
+//! A block of a predicate table: up to 65,536 rows, and the bitmaps that find candidates.
+//!
+//! A row is its shape and its constants. Each column has sets of rows:
+//!
+//! - A column of terms has a set for each term.
+//! - A column of intervals has a set for each cell of the number line: the rows whose interval
+//!   overlaps the cell. Cells are cut at quantiles of the places where intervals begin and end. A
+//!   place where many intervals do is a cut of its own, so grades or years get exact cells.
+//!
+//! A new row is added to these sets. The cuts are chosen when the block is made from the rows of
+//! another: when a block has twice the rows that it was made from, it is made again.
+//!
+//! The rows that are in a set of each column are candidates. Numbers that are their own ids are in
+//! order, so the constants of a candidate are compared with a window of ids each, side by side.
+
+use crate::dictionary::{Id, inline};
+use crate::predicates::conjunction::{ColumnTest, ConjunctionShape, TableColumn, TestKind};
+use crate::values::SortKey;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use slab::Slab;
+use std::ops::Range;
+
+/// Maximum number of rows in a block.
+pub const MAX_ROWS: usize = 1 << 16;
+/// Number of rows of a block when its cuts are chosen for the first time.
+const FIRST_ROWS: usize = 256;
+/// Maximum number of cells of a column of intervals.
+const MAX_CELLS: usize = 20;
+/// Number of rows by which the cuts of a column are chosen.
+const SAMPLE_ROWS: usize = 2048;
+
+/// A shape that some rows have.
+pub struct RegisteredShape {
+    /// The shape.
+    pub shape: ConjunctionShape,
+    /// The table of its rows.
+    pub table: usize,
+    /// The tests of columns of the table, with the number of each column.
+    pub tests: Vec<(usize, ColumnTest)>,
+    /// Whether its filters test more than the columns do.
+    pub has_other_filters: bool,
+    /// Number of rows.
+    pub rows: usize,
+}
+
+impl RegisteredShape {
+    /// Returns the shape's test of a column of the table.
+    fn test_of(&self, column: usize) -> Option<&ColumnTest> {
+        self.tests.iter().find(|(at, _)| *at == column).map(|(_, one)| one)
+    }
+}
+
+/// The keys of constants that are not their own ids.
+pub type SortKeys = HashMap<Id, SortKey, RandomState>;
+
+/// The key of a constant.
+pub fn key_of(id: Id, keys: &SortKeys) -> SortKey {
+    SortKey::of_inline(id).or_else(|| keys.get(&id).copied()).unwrap_or_default()
+}
+
+/// A set of rows: a sorted list while it is short, then a bitmap.
+#[derive(Clone, Default)]
+struct RowSet {
+    list: Vec<u16>,
+    words: Vec<u64>,
+    count: u32,
+}
+
+impl RowSet {
+    /// Adds a row that is larger than all others.
+    fn insert(&mut self, row: usize) {
+        self.count += 1;
+        if let Some(word) = self.words.get_mut(row / 64) {
+            *word |= 1 << (row % 64);
+            return;
+        }
+        if self.words.is_empty() && self.list.len() <= 16 + row / 64 {
+            return self.list.push(row as u16);
+        }
+        self.words.resize(row / 64 + 1, 0);
+        self.words[row / 64] |= 1 << (row % 64);
+        for row in self.list.drain(..) {
+            self.words[usize::from(row / 64)] |= 1 << (row % 64);
+        }
+    }
+
+    /// Adds all rows to a bitmap.
+    fn add_to(&self, words: &mut [u64]) {
+        words.iter_mut().zip(&self.words).for_each(|(all, own)| *all |= own);
+        for &row in &self.list {
+            words[usize::from(row / 64)] |= 1 << (row % 64);
+        }
+    }
+}
+
+/// A value that a publication has for a column, and the numbers between which it is.
+#[derive(Clone, Copy)]
+pub struct Point {
+    /// The value's term.
+    pub id: Id,
+    /// The least number that it may be.
+    pub low: f64,
+    /// The largest number that it may be.
+    pub high: f64,
+}
+
+/// The rows of a block by one column of its table.
+struct BlockColumn {
+    test: TestKind,
+    /// The rows that do not use the column.
+    free: RowSet,
+    terms: HashMap<Id, RowSet, RandomState>,
+    /// The least number of each cell but the first.
+    cuts: Vec<f64>,
+    cells: Vec<RowSet>,
+    /// The decimal places of all bounds, if these are the same and all bounds are their own ids.
+    places: Option<u32>,
+    is_mixed: bool,
+}
+
+impl BlockColumn {
+    /// A column that some rows do not use.
+    fn new(test: TestKind, cuts: Vec<f64>, rows: usize) -> Self {
+        let mut free = RowSet::default();
+        (0..rows).for_each(|row| free.insert(row));
+        let cells = vec![free.clone(); cuts.len() + 1];
+        Self { test, free, cuts, cells, terms: HashMap::default(), places: None, is_mixed: false }
+    }
+
+    fn cell(&self, number: f64) -> usize {
+        self.cuts.partition_point(|&cut| cut <= number)
+    }
+
+    /// Adds the next row.
+    fn push(&mut self, row: usize, test: Option<&ColumnTest>, constants: &[Id], keys: &SortKeys) {
+        let Some(test) = test else {
+            self.free.insert(row);
+            return self.cells.iter_mut().for_each(|cell| cell.insert(row));
+        };
+        if self.test == TestKind::Term {
+            let mut terms: Vec<Id> =
+                test.terms.iter().map(|&slot| constants[slot as usize]).collect();
+            terms.sort_unstable();
+            terms.dedup();
+            terms.into_iter().for_each(|term| self.terms.entry(term).or_default().insert(row));
+        }
+        for &(slot, _) in test.bounds.iter().flatten() {
+            let places = inline::number(constants[slot as usize]).map(|(_, places)| places);
+            self.is_mixed |= places.is_none() || self.places.is_some_and(|one| Some(one) != places);
+            self.places = places.filter(|_| !self.is_mixed);
+        }
+        let [low, high] = interval(test, constants, keys).map(|end| self.cell(end));
+        self.cells[low..=high.max(low)].iter_mut().for_each(|cell| cell.insert(row));
+    }
+
+    /// The sets of the rows that some values may meet.
+    fn sets(&self, points: &[Point]) -> impl Iterator<Item = &RowSet> + Clone {
+        let is_interval = matches!(self.test, TestKind::Interval(_)) && !points.is_empty();
+        let within = |point: &Point| self.cell(point.low)..=self.cell(point.high);
+        let cells = points.iter().filter(|_| is_interval).flat_map(within);
+        let cells = cells.fold(0_u32, |cells, at| cells | 1 << at);
+        let cells = self.cells.iter().enumerate().filter(move |(at, _)| cells >> at & 1 == 1);
+        let terms = points.iter().filter_map(|point| self.terms.get(&point.id));
+        cells.map(|(_, cell)| cell).chain(terms).chain((!is_interval).then_some(&self.free))
+    }
+}
+
+/// The numbers between which a value has to be.
+fn interval(test: &ColumnTest, constants: &[Id], keys: &SortKeys) -> [f64; 2] {
+    let [low, high] =
+        test.bounds.map(|end| end.map(|(slot, _)| key_of(constants[slot as usize], keys)));
+    [low.map_or(f64::NEG_INFINITY, |key| key.low), high.map_or(f64::INFINITY, |key| key.high)]
+}
+
+/// Chooses cuts by the places where intervals begin and end.
+fn cuts(ends: impl Iterator<Item = [f64; 2]>) -> Vec<f64> {
+    let places = ends.flat_map(|[low, high]| [low, high.next_up()]);
+    let mut places: Vec<f64> = places.filter(|place| place.is_finite()).collect();
+    places.sort_unstable_by(f64::total_cmp);
+    let distinct = places.chunk_by(|one, other| one == other).count();
+    let most = if distinct < MAX_CELLS { 0 } else { places.len().div_ceil(MAX_CELLS - 1) };
+    let (mut cuts, mut inside) = (Vec::new(), 0);
+    for same in places.chunk_by(|one, other| one == other) {
+        inside += same.len();
+        if inside > most && cuts.len() < MAX_CELLS - 1 {
+            cuts.push(same[0]);
+            inside = 0; // Intervals that begin at a cut are in no cell in part.
+        }
+    }
+    cuts
+}
+
+/// The windows of ids in which all constants of a row have to be, by slot.
+#[derive(Default)]
+pub struct Windows {
+    lows: Vec<i32>,
+    highs: Vec<i32>,
+    /// Whether all candidates within the windows are met.
+    is_sufficient: bool,
+    /// Whether no other candidates are met.
+    is_necessary: bool,
+}
+
+impl Windows {
+    /// Whether a candidate is met; `None` if its constants have to be compared by value.
+    #[inline]
+    pub fn decide(&self, constants: &[Id]) -> Option<bool> {
+        let windows = self.lows.iter().zip(&self.highs);
+        // Without a branch, the processor compares several constants at once.
+        let outside = constants.iter().zip(windows).fold(0, |any, (&id, (&low, &high))| {
+            any | i32::from((id as i32) < low) | i32::from(id as i32 > high)
+        });
+        match outside != 0 {
+            true => self.is_necessary.then_some(false),
+            false => self.is_sufficient.then_some(true),
+        }
+    }
+}
+
+/// The end of the window in which a lower or upper bound certainly is met by a value, and whether
+/// bounds outside are not met. Numbers that are their own ids are in the order of the ids.
+fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> (Option<i32>, bool) {
+    let (digits, is_exact) = match inline::number(point.id) {
+        Some((digits, own)) if own == places => {
+            let strict = i64::from(!is_closed);
+            (if is_low { digits - strict } else { digits + strict }, true)
+        }
+        _ => {
+            let [low, high] = [point.low, point.high].map(|one| one * 10f64.powi(places as i32));
+            let slack = 1e-6 * (1.0 + low.abs().max(high.abs()));
+            let end = if is_low { (low - slack).floor() } else { (high + slack).ceil() };
+            (end as i64, false)
+        }
+    };
+    (inline::checked(digits, places).map(|id| id as i32), is_exact)
+}
+
+/// A row of a block.
+#[derive(Clone, Copy)]
+pub struct BlockRow {
+    /// The number of the row.
+    pub number: u32,
+    /// The number of its shape.
+    pub shape: u32,
+    /// The place of its first constant, and the number of constants.
+    begin: u32,
+    count: u32,
+}
+
+/// Rows of one table.
+#[derive(Default)]
+pub struct Block {
+    /// The rows.
+    pub rows: Vec<BlockRow>,
+    /// The constants of all rows.
+    constants: Vec<Id>,
+    /// A bit for each row that was not removed.
+    alive: Vec<u64>,
+    removed: usize,
+    columns: Vec<BlockColumn>,
+    /// Number of rows at which the cuts have to be chosen again.
+    outgrown: usize,
+}
+
+impl Block {
+    /// An empty block for the rows of another, with cuts chosen by these rows.
+    pub fn for_rows_of(
+        old: &Self,
+        columns: &[TableColumn],
+        shapes: &Slab<RegisteredShape>,
+        keys: &SortKeys,
+    ) -> Self {
+        let full = (2 * old.len()).min(MAX_ROWS);
+        let step = old.len().div_ceil(SAMPLE_ROWS).max(1);
+        let column = |(at, column): (usize, &TableColumn)| {
+            let ends = old.alive().step_by(step).filter_map(|row| {
+                let test = shapes[old.rows[row].shape as usize].test_of(at)?;
+                Some(interval(test, old.constants(row), keys))
+            });
+            let is_interval = matches!(column.test, TestKind::Interval(_));
+            BlockColumn::new(column.test, if is_interval { cuts(ends) } else { Vec::new() }, 0)
+        };
+        Self {
+            rows: Vec::with_capacity(full),
+            constants: Vec::with_capacity(full * old.constants.len() / old.rows.len().max(1)),
+            columns: columns.iter().enumerate().map(column).collect(),
+            outgrown: full,
+            ..Self::default()
+        }
+    }
+
+    /// Whether its cuts have to be chosen again.
+    pub fn is_outgrown(&self) -> bool {
+        self.rows.len() == self.outgrown.max(FIRST_ROWS) && self.rows.len() < MAX_ROWS
+    }
+
+    /// The number of rows that were not removed.
+    pub fn len(&self) -> usize {
+        self.rows.len() - self.removed
+    }
+
+    /// The places of rows that were not removed.
+    pub fn alive(&self) -> impl Iterator<Item = usize> {
+        (0..self.rows.len()).filter(|&row| self.alive[row / 64] >> (row % 64) & 1 == 1)
+    }
+
+    /// The constants of a row.
+    pub fn constants(&self, row: usize) -> &[Id] {
+        let BlockRow { begin, count, .. } = self.rows[row];
+        &self.constants[begin as usize..][..count as usize]
+    }
+
+    /// The number of bytes that it takes.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        let sets = |column: &BlockColumn| {
+            let sets = column.cells.iter().chain([&column.free]).chain(column.terms.values());
+            sets.map(|set| 64 + 2 * set.list.capacity() + 8 * set.words.capacity()).sum::<usize>()
+        };
+        4 * self.constants.capacity()
+            + size_of::<BlockRow>() * self.rows.capacity()
+            + 8 * self.alive.len()
+            + self.columns.iter().map(sets).sum::<usize>()
+    }
+
+    /// Adds a row of a table with some columns.
+    pub fn push(
+        &mut self,
+        row: u32,
+        (number, shape): (u32, &RegisteredShape),
+        constants: &[Id],
+        columns: &[TableColumn],
+        keys: &SortKeys,
+    ) {
+        let at = self.rows.len();
+        self.alive.resize(at / 64 + 1, 0);
+        self.alive[at / 64] |= 1 << (at % 64);
+        for column in &columns[self.columns.len()..] {
+            self.columns.push(BlockColumn::new(column.test, Vec::new(), at));
+        }
+        for (number, column) in self.columns.iter_mut().enumerate() {
+            column.push(at, shape.test_of(number), constants, keys);
+        }
+        let (begin, count) = (self.constants.len() as u32, constants.len() as u32);
+        self.rows.push(BlockRow { number: row, shape: number, begin, count });
+        self.constants.extend_from_slice(constants);
+    }
+
+    /// Removes a row; returns whether most rows were removed.
+    pub fn remove(&mut self, row: usize) -> bool {
+        self.alive[row / 64] &= !(1 << (row % 64));
+        self.removed += 1;
+        2 * self.removed > self.rows.len()
+    }
+
+    /// Finds the windows of the constants of a shape.
+    pub fn find_windows(
+        &self,
+        shape: &RegisteredShape,
+        points: &[Point],
+        spans: &[Range<usize>],
+        windows: &mut Windows,
+    ) {
+        let slots = shape.shape.constants();
+        for (ends, all) in [(&mut windows.lows, i32::MIN), (&mut windows.highs, i32::MAX)] {
+            ends.clear();
+            ends.resize(slots, all);
+        }
+        (windows.is_sufficient, windows.is_necessary) = (!shape.has_other_filters, true);
+        for (number, test) in &shape.tests {
+            let (points, places) = (&points[spans[*number].clone()], self.columns[*number].places);
+            for (at, bound) in test.bounds.iter().enumerate() {
+                let &Some((slot, is_closed)) = bound else { continue };
+                let (slot, is_low) = (slot as usize, at == 0);
+                let (end, is_exact) = match (points, places) {
+                    ([point], Some(places)) => window(point, places, is_low, is_closed),
+                    _ => (None, false),
+                };
+                windows.is_sufficient &= end.is_some();
+                windows.is_necessary &= end.is_some() && is_exact;
+                match end {
+                    Some(end) if is_low => windows.highs[slot] = windows.highs[slot].min(end),
+                    Some(end) => windows.lows[slot] = windows.lows[slot].max(end),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Finds the candidates: the rows that are in a set of each column.
+    pub fn candidates(&self, scratch: &mut TableScratch) {
+        let TableScratch { points, spans, probes, acc, other, sparse, candidates, .. } = scratch;
+        probes.clear();
+        candidates.clear();
+        sparse.clear();
+        let rows = self.rows.len() as u32;
+        for (at, column) in self.columns.iter().enumerate() {
+            let points = &points[spans[at].clone()];
+            let count = column.sets(points).map(|set| set.count).sum();
+            let is_all = column.test == TestKind::Present && !points.is_empty();
+            if is_all || count >= rows && points.len() == 1 {
+                continue;
+            }
+            if count == 0 {
+                return;
+            }
+            probes.push((count, at));
+        }
+        probes.sort_unstable();
+        acc.clone_from(&self.alive);
+        let mut is_sparse = false;
+        let mut expected = f64::from(rows);
+        for &(count, at) in &*probes {
+            let sets = self.columns[at].sets(&points[spans[at].clone()]);
+            let mut bitmaps = sets.clone();
+            let bits = match (bitmaps.next(), bitmaps.next()) {
+                (Some(set), None) if set.list.is_empty() => &set.words,
+                _ => {
+                    other.clear();
+                    other.resize(self.alive.len(), 0);
+                    sets.for_each(|set| set.add_to(other));
+                    &*other
+                }
+            };
+            let bits_of = |at: usize| bits.get(at).copied().unwrap_or(0);
+            if is_sparse {
+                sparse.retain(|&at| {
+                    acc[at] &= bits_of(at);
+                    acc[at] != 0
+                });
+                continue;
+            }
+            acc.truncate(bits.len());
+            acc.iter_mut().zip(bits).for_each(|(all, own)| *all &= own);
+            expected *= (f64::from(count) / f64::from(rows)).min(1.0);
+            // From here on most words have no rows, if columns do not depend on each other.
+            if expected * 4.0 < acc.len() as f64 {
+                is_sparse = true;
+                sparse.extend((0..acc.len()).filter(|&at| acc[at] != 0));
+            }
+        }
+        if !is_sparse {
+            sparse.extend(0..acc.len());
+        }
+        for &at in &*sparse {
+            let mut word = acc[at];
+            while word != 0 {
+                candidates.push((at * 64) as u32 + word.trailing_zeros());
+                word &= word - 1;
+            }
+        }
+    }
+}
+
+/// Buffers that matching a publication needs. Each thread has one and uses it again.
+#[derive(Default)]
+pub struct TableScratch {
+    /// The triples whose predicates are those of columns, in order.
+    pub triples: Vec<[Id; 3]>,
+    /// The keys of their objects.
+    pub keys: Vec<SortKey>,
+    /// The tables that a subject may match.
+    pub tables: Vec<usize>,
+    /// The values of a subject, column by column.
+    pub points: Vec<Point>,
+    /// The range of each column's values.
+    pub spans: Vec<Range<usize>>,
+    /// The windows of the constants of a shape.
+    pub windows: Windows,
+    /// Rows of a block.
+    pub candidates: Vec<u32>,
+    /// Columns to be intersected, with the number of rows that each leaves, about.
+    probes: Vec<(u32, usize)>,
+    acc: Vec<u64>,
+    other: Vec<u64>,
+    sparse: Vec<usize>,
+}
