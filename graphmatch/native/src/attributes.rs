@@ -13,10 +13,10 @@
 //!
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
+use crate::demand::{AttributePathTrie, Demand, StepHash};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::{Graph, Origin};
 use crate::hierarchy::{Map, Set, Walk};
-use crate::mentions::{Asked, Mentions, StepHash};
 use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
 use crate::triples::Triple;
@@ -243,12 +243,12 @@ impl Ontology {
         stated: usize,
         name: Option<Id>,
         terms: Terms,
-        mentions: &Mentions,
+        mentions: &Demand,
         most: usize,
         walk: &mut Walk,
         flattening: &mut Flattening,
     ) -> bool {
-        let (asked, length) = (mentions.asked(), graph.triples.len());
+        let (asked, length) = (mentions.attribute_paths(), graph.triples.len());
         let is_attribute = |number| {
             let [_, property, _]: Triple = graph.triples[number];
             names::text(terms, property).starts_with(names::ATTRIBUTE)
@@ -291,7 +291,7 @@ impl Flattening {
     }
 
     /// Clears the cache if the ontology or the demand has changed.
-    fn refresh(&mut self, ontology: &Ontology, mentions: &Mentions) {
+    fn refresh(&mut self, ontology: &Ontology, mentions: &Demand) {
         let (serial, version) = mentions.stamp();
         let stamp = (ontology.serial.0, serial, version);
         if self.stamp != stamp || self.wanted.len() + self.steps.len() > REMEMBERED {
@@ -364,7 +364,7 @@ struct Flattener<'a> {
     graph: &'a mut Graph,
     stated: usize,
     terms: Terms<'a>,
-    mentions: &'a Mentions,
+    mentions: &'a Demand,
     walk: &'a mut Walk,
     flattening: &'a mut Flattening,
     /// Number of steps left.
@@ -377,10 +377,14 @@ impl Flattener<'_> {
     /// Derives the attributes of one root. Returns false if no steps are left.
     fn go(&mut self, root: usize) -> bool {
         let root = self.flattening.roots[root];
-        let asked = self.mentions.asked();
+        let asked = self.mentions.attribute_paths();
         self.flattening.done.clear();
         self.flattening.agenda.clear();
-        self.flattening.agenda.push(Reached { node: root, place: Asked::ROOT, before: NONE });
+        self.flattening.agenda.push(Reached {
+            node: root,
+            place: AttributePathTrie::ROOT,
+            before: NONE,
+        });
         let mut next = 0;
         while let Some(&reached) = self.flattening.agenda.get(next) {
             let mut number = self.flattening.first(reached.node);
@@ -412,14 +416,14 @@ impl Flattener<'_> {
     /// Finds the places that a property leads to from a place of the demanded paths.
     fn find_places(&mut self, property: Id, from: StepHash, places: &mut Vec<StepHash>) {
         places.clear();
-        let asked = self.mentions.asked();
+        let asked = self.mentions.attribute_paths();
         let mut tell = |place| {
             if !places.contains(&place) {
                 places.push(place);
             }
         };
         if let Some(end) = asked.end(property) {
-            if from == Asked::ROOT {
+            if from == AttributePathTrie::ROOT {
                 return tell(end);
             }
         } else if self.ontology.flags(property) & OWN != 0
@@ -461,7 +465,7 @@ impl Flattener<'_> {
 
     /// Derives the attributes that end at a place, and their classes.
     fn end(&mut self, root: Id, place: StepHash, value: Id) {
-        let Some(ends) = self.mentions.asked().place(place) else { return };
+        let Some(ends) = self.mentions.attribute_paths().place(place) else { return };
         if !ends.attributes.is_empty() {
             if self.terms.kind(value) == Kind::Blank {
                 self.types(value, self.stated);
@@ -488,7 +492,7 @@ impl Flattener<'_> {
 
     /// Derives a class and its superclasses as values of a property, if they are demanded.
     fn add_classes(&mut self, root: Id, property: Id, class: Id) {
-        let is_wanted = |mentions: &Mentions, class| {
+        let is_wanted = |mentions: &Demand, class| {
             mentions.names_object(property, class) || mentions.names_object(property, ANY)
         };
         if self.ontology.flags(class) & OWN == 0 || !self.walk.is_plain(class) {

@@ -7,6 +7,7 @@
 
 use crate::algebra::{AlgebraCache, substitute};
 use crate::cut::{self, Cut, Cutter};
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
@@ -14,8 +15,7 @@ use crate::index::Index;
 use crate::indexed::Indexed;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
-use crate::mentions::Mentions;
-use crate::ontology::{Ontology, Stated, Steps, UNITS};
+use crate::ontology::{Ontology, OntologyInput, Steps, UNITS};
 use crate::operators::{CallRequests, CallResults, Operators};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
@@ -27,7 +27,7 @@ use crate::subscriptions::{
 };
 use crate::templates::{Kept, Recent, Templates};
 use crate::terms::read_term;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
@@ -123,7 +123,7 @@ pub struct State {
     /// What is known.
     pub ontology: Ontology,
     /// What is asked for.
-    pub mentions: Mentions,
+    pub mentions: Demand,
     /// What subscriptions have in common.
     pub templates: Templates,
     /// The subscriptions.
@@ -148,12 +148,12 @@ impl State {
     /// Nothing known, no subscriptions.
     pub fn new(cutter: Cutter) -> Self {
         let mut dictionary = Dictionary::default();
-        let ontology = Ontology::new(&mut dictionary, Stated::default());
+        let ontology = Ontology::new(&mut dictionary, OntologyInput::default());
         let indexed = Indexed::new(&cutter.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
-            mentions: Mentions::default(),
+            mentions: Demand::default(),
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
             index: Index::default(),
@@ -185,7 +185,7 @@ impl State {
         let ontology: Ontology = Stored::load(from)?;
         let templates = Templates::load(from)?;
         let index = Index::load(from, &dictionary)?;
-        let mentions = Mentions::load(from, &dictionary)?;
+        let mentions = Demand::load(from, &dictionary)?;
         let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
         dictionary.check(concepts.values())?;
         let subscriptions = Subscriptions::load(from)?;

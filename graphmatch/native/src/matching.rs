@@ -5,6 +5,7 @@
 //! steps, the caller gets [`Needs`] and matches again after Python has done them.
 
 use crate::attributes::Flattening;
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
 use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, Source};
 use crate::evaluate::{Limits, graph_name};
@@ -14,7 +15,6 @@ use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
 use crate::indexed::{IndexAnswers, Indexed, Questions};
 use crate::materialize::MaterializationCache;
-use crate::mentions::Mentions;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
 };
@@ -87,7 +87,7 @@ impl Source for Ontology {
 pub struct Context<'a> {
     pub dictionary: &'a Dictionary,
     pub ontology: &'a Ontology,
-    pub mentions: &'a Mentions,
+    pub mentions: &'a Demand,
     /// Maximum number of steps of the search for attributes.
     pub event_paths: usize,
 }
@@ -227,7 +227,7 @@ impl Worker {
     fn add_attributes(&mut self, context: Context, own: usize) -> bool {
         let Context { dictionary, ontology, mentions, event_paths } = context;
         let Self { publication, graph, flattening, walk, .. } = self;
-        if mentions.asked().is_empty() {
+        if mentions.attribute_paths().is_empty() {
             return true;
         }
         let terms = Terms { dictionary, local: &publication.local };
@@ -262,7 +262,7 @@ impl Worker {
         let terms = Terms { dictionary, local: &publication.local };
         walk.get_mut().begin(ontology, publication.triples[..stated].iter().copied(), terms);
         if steps & RULES != 0 {
-            ontology.materialize(graph, terms, &Mentions::of_everything(), materialization);
+            ontology.materialize(graph, terms, &Demand::of_everything(), materialization);
         }
         let shown = graph.triples.len();
         (given, shown, steps & ATTRIBUTES == 0 || self.add_attributes(context, own))

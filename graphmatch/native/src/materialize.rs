@@ -20,10 +20,10 @@
 //! Cost: two look-ups in an array for a triple without conclusions; some twenty hash look-ups
 //! for one that is joined.
 
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Id, Kind, Terms, inline};
 use crate::graph::{Graph, Origin};
 use crate::hierarchy::{Map, Set};
-use crate::mentions::Mentions;
 use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, SCHEMA, TOPIC};
 use crate::pattern::Node;
 use crate::rules::{Bindings, Condition, bind, instance};
@@ -51,7 +51,7 @@ pub struct MaterializationCache {
 
 impl MaterializationCache {
     /// Removes rules that were compiled for another ontology or another demand.
-    fn refresh(&mut self, ontology: &Ontology, demand: &Mentions) {
+    fn refresh(&mut self, ontology: &Ontology, demand: &Demand) {
         let (serial, version) = demand.stamp();
         let stamp = (ontology.serial.0, serial, version);
         if self.stamp != stamp || self.size > CACHED_RULES {
@@ -75,7 +75,7 @@ impl MaterializationCache {
 pub(crate) struct Compiler<'a> {
     pub ontology: &'a Ontology,
     pub terms: Terms<'a>,
-    pub demand: &'a Mentions,
+    pub demand: &'a Demand,
 }
 
 impl Compiler<'_> {
@@ -90,7 +90,7 @@ impl Compiler<'_> {
     /// a subscription, a mapping function or as part of attributes.
     fn is_asked(&self, property: Id, object: Id) -> bool {
         let Self { ontology, demand, .. } = *self;
-        let asked = demand.asked();
+        let asked = demand.attribute_paths();
         let is_class_asked = |class| {
             let above = ontology.links().ancestors(class);
             asked.asks_for_class(class) || above.iter().any(|&class| asked.asks_for_class(class))
@@ -108,7 +108,7 @@ impl Compiler<'_> {
     /// Whether a mapping function or an attribute reads a property with any object.
     fn is_read(&self, property: Id) -> bool {
         self.ontology.flags(property) & MAPPING != 0
-            || self.ontology.is_step(property, self.terms, self.demand.asked())
+            || self.ontology.is_step(property, self.terms, self.demand.attribute_paths())
     }
 
     /// Calls a function with each compiled rule for a property and an object, its conclusion and
@@ -422,7 +422,7 @@ impl Ontology {
         &self,
         graph: &mut Graph,
         terms: Terms,
-        demand: &Mentions,
+        demand: &Demand,
         cache: &mut MaterializationCache,
     ) {
         if self.entailment {

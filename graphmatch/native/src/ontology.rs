@@ -10,11 +10,11 @@
 //! Cost: linear in the triples of the closure, apart from sorting. Finding the steps of a term is one
 //! look-up in an array.
 
+use crate::demand::{AttributePathTrie, Demand, Serial};
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, Map, Set, grouped};
 use crate::materialize::{Compiler, MaterializationCache};
-use crate::mentions::{Asked, Mentions, Serial};
 use crate::names;
 use crate::rules::Condition;
 use crate::schema::{Schema, Vocabulary};
@@ -102,7 +102,7 @@ stored!(Folding { cases, variants });
 /// The data that an ontology is compiled from. All ids belong to the caller, who may release them
 /// afterwards.
 #[derive(Default)]
-pub struct Stated<'a> {
+pub struct OntologyInput<'a> {
     /// The ontology's triples with root terms, and those that `gm:Taxonomy` and units add.
     pub triples: &'a [Triple],
     /// Without entailment: the triples as they are stated, for queries to be asked of.
@@ -132,7 +132,7 @@ pub struct Held {
 
 impl Held {
     /// Holds the terms of an ontology.
-    pub fn new(dictionary: &mut Dictionary, stated: &Stated) -> Self {
+    pub fn new(dictionary: &mut Dictionary, stated: &OntologyInput) -> Self {
         let vocabulary = Vocabulary::new(dictionary);
         let mut mentioned: Set<Id> = Set::default();
         mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
@@ -193,13 +193,13 @@ stored!(Ontology {
 
 impl Ontology {
     /// Makes an ontology, which mentions its terms until it is released.
-    pub fn new(dictionary: &mut Dictionary, stated: Stated) -> Self {
+    pub fn new(dictionary: &mut Dictionary, stated: OntologyInput) -> Self {
         let held = Held::new(dictionary, &stated);
         Self::of(dictionary, held, stated)
     }
 
     /// The same of terms that are held in the dictionary already, which only has to be read.
-    pub fn of(dictionary: &Dictionary, held: Held, stated: Stated) -> Self {
+    pub fn of(dictionary: &Dictionary, held: Held, stated: OntologyInput) -> Self {
         let Held { vocabulary, mentioned } = held;
         let local = LocalTerms::default();
         let terms = Terms { dictionary, local: &local };
@@ -226,7 +226,7 @@ impl Ontology {
         ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
         let schema = vocabulary.schema();
         schema.into_iter().for_each(|property| ontology.note(property, SCHEMA | LEADS));
-        let (demand, mut cache) = (Mentions::default(), MaterializationCache::default());
+        let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
         let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
         compiler.derive(&mut closure, &mut cache, ONTOLOGY_TRIPLES);
         let closure = closure.triples;
@@ -546,7 +546,7 @@ impl Ontology {
     }
 
     /// Whether an attribute that is asked for has a step that goes along a property.
-    pub(crate) fn is_step(&self, property: Id, terms: Terms, asked: &Asked) -> bool {
+    pub(crate) fn is_step(&self, property: Id, terms: Terms, asked: &AttributePathTrie) -> bool {
         let mut found = false;
         if !asked.is_empty() {
             self.step_names(property, terms, |name| found |= asked.step(name).is_some());

@@ -1,12 +1,12 @@
 //! The rules against a fixpoint over all pairs of triples, on small generated graphs.
 
+use crate::demand::{Demand, DemandedPair};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph as Publication;
 use crate::hierarchy::Walk;
 use crate::materialize::MaterializationCache;
-use crate::mentions::{Mention, Mentions};
 use crate::names;
-use crate::ontology::{Folding, Ontology, ROOTS, RULES, Stated};
+use crate::ontology::{Folding, Ontology, OntologyInput, ROOTS, RULES};
 use crate::pattern::TaxonomyOperator;
 use crate::schema::Vocabulary;
 use crate::triples::{Triple, has};
@@ -89,16 +89,19 @@ impl Known {
 
     fn ontology(&mut self, triples: &str) -> Ontology {
         let triples = self.triples(triples);
-        Ontology::new(&mut self.dictionary, Stated { triples: &triples, ..Stated::default() })
+        Ontology::new(
+            &mut self.dictionary,
+            OntologyInput { triples: &triples, ..OntologyInput::default() },
+        )
     }
 
     fn terms(&self) -> Terms<'_> {
         Terms { dictionary: &self.dictionary, local: &self.local }
     }
 
-    fn mentions(&self, mentions: &[Mention]) -> Mentions {
-        let mut found = Mentions::default();
-        for &(property, object) in mentions {
+    fn demand(&self, demand: &[DemandedPair]) -> Demand {
+        let mut found = Demand::default();
+        for &(property, object) in demand {
             let text = if property == ANY { &b""[..] } else { names::text(self.terms(), property) };
             found.count((property, object), 1, text);
         }
@@ -312,7 +315,7 @@ impl Pool {
         graph_of(&found).triples
     }
 
-    fn mentions(&self, random: &mut Random) -> Vec<Mention> {
+    fn demand(&self, random: &mut Random) -> Vec<DemandedPair> {
         let mut found = Vec::new();
         for _ in 0..random.below(5) {
             let properties = [&self.own[..], &self.said].concat();
@@ -324,8 +327,8 @@ impl Pool {
     }
 }
 
-fn is_asked([_, p, o]: Triple, mentions: &[Mention]) -> bool {
-    mentions.iter().any(|&(property, object)| has([p, o, ANY], [property, object, ANY]))
+fn is_asked([_, p, o]: Triple, demand: &[DemandedPair]) -> bool {
+    demand.iter().any(|&(property, object)| has([p, o, ANY], [property, object, ANY]))
 }
 
 fn graph_of(triples: &[Triple]) -> Publication {
@@ -338,15 +341,15 @@ fn closed(
     ontology: &Ontology,
     publication: &[Triple],
     known: &Known,
-    mentions: &Mentions,
+    demand: &Demand,
     cache: &mut MaterializationCache,
 ) -> Graph {
     let mut triples = graph_of(publication);
     let given = triples.triples.len();
-    ontology.materialize(&mut triples, known.terms(), mentions, cache);
+    ontology.materialize(&mut triples, known.terms(), demand, cache);
     let origins = triples.origins();
     assert_eq!(origins.len(), triples.triples.len() - given);
-    assert!(origins.iter().all(|origin| triples.contains(origin.premise)));
+    assert!(origins.iter().all(|origin| triples.triples.contains(&origin.premise)));
     triples.triples.into_iter().collect()
 }
 
@@ -354,7 +357,7 @@ fn closed(
 fn rules_against_a_fixpoint() {
     let mut random = Random(7);
     let (mut with_schema, mut with_derived) = (0, 0);
-    let everything = Mentions::of_everything();
+    let everything = Demand::of_everything();
     for round in 0..4_000 {
         let mut known = Known::new();
         let pool = Pool::new(&mut known);
@@ -364,7 +367,7 @@ fn rules_against_a_fixpoint() {
         } else {
             Vec::new()
         };
-        let made = Stated { triples: &stated, names: &names, ..Stated::default() };
+        let made = OntologyInput { triples: &stated, names: &names, ..OntologyInput::default() };
         let ontology = Ontology::new(&mut known.dictionary, made);
         let mut naive_names: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
         for &(text, term) in &names {
@@ -407,11 +410,11 @@ fn rules_against_a_fixpoint() {
         with_schema += usize::from(full.iter().any(|triple| v.schema().contains(&triple[1])));
         with_derived += usize::from(full.len() > publication.len());
 
-        let mentioned = pool.mentions(&mut random);
-        let mut mentions = known.mentions(&mentioned);
+        let mentioned = pool.demand(&mut random);
+        let mut demand = known.demand(&mentioned);
         for step in 0..=mentioned.len() {
             let asked = &mentioned[step..];
-            let some = closed(&ontology, &publication, &known, &mentions, &mut cache);
+            let some = closed(&ontology, &publication, &known, &demand, &mut cache);
             assert!(some.is_subset(&full));
             let missing: Vec<Triple> =
                 full.difference(&some).copied().filter(|&triple| is_asked(triple, asked)).collect();
@@ -424,7 +427,7 @@ fn rules_against_a_fixpoint() {
                 known.shown(asked.iter().filter(|m| m.1 != ANY).map(|&(p, o)| [p, p, o]))
             );
             if let Some(&(property, object)) = mentioned.get(step) {
-                mentions.count((property, object), -1, names::text(known.terms(), property));
+                demand.count((property, object), -1, names::text(known.terms(), property));
             }
         }
     }
@@ -438,7 +441,7 @@ fn follows(ontology: &str, publication: &str, more: &str) {
     let made = known.ontology(ontology);
     let stated = known.publication(publication);
     let mut triples = graph_of(&stated);
-    let everything = Mentions::of_everything();
+    let everything = Demand::of_everything();
     let mut cache = MaterializationCache::default();
     made.materialize(&mut triples, known.terms(), &everything, &mut cache);
     let found = triples.triples.into_iter().filter(|triple| !stated.contains(triple));
@@ -492,9 +495,9 @@ fn chains_and_cycles_of_any_length() {
     let asked = known.ids("a :rdfs:subClassOf99999 :p :skos:broader4 :rdfs:subPropertyOf99990");
     let publication = known
         .publication(":x a :rdfs:subClassOf0 . :x :p :skos:broader5 . :x :rdfs:subPropertyOf7 :y");
-    let mentions = known.mentions(&[(asked[0], asked[1]), (asked[2], asked[3]), (asked[4], ANY)]);
+    let demand = known.demand(&[(asked[0], asked[1]), (asked[2], asked[3]), (asked[4], ANY)]);
     let mut cache = MaterializationCache::default();
-    let found = closed(&ontology, &publication, &known, &mentions, &mut cache);
+    let found = closed(&ontology, &publication, &known, &demand, &mut cache);
     let more = ":x a :rdfs:subClassOf99999 . :x :p :skos:broader4 . \
                 :x :rdfs:subPropertyOf99990 :y . :x :rdfs:subPropertyOf99999 :y";
     let expected = [publication, known.publication(more)].concat();
@@ -515,7 +518,7 @@ fn chains_and_cycles_of_any_length() {
         (0..LENGTH).map(|n| format!(":own{n} rdfs:subClassOf :own{} . ", n + 1)).collect();
     let empty = known.ontology("");
     let publication = known.publication(&(own + ":x a :own99990"));
-    let found = closed(&empty, &publication, &known, &mentions, &mut cache);
+    let found = closed(&empty, &publication, &known, &demand, &mut cache);
     assert_eq!(found.len(), publication.len() + 10);
 }
 
@@ -525,7 +528,7 @@ fn roots_of_terms_and_texts() {
     let ids = known.ids(":old :new \"US\" \"USA\" \"us\" :usa");
     let roots = [(ids[0], ids[1]), (ids[2], ids[3])];
     let names = [(ids[3], ids[5])];
-    let made = Stated { roots: &roots, names: &names, ..Stated::default() };
+    let made = OntologyInput { roots: &roots, names: &names, ..OntologyInput::default() };
     let ontology = Ontology::new(&mut known.dictionary, made);
     for (term, root) in [
         (":old", ":new"),
@@ -546,13 +549,13 @@ fn roots_of_terms_and_texts() {
 
     let folded = [(ids[4], ids[3])];
     let folding = Folding { cases: true, variants: false };
-    let made = Stated { roots: &folded, folding: Some(folding), ..Stated::default() };
+    let made = OntologyInput { roots: &folded, folding: Some(folding), ..OntologyInput::default() };
     let ontology = Ontology::new(&mut known.dictionary, made);
     for text in ["\"US\"", "\"uS\"@en", "\"us\""] {
         let text = known.own(text);
         assert_eq!(ontology.root(text, known.terms()), ids[3]);
     }
-    let without = Stated { roots: &roots, plain: Some(&[]), ..Stated::default() };
+    let without = OntologyInput { roots: &roots, plain: Some(&[]), ..OntologyInput::default() };
     let without = Ontology::new(&mut known.dictionary, without);
     assert_eq!(without.root(ids[0], known.terms()), ids[0]);
     let mut walk = Walk::default();
@@ -568,12 +571,12 @@ fn names_count_in_the_ontology_too() {
         known.triples(":in rdfs:subPropertyOf skos:broader . :paris :in \"France\" . :x :p :paris");
     let names = known.ids("\"France\" :france");
     let names = [(names[0], names[1])];
-    let stated = Stated { triples: &triples, names: &names, ..Stated::default() };
+    let stated = OntologyInput { triples: &triples, names: &names, ..OntologyInput::default() };
     let ontology = Ontology::new(&mut known.dictionary, stated);
     let pairs = ":paris skos:broaderTransitive :france . :x :p :france";
     assert!(known.triples(pairs).into_iter().all(|triple| ontology.meets(triple)));
     let publication = known.publication(":y :q :paris");
-    let everything = Mentions::of_everything();
+    let everything = Demand::of_everything();
     let found =
         closed(&ontology, &publication, &known, &everything, &mut MaterializationCache::default());
     let expected = known.publication(":y :q :paris . :y :q :france");
@@ -584,8 +587,10 @@ fn names_count_in_the_ontology_too() {
 fn terms_go_with_the_ontology() {
     let mut known = Known::new();
     let triples = known.triples(":A rdfs:subClassOf :B . :x :p \"1\" . :x :p \"1\"");
-    let ontology =
-        Ontology::new(&mut known.dictionary, Stated { triples: &triples, ..Stated::default() });
+    let ontology = Ontology::new(
+        &mut known.dictionary,
+        OntologyInput { triples: &triples, ..OntologyInput::default() },
+    );
     triples.iter().flatten().for_each(|&id| known.dictionary.release(id));
     assert!(known.dictionary.get(b"<urn:e:A>").is_some());
     ontology.release(&mut known.dictionary);

@@ -4,6 +4,7 @@
 //! it. Terms come and go as canonical N-Triples texts, numbers of subscriptions as NumPy arrays.
 
 use crate::cut::Cutter;
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
 use crate::engine::rows::{Constants, Rows, Texts, Values};
 use crate::engine::{Change, Did, Matched, Refusal, State};
@@ -15,9 +16,8 @@ use crate::indexed::{IndexAnswers, Questions};
 use crate::limits::Limits;
 use crate::lines;
 use crate::matching::{Needs, Worker};
-use crate::mentions::Mentions;
 use crate::objects::{object_of, write_text};
-use crate::ontology::{Folding, Held, Ontology, Stated, Steps};
+use crate::ontology::{Folding, Held, Ontology, OntologyInput, Steps};
 use crate::operators::{CallResults, Operator, Operators};
 use crate::patterns::Counters;
 use crate::publications::Publications;
@@ -802,8 +802,8 @@ type MentionRow = (Option<String>, Option<String>);
 type Entailed<'py> =
     (Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>, usize, bool);
 
-fn mentions_of(rows: &[MentionRow], dictionary: &Dictionary, local: &mut LocalTerms) -> Mentions {
-    let mut mentions = Mentions::default();
+fn mentions_of(rows: &[MentionRow], dictionary: &Dictionary, local: &mut LocalTerms) -> Demand {
+    let mut mentions = Demand::default();
     let mut id = |text: &Option<String>| {
         text.as_ref().map_or(ANY, |text| local.id_of(text.as_bytes(), dictionary))
     };
@@ -1421,7 +1421,7 @@ impl Core {
                 prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
             let steps: Vec<(Id, Steps)> =
                 steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
-            let stated = Stated {
+            let stated = OntologyInput {
                 triples: &triples,
                 plain: plain.as_deref(),
                 roots: &roots,

@@ -315,7 +315,8 @@ impl State {
         }
         if let Some(plan) = plan {
             for mention in plan.mentions {
-                self.mentions.add(mention, plan.uses, &self.dictionary.text(mention.0));
+                let uses = i32::try_from(plan.uses).unwrap_or(i32::MAX);
+                self.mentions.count(mention, uses, &self.dictionary.text(mention.0));
             }
         }
         let ids = sources.into_iter().flat_map(|source| source.ids).flatten();
@@ -458,7 +459,7 @@ impl State {
         };
         for &(property, slot) in &plan.own {
             let text = self.dictionary.text(property);
-            self.mentions.add((property, plan.filed[slot]), 1, &text);
+            self.mentions.count((property, plan.filed[slot]), 1, &text);
         }
         plan.uses += 1;
         Some(number)

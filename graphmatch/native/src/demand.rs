@@ -2,7 +2,7 @@
 //!
 //! Derived triples that no pattern asks for are left out. The engine counts the pairs of property and
 //! object of each subscription; [`crate::materialize`] reads the counts. The demanded attributes are
-//! kept as a tree of steps ([`Asked`]), along which publications are flattened.
+//! kept as a tree of steps ([`AttributePathTrie`]), along which publications are flattened.
 //!
 //! Cost: some hash look-ups for a pair that comes or goes. The first and the last subscription with
 //! a pair change the version; caches of another version are then filled again on demand.
@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The property and the object of a pattern, [`ANY`] for a variable.
-pub type Mention = (Id, Id);
+pub type DemandedPair = (Id, Id);
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
@@ -32,25 +32,25 @@ impl Default for Serial {
 
 /// Numbers of subscriptions by the pairs that they demand.
 #[derive(Default)]
-pub struct Mentions {
+pub struct Demand {
     serial: Serial,
     version: u64,
-    pairs: Map<Mention, u32>,
+    pairs: Map<DemandedPair, u32>,
     properties: Map<Id, u32>,
-    asked: Asked,
+    attribute_paths: AttributePathTrie,
 }
 
-impl Mentions {
+impl Demand {
     /// A demand for all triples.
     pub fn of_everything() -> Self {
-        let mut mentions = Self::default();
-        mentions.count((ANY, ANY), 1, b"");
-        mentions
+        let mut demand = Self::default();
+        demand.count((ANY, ANY), 1, b"");
+        demand
     }
 
     /// Counts how many subscriptions come (or go, if `by` is negative) that demand a pair. `text` is
     /// that of the property.
-    pub fn count(&mut self, (property, object): Mention, by: i32, text: &[u8]) {
+    pub fn count(&mut self, (property, object): DemandedPair, by: i32, text: &[u8]) {
         let object = if property == ANY { ANY } else { object };
         if !count(&mut self.pairs, (property, object), by) {
             return;
@@ -58,7 +58,7 @@ impl Mentions {
         self.version += 1;
         if property != ANY {
             let is_edge = count(&mut self.properties, property, by.signum());
-            self.asked.count((property, object), by.signum(), text, is_edge);
+            self.attribute_paths.count((property, object), by.signum(), text, is_edge);
         }
     }
 
@@ -69,22 +69,22 @@ impl Mentions {
 
     /// Reads the counts.
     pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let mut mentions = Self::default();
+        let mut demand = Self::default();
         let counted = <Vec<[u32; 3]>>::load(from)?;
-        mentions.pairs.reserve(counted.len());
+        demand.pairs.reserve(counted.len());
         for [property, object, times] in counted {
             let text = match property {
                 ANY => Vec::new().into(),
                 property => dictionary.text(property),
             };
-            mentions.count((property, object), i32::try_from(times).unwrap_or(i32::MAX), &text);
+            demand.count((property, object), i32::try_from(times).unwrap_or(i32::MAX), &text);
         }
-        Ok(mentions)
+        Ok(demand)
     }
 
     /// All pairs with the number of subscriptions that demand them.
-    pub fn counted(&self) -> impl Iterator<Item = (Mention, u32)> + '_ {
-        self.pairs.iter().map(|(&mention, &times)| (mention, times))
+    pub fn counted(&self) -> impl Iterator<Item = (DemandedPair, u32)> + '_ {
+        self.pairs.iter().map(|(&pair, &times)| (pair, times))
     }
 
     /// A pair of numbers that changes with the demand.
@@ -123,8 +123,8 @@ impl Mentions {
     }
 
     /// The demanded attributes.
-    pub fn asked(&self) -> &Asked {
-        &self.asked
+    pub fn attribute_paths(&self) -> &AttributePathTrie {
+        &self.attribute_paths
     }
 }
 
@@ -158,7 +158,7 @@ pub struct Place {
 
 /// The demanded attributes as a tree of steps.
 #[derive(Default)]
-pub struct Asked {
+pub struct AttributePathTrie {
     hashes: RandomState,
     /// Steps, and how many names have them.
     steps: Map<StepHash, u32>,
@@ -168,7 +168,7 @@ pub struct Asked {
     ends: Map<Id, StepHash>,
 }
 
-impl Asked {
+impl AttributePathTrie {
     /// The place where all names begin.
     pub const ROOT: StepHash = 0;
 
@@ -216,8 +216,8 @@ impl Asked {
     }
 
     /// Counts an attribute that is mentioned (`by` 1) or is not (-1); its name, if that is its first
-    /// mention or was the last.
-    fn count(&mut self, (property, object): Mention, by: i32, text: &[u8], is_edge: bool) {
+    /// pair or was the last.
+    fn count(&mut self, (property, object): DemandedPair, by: i32, text: &[u8], is_edge: bool) {
         let isa = names::isa_name(text);
         let is_isa = isa.is_some();
         if is_isa {
@@ -264,35 +264,35 @@ mod tests {
 
     #[test]
     fn the_tree_of_steps_is_as_if_made_anew() {
-        let all: Vec<Mention> =
+        let all: Vec<DemandedPair> =
             (1..5).flat_map(|property| [ANY, 7, 8].map(|object| (property, object))).collect();
         let mut state = 1_u64;
         let mut random = move |below: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as usize % below
         };
-        let (mut mentions, mut counts) = (Mentions::default(), vec![0; all.len()]);
+        let (mut demand, mut counts) = (Demand::default(), vec![0; all.len()]);
         for _ in 0..5_000 {
             let which = random(all.len());
             let text = TEXTS[all[which].0 as usize];
             if counts[which] > 0 && random(2) == 0 {
                 counts[which] -= 1;
-                mentions.count(all[which], -1, text);
+                demand.count(all[which], -1, text);
             } else if counts[which] < 3 {
                 counts[which] += 1;
-                mentions.count(all[which], 1, text);
+                demand.count(all[which], 1, text);
             }
-            let mut fresh = Mentions::default();
-            for (mention, &times) in all.iter().zip(&counts) {
-                fresh.count(*mention, times, TEXTS[mention.0 as usize]);
+            let mut fresh = Demand::default();
+            for (pair, &times) in all.iter().zip(&counts) {
+                fresh.count(*pair, times, TEXTS[pair.0 as usize]);
             }
-            assert_eq!(picture(mentions.asked()), picture(fresh.asked()));
+            assert_eq!(picture(demand.attribute_paths()), picture(fresh.attribute_paths()));
         }
     }
 
-    fn picture(asked: &Asked) -> Vec<String> {
+    fn picture(asked: &AttributePathTrie) -> Vec<String> {
         let mut found = vec![format!("{} {}", asked.is_empty(), asked.has_classes())];
-        let mut agenda = vec![(Asked::ROOT, String::new())];
+        let mut agenda = vec![(AttributePathTrie::ROOT, String::new())];
         while let Some((place, name)) = agenda.pop() {
             if let Some(here) = asked.place(place) {
                 let (mut attributes, mut isa) = (here.attributes.clone(), here.isa.clone());
