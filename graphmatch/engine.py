@@ -365,7 +365,7 @@ class Engine(Matcher):
                 return take(id, text, comment)
             except _native.NeedsPythonError:
                 return take(id, text, comment, self._filed(id, text))
-        except (_native.TakenError, _native.RefusedError) as error:
+        except (_native.DuplicateIdError, _native.InvalidSubscriptionError) as error:
             raise _error_of(error, id, text) from None
         except UnicodeEncodeError as error:
             raise not_unicode(id, error) from None
@@ -519,8 +519,8 @@ class Engine(Matcher):
                     self._core.resolve(str(name), str(self._knowledge.root(name)))
             ids = rows.ids.data, rows.ids.offsets
             try:
-                errors = self._core.subscribe_rows(rows.text, ids, rows.constants, rows.chosen)
-            except _native.RefusedError as every:  # a shape that is larger than a limit
+                errors = self._core.subscribe_batch(rows.text, ids, rows.constants, rows.chosen)
+            except _native.InvalidSubscriptionError as every:  # a shape that is larger than a limit
                 errors = [(place, every) for place in range(len(rows.chosen))]
             for place, error in errors:
                 row = int(rows.chosen[place])
@@ -584,7 +584,7 @@ class Engine(Matcher):
             for id in waiting:
                 text, _ = self._core.subscription(id) or ("", "")
                 try:
-                    self._core.file_again(id, self._filed(id, text))
+                    self._core.reindex(id, self._filed(id, text))
                 except SubscriptionError as error:
                     what = f"{error.problem.what}; it matches nothing now"
                     problems.append(replace(error.problem, what=what))
@@ -639,7 +639,7 @@ class Engine(Matcher):
 
     def _reported(
         self,
-        found: _native.Report | _native.Pending | _native.CallRequest,
+        found: _native.Report | _native.EnrichmentRequest | _native.CallRequest,
         publication: Publication | None,
         now: datetime,
         source: str,
@@ -1166,7 +1166,7 @@ class Engine(Matcher):
             known = self.ontology, self._knowledge.annotator, own
             engine._labels = self._labels
         engine._known = Knowledge(lambda: known, self._entailment, core=engine._core)
-        engine._core.know(engine._known)
+        engine._core.attach_enricher(engine._known)
         return engine
 
     # -- saving -----------------------------------------------------------------------------
@@ -1208,8 +1208,8 @@ class Engine(Matcher):
     ) -> Self:
         """Return the engine that was saved to a file.
 
-        The file is not needed afterwards. Nothing in it is run: one that somebody else wrote may
-        hold other subscriptions, and does no harm.
+        The file is not needed afterwards. Nothing in it is run. Open only files that you trust: a
+        checksum detects damage, but not changes on purpose.
 
         Parameters
         ----------
@@ -1225,8 +1225,7 @@ class Engine(Matcher):
         ------
         SavedError
             When nothing was saved there, by another version, or when it is damaged; when the
-            engine that was saved had larger limits than `DEFAULT_LIMITS` and none are given; when
-            it had operators that are not given.
+            engine that was saved had operators that are not given.
 
         Examples
         --------
@@ -1256,7 +1255,7 @@ class Engine(Matcher):
 
         engine._known = Knowledge(make, engine.entailment, core=core)
         engine._saved = options, known
-        core.know(engine._known)
+        core.attach_enricher(engine._known)
         return engine
 
 
@@ -1334,7 +1333,7 @@ def _row(subscription: object, query: object = None) -> tuple[str, str, str]:
 
 def _error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:
     """Return the error of a subscription that the core refuses."""
-    if isinstance(error, _native.TakenError):
+    if isinstance(error, _native.DuplicateIdError):
         return DuplicateError(id)
-    assert isinstance(error, _native.RefusedError)
+    assert isinstance(error, _native.InvalidSubscriptionError)
     return refusal(id, error, text)

@@ -257,7 +257,7 @@ class Knowledge:
     def meets(self, pattern: Iterable[Term | None]) -> bool:
         """Whether a triple that follows from the ontology has these terms, ``None`` for any."""
         subject, predicate, object_ = map(_text, pattern)
-        return self._core.meets(subject, predicate, object_)
+        return self._core.ontology_matches(subject, predicate, object_)
 
     def follow(self, triples: Iterable[Triple]) -> Derived:
         """Return triples, roots put in, and all that follows from them by rules: E(P).
@@ -393,7 +393,7 @@ class Knowledge:
             that is unknown.
         """
         filed = rewritten_query(id, parser.query(id, text), self.root, self.units)
-        return [written(term) for term, _ in filed.constants()[: filed.slots]]
+        return [written(term) for term, _ in filed.constants()]
 
     def enrich(
         self, publication: Publication, now: datetime, mentions: Iterable[Mention] | None = None

@@ -259,12 +259,11 @@ class MatchReport:
         Raises
         ------
         LookupError
-            When it is not kept: nothing matched, or subscriptions or the ontology have changed
-            since; or when the matcher keeps none.
+            If nothing matched, or the matcher keeps no publications.
         """
         found = None if self.origin is None else self.origin()
         if found is None:
-            raise LookupError(f"the publication {self.publication} is no longer kept")
+            raise LookupError(f"the publication {self.publication} is not kept")
         return found
 
     def __iter__(self) -> Iterator[Match]:

@@ -1,4 +1,4 @@
-"""The limits that keep hostile or broken input from taking the machine down."""
+"""Limits that bound the time and memory that hostile or broken input can take."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from semantic.errors import InputError, Place, Problem
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on what one input may cost; each error that they cause names the limit.
+    """Bounds on the cost of one input. Each error that they cause names the limit.
 
     Parameters
     ----------
     document_bytes
-        A document that has to be held whole (a feed, an RDF/XML file) may have this
-        many bytes. Formats that are streamed (N-Quads, N-Triples) are not bounded by it.
+        Maximum size of a document in bytes. Documents in N-Quads and N-Triples are streamed, so
+        it bounds only their lines.
     xml_expansion
-        How many characters XML entities may add to a document.
+        Maximum number of characters that XML entities add to a document.
     xml_depth
-        How deep XML elements may nest.
+        Maximum nesting of XML elements.
     nesting
-        How deep the objects and lists of JSON-LD, triple terms, and the groups and brackets of a
-        query may nest; how many terms of a JSON-LD context may occur in
-        definitions of others.
+        Maximum nesting of the objects and lists of JSON-LD, of the brackets of Turtle, TriG and
+        N3 and of triple terms, and of the groups and brackets of a query. Maximum number of terms
+        of a JSON-LD context that occur in definitions of others.
     publication_triples
-        A publication may have this many triples.
+        Maximum number of triples of a publication.
     text_characters
-        A query, a line of JSON, a file of TOML, and a text of a publication or of an ontology may
-        have this many characters: each is copied several times.
+        Maximum number of characters of a query, a line of JSON, a file of TOML, and a text of a
+        publication or of an ontology, because each is copied several times.
     subscription_branches
-        A subscription's UNIONs and alternative paths may multiply to this many branches before
-        the index takes only what all branches share.
+        Maximum number of branches that a subscription's UNIONs and alternative paths multiply
+        to. The index of a subscription with more uses only what all branches share.
     subscription_patterns
         Maximum number of triple patterns and property paths of a subscription, those of OPTIONAL,
         MINUS, EXISTS and of a template included. Four times as many variables and groups may
         stand in it.
     subscription_operators
-        A subscription may have this many keywords, functions and operators; how many constants is
-        not bounded by it. A parser's or an optimizer's stack is.
+        Maximum number of keywords, functions and operators of a subscription, because they use
+        the stack of the parser and the optimizer. Constants do not count.
     evaluation_seconds
         Time limit, in seconds, of the evaluation of one query on one publication, of one join,
         and of finding the solutions of a report.
@@ -48,32 +48,32 @@ class Limits:
     reason_triples
         Maximum size of a publication whose matches get reasons, in triples.
     mapping_rounds
-        In so many rounds mapping functions may give a publication new triples.
+        Maximum number of rounds in which mapping functions give a publication new triples.
     mapping_triples
-        A mapping function may give a publication this many new triples.
+        Maximum number of new triples of a publication from one mapping function.
     mapping_characters
-        A text that a mapping function gives may have this many characters.
+        Maximum number of characters of a text from a mapping function.
     unit_characters
-        The text of a unit of measure may have this many characters.
+        Maximum number of characters of a unit of measure.
     units_remembered
-        So many units of measure are remembered, with what they mean.
+        Maximum number of units of measure that are cached with their meaning.
     attribute_steps
-        The name of an attribute may have this many steps.
+        Maximum number of steps in the name of an attribute.
     event_paths
-        So many steps are gone in all when a publication is flattened to events.
+        Maximum number of steps in all paths when a publication is flattened to events.
     imported_documents
-        An ontology's imports, and theirs, may be this many documents.
+        Maximum number of documents that an ontology imports, directly or not.
     fetch_seconds
-        How long the fetching of one imported document may take.
+        Time limit, in seconds, for fetching one imported document.
     reasoning_seconds
-        After this time an OWL reasoner is stopped.
+        Time limit, in seconds, of an OWL reasoner.
     reasoning_bytes
-        How much memory an OWL reasoner may take.
+        Memory limit, in bytes, of an OWL reasoner.
 
     Raises
     ------
     InputError
-        When one is no number above zero.
+        If a limit is not a number above zero.
     """
 
     document_bytes: int = 256 * 1024 * 1024
@@ -116,7 +116,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def too_long(what: str, where: Place, limits: Limits) -> Problem:
-    """Return the problem of something that has more than ``limits.text_characters``.
+    """Return the problem of a text that is longer than ``limits.text_characters``.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The operators of an engine: which calls a publication waits for, and what they gave.
 
-The core finds candidates, and hands back which calls they wait for (`_native.Waiting`). `Operators`
+The core finds candidates, and returns the calls that they need (`_native.CallRequest`). `Operators`
 makes those that are worth making, and has the publication matched again with what they gave, until
 nothing waits. Each call is made once a publication; what pure ones gave is kept for later ones.
 """

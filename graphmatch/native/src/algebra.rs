@@ -2,10 +2,10 @@
 //!
 //! Recursion is as deep as the query; its depth is bounded before it is parsed.
 
-use crate::cut::{slot_of_iri, slot_of_literal};
+use crate::parameterize::{slot_of_iri, slot_of_literal};
 use crate::pattern::Comparison;
 use hashbrown::HashMap;
-use oxrdf::{Literal, NamedNode, Term, Variable};
+use oxrdf::{NamedNode, Term};
 use spargebra::Query;
 use spargebra::algebra::{
     AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
@@ -309,69 +309,6 @@ impl Slots<'_> {
             | Path::ZeroOrOne(inner) => self.path(inner),
         }
     }
-}
-
-/// A query as SPARQL, with the brackets that its `Display` omits: those of arithmetic inside
-/// arithmetic, of a group inside a group, and of a subquery that is a whole group. `SELECT *`
-/// shows no hidden variables.
-pub(crate) fn written(query: &Query) -> String {
-    let mut query = query.clone();
-    visit(pattern_of_mut(&mut query), &mut |part| match part {
-        Part::Pattern(pattern) => put_brackets(pattern),
-        Part::Expression(expression) => {
-            use Expression::{Add, Divide, Multiply, Not, Subtract, UnaryMinus, UnaryPlus};
-            let (Add(..) | Subtract(..) | Multiply(..) | Divide(..) | UnaryPlus(_) | UnaryMinus(_)
-            | Not(_)) = expression
-            else {
-                return;
-            };
-            for inner in operands_mut(expression) {
-                *inner = Expression::Coalesce(vec![inner.clone()]);
-            }
-        }
-    });
-    query.to_string()
-}
-
-fn put_brackets(pattern: &mut GraphPattern) {
-    use GraphPattern::{Distinct, Filter, Join, LeftJoin, OrderBy, Project, Reduced, Slice};
-    let (is_join, is_projection) =
-        (matches!(pattern, Join { .. }), matches!(pattern, Project { .. }));
-    match pattern {
-        Slice { .. } | Distinct { .. } | Reduced { .. } => return,
-        Project { variables, .. } if variables.is_empty() => {
-            variables.push(Variable::new_unchecked("_graphmatch_"));
-        }
-        // Otherwise a parser would read a FILTER inside as the condition of OPTIONAL.
-        LeftJoin { expression, .. } => {
-            expression.get_or_insert_with(|| Literal::from(true).into());
-        }
-        _ => {}
-    }
-    for (place, inner) in parts_mut(pattern).0.into_iter().enumerate() {
-        let is_right = is_join && place == 1;
-        let is_open = match inner {
-            Join { .. } => is_right,
-            OrderBy { .. } => !is_right && !is_projection,
-            Filter { .. } | Slice { .. } | Distinct { .. } | Reduced { .. } | Project { .. } => {
-                !is_right
-            }
-            _ => false,
-        };
-        if is_open {
-            enclose(inner);
-        }
-    }
-}
-
-/// Puts a pattern into a group of its own: a join with nothing, whose right side is displayed so.
-fn enclose(pattern: &mut GraphPattern) {
-    let mut right = std::mem::take(pattern);
-    if matches!(right, GraphPattern::Join { .. }) {
-        let expr = Literal::from(true).into();
-        right = GraphPattern::Filter { expr, inner: right.into() };
-    }
-    *pattern = GraphPattern::Join { left: Box::default(), right: right.into() };
 }
 
 /// A comparison as such; `!(a = b)` is one.

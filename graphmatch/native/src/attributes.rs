@@ -17,6 +17,7 @@ use crate::demand::{AttributePathTrie, Demand, StepHash};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::{Graph, Origin};
 use crate::hierarchy::{Map, Set, Walk};
+use crate::lexical;
 use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
 use crate::triples::Triple;
@@ -224,8 +225,8 @@ impl Writer<'_> {
         let terms = Terms { dictionary: self.dictionary, local: self.local };
         if terms.kind(value) != Kind::Literal {
             classes.push(ontology.root_by_name(value, terms));
-        } else if let Some(quoted) = names::quoted(names::text(terms, value)) {
-            ontology.called(&names::unescaped(quoted), terms, folded, |class| classes.push(class));
+        } else if let Some(quoted) = lexical::quoted(names::text(terms, value)) {
+            ontology.called(&lexical::unquote(quoted), terms, folded, |class| classes.push(class));
         }
         classes.retain(|&class| is_class(class));
     }
@@ -535,8 +536,8 @@ impl Flattener<'_> {
         if self.terms.kind(value) == Kind::Literal {
             let Flattening { named, folded, .. } = &mut *self.flattening;
             named.clear();
-            if let Some(quoted) = names::quoted(names::text(self.terms, value)) {
-                let text = names::unescaped(quoted);
+            if let Some(quoted) = lexical::quoted(names::text(self.terms, value)) {
+                let text = lexical::unquote(quoted);
                 self.ontology.called(&text, self.terms, folded, |class| named.push(class));
             }
             return;

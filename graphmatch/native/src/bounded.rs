@@ -1,11 +1,11 @@
-//! Time and memory of an evaluation, bounded wherever the evaluator is.
+//! Limits on the time and memory of an evaluation.
 //!
-//! The evaluator can be asked to stop, but looks whether it was asked only where it reads triples:
-//! a product of a few patterns may keep it busy, and fill the memory, without. So the terms that it
-//! holds are [`Handle`]s, whose copies are counted. Where there is no time or room left, the stack
-//! is unwound to where the evaluation began ([`bounded`]); that is no panic, and nothing is printed.
+//! The evaluator can be asked to stop, but it checks that only when it reads triples. A product of
+//! a few patterns may keep it busy and fill the memory without reading any. So the evaluator's
+//! terms are [`Handle`]s, whose copies are counted. If time or memory runs out, the stack is unwound
+//! to [`bounded`], where the evaluation began. The panic hook does not run, so nothing is printed.
 //!
-//! Cost: about a nanosecond a copy; the clock is read at every few thousandth.
+//! Cost: about a nanosecond per copy; the clock is read once per few thousand copies.
 
 use crate::dictionary::Id;
 use std::cell::Cell;
@@ -13,26 +13,26 @@ use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// Which limit an evaluation came to.
+/// The limit that an evaluation exceeded.
 pub(crate) enum Exceeded {
     Time,
     Terms,
     Text,
-    /// Something else went wrong inside of the evaluator.
+    /// The evaluator panicked.
     Broken,
 }
 
-/// How many terms are copied between two looks at the clock.
+/// Number of copies of terms between two reads of the clock.
 const STEPS: u32 = 1 << 12;
-/// Texts of so many bytes are short.
+/// Texts up to this size in bytes are not counted if the evaluation does not keep them.
 const SHORT: usize = 1 << 16;
 
-/// The evaluation that runs on a thread.
+/// The time and memory that the evaluation on a thread has left.
 struct Budget {
     steps: Cell<u32>,
     held: Cell<usize>,
     most: Cell<usize>,
-    /// How many bytes of text may still be made.
+    /// Number of bytes of text that may still be created.
     text: Cell<usize>,
     until: Cell<Option<Instant>>,
 }
@@ -71,24 +71,24 @@ impl Budget {
     }
 }
 
-/// Ends the evaluation that runs on the thread.
+/// Ends the evaluation on this thread.
 pub(crate) fn exceed(limit: Exceeded) -> ! {
     resume_unwind(Box::new(limit))
 }
 
-/// A term in the evaluator's hands.
+/// A term that the evaluator holds.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Handle(NonZeroU32);
 
 impl Handle {
-    /// A term by its id.
+    /// A handle of the term with an id.
     #[inline]
     pub(crate) fn new(id: Id) -> Self {
         BUDGET.with(Budget::hold);
         Self(NonZeroU32::MIN.saturating_add(id))
     }
 
-    /// The term.
+    /// The term's id.
     #[inline]
     pub(crate) fn id(&self) -> Id {
         self.0.get() - 1
@@ -110,7 +110,7 @@ impl Drop for Handle {
     }
 }
 
-/// Counts the bytes of a text that the evaluation made.
+/// Counts the bytes of a text that the evaluation creates.
 pub(crate) fn make_text(bytes: usize) {
     BUDGET.with(|budget| match budget.text.get().checked_sub(bytes) {
         Some(left) => budget.text.set(left),
@@ -118,21 +118,21 @@ pub(crate) fn make_text(bytes: usize) {
     });
 }
 
-/// The same of a text that the evaluation does not keep; the short ones do not count.
+/// Counts the bytes of a text that the evaluation does not keep, unless it is short.
 pub(crate) fn make_long_text(bytes: usize) {
     if bytes > SHORT {
         make_text(bytes);
     }
 }
 
-/// Ends the evaluation if it may not make so many bytes of text any more.
+/// Ends the evaluation if it may not create this number of bytes of text.
 pub(crate) fn room_for(bytes: usize) {
     if bytes > BUDGET.with(|budget| budget.text.get()) {
         exceed(Exceeded::Text);
     }
 }
 
-/// Counts what takes as long as so many copies of terms.
+/// Counts work that takes as long as this number of copies of terms.
 pub(crate) fn work(steps: usize) {
     BUDGET.with(|budget| {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
@@ -143,8 +143,8 @@ pub(crate) fn work(steps: usize) {
     });
 }
 
-/// Runs an evaluation that may take some time, hold so many terms at once, and make so many bytes
-/// of text. Evaluations do not run inside of each other.
+/// Runs an evaluation with a time limit, a maximum number of terms that it holds at once, and a
+/// maximum number of bytes of text that it creates. Evaluations must not be nested.
 pub(crate) fn bounded<T>(
     time: Option<Duration>,
     terms: usize,
@@ -161,7 +161,7 @@ pub(crate) fn bounded<T>(
         });
     };
     begin(terms, text, time.and_then(|time| Instant::now().checked_add(time)));
-    // what takes long may come last, and nothing looks at the clock behind it
+    // The last step may take long, and nothing reads the clock after it.
     let timed = || {
         let result = run();
         BUDGET.with(Budget::look);

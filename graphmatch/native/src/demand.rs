@@ -7,11 +7,9 @@
 //! Cost: some hash look-ups for a pair that comes or goes. The first and the last subscription with
 //! a pair change the version; caches of another version are then filled again on demand.
 
-use crate::dictionary::Dictionary;
 use crate::dictionary::{ANY, Id};
 use crate::hierarchy::Map;
 use crate::names;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
 use foldhash::fast::RandomState;
 use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,26 +58,6 @@ impl Demand {
             let is_edge = count(&mut self.properties, property, by.signum());
             self.attribute_paths.count((property, object), by.signum(), text, is_edge);
         }
-    }
-
-    /// Writes the counts.
-    pub fn save(&self, to: &mut Saver) {
-        self.counted().map(|((p, o), times)| [p, o, times]).collect::<Vec<_>>().save(to);
-    }
-
-    /// Reads the counts.
-    pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let mut demand = Self::default();
-        let counted = <Vec<[u32; 3]>>::load(from)?;
-        demand.pairs.reserve(counted.len());
-        for [property, object, times] in counted {
-            let text = match property {
-                ANY => Vec::new().into(),
-                property => dictionary.text(property),
-            };
-            demand.count((property, object), i32::try_from(times).unwrap_or(i32::MAX), &text);
-        }
-        Ok(demand)
     }
 
     /// All pairs with the number of subscriptions that demand them.

@@ -1,37 +1,36 @@
-//! Terms as integers.
+//! Terms as integer ids.
 //!
 //! A term's key is its canonical N-Triples text as `oxrdf` displays it: `<iri>`, `_:b`, `"text"`,
-//! `"text"@en`, `"5"^^<datatype>`, `<<( s p o )>>`. [`Dictionary`] holds the terms that
-//! subscriptions and the ontology mention, counted by reference, so that they go when the last
-//! mention goes. All other terms of a publication are its own ([`LocalTerms`]): they cost a hash
-//! and a copy of their text, and are dropped with the publication. Short integers and decimals,
-//! which bounds of ranges and their values mostly are, are their own ids ([`inline`]): they take
-//! no room at all.
+//! `"text"@en`, `"5"^^<datatype>`, `<<( s p o )>>`. [`Dictionary`] has the terms of subscriptions
+//! and of the ontology, with reference counts, and removes a term with its last reference. All other
+//! terms of a publication are local to it ([`LocalTerms`]). They cost a hash and a copy of their
+//! text, and are dropped with the publication. Most bounds of ranges and their values are short
+//! integers and decimals, which are encoded in their ids ([`inline`]) and need no memory.
 
 use crate::arena::Arena;
 use crate::interner::{self, Interner};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check};
 use hashbrown::HashTable;
 use oxrdf::{Term, TermRef};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::str::FromStr;
 
-/// A term: of the dictionary below [`INLINE`], a number below [`LOCAL`], of one publication from
-/// there on.
+/// The id of a term. Ids below [`INLINE`] are in the dictionary, those below [`LOCAL`] are numbers,
+/// and all others are local to one publication.
 pub type Id = u32;
-/// The first id of a number that is its own id.
+/// The first id of an inline number.
 pub const INLINE: Id = 1 << 30;
 /// No term, or any term, by context.
 pub const ANY: Id = u32::MAX;
-/// The first id of a publication's own terms.
+/// The first id of a local term.
 pub const LOCAL: Id = 1 << 31;
 
-/// Numbers that are their own ids.
+/// Numbers that are encoded in their ids.
 ///
-/// Of the 30 bits below the two that tell the ranges of ids apart, two are the number of digits
-/// after the point (0: an `xsd:integer`), and 28 the number without its point, plus 2²⁷. A text is
-/// inlined only if it is what [`inline::text`] writes again, so an id stands for one term.
+/// Two of the 30 lower bits are the number of digits after the point (0: an `xsd:integer`), and 28
+/// are the number without its point, plus 2²⁷. A text is inlined only if [`inline::text`] returns the
+/// same text, so an id stands for one term.
 pub mod inline {
     use super::{INLINE, Id, LOCAL};
     use std::cmp::Ordering;
@@ -40,19 +39,19 @@ pub mod inline {
     const INTEGER: &[u8] = b"\"^^<http://www.w3.org/2001/XMLSchema#integer>";
     const DECIMAL: &[u8] = b"\"^^<http://www.w3.org/2001/XMLSchema#decimal>";
 
-    /// Whether an id is a number's own.
+    /// Whether an id is an inline number.
     #[inline]
     pub fn is_inline(id: Id) -> bool {
         (INLINE..LOCAL).contains(&id)
     }
 
-    /// The number that an id is: its digits as an integer, and how many are after the point.
+    /// The digits of an inline number as an integer, and how many of them are after the point.
     #[inline]
     pub fn number(id: Id) -> Option<(i64, u32)> {
         is_inline(id).then(|| ((id & ((1 << 28) - 1)) as i64 - HALF, (id >> 28) & 3))
     }
 
-    /// The order of two numbers that are their own ids.
+    /// The order of two inline numbers.
     #[inline]
     pub fn order(one: Id, other: Id) -> Option<Ordering> {
         let ((one, places), (other, others)) = (number(one)?, number(other)?);
@@ -63,26 +62,20 @@ pub mod inline {
         Some((one * unit(others, places)).cmp(&(other * unit(places, others))))
     }
 
-    /// The id of an `xsd:integer`, if it is small enough.
-    #[inline]
-    pub fn integer(value: i64) -> Option<Id> {
-        checked(value, 0)
-    }
-
     /// The id of a number by its digits and how many are after the point, if there is one.
     #[inline]
     pub fn checked(digits: i64, places: u32) -> Option<Id> {
         (-HALF..HALF).contains(&digits).then(|| of(digits, places))
     }
 
-    /// The id of a number that is short enough, by its digits and how many are after the point.
+    /// The id of a short number by its digits and how many of them are after the point.
     #[inline]
     pub fn of(digits: i64, places: u32) -> Id {
         INLINE | places << 28 | (digits + HALF) as Id
     }
 
-    /// The id of a literal by its canonical N-Triples text, if it is a number's own: one without a
-    /// sign of plus or leading zeros, and small enough.
+    /// The id of a literal by its key, if it can be inlined: a short number without a plus sign and
+    /// without leading zeros.
     #[inline]
     pub fn id(text: &[u8]) -> Option<Id> {
         let text = text.strip_prefix(b"\"")?;
@@ -110,7 +103,7 @@ pub mod inline {
         checked(value, rest.len() as u32).filter(|_| value != 0 || !is_negative)
     }
 
-    /// The canonical N-Triples text of a number that is its own id.
+    /// The key of an inline number.
     pub fn text(id: Id) -> Vec<u8> {
         use std::io::Write;
         let (value, places) = number(id).unwrap_or_default();
@@ -128,45 +121,48 @@ pub mod inline {
     }
 }
 
-/// The hash of a term's text, by a key of this process: the same in every dictionary.
+/// The hash of a key, which is random per process and the same in every dictionary.
 #[inline]
 pub fn hash(text: &[u8]) -> u64 {
     interner::hasher().hash_one(text)
 }
 
-/// The terms that subscriptions and the ontology mention.
-#[derive(Default)]
+/// The terms of subscriptions and of the ontology.
+#[derive(Default, Serialize, Deserialize)]
 pub struct Dictionary {
     terms: Interner,
+    /// The terms that were released, if reports may still use them.
+    #[serde(skip)]
+    deferred: Option<Vec<Id>>,
 }
 
 impl Dictionary {
-    /// The hash of a text, as [`Dictionary::get_hashed`] and [`LocalTerms`] want it.
+    /// The hash of a key, for [`Dictionary::get_hashed`] and [`LocalTerms`].
     #[inline]
     pub fn hash(&self, text: &[u8]) -> u64 {
         self.terms.hash(text)
     }
 
-    /// The id of a term, if it is mentioned.
+    /// The id of a term, if it is in the dictionary.
     #[inline]
     pub fn get(&self, text: &[u8]) -> Option<Id> {
         self.get_hashed(text, self.hash(text))
     }
 
-    /// The same, for a text whose hash is known.
+    /// The id of a term whose hash is known, if it is in the dictionary.
     #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
         inline::id(text).or_else(|| self.terms.find_hashed(text, hash))
     }
 
-    /// The id of a term of a publication, if it is mentioned: a blank node is a term of its
-    /// publication only, whatever it is called.
+    /// The id of a term of a publication, if it is in the dictionary. Blank nodes are always local
+    /// to the publication.
     #[inline]
     pub fn get_shared(&self, text: &[u8], hash: u64) -> Option<Id> {
         self.get_hashed(text, hash).filter(|_| !has_blank(text))
     }
 
-    /// The id of a term, which is mentioned once more from now on.
+    /// Adds a reference to a term, and returns its id.
     ///
     /// # Panics
     ///
@@ -175,64 +171,53 @@ impl Dictionary {
         inline::id(text).or_else(|| self.terms.intern(text)).expect("texts of 4 GB")
     }
 
-    /// Mentions a term of the dictionary once more.
+    /// Adds a reference to a term by its id.
     pub fn retain(&mut self, id: Id) {
         if id < INLINE {
             self.terms.retain(id);
         }
     }
 
-    /// Mentions a term once less; the last time its id is free for another.
+    /// Removes a reference to a term. Without references, its id is free for another term.
     pub fn release(&mut self, id: Id) {
         if id < INLINE {
-            self.terms.release(id);
+            match &mut self.deferred {
+                Some(deferred) => deferred.push(id),
+                None => _ = self.terms.release(id),
+            }
         }
     }
 
-    /// The text of a term of the dictionary, or of a number that is its own id.
+    /// Collects the terms that are released from now on, instead of releasing them.
+    pub fn defer_releases(&mut self, defer: bool) {
+        self.deferred = defer.then(Vec::new);
+    }
+
+    /// The terms that were collected. The next ones are released at once.
+    pub fn deferred_releases(&mut self) -> Vec<Id> {
+        self.deferred.take().unwrap_or_default()
+    }
+
+    /// The key of a term of the dictionary or of an inline number.
     #[inline]
     pub fn text(&self, id: Id) -> Cow<'_, [u8]> {
         if id < INLINE { Cow::Borrowed(self.terms.get(id)) } else { Cow::Owned(inline::text(id)) }
     }
 
-    /// How many terms there are.
+    /// The number of terms.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.terms.len()
     }
 
-    /// Whether an id is that of a term that is mentioned, or of a number.
-    #[inline]
-    pub fn knows(&self, id: Id) -> bool {
-        self.terms.has(id) || inline::is_inline(id)
-    }
-
-    /// Fails unless some ids are of terms that are mentioned, as those of a snapshot have to be.
-    pub fn check<'a>(&self, ids: impl IntoIterator<Item = &'a Id>) -> Result<(), SnapshotError> {
-        check(ids.into_iter().all(|&id| self.knows(id)), "a number of no term")
-    }
-
+    /// One more than the largest id.
     #[cfg(test)]
-    /// One more than the largest id there is.
     pub fn end(&self) -> usize {
         self.terms.end()
     }
 }
 
-impl Stored for Dictionary {
-    fn save(&self, to: &mut Saver) {
-        self.terms.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let terms = Interner::load(from)?;
-        check(terms.end() <= INLINE as usize, "more terms than there can be")?;
-        terms.check_uses()?;
-        Ok(Self { terms })
-    }
-}
-
-/// The terms of one publication that nobody mentions, numbered from [`LOCAL`] on.
+/// The terms of one publication that are not in the dictionary, numbered from [`LOCAL`].
 #[derive(Clone, Default)]
 pub struct LocalTerms {
     table: HashTable<(u32, u64)>,
@@ -240,19 +225,20 @@ pub struct LocalTerms {
 }
 
 impl LocalTerms {
-    /// The id of a term whose hash by the dictionary is known.
+    /// The id of a term whose hash is known; a new term is added.
     #[inline]
     pub fn intern_hashed(&mut self, text: &[u8], hash: u64) -> Id {
         self.get_hashed(text, hash).unwrap_or_else(|| self.add(text, hash))
     }
 
-    /// The id of a term: a dictionary's, or its own.
+    /// The id of a term: that of a dictionary, or a local one.
     pub fn id_of(&mut self, text: &[u8], dictionary: &Dictionary) -> Id {
         let hash = dictionary.hash(text);
         dictionary.get_hashed(text, hash).unwrap_or_else(|| self.intern_hashed(text, hash))
     }
 
-    /// The same, where a text that is new is looked at first; `None` if it is refused.
+    /// The id of a term whose hash is known. A new term is checked before it is added; `None` if it is
+    /// not valid.
     #[inline]
     pub fn intern_checked(
         &mut self,
@@ -263,14 +249,14 @@ impl LocalTerms {
         self.get_hashed(text, hash).or_else(|| is_valid().then(|| self.add(text, hash)))
     }
 
-    /// The id of a term whose hash by the dictionary is known, if it is one of these.
+    /// The id of a term whose hash is known, if it was added.
     #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
         let found = self.table.find(hash, |&(number, _)| self.texts.get(number) == text);
         found.map(|&(number, _)| LOCAL + number)
     }
 
-    /// The ids of these terms in their order: those that a dictionary has for them, or their own.
+    /// For each of these terms in order, its id in a dictionary, or its local id.
     pub fn known(&self, dictionary: &Dictionary) -> Vec<Id> {
         let mut ids: Vec<Id> = (0..self.len() as Id).map(|number| LOCAL + number).collect();
         for &(number, hash) in &self.table {
@@ -287,30 +273,30 @@ impl LocalTerms {
         LOCAL + number
     }
 
-    /// The text of one of these terms.
+    /// The key of one of these terms.
     #[inline]
     pub fn text(&self, id: Id) -> &[u8] {
         self.texts.get(id - LOCAL)
     }
 
-    /// How many there are.
+    /// The number of terms.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// How many bytes their texts have.
+    /// The total size of their keys in bytes.
     pub fn bytes(&self) -> usize {
         self.texts.length()
     }
 
-    /// Forgets all, and keeps the memory for the next publication.
+    /// Removes all terms, and keeps the memory for the next publication.
     pub fn clear(&mut self) {
         self.table.clear();
         self.texts.clear();
     }
 }
 
-/// Whether a term is a blank node, or a triple term with one in it.
+/// Whether a term is a blank node or a triple term with a blank node.
 fn has_blank(text: &[u8]) -> bool {
     fn is_blank(term: TermRef<'_>) -> bool {
         match term {
@@ -331,29 +317,29 @@ fn has_blank(text: &[u8]) -> bool {
     }
 }
 
-/// Every term that a publication can meet: the dictionary's and its own.
+/// All terms of a publication: those in the dictionary and its local ones.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
-    /// Those that are mentioned.
+    /// The terms of subscriptions and of the ontology.
     pub dictionary: &'a Dictionary,
-    /// The others.
+    /// All other terms of the publication.
     pub local: &'a LocalTerms,
 }
 
 impl<'a> Terms<'a> {
-    /// The canonical N-Triples text of a term.
+    /// The key of a term.
     #[inline]
     pub fn text(&self, id: Id) -> Cow<'a, [u8]> {
         if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
     }
 
-    /// The id of a text whose hash by the dictionary is known, if it is a term of either.
+    /// The id of a key whose hash is known, if it is a term of the publication.
     pub fn find_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
         let found = self.dictionary.get_hashed(text, hash);
         found.or_else(|| self.local.get_hashed(text, hash))
     }
 
-    /// What kind of term it is.
+    /// The kind of a term.
     #[inline]
     pub fn kind(&self, id: Id) -> Kind {
         if inline::is_inline(id) { Kind::Literal } else { Kind::of(&self.text(id)) }
@@ -374,7 +360,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of a term by its text.
+    /// The kind of a term by its key.
     #[inline]
     pub fn of(text: &[u8]) -> Self {
         match text {

@@ -6,44 +6,49 @@
 //! meet are not asked of the index, and left to the evaluator.
 
 use crate::algebra::{AlgebraCache, substitute};
-use crate::cut::{self, Cut, Cutter};
-use crate::demand::Demand;
+use crate::demand::{Demand, DemandedPair};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::indexed::Indexed;
+use crate::lexical::read_term;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::ontology::{Ontology, OntologyInput, Steps, UNITS};
 use crate::operators::{CallRequests, CallResults, Operators};
+use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
-use crate::query::{Filled, QueryError, Template};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
+use crate::query::{QueryError, Template};
 use crate::subscriptions::{
-    EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
-    UNINDEXED,
+    EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
 };
-use crate::templates::{Kept, Recent, Templates};
-use crate::terms::read_term;
+use crate::templates::Templates;
 use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
+use serde::Serialize;
 use std::collections::BTreeSet;
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::{io, thread};
 
 mod calls;
-
-pub mod rows;
 
 /// IRIs that stand for a class by its name, until Python finds it in the ontology.
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
 const ASKED: Number = 1 << 31;
-/// So many subscriptions that were read are worth a thread that checks them.
-const CHECKED_AT_ONCE: usize = 1 << 14;
+
+/// The parts of a state that a snapshot holds, as [`State::saved`] gives them.
+pub type Saved = (
+    Dictionary,
+    Ontology,
+    Templates,
+    (Index, Vec<u8>),
+    Vec<(DemandedPair, u32)>,
+    HashMap<Box<[u8]>, Id>,
+    (Subscriptions, BTreeSet<Number>),
+);
 
 /// Why a subscription was not taken in.
 #[derive(Debug)]
@@ -121,7 +126,10 @@ pub struct State {
     /// The terms that are mentioned.
     pub dictionary: Dictionary,
     /// What is known.
-    pub ontology: Ontology,
+    /// Shared with the reports that were made under it.
+    pub ontology: Arc<Ontology>,
+    /// What reports need of former subscriptions.
+    pub history: History,
     /// What is asked for.
     pub mentions: Demand,
     /// What subscriptions have in common.
@@ -136,23 +144,23 @@ pub struct State {
     pub indexed: Indexed,
     /// How many steps are gone in all when a publication is flattened into attributes.
     pub event_paths: usize,
-    cutter: Cutter,
+    parameterizer: Parameterizer,
     unindexed: BTreeSet<Number>,
     /// What stands for classes by their names, as Python found them in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
-    cut: Cut,
     algebra: AlgebraCache,
 }
 
 impl State {
     /// Nothing known, no subscriptions.
-    pub fn new(cutter: Cutter) -> Self {
+    pub fn new(parameterizer: Parameterizer) -> Self {
         let mut dictionary = Dictionary::default();
-        let ontology = Ontology::new(&mut dictionary, OntologyInput::default());
-        let indexed = Indexed::new(&cutter.operators, &mut dictionary);
+        let ontology = Arc::new(Ontology::new(&mut dictionary, OntologyInput::default()));
+        let indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
+            history: History::default(),
             mentions: Demand::default(),
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
@@ -160,141 +168,75 @@ impl State {
             limits: EvaluationLimits::default(),
             indexed,
             event_paths: Limits::default().event_paths,
-            cutter,
+            parameterizer,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
-            cut: Cut::default(),
             algebra: AlgebraCache::default(),
         }
     }
 
-    /// Writes all but the functions and limits, which are the program's.
-    pub fn save(&self, to: &mut Saver) {
-        self.dictionary.save(to);
-        self.ontology.save(to);
-        self.templates.save(to);
-        self.index.save(to);
-        self.mentions.save(to);
-        self.concepts.save(to);
-        self.subscriptions.save(to);
+    /// The parts that a snapshot holds: all but functions and limits, which are the program's.
+    pub fn saved(&self) -> impl Serialize + '_ {
+        let demand: Vec<(DemandedPair, u32)> = self.mentions.counted().collect();
+        let index = (&self.index, self.index.table_rows());
+        let subscriptions = (&self.subscriptions, &self.unindexed);
+        (
+            &self.dictionary,
+            &*self.ontology,
+            &self.templates,
+            index,
+            demand,
+            &self.concepts,
+            subscriptions,
+        )
     }
 
-    /// Reads what was written.
-    pub fn load(cutter: Cutter, from: &mut Loader) -> Result<Self, SnapshotError> {
-        let mut dictionary = Dictionary::load(from)?;
-        let ontology: Ontology = Stored::load(from)?;
-        let templates = Templates::load(from)?;
-        let index = Index::load(from, &dictionary)?;
-        let mentions = Demand::load(from, &dictionary)?;
-        let concepts: HashMap<Box<[u8]>, Id> = Stored::load(from)?;
-        dictionary.check(concepts.values())?;
-        let subscriptions = Subscriptions::load(from)?;
-        let indexed = Indexed::new(&cutter.operators, &mut dictionary);
-        let mut state = Self {
+    /// Makes a state of the parts that a snapshot holds; `None` if they do not fit together.
+    pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
+        let (mut dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
+        let (mut index, table_rows) = index;
+        let (subscriptions, unindexed) = subscriptions;
+        index.rebuild(&table_rows, &dictionary)?;
+        let mut mentions = Demand::default();
+        for ((property, object), times) in pairs {
+            let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
+            let times = i32::try_from(times).unwrap_or(i32::MAX);
+            mentions.count((property, object), times, &text);
+        }
+        let mut indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
+        if parameterizer.operators.0.iter().any(|operator| operator.is_indexed) {
+            for number in subscriptions.numbers() {
+                let record = subscriptions.get(number);
+                if templates.get(record.template())?.calls() {
+                    for &row in record.rows() {
+                        indexed.count(&index.branch(row), true, &mut dictionary);
+                    }
+                }
+            }
+        }
+        let limits = EvaluationLimits::default();
+        let event_paths = Limits::default().event_paths;
+        Some(Self {
             dictionary,
-            ontology,
+            ontology: Arc::new(ontology),
+            history: History::default(),
             mentions,
             templates,
             subscriptions,
             index,
-            limits: EvaluationLimits::default(),
+            limits,
             indexed,
-            event_paths: Limits::default().event_paths,
-            cutter,
-            unindexed: BTreeSet::new(),
+            event_paths,
+            parameterizer,
+            unindexed,
             concepts,
-            cut: Cut::default(),
             algebra: AlgebraCache::default(),
-        };
-        state.note_owners()?;
-        Ok(state)
-    }
-
-    /// Notes whose the rows are and which subscriptions are in no row, of subscriptions that were
-    /// read and may say what cannot be.
-    fn note_owners(&mut self) -> Result<(), SnapshotError> {
-        let numbers: Vec<Number> = self.subscriptions.numbers().collect();
-        let calling = self.check_all(&numbers)?;
-        let Self { templates, subscriptions, index, dictionary, unindexed, indexed, .. } = self;
-        let mut count = 0;
-        for number in numbers {
-            let record = subscriptions.get(number);
-            check(templates.retain(record.template()), "a subscription without a template")?;
-            for &row in record.rows() {
-                check(index.owner(row) == NO_OWNER, "a row of two subscriptions")?;
-                index.set_owner(row, owner(number, record.flags()));
-            }
-            count += record.rows().len();
-            if record.is(UNINDEXED) {
-                unindexed.insert(number);
-            }
-        }
-        check(count == index.len(), "a row of no subscription")?;
-        for row in calling {
-            indexed.count(&index.branch(row), true, dictionary);
-        }
-        templates.check_uses()
-    }
-
-    /// Fails if one of some subscriptions that were read is none; gives the rows of those that call
-    /// operators. Several threads have a part each: reading a million templates takes seconds.
-    fn check_all(&self, numbers: &[Number]) -> Result<Vec<RowId>, SnapshotError> {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut parts = numbers.chunks(numbers.len().div_ceil(threads).max(CHECKED_AT_ONCE));
-        let first = parts.next().unwrap_or_default();
-        thread::scope(|scope| {
-            let spawn =
-                |part| thread::Builder::new().spawn_scoped(scope, move || self.check_part(part));
-            let others: Vec<_> = parts.map(spawn).collect::<io::Result<_>>()?;
-            let mut calling = self.check_part(first)?;
-            for other in others {
-                calling.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
-            }
-            Ok(calling)
         })
-    }
-
-    fn check_part(&self, numbers: &[Number]) -> Result<Vec<RowId>, SnapshotError> {
-        let Self { templates, subscriptions, index, dictionary, cutter, .. } = self;
-        let (mut recent, mut cut, mut calling) = (Recent::default(), Cut::default(), Vec::new());
-        // How many variables a row has to have, by template.
-        let mut projected = HashMap::new();
-        for &number in numbers {
-            let record = subscriptions.get(number);
-            let template = record.template();
-            let Some(kept) = templates.remember_in(&mut recent, template) else {
-                return damaged("a subscription without a template");
-            };
-            dictionary.check(record.terms())?;
-            let least = match projected.get(&template) {
-                Some(&least) => least,
-                None => {
-                    Templates::check(&kept, cutter, &mut cut, dictionary)?;
-                    let bound = kept.projected().map(|(_, variable)| usize::from(variable) + 1);
-                    *projected.entry(template).or_insert(bound.max().unwrap_or(0))
-                }
-            };
-            for &row in record.rows() {
-                let variables = index.variables(row);
-                let is_row = variables.is_some_and(|count| !record.is(EXACT) || least <= count);
-                check(is_row, "a row of a subscription")?;
-            }
-            if kept.calls() {
-                calling.extend_from_slice(record.rows());
-            }
-            let is_whole = if record.is(IN_ROW) {
-                rows::in_row(&kept, index, record).is_some()
-            } else {
-                record.constants().len() == kept.slots()
-            };
-            check(is_whole, "constants of a template")?;
-        }
-        Ok(calling)
     }
 
     /// The operators that queries may call.
     pub fn operators(&self) -> &Operators {
-        &self.cutter.operators
+        &self.parameterizer.operators
     }
 
     /// What publications are seen under.
@@ -305,51 +247,54 @@ impl State {
 
     // -- subscribing --------------------------------------------------------------------------
 
-    /// The template of a text, and its constants in `self.cut`.
-    fn template(&mut self, text: &str) -> Result<u32, Refusal> {
-        self.cutter.cut(text, &mut self.cut)?;
-        let mut found = self.templates.find(self.cut.skeleton());
+    /// The template of a text, and the text's constants.
+    pub(crate) fn template(&mut self, text: &str) -> Result<(u32, Vec<String>), Refusal> {
+        let query = self.parameterizer.parameterize(text)?;
+        let mut found = self.templates.find(&query.text);
         if found.is_none() {
-            let template = Template::new(&self.cutter, text, &mut self.cut)?;
-            // A text that can only be parsed whole has another skeleton than it was cut to.
-            found = self.templates.find(template.skeleton());
-            found = found.or_else(|| self.templates.add(template, &mut self.dictionary));
+            found = self.templates.add(&Template::new(&query, &self.parameterizer)?);
         }
         let number = found.ok_or(Refusal::Full("there is no room for more templates"))?;
-        self.templates.remember(number);
-        Ok(number)
+        let mut constants = query.constants;
+        if let Some(template) = self.templates.remember(number) {
+            constants.extend(template.operators());
+        }
+        Ok((number, constants))
     }
 
-    /// Takes a subscription in.
-    ///
-    /// `filed` has its constants with root terms put in and in base units, where Python found them.
-    pub fn subscribe(
-        &mut self,
-        name: &str,
-        text: &str,
-        filed: Option<&[&str]>,
-    ) -> Result<Number, Refusal> {
+    /// Fails if no subscription can have this name.
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), Refusal> {
         if self.subscriptions.find(name).is_some() {
             return Err(Refusal::Duplicate);
         }
         if name.len() > LONGEST_NAME {
             return Err(Refusal::Full("its id is longer than 65,535 bytes"));
         }
-        let template = self.template(text)?;
-        let cut = std::mem::take(&mut self.cut);
-        let constants: Vec<Id> = cut.constants().map(|text| self.dictionary.intern(text)).collect();
-        self.cut = cut;
-        let filed = filed.map(|texts| {
-            texts.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect()
-        });
+        Ok(())
+    }
+
+    /// Adds a subscription.
+    ///
+    /// `filed` has its constants with root terms put in and in base units, if Python found them.
+    pub fn subscribe(
+        &mut self,
+        name: &str,
+        text: &str,
+        filed: Option<&[&str]>,
+    ) -> Result<Number, Refusal> {
+        self.check_name(name)?;
+        let (template, constants) = self.template(text)?;
+        let mut intern = |text: &str| self.dictionary.intern(text.as_bytes());
+        let constants: Vec<Id> = constants.iter().map(|text| intern(text)).collect();
+        let filed = filed.map(|texts| texts.iter().map(|text| intern(text)).collect());
         let result = self.file(name, template, constants, filed);
-        self.templates.drop_unused(template, &mut self.dictionary);
+        self.templates.drop_unused(template);
         result
     }
 
     /// Files a subscription with constants that are mentioned for it already; they are released
     /// where it is refused.
-    fn file(
+    pub(crate) fn file(
         &mut self,
         name: &str,
         template: u32,
@@ -431,18 +376,7 @@ impl State {
             }
             rows.clear();
         }
-        // constants that the row has are kept there only
-        let is_in_row = flags & EXACT != 0
-            && rows.len() == 1
-            && constants == rooted
-            && self.templates.get(template).is_some_and(|template| {
-                rows::constants_of(&template, &entries[0], constants.len())
-                    .is_some_and(|found| found == constants)
-            });
-        let flags = flags | if is_in_row { IN_ROW } else { 0 };
-        let kept = if is_in_row { [&[][..]; 2] } else { [constants, &rooted] };
-        let [constants, filed] = kept;
-        let entry = Entry { name, template, constants, filed, rows: &rows, flags };
+        let entry = Entry { name, template, constants, filed: &rooted, rows: &rows, flags };
         let Some(number) = self.own(entry, before) else {
             for &row in &rows {
                 self.take_row(row);
@@ -457,6 +391,22 @@ impl State {
         Ok(number)
     }
 
+    /// Adds a subscription to the others, or keeps one otherwise than before, as the owner of its
+    /// rows; nothing where there is no room.
+    fn own(&mut self, entry: Entry, before: Option<Number>) -> Option<Number> {
+        let number = match before {
+            Some(number) => self.subscriptions.change(number, entry).then_some(number)?,
+            None => self.subscriptions.add(entry)?,
+        };
+        for &row in entry.rows {
+            self.index.set_owner(row, owner(number, entry.flags));
+        }
+        if before.is_none() {
+            self.templates.retain(entry.template);
+        }
+        Some(number)
+    }
+
     /// Learns which rows are other ones from now on, some perhaps of a subscription to come.
     fn note_moved(&mut self, moved: Vec<(RowId, RowId)>, new: &mut [RowId]) {
         for (from, to) in moved {
@@ -468,20 +418,10 @@ impl State {
         }
     }
 
-    fn all_constants(&self, template: u32, rooted: &[Id]) -> Vec<Id> {
-        let Some(kept) = self.templates.get(template) else { return rooted.to_vec() };
-        all_constants(&kept, &self.ontology, &self.dictionary, rooted)
-    }
-
-    fn filled(&mut self, template: u32, rooted: &[Id]) -> Option<Filled> {
-        let constants = self.all_constants(template, rooted);
-        Some(self.templates.get(template)?.filled(&constants, &mut self.dictionary))
-    }
-
     /// Decides what of a query the index is asked.
     fn filing(&mut self, template: u32, rooted: &[Id]) -> Option<Filing> {
-        let filled = self.filled(template, rooted)?;
         let kept = self.templates.get(template)?;
+        let filled = kept.filled(rooted, &mut self.dictionary);
         let mut flags = if kept.aggregates { RESTING } else { 0 };
         let mut is_exact = filled.remainder.is_empty();
         let mut entries: Vec<Branch> = Vec::with_capacity(filled.branches.len());
@@ -548,9 +488,8 @@ impl State {
     }
 
     fn count_mentions(&mut self, template: u32, rooted: &[Id], comes: bool) {
-        let constants = self.all_constants(template, rooted);
         let Some(kept) = self.templates.get(template) else { return };
-        for (property, object) in kept.mentions(&constants) {
+        for (property, object) in kept.mentions(rooted) {
             let text = if property == ANY {
                 b"".as_slice().into()
             } else {
@@ -562,12 +501,12 @@ impl State {
 
     /// Takes a subscription out.
     pub fn unsubscribe(&mut self, number: Number) {
-        let constants = self.constants(number).into_owned();
+        let constants = self.subscriptions.get(number).constants().to_vec();
         self.unfile(number);
         let template = self.subscriptions.get(number).template();
         self.subscriptions.remove(number);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
-        self.templates.release(template, &mut self.dictionary);
+        self.templates.release(template);
     }
 
     /// Puts a subscription in the place of the one that has its name; false where there is none.
@@ -585,9 +524,8 @@ impl State {
             other.push('\u{0}');
         }
         let other = self.subscribe(&other, text, filed)?;
-        let (constants, before) =
-            (self.constants(number).into_owned(), self.subscriptions.get(number));
-        let before = before.template();
+        let record = self.subscriptions.get(number);
+        let (constants, before) = (record.constants().to_vec(), record.template());
         self.unfile(number);
         let record = self.subscriptions.get(other);
         let (template, flags) = (record.template(), record.flags());
@@ -605,7 +543,7 @@ impl State {
         }
         self.subscriptions.remove(other);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
-        self.templates.release(before, &mut self.dictionary);
+        self.templates.release(before);
         self.subscriptions.set_comment(number, comment);
         Ok(true)
     }
@@ -621,8 +559,16 @@ impl State {
     /// Takes what a subscription is filed with out of the index and the mentions.
     fn unfile(&mut self, number: Number) {
         let record = self.subscriptions.get(number);
-        let (template, filed) = (record.template(), self.filed(number).into_owned());
+        let (template, filed) = (record.template(), record.filed().to_vec());
         let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
+        if self.history.has_reports() {
+            self.history.keep(FormerSubscription {
+                number,
+                name: record.name(),
+                template: self.templates.get(template),
+                branches: rows.iter().map(|&row| self.index.branch(row)).collect(),
+            });
+        }
         if !suspended {
             self.count_mentions(template, &filed, false);
         }
@@ -631,11 +577,11 @@ impl State {
         filed.into_iter().for_each(|id| self.dictionary.release(id));
     }
 
-    /// A subscription's text as it was submitted, but for white space and prefixes.
+    /// A subscription's query, written again.
     pub fn text(&self, number: Number) -> String {
-        let constants = self.constants(number);
-        let skeleton = self.templates.skeleton(self.subscriptions.get(number).template());
-        cut::filled(skeleton, |number, _, text| {
+        let record = self.subscriptions.get(number);
+        let constants = record.constants();
+        filled(self.templates.text(record.template()), |number, _, text| {
             let id = constants.get(number).copied().unwrap_or_default();
             text.push_str(&String::from_utf8_lossy(&self.dictionary.text(id)));
             text.push(' ');
@@ -645,15 +591,15 @@ impl State {
 
     /// The algebra of a query with some constants.
     fn query(&self, template: u32, constants: &[Id]) -> Result<spargebra::Query, QueryError> {
-        let damaged = || QueryError::new("what was saved of it is damaged", "Subscribe it again.");
-        let skeleton = self.templates.skeleton(template);
+        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
+        let text = self.templates.text(template);
         let query = self
             .algebra
-            .get(skeleton, || self.templates.get(template).ok_or_else(damaged)?.algebra())?;
+            .get(text, || self.templates.get(template).ok_or_else(missing)?.algebra())?;
         let read = |&id| std::str::from_utf8(&self.dictionary.text(id)).ok().and_then(read_term);
         let constants: Option<Vec<Term>> = constants.iter().map(read).collect();
         let mut query = query.as_ref().clone();
-        constants.and_then(|constants| substitute(&mut query, &constants)).ok_or_else(damaged)?;
+        constants.and_then(|constants| substitute(&mut query, &constants)).ok_or_else(missing)?;
         Ok(query)
     }
 
@@ -755,7 +701,7 @@ impl State {
         now: &Literal,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-        let query = self.query(record.template(), &self.filed(number))?;
+        let query = self.query(record.template(), record.filed())?;
         let prepared = Prepared::new(&query, record.is(RESTING));
         worker.evaluate(context, &prepared, now, self.limits)
     }
@@ -772,7 +718,7 @@ impl State {
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
         let mut change = Change::default();
         let mut concerned: Vec<Number> = Vec::new();
-        let Self { templates, dictionary, ontology: old, subscriptions, index, .. } = self;
+        let Self { templates, dictionary, ontology: old, subscriptions, .. } = self;
         {
             let (mut names, triples) = old.difference(&ontology);
             change.triples = triples;
@@ -781,18 +727,12 @@ impl State {
             for number in subscriptions.in_order() {
                 let record = subscriptions.get(number);
                 let Some(kept) = templates.remember(record.template()) else { continue };
-                let in_row = rows::in_row(&kept, index, record);
-                let (constants, filed) = match &in_row {
-                    Some(constants) => (&constants[..], &constants[..]),
-                    None => (record.constants(), record.filed()),
-                };
+                let (constants, filed) = (record.constants(), record.filed());
                 let says = |&id: &Id| names.contains(&key(id, dictionary));
-                let mut is_concerned = everything
-                    || record.is(SUSPENDED)
-                    || constants.iter().chain(&kept.fixed).any(says);
+                let mut is_concerned =
+                    everything || record.is(SUSPENDED) || constants.iter().any(says);
                 if !is_concerned && change.triples > 0 {
-                    let all = all_constants(&kept, old, dictionary, filed);
-                    let filled = kept.filled(&all, dictionary);
+                    let filled = kept.filled(filed, dictionary);
                     let patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
                     is_concerned = patterns.into_iter().any(|pattern| {
                         let key = pattern.map(known);
@@ -807,10 +747,10 @@ impl State {
         }
         let mut waiting = Vec::with_capacity(concerned.len());
         for number in concerned {
-            waiting.push((number, self.constants(number).into_owned()));
+            waiting.push((number, self.subscriptions.get(number).constants().to_vec()));
             self.unfile(number);
         }
-        std::mem::replace(&mut self.ontology, ontology).release(&mut self.dictionary);
+        std::mem::replace(&mut self.ontology, Arc::new(ontology)).release(&mut self.dictionary);
         for (_, id) in std::mem::take(&mut self.concepts) {
             self.dictionary.release(id);
         }
@@ -841,7 +781,7 @@ impl State {
         if self.own(entry, Some(number)).is_none() {
             // There is no room for it.
             self.subscriptions.remove(number);
-            self.templates.release(template, &mut self.dictionary);
+            self.templates.release(template);
             constants.iter().chain(constants).for_each(|&id| self.dictionary.release(id));
         }
     }
@@ -851,7 +791,7 @@ impl State {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let filed: Vec<Id> =
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
-        let constants = self.constants(number).into_owned();
+        let constants = self.subscriptions.get(number).constants().to_vec();
         self.unfile(number);
         let template = self.subscriptions.get(number).template();
         let kept = self.keep(name, template, &constants, filed, Some(number));
@@ -876,23 +816,6 @@ fn key(id: Id, dictionary: &Dictionary) -> Id {
         }
         _ => id,
     }
-}
-
-/// All constants that a query is filed with: those of its text, and its template's own.
-fn all_constants(
-    kept: &Kept,
-    ontology: &Ontology,
-    dictionary: &Dictionary,
-    rooted: &[Id],
-) -> Vec<Id> {
-    let local = LocalTerms::default();
-    let terms = Terms { dictionary, local: &local };
-    let root = |(place, &id): (usize, &Id)| {
-        let is_iri = terms.text(id).first() == Some(&b'<');
-        let is_rooted = is_iri || kept.rewritten(rooted.len() + place);
-        if is_rooted { ontology.root(id, terms) } else { id }
-    };
-    rooted.iter().copied().chain(kept.fixed.iter().enumerate().map(root)).collect()
 }
 
 /// A place of a pattern as a look-up has it.
@@ -939,7 +862,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_subscriptions_that_went() {
-        let mut state = State::new(Cutter::new([], Limits::default()));
+        let mut state = State::new(Parameterizer::new([], Limits::default()).unwrap());
         let kept = state.subscribe("kept", &text(0, 77), None).unwrap();
         let sizes = |state: &State| {
             let mentions = state.mentions.counted().count();

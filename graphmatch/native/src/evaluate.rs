@@ -9,17 +9,19 @@
 //! spareval plans each evaluation again, which takes some ten microseconds for a few patterns. A
 //! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
 
-use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit, written};
+use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
+use crate::lexical::{read_term, write_term};
 use crate::operators::CallContext;
+use crate::parameterize::projection;
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
 use crate::rewrite::{ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
-use crate::terms::{read_term, write_term};
-use oxrdf::{Literal, NamedNode, Term, Triple};
+use crate::writer::written;
+use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
     QueryableDataset,
@@ -168,7 +170,12 @@ impl Prepared {
     /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
     /// be the union of the ontology and the publication, and the publication a named graph.
     pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
-        let all = Self::asked(query.clone(), true, &mut Fresh::written());
+        let mut query = query.clone();
+        // `SELECT *` would show the hidden variables.
+        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
+            variables.push(Variable::new_unchecked("_graphmatch_"));
+        }
+        let all = Self::asked(query, true, &mut Fresh::written());
         let name = format!("<{PUBLICATION}>");
         let text = |query: &Query| written(query).replace(&name, &graph.to_string());
         (all.conditions.iter().map(text).collect(), text(&all.query))
@@ -384,7 +391,7 @@ impl<'a> Data<'a> {
         let mut scratch = self.scratch.borrow_mut();
         let mut text = std::mem::take(&mut scratch.text);
         text.clear();
-        write_term(&mut text, &term);
+        write_term(&mut text, term.as_ref());
         let id = self.intern_text(&mut scratch, &text);
         scratch.text = text;
         id

@@ -56,7 +56,7 @@ impl World {
         let (mut dictionary, mut local) = (Dictionary::default(), LocalTerms::default());
         let text = |term: Term| {
             let mut text = String::new();
-            write_term(&mut text, &term);
+            write_term(&mut text, term.as_ref());
             assert_eq!(text, term.to_string());
             assert_eq!(read_term(&text), Some(term));
             text.into_bytes()

@@ -5,8 +5,8 @@
 //!
 //! A value costs some ten nanoseconds and no Python object.
 
-use crate::cut::quote;
-use crate::engine::rows::{Texts, Values};
+use crate::bulk::{Texts, Values};
+use crate::lexical::write_quoted;
 use crate::names::{ATTRIBUTE, ATTRIBUTE_STEPS};
 use oxiri::Iri;
 use pyo3::prelude::*;
@@ -130,7 +130,7 @@ impl Statements {
             text.to_str().is_ok_and(|text| self.push_text(text))
         } else if let Ok(truth) = value.cast_exact::<PyBool>() {
             let text = if truth.is_true() { "true" } else { "false" };
-            quote(text, &mut self.bytes);
+            write_quoted(&mut self.bytes, text);
             self.push(b"^^<http://www.w3.org/2001/XMLSchema#boolean>");
             true
         } else if value.is_exact_instance_of::<PyInt>() {
@@ -144,7 +144,7 @@ impl Statements {
 
     /// Adds a string; returns false if it may be a date.
     fn push_text(&mut self, text: &str) -> bool {
-        quote(text, &mut self.bytes);
+        write_quoted(&mut self.bytes, text);
         self.end_term();
         text.chars().nth(4) != Some('-')
     }
@@ -157,10 +157,10 @@ impl Statements {
         iri.split_once(':').is_some_and(is_long) && Iri::parse(iri).is_ok()
     }
 
-    /// Adds a number of a column; returns false if it is infinite or NaN.
+    /// Adds a value of a column; false if there is none, or it is a number that does not compare.
     fn push_number(&mut self, values: &Values, row: usize) -> bool {
-        values.write_number(row, &mut self.bytes);
-        self.end_term();
+        let Some(term) = values.term(row) else { return false };
+        self.push(term.as_bytes());
         !matches!(values, Values::Floats(all) if all.get(row).is_none_or(|one| !one.is_finite()))
     }
 
@@ -192,11 +192,6 @@ impl Statements {
             let is_read = match &attribute.values {
                 Cells::Texts(texts, false) => self.push_text(texts.get(row).unwrap_or_default()),
                 Cells::Texts(texts, true) => self.push_name(texts.get(row).unwrap_or_default()),
-                Cells::Values(Values::Places(places, terms)) => {
-                    let term = places.get(row).and_then(|&place| terms.get(place as usize));
-                    self.push(term.map_or(b"", |term| term.as_bytes()));
-                    term.is_some()
-                }
                 Cells::Values(numbers) => self.push_number(numbers, row),
             };
             if !is_read {

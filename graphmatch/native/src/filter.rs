@@ -7,8 +7,9 @@
 //! `LANGMATCHES`.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
+use crate::lexical::unescape;
 use crate::pattern::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
-use crate::values::{Literal, Scalar, SortKey, Value, compare, unescaped};
+use crate::values::{Literal, Scalar, SortKey, Value, compare};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use memchr::memmem;
@@ -165,7 +166,7 @@ impl<'a> FilterEvaluator<'a> {
         let view = if view == View::Lang { View::Lang } else { View::Str };
         let (begin, end) = *memo.folded.entry((term, view, folding)).or_insert_with(|| {
             let begin = memo.texts.len();
-            fold(&unescaped(text), folding, &mut memo.texts);
+            fold(&unescape(text), folding, &mut memo.texts);
             (begin, memo.texts.len())
         });
         Some(function(&memo.texts[begin..end]))

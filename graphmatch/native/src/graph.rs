@@ -1,32 +1,32 @@
-//! A publication's triples, with look-ups.
+//! The triples of a publication, indexed by access pattern.
 //!
-//! A look-up knows some of a triple's terms; which ones is its *kind*, a bit for each of subject,
-//! predicate and object. The triples that agree in the terms of a kind are chained, and one open
-//! hash table leads to the heads of all chains. Its entries hold a 32-bit fingerprint, the *tag*
-//! of an access pattern, which is also what posting lists are found by; so whether a publication
-//! has an access pattern is one look-up of its tag.
+//! An access pattern is a triple with some terms left open. Its *kind* has a bit for each of
+//! subject, predicate and object that is given. Triples that share an access pattern are chained.
+//! An open-addressing hash table has the head of each chain, with a 32-bit fingerprint of the
+//! access pattern, its *tag*. Posting lists have the same tags as keys, so one look-up of a tag
+//! tells whether a publication has an access pattern.
 //!
-//! Cost: about 5 ns a triple and kind to prepare; about 5 ns a look-up.
+//! Cost: about 5 ns per triple and kind to prepare; about 5 ns per look-up.
 
 use crate::dictionary::{ANY, Id, LOCAL};
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
-/// A triple, or an access pattern: a triple with [`ANY`] for what is not known.
+/// A triple, or an access pattern: a triple with [`ANY`] in open places.
 pub type Key = [Id; 3];
-/// The fingerprint of an access pattern: its kind in the lowest three bits, a hash above. The
-/// access pattern that knows nothing has 0.
+/// The fingerprint of an access pattern: its kind in the lowest three bits, a hash above. It is 0
+/// for the access pattern without terms.
 pub type Tag = u32;
 
-/// What the subject adds to a kind.
+/// The bit of the subject in a kind.
 pub const SUBJECT: usize = 4;
-/// What the predicate adds to a kind.
+/// The bit of the predicate in a kind.
 pub const PREDICATE: usize = 2;
-/// What the object adds to a kind.
+/// The bit of the object in a kind.
 pub const OBJECT: usize = 1;
 
-/// Set bits where a kind knows a term.
+/// By kind, a mask for each place: all bits if the term is given.
 const MASKS: [Key; 8] = [
     [0, 0, 0],
     [0, 0, !0],
@@ -38,17 +38,17 @@ const MASKS: [Key; 8] = [
     [!0, !0, !0],
 ];
 pub(crate) const ALL: usize = 7;
-/// The kinds that have chains: neither all triples nor a single one.
+/// The kinds that have chains: those of neither all triples nor a single one.
 const CHAINED: u8 = 0b0111_1110;
 const SMALLEST: usize = 256;
 
-/// Random, so that nobody can write a publication whose triples collide.
+/// Random, so that a publication cannot be written whose triples collide.
 static SEED: LazyLock<[u64; 2]> = LazyLock::new(|| {
     let state = RandomState::default();
     [state.hash_one(1_u8), state.hash_one(2_u8)]
 });
 
-/// Hashes access patterns; the same in the whole process.
+/// Hashes access patterns, in the same way in the whole process.
 #[derive(Clone, Copy)]
 pub(crate) struct Tagger([u64; 2]);
 
@@ -71,21 +71,21 @@ impl Tagger {
     }
 }
 
-/// Which terms an access pattern knows.
+/// The kind of an access pattern.
 #[inline]
 pub fn kind_of(key: Key) -> usize {
     let bit = |place: usize, bit: usize| if key[place] == ANY { 0 } else { bit };
     bit(0, SUBJECT) | bit(1, PREDICATE) | bit(2, OBJECT)
 }
 
-/// A triple's access pattern of a kind.
+/// The access pattern of a kind that a triple has.
 #[inline(always)]
 pub(crate) fn masked(triple: Key, kind: usize) -> Key {
     let mask = &MASKS[kind & ALL];
     [triple[0] | !mask[0], triple[1] | !mask[1], triple[2] | !mask[2]]
 }
 
-/// An entry of the hash table: the head of a chain, [`ANY`] in a free one.
+/// An entry of the hash table: the head of a chain, or [`ANY`] if the cell is free.
 #[derive(Clone, Copy)]
 struct Cell {
     tag: Tag,
@@ -107,18 +107,18 @@ pub struct Origin {
 pub struct Graph {
     /// The triples, in the order in which they came.
     pub triples: Vec<Key>,
-    /// From this one on, only patterns that name their property see them.
+    /// Patterns with a variable as predicate do not match triples from this number on.
     named_only: usize,
     /// How the last triples were derived.
     origins: Vec<Origin>,
     tagger: Tagger,
     cells: Vec<Cell>,
     used: usize,
-    /// Kinds that have chains now.
+    /// The kinds that have chains now, a bit each.
     prepared: u8,
-    /// By kind, where its chains begin.
+    /// By kind, the start of its part of `nexts`.
     chains: [u32; 8],
-    /// By chained kind and triple: the next one.
+    /// By chained kind and triple, the next triple of the chain.
     nexts: Vec<u32>,
     /// The distinct access patterns of the prepared kinds that subscriptions could mention.
     probes: Vec<Tag>,
@@ -142,7 +142,7 @@ impl Default for Graph {
 }
 
 impl Graph {
-    /// Forgets the publication, and keeps the memory for one of about the same size.
+    /// Removes all triples, and keeps the memory for about the same number.
     pub fn clear(&mut self) {
         if self.cells.len() > SMALLEST && self.cells.len() / 16 > self.used {
             self.cells.truncate((4 * self.used).next_power_of_two().max(SMALLEST));
@@ -159,7 +159,7 @@ impl Graph {
         self.probes.clear();
     }
 
-    /// Adds a triple; false if it is there already. Chains are dropped.
+    /// Adds a triple, and drops all chains. Returns false for a known triple.
     pub fn push(&mut self, triple: Key) -> bool {
         if self.prepared != 0 {
             self.drop_chains();
@@ -196,13 +196,13 @@ impl Graph {
         self.named_only = self.named_only.min(self.triples.len());
     }
 
-    /// How many triples there are before those that only patterns which name their property see.
+    /// The number of triples that all patterns can match.
     #[inline]
     pub fn stated(&self) -> usize {
         self.named_only.min(self.triples.len())
     }
 
-    /// Chains the triples for look-ups of some kinds, a bit each (bit `k` for kind `k`).
+    /// Chains the triples for look-ups of some kinds (bit `k` for kind `k`).
     pub fn prepare(&mut self, kinds: u8) {
         if self.prepared != 0 {
             self.drop_chains();
@@ -223,8 +223,8 @@ impl Graph {
         }
     }
 
-    /// Notes the access pattern of a triple as one that subscriptions could mention, unless a term
-    /// of it is the publication's own.
+    /// Adds an access pattern of a triple to the probes, unless it has a local term, which no
+    /// subscription can have.
     #[inline]
     fn probe(&mut self, kind: usize, n: usize) {
         let (triple, mask) = (self.triples[n], MASKS[kind]);
@@ -237,7 +237,7 @@ impl Graph {
         }
     }
 
-    /// From the last triple to the first, so that chains are in order.
+    /// Chains the triples of a kind, from the last to the first, so that chains are in order.
     fn chain(&mut self, kind: usize, begin: usize) {
         let end = if kind & PREDICATE == 0 { self.stated() } else { self.triples.len() };
         for n in (0..end).rev() {
@@ -254,7 +254,7 @@ impl Graph {
         }
     }
 
-    /// Whether another access pattern has the same tag, and was a probe: no tag is to be twice.
+    /// Whether another access pattern with the same tag is a probe, because each tag is added once.
     #[inline]
     fn clashes(&self, tag: Tag, triple: usize) -> bool {
         let mask = self.cells.len() - 1;
@@ -281,7 +281,7 @@ impl Graph {
         }
     }
 
-    /// Makes room for more entries in the hash table, which stays half empty.
+    /// Makes room for more entries in the hash table. At least half of its cells stay free.
     #[inline]
     fn reserve(&mut self, more: usize) {
         let size = 2 * (self.used + more);
@@ -296,7 +296,7 @@ impl Graph {
         self.cells = cells;
     }
 
-    /// The cell of an access pattern, or the free one where it would be.
+    /// The cell of an access pattern, or the free cell for it.
     #[inline(always)]
     fn cell(&self, kind: usize, tag: Tag, key: Key) -> usize {
         let mask = self.cells.len() - 1;
@@ -312,7 +312,7 @@ impl Graph {
         }
     }
 
-    /// The distinct tags of access patterns that triples have and subscriptions could mention.
+    /// The distinct tags of access patterns that triples have and subscriptions can have.
     #[inline]
     pub(crate) fn probes(&self) -> &[Tag] {
         &self.probes
@@ -332,7 +332,7 @@ impl Graph {
         tag == 0
     }
 
-    /// The first triple that has an access pattern, or a number beyond all.
+    /// The number of the first triple with an access pattern, or a number beyond the last triple.
     #[inline(always)]
     pub(crate) fn first(&self, kind: usize, key: Key) -> u32 {
         if kind == 0 {
@@ -344,7 +344,7 @@ impl Graph {
         self.cells[self.cell(kind, self.tagger.tag(kind, key), key)].first
     }
 
-    /// The next one, or a number beyond all.
+    /// The number of the next triple with it, or a number beyond the last triple.
     #[inline(always)]
     pub(crate) fn next(&self, kind: usize, key: Key, after: u32) -> u32 {
         match kind {

@@ -1,35 +1,30 @@
-//! What is looked at before a parser sees a document, so that none can be made to take the machine
-//! down: how much XML entities add, how deep XML, JSON and triple terms nest, how much short names
-//! stand for.
+//! Checks that a document cannot exhaust time, memory or the stack of its parser.
 //!
-//! Everything is one pass over the bytes, without recursion. The parsers fetch nothing; entities
-//! that lie outside a document are refused all the same, and so is XML that ends early, of which
-//! the parser would say nothing.
+//! They bound how deep XML, JSON and the brackets of Turtle nest, and how much XML entities and
+//! short names stand for. Each is one pass over the bytes without recursion. The parsers fetch
+//! nothing; external entities and remote contexts are refused.
 
 use crate::limits::Limits;
-use crate::reader::{Fault, grouped};
-use hashbrown::{HashMap, HashSet};
+use crate::reader::{Fault, REMEDY, grouped, is_too_long};
+use hashbrown::HashSet;
 use json_event_parser::{JsonEvent, SliceJsonParser};
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 
-/// So many attributes all open XML elements may have together.
-const ATTRIBUTES: usize = 1000;
-/// How RDF's namespace ends.
+/// Maximum total number of attributes of open XML elements.
+const MAX_ATTRIBUTES: usize = 1000;
+/// The end of RDF's namespace.
 const RDF: &[u8] = b"/1999/02/22-rdf-syntax-ns#";
-/// So much of a document is looked at to tell its root.
-const HEAD: usize = 8192;
-/// A tag of fewer bytes is not taken apart.
-const SHORT_TAG: usize = 1000;
-/// So long the IRI of an XML namespace may be: each name in it stands for that much.
-const NAMESPACE_BYTES: u64 = 1 << 16;
-/// The keys of a term's definition whose values may name other terms.
-const DEFINING: [&str; 4] = ["@id", "@reverse", "@type", "@index"];
-/// So much the names of a JSON document may stand for, if each were the longest of its context.
-const NAMES_BYTES: usize = 1 << 32;
+/// Number of bytes that are searched for a document's root.
+const HEAD_BYTES: usize = 8192;
+/// Maximum size of an XML namespace, which each name in it stands for.
+const MAX_NAMESPACE_BYTES: usize = 1 << 16;
+/// Maximum number of bytes that the names of a JSON document stand for, if each stands for the
+/// longest text of its contexts.
+const MAX_NAMES_BYTES: usize = 1 << 32;
 
-/// The line and column of a place in a text, both counted from 1.
+/// The line and column of an offset in a text, both counted from 1.
 pub(crate) fn place(text: &[u8], at: usize) -> (u64, u64) {
     let before = &text[..at.min(text.len())];
     let line = memchr_iter(b'\n', before).count() as u64 + 1;
@@ -37,37 +32,23 @@ pub(crate) fn place(text: &[u8], at: usize) -> (u64, u64) {
     (line, String::from_utf8_lossy(&before[start..]).chars().count() as u64 + 1)
 }
 
-fn fault_at(what: String, remedy: &str, text: &[u8], at: usize) -> Fault {
-    let (line, column) = place(text, at);
-    Fault::new(what, remedy).at(line, Some(column))
+/// The line and column of the first occurrence of something in a text.
+pub(crate) fn place_of(text: &[u8], what: &[u8]) -> Option<(u64, u64)> {
+    memmem::find(text, what).map(|at| place(text, at))
 }
 
-/// Whether a text in UTF-8 has more characters than a text may have; where it has escapes, as those
-/// of JSON and N-Triples, each stands for one.
-pub(crate) fn is_too_long(text: &[u8], has_escapes: bool, limits: &Limits) -> bool {
-    let most = limits.text_characters;
-    if text.len() <= most {
-        return false;
-    }
-    let is_first = |b: &&u8| **b & 0xC0 != 0x80;
-    let (mut count, mut at) = (text.iter().filter(is_first).count(), 0);
-    while let Some(next) = memchr(b'\\', text.get(at..).filter(|_| has_escapes).unwrap_or_default())
-    {
-        let length = match text.get(at + next + 1) {
-            Some(b'u') => 6,
-            Some(b'U') => 10,
-            _ => 2,
-        };
-        count = count.saturating_sub(length - 1);
-        at += next + length;
-    }
-    count > most
+pub(crate) fn fault_at(what: impl Into<String>, remedy: &str, text: &[u8], at: usize) -> Fault {
+    Fault::new(what, remedy).at(Some(place(text, at)))
 }
 
-/// The fault of such a text.
 pub(crate) fn too_long(limits: &Limits) -> Fault {
     let what = format!("a text of more than {} characters", grouped(limits.text_characters as u64));
     Fault::new(what, "Raise the limit `text_characters`, or leave it out.")
+}
+
+fn too_deep(what: &str, most: usize, limit: &str) -> Fault {
+    let remedy = format!("If you trust the document, raise the limit {limit}.");
+    Fault::new(format!("{what} more than {} deep", grouped(most as u64)), remedy)
 }
 
 // --- XML -------------------------------------------------------------------------------------
@@ -75,7 +56,7 @@ pub(crate) fn too_long(limits: &Limits) -> Fault {
 /// Whether a document is certainly RDF/XML in UTF-8: its root is `rdf:RDF`, and nothing else is
 /// declared.
 pub(crate) fn is_plain_rdf_xml(text: &[u8]) -> bool {
-    let head = &text[..text.len().min(HEAD)];
+    let head = &text[..text.len().min(HEAD_BYTES)];
     let Some(root) = memmem::find(head, b"<rdf:RDF") else { return false };
     let prologue = &head[..root];
     let is_markup = |at| matches!(head[at + 1], b'?' | b'!');
@@ -92,65 +73,60 @@ pub(crate) fn is_plain_rdf_xml(text: &[u8]) -> bool {
         && std::str::from_utf8(text).is_ok()
 }
 
-/// Refuses XML that is cut off, nests too deep, or has entities that lie outside or add too much.
-pub(crate) fn check_xml(text: &[u8], remedy: &str, limits: &Limits) -> Result<(), Fault> {
-    let bad = |what: &str, at: usize| fault_at(format!("not valid XML: {what}"), remedy, text, at);
+/// Refuses XML that is cut off, nests too deep, or has entities that are external or too long.
+pub(crate) fn check_xml(text: &[u8], limits: &Limits) -> Result<(), Fault> {
+    let bad = |what: &str, at: usize| fault_at(format!("not valid XML: {what}"), REMEDY, text, at);
     let is_control = |b: &u8| *b < b' ' && !matches!(*b, b'\t' | b'\n' | b'\r');
-    // To look at all takes less time than to stop at one.
-    if text.iter().fold(false, |odd, b| odd | is_control(b)) {
-        return Err(bad("a control character", text.iter().position(is_control).unwrap_or(0)));
+    if let Some(at) = text.iter().position(is_control) {
+        return Err(bad("a control character", at));
     }
     let mut reader = quick_xml::Reader::from_reader(text);
-    let mut entities = Entities { lengths: HashMap::new(), added: 0, text, limits };
-    let mut open: Vec<usize> = Vec::new(); // how many attributes each open element has
+    let mut entities = Entities { longest: 0, added: 0, most: limits.xml_expansion as usize };
+    let mut open: Vec<usize> = Vec::new(); // the number of attributes of each open element
     let (mut attributes, mut has_root) = (0, false);
     loop {
         let begin = reader.buffer_position() as usize;
+        let here = |fault: Fault| fault.at(Some(place(text, begin)));
         let event = reader
             .read_event()
             .map_err(|error| bad(&error.to_string(), reader.error_position() as usize))?;
-        let is_empty = matches!(event, Event::Empty(_));
-        match event {
+        match &event {
             Event::Start(tag) | Event::Empty(tag) => {
                 if open.is_empty() && has_root {
                     return Err(bad("junk after document element", begin));
                 }
                 has_root = true;
-                let depth = limits.xml_depth;
-                if open.len() >= depth {
-                    let what = format!("its elements nest more than {depth} deep");
-                    let remedy = "If you trust the document, raise the limit xml_depth.";
-                    return Err(fault_at(what, remedy, text, begin));
+                if open.len() >= limits.xml_depth {
+                    return Err(here(too_deep("its elements nest", limits.xml_depth, "xml_depth")));
                 }
-                let more = entities.tag(&tag, begin, &bad)?;
-                if attributes + more > ATTRIBUTES {
-                    let what = format!("more than {ATTRIBUTES} attributes of open elements");
-                    return Err(fault_at(what, "Write properties as elements.", text, begin));
-                }
-                if !is_empty {
-                    open.push(more);
-                    attributes += more;
+                entities.check_namespaces(tag).map_err(here)?;
+                // An attribute has a sign of equality.
+                open.push(memchr_iter(b'=', tag).count());
+                attributes += open[open.len() - 1];
+                if attributes > MAX_ATTRIBUTES {
+                    let what = format!("more than {MAX_ATTRIBUTES} attributes of open elements");
+                    return Err(here(Fault::new(what, "Write properties as elements.")));
                 }
             }
-            Event::End(_) => attributes -= open.pop().unwrap_or(0),
-            Event::Text(characters) => {
-                if is_too_long(&characters, false, limits) {
-                    let (line, column) = place(text, begin);
-                    return Err(too_long(limits).at(line, Some(column)));
-                }
-                entities.count(&characters, begin)?;
+            Event::Text(characters) if is_too_long(characters, limits) => {
+                return Err(here(too_long(limits)));
             }
-            Event::CData(characters) if is_too_long(&characters, false, limits) => {
-                let (line, column) = place(text, begin);
-                return Err(too_long(limits).at(line, Some(column)));
+            Event::CData(characters) if is_too_long(characters, limits) => {
+                return Err(here(too_long(limits)));
             }
             Event::DocType(declarations) => {
-                let end = reader.buffer_position() as usize - 1;
-                entities.declare(&declarations, end.saturating_sub(declarations.len()))?;
+                let start = reader.buffer_position() as usize - 1 - declarations.len();
+                let placed = |(at, fault): (usize, Fault)| fault.at(Some(place(text, start + at)));
+                entities.declare(declarations).map_err(placed)?;
+                continue;
             }
             Event::Eof => break,
             _ => {}
         }
+        if matches!(event, Event::End(_) | Event::Empty(_)) {
+            attributes -= open.pop().unwrap_or(0);
+        }
+        entities.add(&event, text.len()).map_err(here)?;
     }
     if !open.is_empty() || !has_root {
         return Err(bad("no element found", text.trim_ascii_end().len()));
@@ -158,324 +134,203 @@ pub(crate) fn check_xml(text: &[u8], remedy: &str, limits: &Limits) -> Result<()
     Ok(())
 }
 
-/// What the entities of a document amount to, without expanding any.
-struct Entities<'a> {
-    lengths: HashMap<Vec<u8>, u64>,
-    added: u64,
-    text: &'a [u8],
-    limits: &'a Limits,
+/// An upper bound on the size of expanded entities, as each reference may be to the longest one.
+struct Entities {
+    longest: usize,
+    added: usize,
+    most: usize,
 }
 
-impl Entities<'_> {
-    fn refuse(&self, at: usize) -> Fault {
-        let most = grouped(self.limits.xml_expansion);
-        let what = format!("its entities would add more than {most} characters");
-        let remedy = "If you trust the document, raise the limit xml_expansion.";
-        fault_at(what, remedy, self.text, at)
+impl Entities {
+    fn expansion(&self, text: &[u8]) -> usize {
+        match self.longest {
+            0 => 0,
+            longest => memchr_iter(b'&', text).count().saturating_mul(longest),
+        }
     }
 
-    /// How much the references in a text add to it.
-    fn expansion(&self, text: &[u8]) -> u64 {
-        if self.lengths.is_empty() {
-            return 0;
-        }
-        let names = memchr_iter(b'&', text).filter_map(|at| {
-            let name = &text[at + 1..];
-            self.lengths.get(&name[..memchr2(b'&', b';', name)?])
-        });
-        names.fold(0, |sum: u64, length| sum.saturating_add(*length))
+    fn too_long(&self) -> Fault {
+        let most = grouped(self.most as u64);
+        let what = format!("its entities would add more than {most} characters");
+        Fault::new(what, "If you trust the document, raise the limit xml_expansion.")
     }
 
     /// Counts what the references in a piece of the document add to it.
-    fn count(&mut self, piece: &[u8], at: usize) -> Result<u64, Fault> {
-        let length = self.expansion(piece);
-        self.added = self.added.saturating_add(length);
-        // The text itself may be references only: what is added to it is what counts.
-        let most = self.limits.xml_expansion;
-        if length > most || self.added > most.saturating_add(self.text.len() as u64) {
-            return Err(self.refuse(at));
-        }
-        Ok(length)
+    fn add(&mut self, piece: &[u8], document: usize) -> Result<(), Fault> {
+        self.added = self.added.saturating_add(self.expansion(piece));
+        // The document itself may be references only: what they add to it counts.
+        if self.added > self.most.saturating_add(document) { Err(self.too_long()) } else { Ok(()) }
     }
 
-    /// Takes the declarations of a document type, as laxly as the parser takes them.
-    fn declare(&mut self, declarations: &[u8], at: usize) -> Result<(), Fault> {
+    /// Reads the declarations of a document type, as leniently as the parser does. A fault comes
+    /// with its offset.
+    fn declare(&mut self, declarations: &[u8]) -> Result<(), (usize, Fault)> {
         for found in memmem::find_iter(declarations, b"<!ENTITY") {
             let rest = declarations[found + 8..].trim_ascii_start();
             let rest = rest.strip_prefix(b"%").unwrap_or(rest).trim_ascii_start();
             let Some(end) = rest.iter().position(u8::is_ascii_whitespace) else { break };
             let (name, value) = (&rest[..end], rest[end..].trim_ascii_start());
-            let at = at + found;
             if value.starts_with(b"SYSTEM") || value.starts_with(b"PUBLIC") {
                 let name = String::from_utf8_lossy(name);
                 let what = format!("the entity '{name}' lies outside the document");
                 let remedy = "Nothing is fetched: write its text into the document instead.";
-                return Err(fault_at(what, remedy, self.text, at));
+                return Err((found, Fault::new(what, remedy)));
             }
             let Some((quote, value)) = value.split_first() else { break };
             let value = &value[..memchr(*quote, value).unwrap_or(value.len())];
-            let length = self.expansion(value).saturating_add(value.len() as u64);
-            if length > self.limits.xml_expansion {
-                return Err(self.refuse(at));
+            self.longest = self.longest.max(value.len().saturating_add(self.expansion(value)));
+            if self.longest > self.most {
+                return Err((found, self.too_long()));
             }
-            self.lengths.insert(name.to_vec(), length);
         }
         Ok(())
     }
 
-    /// How many attributes a tag has; what they refer to is counted. Where nothing can be referred
-    /// to, a short tag has as many as it has signs of equality, or fewer.
-    fn tag(
-        &mut self,
-        tag: &BytesStart<'_>,
-        at: usize,
-        bad: &impl Fn(&str, usize) -> Fault,
-    ) -> Result<usize, Fault> {
-        if self.lengths.is_empty() && tag.len() < SHORT_TAG {
-            return Ok(memchr_iter(b'=', tag).count());
-        }
-        let mut attributes = 0;
-        for attribute in tag.attributes().with_checks(false) {
-            let attribute = attribute.map_err(|error| bad(&error.to_string(), at))?;
-            attributes += 1;
-            let length =
-                self.count(&attribute.value, at)?.saturating_add(attribute.value.len() as u64);
-            if attribute.key.as_namespace_binding().is_some() && length > NAMESPACE_BYTES {
-                let what = format!("a namespace of more than {} bytes", grouped(NAMESPACE_BYTES));
-                return Err(fault_at(what, "Give the namespace a shorter name.", self.text, at));
+    /// Refuses a tag with a namespace that is too long.
+    fn check_namespaces(&self, tag: &BytesStart<'_>) -> Result<(), Fault> {
+        let is_long = |text: &[u8]| text.len() + self.expansion(text) > MAX_NAMESPACE_BYTES;
+        if is_long(tag) {
+            for attribute in tag.attributes().with_checks(false).flatten() {
+                if attribute.key.as_namespace_binding().is_some() && is_long(&attribute.value) {
+                    let most = grouped(MAX_NAMESPACE_BYTES as u64);
+                    let what = format!("a namespace of more than {most} bytes");
+                    return Err(Fault::new(what, "Give the namespace a shorter name."));
+                }
             }
         }
-        Ok(attributes)
+        Ok(())
     }
 }
 
 // --- JSON ------------------------------------------------------------------------------------
 
-/// Refuses JSON whose objects and lists nest too deep, whose names stand for too much, or whose
-/// contexts may define terms by each other in chains that are too long.
+/// Refuses JSON that nests too deep, has remote contexts, or whose names stand for too much. The
+/// parser defines a term of a context by calling itself for those that its definition names, so
+/// terms that occur in definitions are limited, too.
 pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
-    let (mut depth, mut context) = (0usize, None::<(usize, usize)>);
+    let at_context = |fault: Fault| fault.at(place_of(text, b"\"@context\""));
+    let mut json = SliceJsonParser::new(text);
+    let (mut depth, mut key, mut key_depth) = (0usize, Cow::Borrowed(""), 0);
+    let mut context = None; // the depth of the key of the context that is read
+    let (mut terms, mut named) = (Vec::new(), HashSet::new());
     let (mut strings, mut longest) = (0usize, 0usize);
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        match byte {
-            b'{' | b'[' => {
+    // The parser reports a fault of syntax with its place.
+    while let Ok(event) = json.parse_next() {
+        match event {
+            JsonEvent::StartObject | JsonEvent::StartArray => {
                 depth += 1;
                 if depth > limits.nesting {
-                    return Err(nesting("its objects and lists nest", limits.nesting));
+                    let what = "its objects and lists nest";
+                    return Err(too_deep(what, limits.nesting, "`nesting`"));
                 }
             }
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                if let Some((_, begin)) = context.take_if(|(begun, _)| depth <= *begun) {
-                    let mut json = SliceJsonParser::new(&text[begin..=at]);
-                    let first = json.parse_next().unwrap_or(JsonEvent::Eof);
-                    let most = limits.nesting;
-                    if defining_terms(&mut json, first) > most {
-                        let what = format!(
-                            "more than {most} terms of its context occur in definitions of others"
-                        );
-                        let remedy = "If you trust the document, raise the limit `nesting`.";
-                        return Err(fault_at(what, remedy, text, begin));
-                    }
+            JsonEvent::EndObject | JsonEvent::EndArray => depth = depth.saturating_sub(1),
+            JsonEvent::ObjectKey(name) => {
+                if context.is_some_and(|begin| depth <= begin) {
+                    check_terms(&mut terms, &mut named, limits).map_err(at_context)?;
+                    context = None;
                 }
-            }
-            b'"' => {
-                let begin = at + 1;
-                at = begin;
-                loop {
-                    match memchr2(b'"', b'\\', &text[at.min(text.len())..]) {
-                        Some(next) if text[at + next] == b'"' => {
-                            at += next;
-                            break;
-                        }
-                        Some(next) => at += next + 2,
-                        None => return Ok(()), // cut off: that is for the parser to say
-                    }
-                }
-                let string = &text[begin..at];
-                if is_too_long(string, true, limits) {
-                    let (line, column) = place(text, begin);
-                    return Err(too_long(limits).at(line, Some(column)));
+                if context.is_some() {
+                    longest = longest.max(name.len());
+                    terms.push(name.clone());
+                } else if name == "@context" {
+                    context = Some(depth);
                 }
                 strings += 1;
-                if context.is_some() {
-                    longest = longest.max(string.len());
-                } else if string == b"@context" || string.contains(&b'\\') {
-                    let value = text[at + 1..].trim_ascii_start().strip_prefix(b":");
-                    let value = value.map(<[u8]>::trim_ascii_start).unwrap_or_default();
-                    context = matches!(value.first(), Some(b'{' | b'['))
-                        .then(|| (depth, text.len() - value.len()));
-                }
+                (key, key_depth) = (name, depth);
             }
+            JsonEvent::String(value) => {
+                if is_too_long(value.as_bytes(), limits) {
+                    return Err(too_long(limits));
+                }
+                strings += 1;
+                let Some(begin) = context else { continue };
+                let is_listed = depth == begin + 1 && key_depth != depth;
+                if is_listed || key == "@context" || key == "@import" {
+                    let remedy = "Put the context into the document: nothing is fetched.";
+                    return Err(at_context(Fault::new("a remote JSON-LD context", remedy)));
+                }
+                longest = longest.max(value.len());
+                named.extend(value.split_once(':').map(|name| Cow::Owned(name.0.to_owned())));
+                named.insert(value);
+            }
+            JsonEvent::Eof => break,
             _ => {}
         }
-        at += 1;
     }
-    if strings.saturating_mul(longest) > NAMES_BYTES {
-        let what =
-            format!("its names would stand for more than {} bytes", grouped(NAMES_BYTES as u64));
+    check_terms(&mut terms, &mut named, limits).map_err(at_context)?;
+    if strings.saturating_mul(longest) > MAX_NAMES_BYTES {
+        let most = grouped(MAX_NAMES_BYTES as u64);
+        let what = format!("its names would stand for more than {most} bytes");
         return Err(Fault::new(what, "Give its context shorter IRIs."));
     }
     Ok(())
 }
 
-/// How many terms of a JSON-LD context, and of the contexts inside, occur in definitions: the parser
-/// defines a term by calling itself for those that its definition names.
-fn defining_terms<'a>(json: &mut SliceJsonParser<'a>, mut event: JsonEvent<'a>) -> usize {
-    let (mut terms, mut named) = (HashSet::new(), HashSet::new());
-    let (mut objects, mut arrays, mut inside) = (0usize, 0usize, 0);
-    let mut key = Cow::Borrowed("");
-    let prefix = |name: &str| name.split_once(':').map(|(prefix, _)| prefix.to_owned());
-    loop {
-        match event {
-            JsonEvent::StartObject | JsonEvent::StartArray if objects == 2 && key == "@context" => {
-                inside = inside.max(defining_terms(json, event));
-            }
-            JsonEvent::StartObject => objects += 1,
-            JsonEvent::StartArray => arrays += 1,
-            JsonEvent::EndObject => objects = objects.saturating_sub(1),
-            JsonEvent::EndArray => arrays = arrays.saturating_sub(1),
-            JsonEvent::ObjectKey(name) if objects == 1 => {
-                named.extend(prefix(&name));
-                terms.insert(name.into_owned());
-                key = Cow::Borrowed("@id");
-            }
-            JsonEvent::ObjectKey(name) => key = name,
-            JsonEvent::String(name) if DEFINING.contains(&&*key) => {
-                named.extend(prefix(&name));
-                named.insert(name.into_owned());
-            }
-            JsonEvent::Eof => break,
-            _ => {}
-        }
-        if objects + arrays == 0 {
-            break;
-        }
-        event = json.parse_next().unwrap_or(JsonEvent::Eof);
+/// Refuses a context, with the contexts inside it, if too many of its terms are named in it. Both
+/// are removed.
+fn check_terms(
+    terms: &mut Vec<Cow<'_, str>>,
+    named: &mut HashSet<Cow<'_, str>>,
+    limits: &Limits,
+) -> Result<(), Fault> {
+    let is_named = |term: &Cow<'_, str>| !term.starts_with('@') && named.contains(term);
+    let count = terms.drain(..).filter(is_named).count();
+    named.clear();
+    if count <= limits.nesting {
+        return Ok(());
     }
-    terms.intersection(&named).count() + inside
+    let most = limits.nesting;
+    let what = format!("more than {most} terms of its context occur in definitions of others");
+    Err(Fault::new(what, "If you trust the document, raise the limit `nesting`."))
 }
 
-// --- Triple terms ----------------------------------------------------------------------------
+// --- Turtle ----------------------------------------------------------------------------------
 
-/// The fault of something that nests too deep.
-pub(crate) fn nesting(what: &str, most: usize) -> Fault {
-    let remedy = "If you trust the document, raise the limit `nesting`.";
-    Fault::new(format!("{what} more than {} deep", grouped(most as u64)), remedy)
-}
-
-/// How deep triple terms nest at most, and at the end, from a depth on. What looks like one in a
-/// literal counts too.
-pub(crate) fn deepest_terms(text: &[u8], mut depth: usize) -> (usize, usize) {
-    if depth == 0 && memmem::find(text, b"<<(").is_none() {
-        return (0, 0);
-    }
-    let (mut deepest, mut at) = (depth, 0);
-    while let Some(next) = memchr2(b'<', b')', text.get(at..).unwrap_or_default()) {
+/// Refuses Turtle, TriG, N3 or a line of N-Quads whose brackets nest too deep. Those in texts, IRIs
+/// and comments do not count.
+pub(crate) fn check_nesting(text: &[u8], limits: &Limits) -> Result<(), Fault> {
+    let (mut at, mut depth) = (0, 0usize);
+    let is_special = |byte: &u8| b"<>()[]{}\"'#\\".contains(byte);
+    while let Some(next) = text.get(at..).and_then(|rest| rest.iter().position(is_special)) {
         at += next;
-        if text[at..].starts_with(b"<<(") {
-            depth += 1;
-            deepest = deepest.max(depth);
-            at += 3;
-        } else if text[at..].starts_with(b")>>") {
-            depth = depth.saturating_sub(1);
-            at += 3;
-        } else {
-            at += 1;
+        let rest = &text[at..];
+        let (size, opens, closes) = match rest {
+            [b'<', b'<', b'(', ..] => (3, true, false),
+            [b')', b'>', b'>', ..] => (3, false, true),
+            [b'<', b'<', ..] => (2, true, false),
+            [b'>', b'>', ..] => (2, false, true),
+            [b'(' | b'[' | b'{', ..] => (1, true, false),
+            [b')' | b']' | b'}', ..] => (1, false, true),
+            // These are arrows of N3, or an escape in a name.
+            [b'<', b'=' | b'-', ..] | [b'\\', ..] => (2, false, false),
+            [b'<', ..] => (memchr(b'>', rest).unwrap_or(rest.len()) + 1, false, false),
+            [b'#', ..] => (memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()), false, false),
+            [quote @ (b'"' | b'\''), ..] => (quoted_length(rest, *quote), false, false),
+            _ => (1, false, false),
+        };
+        depth = (depth + usize::from(opens)).saturating_sub(usize::from(closes));
+        if depth > limits.nesting {
+            let fault = too_deep("its brackets nest", limits.nesting, "`nesting`");
+            return Err(fault.at(Some(place(text, at))));
         }
+        at += size;
     }
-    (deepest, depth)
+    Ok(())
 }
 
-// --- Brackets --------------------------------------------------------------------------------
-
-/// Where a piece of Turtle, TriG or N3 ends.
-#[derive(Clone, Copy, Default)]
-enum Lexed {
-    #[default]
-    Plain,
-    /// Behind a backslash in a name.
-    Escape,
-    /// Behind a `<`: in an IRI, or before a second one.
-    Less,
-    Greater,
-    Iri,
-    Comment,
-    /// Behind one quote, or two.
-    Quote(u8),
-    Quotes(u8),
-    Text(u8),
-    TextEscape(u8),
-    /// In a long text, behind so many quotes.
-    Long(u8, u8),
-    LongEscape(u8),
-}
-
-/// Counts the brackets of Turtle, TriG and N3 that are open: their parser needs no recursion for
-/// them, but some 200 bytes each. Those in texts, IRIs and comments do not count.
-#[derive(Default)]
-pub(crate) struct Brackets {
-    at: Lexed,
-    open: usize,
-}
-
-impl Brackets {
-    /// Reads the next piece; says whether no more than so many brackets are open at once.
-    pub(crate) fn read(&mut self, piece: &[u8], most: usize) -> bool {
-        for &byte in piece {
-            self.at = match (self.at, byte) {
-                (Lexed::Plain, _) => self.plain(byte),
-                (Lexed::Less, b'<') => {
-                    self.open += 1;
-                    Lexed::Plain
-                }
-                // N3's arrows, or an IRI that is relative: its brackets count.
-                (Lexed::Less, b'=' | b'-') | (Lexed::Less | Lexed::Iri, b'>') => Lexed::Plain,
-                (Lexed::Less | Lexed::Iri, _) => Lexed::Iri,
-                (Lexed::Greater, b'>') => {
-                    self.open = self.open.saturating_sub(1);
-                    Lexed::Plain
-                }
-                (Lexed::Greater, _) => self.plain(byte),
-                (Lexed::Comment, b'\n' | b'\r') | (Lexed::Escape, _) => Lexed::Plain,
-                (Lexed::Comment, _) => Lexed::Comment,
-                (Lexed::Quote(quote), _) if byte == quote => Lexed::Quotes(quote),
-                (Lexed::Quotes(quote), _) if byte == quote => Lexed::Long(quote, 0),
-                (Lexed::Quotes(_), _) => self.plain(byte),
-                (Lexed::Text(quote), _) if byte == quote => Lexed::Plain,
-                (Lexed::Quote(quote) | Lexed::Text(quote), b'\\') => Lexed::TextEscape(quote),
-                (Lexed::Quote(quote) | Lexed::Text(quote) | Lexed::TextEscape(quote), _) => {
-                    Lexed::Text(quote)
-                }
-                (Lexed::Long(quote, 2), _) if byte == quote => Lexed::Plain,
-                (Lexed::Long(quote, count), _) if byte == quote => Lexed::Long(quote, count + 1),
-                (Lexed::Long(quote, _), b'\\') => Lexed::LongEscape(quote),
-                (Lexed::Long(quote, _) | Lexed::LongEscape(quote), _) => Lexed::Long(quote, 0),
-            };
-            if self.open > most {
-                return false;
-            }
+/// The length of the quoted text that a text begins with.
+fn quoted_length(text: &[u8], quote: u8) -> usize {
+    let quotes = [quote; 3];
+    let end = if text.starts_with(&quotes) { &quotes[..] } else { &quotes[..1] };
+    let mut at = end.len();
+    while let Some(next) = memchr2(quote, b'\\', text.get(at..).unwrap_or_default()) {
+        at += next;
+        match text[at] {
+            b'\\' => at += 2,
+            _ if text[at..].starts_with(end) => return at + end.len(),
+            _ => at += 1,
         }
-        true
     }
-
-    /// Whether what was read ends inside a text, an IRI or a comment.
-    pub(crate) fn is_inside(&self) -> bool {
-        !matches!(self.at, Lexed::Plain | Lexed::Less | Lexed::Greater)
-    }
-
-    fn plain(&mut self, byte: u8) -> Lexed {
-        match byte {
-            b'(' | b'[' | b'{' => self.open += 1,
-            b')' | b']' | b'}' => self.open = self.open.saturating_sub(1),
-            b'<' => return Lexed::Less,
-            b'>' => return Lexed::Greater,
-            b'#' => return Lexed::Comment,
-            b'\\' => return Lexed::Escape,
-            b'"' | b'\'' => return Lexed::Quote(byte),
-            _ => {}
-        }
-        Lexed::Plain
-    }
+    text.len()
 }

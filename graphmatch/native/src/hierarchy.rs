@@ -8,10 +8,10 @@
 use crate::dictionary::{Id, Terms};
 use crate::ontology::Ontology;
 use crate::pattern::TaxonomyOperator;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
 use crate::triples::Triple;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::hash::Hash;
 use std::sync::OnceLock;
@@ -39,7 +39,7 @@ pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K,
 }
 
 /// Pairs of terms, sorted.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Links(Vec<(Id, Id)>);
 
 impl Links {
@@ -71,21 +71,21 @@ fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<
 }
 
 /// Terms under terms.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(from = "Vec<(Id, Id)>")]
 pub struct Hierarchy {
     parents: Links,
+    #[serde(skip)]
     children: Links,
+    #[serde(skip)]
     above: Map<Id, OnceLock<Box<[Id]>>>,
+    #[serde(skip)]
     cached: AtomicUsize,
 }
 
-impl Stored for Hierarchy {
-    fn save(&self, to: &mut Saver) {
-        self.parents.0.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(Self::new(<Vec<(Id, Id)>>::load(from)?))
+impl From<Vec<(Id, Id)>> for Hierarchy {
+    fn from(links: Vec<(Id, Id)>) -> Self {
+        Self::new(links)
     }
 }
 

@@ -8,14 +8,13 @@
 use crate::dictionary::{Dictionary, Id, Kind};
 use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
-use crate::pattern::{Branch, Filter, Node};
+use crate::pattern::{Branch, Filter};
 use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex, Tests};
-use crate::plan::MAX_PATTERNS;
 use crate::predicates::{TableScratch, Tables};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged};
 use crate::subscriptions::{Number, RowId};
 use crate::text::TextIndex;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
 
 /// Marks the number of a row that is in a predicate table.
 const TABLE: RowId = 1 << 30;
@@ -38,12 +37,15 @@ pub struct Scratch {
 }
 
 /// The index of all rows.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Index {
     patterns: PostingIndex,
+    #[serde(skip)]
     tables: Tables,
+    #[serde(skip)]
     texts: TextIndex,
     /// Rows of the keyword index, with the number of the filter that it uses.
+    #[serde(skip)]
     by_text: HashMap<RowId, usize>,
     /// Owners of the rows in tables.
     owners: Vec<Number>,
@@ -112,22 +114,6 @@ impl Index {
         self.number(|tables, number| tables.add(branch, number, dictionary))
     }
 
-    /// The number of a row among those in tables; nothing for one that is filed otherwise.
-    pub fn table_row(&self, row: RowId) -> Option<u32> {
-        (row & TABLE != 0).then_some(row & !TABLE)
-    }
-
-    /// Adds a row that differs from one in a table, known by its number there, in constants of the
-    /// same classes only: those of objects, and then those of filters.
-    pub fn add_alike(
-        &mut self,
-        like: u32,
-        constants: &[Id],
-        dictionary: &Dictionary,
-    ) -> Option<RowId> {
-        self.number(|tables, number| tables.add_alike(like, constants, number, dictionary))
-    }
-
     /// Adds a row without an owner to a table and returns its id.
     fn number(&mut self, add: impl FnOnce(&mut Tables, u32) -> bool) -> Option<RowId> {
         let number = self.free.last().copied().unwrap_or(self.owners.len() as u32);
@@ -175,50 +161,35 @@ impl Index {
         self.patterns.remove(row);
     }
 
-    /// Writes the rows.
-    pub fn save(&self, to: &mut Saver) {
-        self.patterns.save(to);
-        self.owners.len().save(to);
-        (0..self.owners.len() as u32).for_each(|row| self.tables.branch(row).save(to));
+    /// Encodes the rows of tables, one after the other.
+    pub fn table_rows(&self) -> Vec<u8> {
+        let branches = (0..self.owners.len() as u32).filter_map(|row| self.tables.branch(row));
+        branches
+            .fold(Vec::new(), |rows, branch| postcard::to_extend(&branch, rows).expect("a vector"))
     }
 
-    /// Reads rows and puts those of tables into tables again.
-    pub fn load(from: &mut Loader, dictionary: &Dictionary) -> Result<Self, SnapshotError> {
-        let (patterns, unfiled) = PostingIndex::load(from, dictionary)?;
-        let mut index = Self { patterns, ..Self::default() };
-        for row in unfiled {
-            let branch = index.patterns.branch(row);
-            let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter));
-            let Some(number) = text else { return damaged("a row that nothing finds") };
-            index.texts.add(&branch.filters[number].1, row, dictionary);
-            index.by_text.insert(row, number);
+    /// Builds what a snapshot does not hold: posting lists, the keyword index, and tables of the
+    /// rows that [`Index::table_rows`] encoded. Returns `None` if these cannot be decoded.
+    pub fn rebuild(&mut self, mut table_rows: &[u8], dictionary: &Dictionary) -> Option<()> {
+        for row in self.patterns.rebuild() {
+            let branch = self.patterns.branch(row);
+            let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter))?;
+            self.texts.add(&branch.filters[text].1, row, dictionary);
+            self.by_text.insert(row, text);
         }
-        let count = usize::load(from)?;
-        check(count <= TABLE as usize, "more rows than there can be")?;
-        for row in 0..count as u32 {
-            index.owners.push(NO_OWNER);
-            let Some(branch) = <Option<Branch>>::load(from)? else {
-                index.free.push(row);
-                continue;
-            };
-            let is_taken = is_sound(&branch, dictionary);
-            let is_taken = is_taken && index.tables.add(&branch, row, dictionary);
-            check(is_taken, "a row that no table takes")?;
+        let free: HashSet<u32> = self.free.iter().copied().collect();
+        for row in (0..self.owners.len() as u32).filter(|row| !free.contains(row)) {
+            let (branch, rest): (Branch, _) = postcard::take_from_bytes(table_rows).ok()?;
+            self.tables.add(&branch, row, dictionary).then_some(())?;
+            table_rows = rest;
         }
-        Ok(index)
+        Some(())
     }
 
     /// Returns the number of rows.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.patterns.len() + self.tables.len()
-    }
-
-    /// Returns the number of variables of a row, or `None` if the row does not exist.
-    pub fn variables(&self, row: RowId) -> Option<usize> {
-        match row & TABLE {
-            0 => self.patterns.variables(row),
-            _ => self.tables.variables(row & !TABLE),
-        }
     }
 
     /// Returns the branch of a row.
@@ -313,20 +284,4 @@ impl Index {
     pub fn bytes(&self) -> usize {
         self.patterns.bytes() + self.tables.bytes()
     }
-}
-
-/// Whether a branch that was read is one: its terms are there, and its variables.
-fn is_sound(branch: &Branch, dictionary: &Dictionary) -> bool {
-    let mut is_known = true;
-    branch.each_constant(&mut |id| is_known &= dictionary.knows(id));
-    let is_variable = |node: &Node| match node {
-        Node::Variable(number) => *number < branch.variables,
-        Node::Constant(_) => true,
-    };
-    is_known
-        && branch.patterns.len() <= MAX_PATTERNS
-        && branch.filters.len() <= MAX_PATTERNS
-        && usize::from(branch.variables) <= 3 * MAX_PATTERNS
-        && branch.patterns.iter().flatten().all(is_variable)
-        && branch.filters.iter().all(|(number, _)| *number < branch.variables)
 }

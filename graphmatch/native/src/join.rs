@@ -253,7 +253,7 @@ impl<T: Tests> Join<'_, T> {
             let holds = |filter: &Filter| term != ANY && self.tests.holds(filter, term);
             match operator {
                 Some(operator) => holds(&Filter::Compare { operator, constant: number }),
-                None => from_bytes(self.filters.get(number)).is_ok_and(|filter| holds(&filter)),
+                None => from_bytes(self.filters.get(number)).is_some_and(|filter| holds(&filter)),
             }
         })
     }

@@ -1,30 +1,30 @@
-//! What one input may cost.
+//! Limits on the cost of one input.
 
 use pyo3::prelude::*;
 
-/// Bounds on what one document, query or evaluation may cost, as `semantic.limits` says; each error
-/// that they cause names the limit.
+/// Limits on the cost of one document, query or evaluation, as in `semantic.limits`. Each error that
+/// they cause names the limit.
 #[derive(Clone, Copy, Debug, FromPyObject)]
 pub struct Limits {
-    /// How many bytes a document that is held may have, and a line.
+    /// Maximum size in bytes of a document that is held in memory, and of a line.
     pub document_bytes: usize,
-    /// How many characters XML entities may add.
+    /// Maximum number of characters that XML entities add to a document.
     pub xml_expansion: u64,
-    /// How deep XML elements may nest.
+    /// Maximum nesting of XML elements.
     pub xml_depth: usize,
-    /// How deep the objects and lists of JSON-LD, triple terms, and the brackets of a query may nest.
+    /// Maximum nesting of the brackets of JSON-LD, Turtle and triple terms, and of a query.
     pub nesting: usize,
-    /// How many characters a query may have.
+    /// Maximum number of characters of a query, and of a text of a publication.
     pub text_characters: usize,
-    /// How many triples a publication may have.
+    /// Maximum number of triples of a publication.
     pub publication_triples: usize,
-    /// How many keywords, functions and operators a query may have.
+    /// Maximum number of keywords, functions and operators of a query.
     pub subscription_operators: usize,
-    /// How many triple patterns and property paths a query may have.
+    /// Maximum number of triple patterns and property paths of a query.
     pub subscription_patterns: usize,
-    /// How many branches a query may have before only what they share is used.
+    /// Maximum number of branches of a query. The index of a query with more uses only what they share.
     pub subscription_branches: usize,
-    /// How many steps are gone in all when a publication is flattened into attributes.
+    /// Maximum number of steps in all paths when a publication is flattened into attributes.
     pub event_paths: usize,
     /// Time limit of one evaluation, of one join, and of finding the solutions of a report.
     pub evaluation_seconds: f64,

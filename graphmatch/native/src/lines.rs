@@ -1,143 +1,164 @@
-//! Lines of N-Triples and N-Quads, cut at their spaces and looked up.
+//! Reading N-Triples and N-Quads line by line.
 //!
-//! Most lines come as programs write them: one space between two terms, each of them written as its
-//! key in the dictionary is. Such a term costs a hash and a look-up; one that nobody mentions is
-//! looked at once more, whether it is a term at all, the first time that a publication says it. A line that is written otherwise (with tabs, escapes of code points, a comment, a triple term, …)
-//! or that has a fault is left to the parser, alone: what is read is the same, and the line after a
-//! bad one is read on.
+//! Most lines have one space between two terms, and each term is written as its key in the
+//! dictionary. Such a term costs a hash and a look-up, and a check the first time that the
+//! publication has it. Other lines (with tabs, escapes of code points, comments, triple terms, …)
+//! and bad ones are given to the parser, one by one, so the line after a bad one is read.
 //!
-//! Cost: 5 to 8 µs for 90 triples in 11 KB, by how many terms are mentioned; one to two µs for a
-//! line that is left to the parser.
+//! Cost: 5 to 8 µs for 90 triples in 11 KB; one to two µs for a line that is given to the parser.
 
-use crate::dictionary::{self, ANY, Dictionary, Id};
-use crate::guard::deepest_terms;
-use crate::reader::{Build, Fault, graph_text, problem};
-use memchr::{memchr, memchr2, memmem};
+use crate::dictionary::{ANY, Id};
+use crate::guard::check_nesting;
+use crate::reader::{Builder, Fault, MARK, Stream, grouped, max_bytes, read_piece};
+use memchr::{memchr, memchr2, memmem, memrchr};
 use oxrdf::{GraphName, NamedNodeRef, Quad};
 use oxrdfio::RdfFormat;
 use oxttl::{NQuadsParser, NTriplesParser, TurtleSyntaxError};
 
-/// After so many bad lines and not one good one, a document is given up.
-pub const HOPELESS: usize = 100;
-/// What to do about a bad line.
-pub(crate) const LINE_REMEDY: &str = "Correct the line; it was skipped.";
+/// A document is given up after this many bad lines and not one good line.
+const HOPELESS: usize = 100;
+const REMEDY: &str = "Correct the line; it was skipped.";
 const STRING: &[u8] = b"<http://www.w3.org/2001/XMLSchema#string>";
 const RDF: &[u8] = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 
-/// Why reading stopped.
-pub(crate) enum Stop {
-    /// There is no more text.
-    End,
-    /// The next publication begins.
-    Graph,
-    /// What comes next is of no use.
-    Enough,
-    /// The document is given up.
-    Failed,
-    /// There are many faults.
-    Faults,
-}
-
-/// A line that was cut.
-enum Cut {
+/// The content of a line.
+enum Line {
     Triple([Id; 3]),
-    /// It is of another graph than the ones before.
-    Graph,
+    /// A triple of the next publication.
+    Other,
+    Nothing,
 }
 
-/// What is known of a document of lines between two pieces of it.
+/// A document of lines, as far as it was read.
 pub(crate) struct Lines {
-    syntax: RdfFormat,
-    line: u64,
+    has_graphs: bool,
+    stream: Stream,
+    buffer: Vec<u8>,
+    /// The next line in the buffer, and the end of its whole lines.
+    at: usize,
+    end: usize,
+    number: u64,
     bad: usize,
-    any: bool,
-    /// The graph of the line before, as it is written.
-    graph: Vec<u8>,
+    is_any_good: bool,
 }
 
-/// The subject of the line before.
+/// The subject of the line before, as it is written, and its id.
 type Subject<'a> = (&'a [u8], Id);
 
 impl Lines {
-    pub(crate) fn new(syntax: RdfFormat) -> Self {
-        Self { syntax, line: 1, bad: 0, any: false, graph: Vec::new() }
+    /// Reads some bytes, and then a stream.
+    pub(crate) fn new(syntax: RdfFormat, buffer: Vec<u8>, stream: Stream) -> Self {
+        let has_graphs = syntax == RdfFormat::NQuads;
+        Self { has_graphs, stream, buffer, at: 0, end: 0, number: 1, bad: 0, is_any_good: false }
     }
 
-    /// Reads whole lines from a place on, which is moved behind what was read.
-    pub(crate) fn read(
-        &mut self,
-        block: &[u8],
-        at: &mut usize,
-        build: &mut Build,
-        known: Option<&Dictionary>,
-    ) -> Stop {
+    /// Reads a publication. Returns whether another one follows.
+    pub(crate) fn read(&mut self, build: &mut Builder) -> bool {
+        loop {
+            let mut at = self.at;
+            let buffer = std::mem::take(&mut self.buffer);
+            let goes_on = self.read_block(&buffer[..self.end], &mut at, build);
+            (self.buffer, self.at) = (buffer, at);
+            if let Some(goes_on) = goes_on {
+                return goes_on;
+            }
+            match self.fill(build) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(fault) => {
+                    build.refuse(fault);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Gets more whole lines. Returns whether there are any.
+    fn fill(&mut self, build: &mut Builder) -> Result<bool, Fault> {
+        self.buffer.drain(..self.end);
+        (self.at, self.end) = (0, 0);
+        let mut searched = 0;
+        loop {
+            if let Some(end) = memrchr(b'\n', &self.buffer[searched..]) {
+                self.end = searched + end + 1;
+                break;
+            }
+            let most = max_bytes(&build.limits);
+            if self.buffer.len() > most {
+                return Err(Fault::new(
+                    format!("a line of more than {} bytes", grouped(most as u64)),
+                    "Raise the limit `document_bytes`, if it is meant to be so long.",
+                ));
+            }
+            searched = self.buffer.len();
+            if !read_piece(&mut self.stream, &mut self.buffer)? {
+                self.end = searched;
+                break;
+            }
+        }
+        build.note_blank(&self.buffer[..self.end]);
+        Ok(self.end > 0)
+    }
+
+    /// Reads whole lines from an offset, which is moved, to the end of the publication. Returns
+    /// whether another publication follows; `None` at the end of the lines.
+    fn read_block(&mut self, block: &[u8], at: &mut usize, build: &mut Builder) -> Option<bool> {
         let mut subject: Subject<'_> = (&[], ANY);
         let mut newline = None;
         while *at < block.len() {
             let begin = *at;
-            let end = match newline {
-                Some(end) if end >= begin => end,
-                _ => memchr(b'\n', &block[begin..]).map_or(block.len(), |end| begin + end),
-            };
+            let end = newline.filter(|end| *end >= begin).unwrap_or_else(|| {
+                memchr(b'\n', &block[begin..]).map_or(block.len(), |end| begin + end)
+            });
             newline = Some(end);
             let line = &block[begin..end];
             let mut next = end + 1;
-            let triple = match self.plain(line, &mut subject, build, known) {
-                Some(Cut::Triple(triple)) => Some(triple),
-                Some(Cut::Graph) => return Stop::Graph,
+            let line = match self.plain(line, &mut subject, build) {
+                Some(line) => line,
                 None => {
-                    let line = match memchr(b'\r', line) {
-                        Some(end) => {
-                            if begin + end + 1 < next - 1 {
-                                next = begin + end + 1;
-                            }
-                            &line[..end]
-                        }
-                        None => line,
-                    };
                     subject = (&[], ANY);
-                    match self.parsed(line, build, known) {
-                        Ok(Some(Cut::Triple(triple))) => Some(triple),
-                        Ok(Some(Cut::Graph)) => return Stop::Graph,
-                        Ok(None) => None,
-                        Err(fault) => {
-                            build.faults.push(fault.of_line(self.line));
-                            self.bad += 1;
-                            None
-                        }
+                    let end = memchr(b'\r', line).unwrap_or(line.len());
+                    if end + 1 < line.len() {
+                        next = begin + end + 1;
                     }
+                    self.parsed(&line[..end], build).unwrap_or_else(|fault| {
+                        build.report(Fault { line: Some(self.number), ..fault });
+                        self.bad += 1;
+                        Line::Nothing
+                    })
                 }
             };
+            if let Line::Other = line {
+                return Some(true);
+            }
             *at = next.min(block.len());
-            self.line += 1;
-            if let Some(triple) = triple {
-                self.any = true;
+            self.number += 1;
+            if let Line::Triple(triple) = line {
+                self.is_any_good = true;
                 if !build.add(triple) {
-                    subject = (&[], ANY); // no longer among the local terms
-                    if !build.by_graph {
-                        return Stop::Enough;
+                    subject = (&[], ANY);
+                    if build.is_done() {
+                        return Some(false);
                     }
                 }
-            } else if self.bad == HOPELESS && !self.any {
-                let what = format!("none of its first {HOPELESS} lines is {}", self.syntax.name());
-                build.faults.push(Fault::new(what, "Name its syntax (`format=` or `--format`)."));
-                return Stop::Failed;
-            } else if build.faults.len() >= build.options.faults {
-                return Stop::Faults;
+            } else if self.bad == HOPELESS && !self.is_any_good {
+                let syntax = build.syntax.name();
+                let what = format!("none of its first {HOPELESS} lines is {syntax}");
+                build.refuse(Fault::new(what, "Name its syntax (`format=` or `--format`)."));
+                return Some(false);
             }
         }
-        Stop::End
+        None
     }
 
-    /// Cuts a line that is written plainly; `None` for any other.
+    /// Splits a line at its spaces; `None` if it has to be parsed.
     #[inline]
     fn plain<'b>(
-        &mut self,
+        &self,
         line: &'b [u8],
         subject: &mut Subject<'b>,
-        build: &mut Build,
-        known: Option<&Dictionary>,
-    ) -> Option<Cut> {
+        build: &mut Builder,
+    ) -> Option<Line> {
         let line = line.strip_suffix(b"\r").unwrap_or(line).strip_suffix(b" .")?;
         let same = subject.0.len();
         let is_same = same > 0 && line.get(same) == Some(&b' ') && line[..same] == *subject.0;
@@ -145,87 +166,62 @@ impl Lines {
         let (s, rest) = (&line[..end], &line[end + 1..]);
         let end = memchr(b' ', rest)?;
         let (p, rest) = (&rest[..end], &rest[end + 1..]);
-        let (o, graph) = match self.syntax {
-            RdfFormat::NQuads => match rest.split_at_checked(object_end(rest)?)? {
+        let (o, graph) = if self.has_graphs {
+            match rest.split_at_checked(object_end(rest)?)? {
                 (o, []) => (o, &[][..]),
                 (o, [b' ', graph @ ..]) if !graph.is_empty() => (o, graph),
                 _ => return None,
-            },
-            _ => (rest, &[][..]),
+            }
+        } else {
+            (rest, &[][..])
         };
-        let is_other = !self.is_of(graph);
-        if is_other && !graph.is_empty() && !is_name(graph, true) {
+        if !build.is_last_graph(graph) && !graph.is_empty() && !is_name(graph) {
             return None;
         }
-        if is_other && build.open && build.by_graph {
-            let is_object =
-                if o.starts_with(b"\"") { is_plain_literal(o) } else { is_name(o, true) };
-            let is_plain = is_object && is_name(s, true) && is_name(p, false);
-            return is_plain.then_some(Cut::Graph);
+        if build.is_other(graph) {
+            let is_plain = is_name(s) && is_iri(p) && is_object(o);
+            return is_plain.then_some(Line::Other);
         }
-        let id = if is_same { subject.1 } else { name(s, true, build, known)? };
+        let id = if is_same { subject.1 } else { build.key(s, is_name)? };
         *subject = (s, id);
-        let p = name(p, false, build, known)?;
-        let o = match o {
-            [b'"', ..] => look_up(o, is_plain_literal, build, known)?,
-            _ => name(o, true, build, known)?,
-        };
-        if is_other || !build.open {
-            self.begin(graph, build);
-        }
-        Some(Cut::Triple([id, p, o]))
+        let p = build.key(p, is_iri)?;
+        let o = build.key(o, is_object)?;
+        build.begin(graph);
+        Some(Line::Triple([id, p, o]))
     }
 
-    /// Whether the line before was of a graph.
-    #[inline]
-    fn is_of(&self, graph: &[u8]) -> bool {
-        // Comparing nothing with nothing is slow where the machine loads what is not there.
-        graph.len() == self.graph.len() && (graph.is_empty() || graph == self.graph)
-    }
-
-    /// Begins a publication with a statement of a graph, or goes on with one.
-    fn begin(&mut self, graph: &[u8], build: &mut Build) {
-        if !self.is_of(graph) {
-            self.graph.clear();
-            self.graph.extend_from_slice(graph);
-        }
-        if !build.open {
-            build.open(graph);
-        }
-    }
-
-    /// Leaves a line to the parser; `None` where it says nothing.
-    fn parsed(
-        &mut self,
-        line: &[u8],
-        build: &mut Build,
-        known: Option<&Dictionary>,
-    ) -> Result<Option<Cut>, Fault> {
+    /// Parses a line.
+    fn parsed(&self, line: &[u8], build: &mut Builder) -> Result<Line, Fault> {
         if matches!(line, [] | [b'#', ..]) {
-            return Ok(None);
+            return Ok(Line::Nothing);
         }
-        let most = build.options.limits.nesting;
-        if deepest_terms(line, 0).0 > most {
-            let what = format!("its triple terms nest more than {most} deep");
-            return Err(problem(self.syntax, &what, LINE_REMEDY));
+        let column = |at: usize| String::from_utf8_lossy(&line[..at]).chars().count() as u64 + 1;
+        if let Err(error) = std::str::from_utf8(line) {
+            let column = Some(column(error.valid_up_to()));
+            return Err(Fault { column, ..Fault::new("not UTF-8", REMEDY) });
         }
-        let quad = parse(line, self.syntax == RdfFormat::NQuads).map_err(|error| {
-            let column = error.location().start.column + 1;
-            problem(self.syntax, error.message(), LINE_REMEDY).at(self.line, Some(column))
+        check_nesting(line, &build.limits)?;
+        let quad = parse(line, self.has_graphs).map_err(|error| {
+            let at = (error.location().start.offset as usize).min(line.len());
+            let fault = Fault::of_syntax(build.syntax, error.message(), &line[at..], REMEDY);
+            Fault { column: Some(column(at)), ..fault }
         })?;
-        let Some(quad) = quad else { return Ok(None) };
-        let graph = graph_text(&quad);
-        if build.open && build.by_graph && !self.is_of(graph.as_bytes()) {
-            return Ok(Some(Cut::Graph));
-        }
-        self.begin(graph.as_bytes(), build);
-        let s = build.term(quad.subject.as_ref().into(), known);
-        let p = build.term(quad.predicate.as_ref().into(), known);
-        Ok(Some(Cut::Triple([s, p, build.term(quad.object.as_ref(), known)])))
+        Ok(match quad {
+            Some(quad) => build.triple(&quad)?.map_or(Line::Other, Line::Triple),
+            None => Line::Nothing,
+        })
     }
 }
 
-/// The statement of a line, if it says one.
+/// Whether a document may be N-Quads: its first line without a comment looks like a statement.
+pub fn may_be_lines(document: &[u8]) -> bool {
+    let document = document.strip_prefix(MARK).unwrap_or(document);
+    let mut lines = document.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
+    matches!(first, Some([b'<' | b'_', .., b'.']))
+}
+
+/// The statement of a line, if it has one.
 pub(crate) fn parse(line: &[u8], has_graphs: bool) -> Result<Option<Quad>, TurtleSyntaxError> {
     let mut found = None;
     if has_graphs {
@@ -240,21 +236,13 @@ pub(crate) fn parse(line: &[u8], has_graphs: bool) -> Result<Option<Quad>, Turtl
     Ok(found)
 }
 
-/// The end of a line's first term.
-fn end_of(line: &[u8]) -> usize {
-    memchr(b' ', line).unwrap_or(line.len())
-}
-
-/// The end of the object that a text begins with, which something may follow.
+/// The end of the object that a text begins with.
 fn object_end(text: &[u8]) -> Option<usize> {
-    if text.first() != Some(&b'"') {
-        return Some(end_of(text));
-    }
-    let end = quote_end(text)?;
-    Some(end + end_of(&text[end..]))
+    let end = if text.first() == Some(&b'"') { quote_end(text)? } else { 0 };
+    Some(end + memchr(b' ', &text[end..]).unwrap_or(text.len() - end))
 }
 
-/// The place behind the closing quote of the literal that a text begins with.
+/// The offset behind the closing quote of the literal that a text begins with.
 #[inline]
 fn quote_end(text: &[u8]) -> Option<usize> {
     let mut end = 1;
@@ -267,43 +255,16 @@ fn quote_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The id of an IRI, or of a blank node where that may be.
+/// Whether a text is a term that can be an object, as its key is written.
 #[inline]
-fn name(
-    text: &[u8],
-    may_be_blank: bool,
-    build: &mut Build,
-    known: Option<&Dictionary>,
-) -> Option<Id> {
-    match text {
-        [b'<', b'<', ..] => None,
-        [b'<', ..] => look_up(text, is_iri, build, known),
-        [b'_', b':', label @ ..] if may_be_blank && is_plain_label(label) => {
-            Some(build.out.local.intern_hashed(text, dictionary::hash(text)))
-        }
-        _ => None,
-    }
+fn is_object(text: &[u8]) -> bool {
+    if text.first() == Some(&b'"') { is_plain_literal(text) } else { is_name(text) }
 }
 
-/// The id of a term; one that is not known to be one is looked at.
-#[inline]
-fn look_up(
-    text: &[u8],
-    is_valid: impl FnOnce(&[u8]) -> bool,
-    build: &mut Build,
-    known: Option<&Dictionary>,
-) -> Option<Id> {
-    let hash = dictionary::hash(text);
-    match known.and_then(|dictionary| dictionary.get_hashed(text, hash)) {
-        Some(id) => Some(id),
-        None => build.out.local.intern_checked(text, hash, || is_valid(text)),
-    }
-}
-
-/// Whether a text is a name as [`name`] takes it.
-fn is_name(text: &[u8], may_be_blank: bool) -> bool {
+/// Whether a text is an IRI or a blank node, as its key is written.
+fn is_name(text: &[u8]) -> bool {
     match text {
-        [b'_', b':', label @ ..] => may_be_blank && is_plain_label(label),
+        [b'_', b':', label @ ..] => is_plain_label(label),
         _ => is_iri(text),
     }
 }
@@ -313,7 +274,7 @@ fn is_plain_label(label: &[u8]) -> bool {
     label.first().is_some_and(is_word) && label.iter().all(|b| is_word(b) || *b == b'-')
 }
 
-/// Whether a text is an IRI in its brackets. What hardly needs a look is told without a parser.
+/// Whether a text is an IRI in angle brackets. Most IRIs need no parser.
 fn is_iri(text: &[u8]) -> bool {
     let Some(iri) = text.strip_prefix(b"<").and_then(|text| text.strip_suffix(b">")) else {
         return false;
@@ -414,57 +375,53 @@ fn is_plain_datatype(iri: &[u8]) -> bool {
     is_iri(iri)
 }
 
-/// A row that may be no line: its number, where in the lines it would be, and its text.
+/// A row that may not be a triple: its number, the offset where its line would be, and its text.
 pub type Other<'a> = (usize, usize, &'a [u8]);
 
 /// Lines of N-Triples for rows of a table.
 ///
-/// In a row three terms are parted by carriage returns, and a line feed ends it, so that no text of
-/// a term can be taken for more than itself. Rows that may be read as other terms than these, or as
-/// none, are left out: whoever calls this looks at them.
+/// Carriage returns separate the three terms of a row, and a line feed ends it, so no text of a
+/// term can be confused with them. Rows that may be read as other terms than these, or as none, are
+/// left out, for the caller to look at.
 pub fn lines_of_rows(rows: &[u8]) -> (Vec<u8>, Vec<Other<'_>>) {
     let mut lines = Vec::with_capacity(rows.len() + rows.len() / 32);
     let mut others = Vec::new();
     for (number, row) in rows.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let row = row.strip_suffix(b"\n").unwrap_or(row);
-        if let Some([subject, predicate, object]) = parted(row)
-            && (is_one_iri(subject) || is_one_blank_node(subject))
-            && is_one_iri(predicate)
-            && (is_one_iri(object) || is_one_blank_node(object) || is_one_literal(object))
-        {
-            for term in [subject, predicate, object] {
-                lines.extend_from_slice(term);
-                lines.push(b' ');
+        let mut terms = row.split(|&byte| byte == b'\r');
+        match [(); 4].map(|()| terms.next()) {
+            [Some(s), Some(p), Some(o), None]
+                if is_one_name(s) && is_one_iri(p) && (is_one_name(o) || is_one_literal(o)) =>
+            {
+                for term in [s, p, o, b".\n"] {
+                    lines.extend_from_slice(term);
+                    lines.push(b' ');
+                }
+                lines.pop();
             }
-            lines.extend_from_slice(b".\n");
-        } else {
-            others.push((number, lines.len(), row));
+            _ => others.push((number, lines.len(), row)),
         }
     }
     (lines, others)
 }
 
-/// The three terms of a row, if it has three.
-fn parted(row: &[u8]) -> Option<[&[u8]; 3]> {
-    let (subject, rest) = row.split_at_checked(memchr(b'\r', row)?)?;
-    let rest = &rest[1..];
-    let (predicate, rest) = rest.split_at_checked(memchr(b'\r', rest)?)?;
-    let object = &rest[1..];
-    memchr(b'\r', object).is_none().then_some([subject, predicate, object])
+fn is_one_name(text: &[u8]) -> bool {
+    is_one_iri(text) || is_one_blank_node(text)
 }
 
-/// Whether a text is an IRI or is none, but is not more than one term.
+/// Whether a text is not more than one term, if it is an IRI.
 fn is_one_iri(text: &[u8]) -> bool {
     text.first() == Some(&b'<') && memchr(b'>', text) == Some(text.len() - 1)
 }
 
-/// The same of a blank node.
+/// Whether a text is not more than one term, if it is a blank node.
 fn is_one_blank_node(text: &[u8]) -> bool {
     text.starts_with(b"_:")
         && !text.iter().any(|&byte| byte <= b' ' || matches!(byte, b'<' | b'>' | b'"' | b'#'))
 }
 
-/// The same of a literal: after its text there is neither space nor a comment.
+/// Whether a text is not more than one term, if it is a literal: neither a space nor a comment
+/// follows.
 fn is_one_literal(text: &[u8]) -> bool {
     let Some(mut rest) = text.strip_prefix(b"\"") else { return false };
     while let Some(end) = memchr2(b'"', b'\\', rest) {
@@ -482,8 +439,10 @@ fn is_one_literal(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dictionary::Dictionary;
     use crate::dictionary::Terms;
-    use crate::reader::{Next, Options, Publication, Reader};
+    use crate::limits::Limits;
+    use crate::reader::{Publication, Reader, ReaderOptions, SplitBy};
 
     /// Numbers that look random: xorshift.
     pub(crate) struct Random(pub u64);
@@ -610,7 +569,7 @@ mod tests {
         text
     }
 
-    /// What the parser makes of a document, a line at a time: the triples, and how many are bad.
+    /// The triples that the parser finds in a document line by line, and the number of bad lines.
     fn expected(text: &[u8], graphs: bool) -> (Vec<String>, usize) {
         let (mut triples, mut bad) = (Vec::new(), 0);
         for line in text.split(|b| matches!(b, b'\n' | b'\r')) {
@@ -644,7 +603,8 @@ mod tests {
     fn lines_say_what_the_parser_reads() {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
         let mut out = Publication::default();
-        let options = Options { cut: crate::reader::Cut::Document, ..Options::default() };
+        let (source, split_by) = ("a".to_owned(), SplitBy::Document);
+        let options = ReaderOptions { source, split_by, base: None, limits: Limits::default() };
         let mut dictionary = Dictionary::default();
         for text in ["<urn:a>", "<urn:p>", "\"a text\"", "<urn:g>", "\"hallo\"@de", "_:x"] {
             dictionary.intern(text.as_bytes());
@@ -658,8 +618,9 @@ mod tests {
                 let text = if n == 0 { text.clone() } else { mutated(&text, &mut random) };
                 let shown = String::from_utf8_lossy(&text);
                 let (triples, bad) = expected(&text, graphs);
-                let mut reader = Reader::of_bytes(text.clone(), syntax, options.clone());
-                reader.next(Some(&dictionary), &mut out);
+                let mut reader = Reader::new(text.clone(), None, syntax, options.clone());
+                reader.next(&mut out);
+                out.adopt(&dictionary);
                 let faults = reader.faults();
                 assert_eq!(said(&out, &dictionary), triples, "{shown:?}");
                 assert_eq!(
@@ -673,62 +634,6 @@ mod tests {
             }
         }
         assert!(plain > 50_000 && bad_lines > 20_000, "{plain} {bad_lines}");
-    }
-
-    #[test]
-    fn plain_lines_are_not_left_to_the_parser() {
-        let mut build = Build::new(RdfFormat::NTriples, Options::default());
-        for s in &SUBJECTS[..6] {
-            for p in &PREDICATES[..3] {
-                for o in SUBJECTS[..6].iter().chain(&OBJECTS[..10]) {
-                    let line = format!("{s} {p} {o} <urn:g> .");
-                    let mut lines = Lines::new(RdfFormat::NQuads);
-                    assert!(
-                        lines.plain(line.as_bytes(), &mut (&[], ANY), &mut build, None).is_some()
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    #[ignore = "a measurement"]
-    fn speed_of_ninety_triples() {
-        let mut text = String::new();
-        for n in 0..90 {
-            let subject = n / 6;
-            let object = match n % 3 {
-                0 => format!("<http://example.org/resource/thing{}>", n * 7),
-                1 => format!("\"some words about the thing number {n} and more\"@en"),
-                _ => format!("\"{n}.5\"^^<http://www.w3.org/2001/XMLSchema#decimal>"),
-            };
-            let predicate = n % 6;
-            text += &format!(
-                "<http://example.org/resource/item{subject}> <http://example.org/vocabulary/property{predicate}> {object} .\n"
-            );
-        }
-        let (mut out, options) = (Publication::default(), Options::default());
-        for share in [0, 50, 100] {
-            let mut dictionary = Dictionary::default();
-            for (n, term) in
-                text.lines().flat_map(|line| line.trim_end_matches(" .").splitn(3, ' ')).enumerate()
-            {
-                if n % 100 < share {
-                    dictionary.intern(term.as_bytes());
-                }
-            }
-            let mut best = u128::MAX;
-            for _ in 0..5 {
-                let start = std::time::Instant::now();
-                for _ in 0..2000 {
-                    let bytes = text.as_bytes().to_vec();
-                    let mut reader = Reader::of_bytes(bytes, RdfFormat::NTriples, options.clone());
-                    assert_eq!(reader.next(Some(&dictionary), &mut out), Next::Publication);
-                }
-                best = best.min(start.elapsed().as_nanos() / 2000);
-            }
-            println!("{} bytes, {share} % known: {best} ns", text.len());
-        }
     }
 
     fn of_rows(rows: &[&str]) -> (String, Vec<usize>) {

@@ -1,10 +1,9 @@
-//! What terms are called: texts of literals, last parts of IRIs, names of attributes.
+//! Names of terms: last parts of IRIs, folded texts, names of attributes.
 //!
-//! Everything here works on canonical N-Triples texts, and allocates only where a text has to be
-//! changed. The names of attributes are those of `semantic.attributes.names`.
+//! Everything here works on canonical N-Triples texts, and allocates only if a text changes. The
+//! names of attributes are those of `semantic.attributes.names`.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
-use crate::values;
 use memchr::memrchr;
 use oxiri::Iri;
 use std::borrow::Cow;
@@ -27,7 +26,7 @@ const RESERVED: [&[u8]; 4] = [
 ];
 const QUANTITY: &[u8] = b"<https://w3id.org/cdt/";
 
-/// What stands for numbers that are their own ids: they are names of nothing.
+/// The text of all inline numbers, which are not names.
 const NUMBER: &[u8] = b"\"0\"^^<http://www.w3.org/2001/XMLSchema#integer>";
 
 /// The text of a term, without writing those of numbers: all of them look like one.
@@ -54,43 +53,7 @@ pub fn is_quantity(text: &[u8]) -> bool {
         && memrchr(b'<', text).is_some_and(|at| text[at..].starts_with(QUANTITY))
 }
 
-/// Of a literal that is a text, in a language or none: the part in quotation marks, with them.
-pub fn quoted(text: &[u8]) -> Option<&[u8]> {
-    match text {
-        [b'"', .., b'"'] => Some(text),
-        [b'"', .., b'>'] => None,
-        [b'"', ..] => {
-            let end = memrchr(b'"', text)? + 1;
-            let is_directed = text[end..].windows(2).any(|pair| pair == b"--");
-            (end > 1 && !is_directed).then_some(&text[..end])
-        }
-        _ => None,
-    }
-}
-
-/// The characters that a quoted text stands for.
-pub fn unescaped(quoted: &[u8]) -> Cow<'_, str> {
-    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    match values::unescaped(inner) {
-        Cow::Borrowed(text) => std::str::from_utf8(text).unwrap_or_default().into(),
-        Cow::Owned(text) => String::from_utf8(text).unwrap_or_default().into(),
-    }
-}
-
-/// A text as a literal's canonical N-Triples text.
-pub fn as_literal(text: &str) -> String {
-    oxrdf::Literal::new_simple_literal(text).to_string()
-}
-
-/// The IRI of a term, if it is one.
-pub fn iri(text: &[u8]) -> Option<&str> {
-    if Kind::of(text) != Kind::Iri {
-        return None;
-    }
-    std::str::from_utf8(text.strip_prefix(b"<")?.strip_suffix(b">")?).ok()
-}
-
-/// The last part of an IRI, or all of it where it has no parts.
+/// The last part of an IRI, or all of it if it has no parts.
 pub fn local_name(iri: &str) -> &str {
     let separates = |c: char| matches!(c, '/' | '#' | ':' | '?');
     let body = iri.strip_suffix(['/', '#']).unwrap_or(iri);
@@ -126,7 +89,7 @@ pub fn folded(name: &str) -> String {
     found
 }
 
-/// The same, written to a text that is there already.
+/// The same, into a buffer.
 pub fn fold_into(name: &str, found: &mut String) {
     let is_space = |c: char| c.is_whitespace() || matches!(c, '\u{1C}'..='\u{1F}');
     found.clear();
@@ -143,7 +106,7 @@ pub fn fold_into(name: &str, found: &mut String) {
     }
 }
 
-/// A text with what is percent-encoded in it decoded.
+/// Decodes percent-encoding.
 pub fn unquoted(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -209,7 +172,7 @@ pub fn attribute(step: &str) -> String {
     format!("<urn:graphmatch:attribute:{}>", encoded(step))
 }
 
-/// The steps of an attribute's name; nothing where it is no name of an attribute.
+/// The steps of an attribute's name; `None` if it is not valid.
 pub fn steps(name: &str) -> Option<Vec<&str>> {
     let (mut found, mut rest) = (Vec::new(), name);
     loop {
@@ -271,18 +234,5 @@ mod tests {
         }
         assert!(steps(&["a"; 16].join(".")).is_some());
         assert!(steps(&["a"; 17].join(".")).is_none());
-    }
-
-    #[test]
-    fn texts_of_literals() {
-        for text in ["a\"b\\c\nd\u{1}", "", "é"] {
-            let literal = as_literal(text);
-            assert_eq!(unescaped(literal.as_bytes()), text);
-            assert_eq!(quoted(format!("{literal}@de").as_bytes()), Some(literal.as_bytes()));
-            assert_eq!(quoted(format!("{literal}@de--ltr").as_bytes()), None);
-            assert_eq!(quoted(format!("{literal}^^<urn:t>").as_bytes()), None);
-        }
-        assert!(is_quantity(b"\"4 GB\"^^<https://w3id.org/cdt/ucum>"));
-        assert!(!is_quantity(b"<https://w3id.org/cdt/ucum>"));
     }
 }

@@ -10,8 +10,8 @@
 //! Source: SPARQL 1.1, sections 9 and 18.2 (translation to the algebra).
 
 use crate::algebra::{comparison_of, mirrored, operands, parts};
-use crate::cut::{slot_of_iri, slot_of_literal};
 use crate::operators::Operators;
+use crate::parameterize::{slot_of_iri, slot_of_literal};
 use crate::pattern::{
     Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
 };

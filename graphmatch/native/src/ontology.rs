@@ -14,12 +14,13 @@ use crate::demand::{AttributePathTrie, Demand, Serial};
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, Map, Set, grouped};
+use crate::lexical;
 use crate::materialize::{Compiler, MaterializationCache};
 use crate::names;
 use crate::rules::Condition;
 use crate::schema::{Schema, Vocabulary};
-use crate::snapshot::stored;
 use crate::triples::{Sorted, Triple};
+use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
 /// Maximum number of triples that are derived from an ontology alone.
@@ -71,7 +72,7 @@ const IS_VALUE: Steps = 1 << 19;
 pub(crate) const OWN: Steps = 1 << 20;
 
 /// Which texts are the same.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Folding {
     /// Whether upper and lower case are the same.
     pub cases: bool,
@@ -96,8 +97,6 @@ impl Folding {
         }
     }
 }
-
-stored!(Folding { cases, variants });
 
 /// The data that an ontology is compiled from. All ids belong to the caller, who may release them
 /// afterwards.
@@ -149,8 +148,9 @@ impl Held {
 }
 
 /// One ontology, ready for matching.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Ontology {
+    #[serde(skip)]
     pub(crate) serial: Serial,
     pub(crate) schema: Schema,
     /// Whether rules and roots are applied at all.
@@ -171,25 +171,6 @@ pub struct Ontology {
     properties: Map<Box<str>, Vec<Id>>,
     mentioned: Vec<Id>,
 }
-
-stored!(Ontology {
-    schema,
-    entailment,
-    always,
-    flags,
-    roots,
-    synonyms,
-    names,
-    has_texts,
-    folding,
-    background,
-    links,
-    called,
-    called_folded,
-    prefixes,
-    properties,
-    mentioned,
-} anew { serial: Serial::default() });
 
 impl Ontology {
     /// Makes an ontology, which mentions its terms until it is released.
@@ -242,8 +223,8 @@ impl Ontology {
     }
 
     /// Releases the terms that this mentions.
-    pub fn release(self, dictionary: &mut Dictionary) {
-        self.mentioned.into_iter().for_each(|id| dictionary.release(id));
+    pub fn release(&self, dictionary: &mut Dictionary) {
+        self.mentioned.iter().for_each(|&id| dictionary.release(id));
     }
 
     fn note_names(&mut self, roots: &[(Id, Id)], names: &[(Id, Id)], terms: Terms) {
@@ -396,13 +377,13 @@ impl Ontology {
             return None;
         }
         let text = names::text(terms, id);
-        let quoted = names::quoted(text)?;
+        let quoted = lexical::quoted(text)?;
         if self.folding.is_none() {
             let is_plain = quoted.len() == text.len();
             return if is_plain { Some(id) } else { terms.dictionary.get(quoted) };
         }
-        let folded = self.fold(&names::unescaped(quoted));
-        terms.dictionary.get(names::as_literal(&folded).as_bytes())
+        let folded = self.fold(&lexical::unquote(quoted));
+        terms.dictionary.get(lexical::quote(&folded).as_bytes())
     }
 
     /// The term that stands for this one and its synonyms.
@@ -534,7 +515,7 @@ impl Ontology {
         let others = self.synonyms.get(&property).into_iter().flatten();
         for &name in others.chain([&property]) {
             let text = names::text(terms, name);
-            let Some(iri) = names::iri(text) else { continue };
+            let Some(iri) = lexical::iri(text) else { continue };
             match names::attribute_name(text) {
                 Some(own) => tell(&own),
                 None => {
@@ -573,7 +554,7 @@ impl Ontology {
         }
         let row = self.row_called(text, terms, room);
         let is_local =
-            |id: Id| names::iri(names::text(terms, id)).map(names::local_name) == Some(text);
+            |id: Id| lexical::iri(names::text(terms, id)).map(names::local_name) == Some(text);
         let only_local = row.len() > 1 && row.iter().any(|&id| is_local(id));
         row.iter().filter(|&&id| !only_local || is_local(id)).for_each(|&id| tell(id));
     }
@@ -586,11 +567,11 @@ impl Ontology {
             return row;
         }
         if self.has_texts {
-            let literal = names::as_literal(&self.fold(text));
+            let literal = lexical::quote(&self.fold(text));
             let key = terms.dictionary.get(literal.as_bytes());
             let root = key.and_then(|key| self.roots.get(&key));
-            if let Some(quoted) = root.and_then(|&root| names::quoted(names::text(terms, root)))
-                && let Some(row) = self.called.get(names::unescaped(quoted).as_ref())
+            if let Some(quoted) = root.and_then(|&root| lexical::quoted(names::text(terms, root)))
+                && let Some(row) = self.called.get(lexical::unquote(quoted).as_ref())
             {
                 return row;
             }

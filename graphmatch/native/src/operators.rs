@@ -8,12 +8,12 @@
 //! outermost filters. If one test fails, Python need not make the other calls of that solution.
 
 use crate::algebra::{Part, body, comparison_of, mirrored, pattern_of, visit};
+use crate::lexical::write_term;
 use crate::necessary::conjuncts;
 use crate::pattern::Comparison;
 use crate::query::QueryError;
 use crate::rest::{group, has_subquery};
 use crate::subscriptions::Number;
-use crate::terms::write_term;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::vocab::xsd;
@@ -96,7 +96,7 @@ impl CallContext {
         let mut call = operator.as_str().to_owned();
         for argument in arguments {
             call.push('\n');
-            write_term(&mut call, argument);
+            write_term(&mut call, argument.as_ref());
         }
         let result = self.results.get(&call);
         let value = result.cloned().flatten();

@@ -4,11 +4,11 @@
 //! are term ids, after root terms replaced synonyms.
 
 use crate::dictionary::Id;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, damaged, stored};
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 /// A place of a triple pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Node {
     Constant(Id),
     /// A variable, numbered from 0 in order of first occurrence in the branch.
@@ -32,7 +32,7 @@ pub trait Variants: Copy + 'static {
 macro_rules! named {
     ($(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum $type {
             $($(#[$doc])* $variant,)*
         }
@@ -49,8 +49,6 @@ macro_rules! named {
                 }
             }
         }
-
-        stored!(enum $type { $($variant,)* });
     };
 }
 
@@ -151,7 +149,7 @@ impl Comparison {
 }
 
 /// A test of one variable. `C` is a constant's [`Id`] or the number of its slot.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Filter<C = Id> {
     /// `?v < constant`, by value. A type error is false.
     Compare { operator: Comparison, constant: C },
@@ -173,7 +171,7 @@ pub enum Filter<C = Id> {
 pub type Tested<C = Id> = (u16, Filter<C>);
 
 /// The patterns and filters of one disjunct of a query.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Branch {
     /// Distinct triple patterns in the order of the query.
     pub patterns: Vec<Pattern>,
@@ -182,8 +180,6 @@ pub struct Branch {
     /// Number of variables.
     pub variables: u16,
 }
-
-stored!(Branch { patterns, filters, variables });
 
 impl Branch {
     /// Calls `tell` with each constant.
@@ -203,57 +199,6 @@ impl Default for Node {
     }
 }
 
-/// One byte for small numbers, which most variables and slots are.
-impl Stored for Node {
-    fn save(&self, to: &mut Saver) {
-        match *self {
-            Self::Constant(id) => (id as usize) << 1,
-            Self::Variable(number) => usize::from(number) << 1 | 1,
-        }
-        .save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let number = usize::load(from)?;
-        let (rest, is_variable) = (number >> 1, number & 1 == 1);
-        let fits =
-            if is_variable { u16::try_from(rest).is_ok() } else { u32::try_from(rest).is_ok() };
-        check(fits, "a place of a pattern")?;
-        Ok(if is_variable { Self::Variable(rest as u16) } else { Self::Constant(rest as Id) })
-    }
-}
-
-impl<C: Stored> Stored for Filter<C> {
-    fn save(&self, to: &mut Saver) {
-        match self {
-            Self::Compare { operator, .. } => (0_u8, *operator).save(to),
-            Self::Text { operator, view, folding, .. } => {
-                (1_u8, *operator).save(to);
-                (*view, *folding).save(to);
-            }
-            Self::Taxonomy { operator, .. } => (2_u8, *operator).save(to),
-            Self::Any(filters) => (3_u8, filters.len()).save(to),
-        }
-        match self {
-            Self::Compare { constant, .. }
-            | Self::Text { argument: constant, .. }
-            | Self::Taxonomy { concept: constant, .. } => constant.save(to),
-            Self::Any(filters) => filters.iter().for_each(|filter| filter.save(to)),
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        match u8::load(from)? {
-            3 => {
-                let count = usize::load(from)?;
-                let simple = (0..count).map(|_| Self::load_simple(u8::load(from)?, from));
-                Ok(Self::Any(simple.collect::<Result<_, _>>()?))
-            }
-            kind => Self::load_simple(kind, from),
-        }
-    }
-}
-
 impl<C> Filter<C> {
     /// Calls `tell` with each constant.
     pub fn each_constant(&self, tell: &mut dyn FnMut(&C)) {
@@ -263,23 +208,5 @@ impl<C> Filter<C> {
             | Self::Taxonomy { concept: constant, .. } => tell(constant),
             Self::Any(filters) => filters.iter().for_each(|filter| filter.each_constant(tell)),
         }
-    }
-
-    /// Reads a filter that is not a disjunction.
-    fn load_simple(kind: u8, from: &mut Loader) -> Result<Self, SnapshotError>
-    where
-        C: Stored,
-    {
-        Ok(match kind {
-            0 => Self::Compare { operator: Stored::load(from)?, constant: Stored::load(from)? },
-            1 => Self::Text {
-                operator: Stored::load(from)?,
-                view: Stored::load(from)?,
-                folding: Stored::load(from)?,
-                argument: Stored::load(from)?,
-            },
-            2 => Self::Taxonomy { operator: Stored::load(from)?, concept: Stored::load(from)? },
-            _ => return damaged("a filter that there is not"),
-        })
     }
 }

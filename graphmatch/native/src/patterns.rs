@@ -14,14 +14,15 @@
 //! row of eight patterns takes 110 bytes, and 80 more if no other row has its shape.
 
 use crate::arena::Arena;
-use crate::dictionary::{Dictionary, Id};
+use crate::dictionary::Id;
 use crate::graph::{Graph, Key, PREDICATE, Tag, Tagger, kind_of};
 use crate::interner::{Interner, shrink};
 use crate::join::{Join, Stack};
 use crate::pattern::{Branch, Filter};
 use crate::plan::{Planner, Program};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, from_bytes, to_bytes};
+use crate::snapshot::{from_bytes, to_bytes};
 use hashbrown::{HashMap, HashTable};
+use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -295,22 +296,32 @@ impl Frequencies {
 }
 
 /// The branches of subscriptions in posting lists.
+#[derive(Serialize, Deserialize)]
+#[serde(default)]
 pub struct PostingIndex {
     rows: Arena<u32>,
     /// Distinct join programs.
     programs: Interner,
     /// Distinct encoded filters other than comparisons.
     filters: Interner,
+    #[serde(skip)]
     postings: Postings,
+    #[serde(skip)]
     /// By kind: the number of rows with such an access pattern, of rows with such a second pattern,
     /// and of program steps with such a look-up.
     kinds: [[u32; 8]; 3],
+    #[serde(skip)]
     frequencies: Frequencies,
+    #[serde(skip)]
     /// Publications until the next [`PostingIndex::rebalance`], and the number of calls so far.
     interval: u64,
+    #[serde(skip)]
     turn: usize,
+    #[serde(skip)]
     tagger: Tagger,
+    #[serde(skip)]
     planner: Planner,
+    #[serde(skip)]
     record: Vec<u32>,
 }
 
@@ -404,66 +415,27 @@ impl PostingIndex {
         }
     }
 
-    /// Writes the rows and their access patterns. Frequencies are not saved, because tags differ
-    /// between processes.
-    pub fn save(&self, to: &mut Saver) {
-        self.programs.save(to);
-        self.filters.save(to);
-        self.postings.table.len().save(to);
-        self.rows.save(to);
-    }
-
-    /// Reads rows without owners. Also returns the rows that are in no posting list.
-    pub fn load(
-        from: &mut Loader,
-        dictionary: &Dictionary,
-    ) -> Result<(Self, Vec<Row>), SnapshotError> {
-        let mut programs = Interner::load_unused(from, |program| program)?;
-        let mut filters = Interner::load_unused(from, |filter| filter)?;
-        let mut kinds = <[[u32; 8]; 3]>::default();
-        for number in programs.numbers() {
-            let code = programs.get(number);
-            check(Program::is_sound(code), "a join program")?;
-            Program::read(code).kinds().for_each(|kind| kinds[2][kind] += 1);
+    /// Builds the posting lists of decoded rows. Returns the rows that are in no posting list.
+    pub fn rebuild(&mut self) -> Vec<Row> {
+        for number in self.programs.numbers() {
+            let program = Program::read(self.programs.get(number));
+            program.kinds().for_each(|kind| self.kinds[2][kind] += 1);
         }
-        for number in filters.numbers() {
-            let (filter, mut is_known) = (from_bytes::<Filter>(filters.get(number))?, true);
-            filter.each_constant(&mut |&id| is_known &= dictionary.knows(id));
-            check(is_known, "a number of no term")?;
-        }
-        let lists = usize::load(from)?;
-        let rows = Arena::load(from)?;
-        check(lists <= rows.len(), "more posting lists than rows")?;
-        let numbers: Vec<Row> = rows.numbers().collect();
-        for &row in &numbers {
-            let is_sound = is_sound(rows.get(row), &mut programs, &mut filters, dictionary);
-            check(is_sound, "a row")?;
-        }
-        programs.check_uses()?;
-        filters.check_uses()?;
-        let mut patterns = Self { rows, programs, filters, kinds, ..Self::default() };
-        patterns.postings.table.reserve(lists, |posting| hash(posting.tag));
         // Computes all tags before it fills lists, so that cache misses overlap.
-        let (mut tags, mut unfiled) = (Vec::with_capacity(numbers.len()), Vec::new());
-        for row in numbers {
-            patterns.set_owner(row, NO_OWNER);
-            if patterns.rows.get(row)[POSITION] == UNLISTED {
-                unfiled.push(row);
+        let (mut tags, mut unlisted) = (Vec::with_capacity(self.len()), Vec::new());
+        for row in self.rows.numbers() {
+            if self.rows.get(row)[POSITION] == UNLISTED {
+                unlisted.push(row);
             } else {
-                let (access, second) = patterns.listed_steps(row);
-                tags.push((row, patterns.tag_of(row, access), patterns.tag_of(row, second)));
+                let (access, second) = self.listed_steps(row);
+                tags.push((row, self.tag_of(row, access), self.tag_of(row, second)));
             }
         }
         for (row, tag, second) in tags {
-            let position = patterns.append(row, tag, second);
-            patterns.rows.get_mut(row)[POSITION] = position;
+            let position = self.append(row, tag, second);
+            self.rows.get_mut(row)[POSITION] = position;
         }
-        Ok((patterns, unfiled))
-    }
-
-    /// Returns the number of variables of a row, or `None` if the row does not exist.
-    pub fn variables(&self, row: Row) -> Option<usize> {
-        self.row(row).map(|(program, _)| program.variables)
+        unlisted
     }
 
     /// Returns the number of rows.
@@ -496,7 +468,7 @@ impl PostingIndex {
             let (_, variable, operator) = program.test(n);
             let filter = match operator {
                 Some(operator) => Filter::Compare { operator, constant: numbers[n] },
-                None => from_bytes(self.filters.get(numbers[n])).ok()?,
+                None => from_bytes(self.filters.get(numbers[n]))?,
             };
             Some((variable as u16, filter))
         });
@@ -802,29 +774,6 @@ impl PostingIndex {
             alike: self.programs.uses(self.rows.get(row)[PROGRAM]) as usize,
         })
     }
-}
-
-fn is_sound(
-    record: &[u32],
-    programs: &mut Interner,
-    filters: &mut Interner,
-    dictionary: &Dictionary,
-) -> bool {
-    let [_, program, filed, _, rest @ ..] = record else { return false };
-    if !programs.retain(*program) {
-        return false;
-    }
-    let program = Program::read(programs.get(*program));
-    let Some((constants, numbers)) = rest.split_at_checked(program.constants) else { return false };
-    let is_step = |step: u32| step == NO_STEP || (step as usize) < program.steps;
-    numbers.len() == program.filters
-        && is_step(filed & NO_STEP)
-        && is_step(filed >> 16)
-        && constants.iter().all(|&id| dictionary.knows(id))
-        && numbers.iter().enumerate().all(|(n, &number)| match program.test(n).2 {
-            Some(_) => dictionary.knows(number),
-            None => filters.retain(number),
-        })
 }
 
 #[cfg(test)]

@@ -138,46 +138,6 @@ impl<'a> Program<'a> {
     pub(crate) fn kinds(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.steps).map(|n| usize::from(self.step(n).flags & KIND))
     }
-
-    fn bytes(&self) -> usize {
-        let numbers = HEAD + STEP * self.steps + TEST * self.filters;
-        1 + numbers * (1 + usize::from(self.wide))
-    }
-
-    /// Whether some bytes are a program, and one that a join cannot go wrong with.
-    pub(crate) fn is_sound(code: &[u8]) -> bool {
-        let wide = match code.first() {
-            Some(1) => 0,
-            Some(2) => 1,
-            _ => return false,
-        };
-        if code.len() < 1 + HEAD * (1 + wide) {
-            return false;
-        }
-        let program = Program::read(code);
-        let Program { steps, filters, variables, constants, .. } = program;
-        let most = 3 * MAX_PATTERNS;
-        if steps.max(filters) > MAX_PATTERNS || variables.max(constants) > most {
-            return false;
-        }
-        let mut positions = vec![false; steps];
-        program.bytes() == code.len()
-            && (0..steps).all(|n| {
-                let Step { places, back, flags, position } = program.step(n);
-                let is_place = |place: u16| usize::from(place) < variables + constants;
-                places.into_iter().all(is_place)
-                    && (back == NONE || usize::from(back) < n)
-                    && flags < 2 * FILTERED
-                    && positions
-                        .get_mut(usize::from(position))
-                        .is_some_and(|seen| !std::mem::replace(seen, true))
-            })
-            && (0..filters).all(|n| {
-                let [_, variable, code] = program.numbers(HEAD + STEP * steps + TEST * n);
-                let is_known = code == 0 || Comparison::of_code(code).is_some();
-                usize::from(variable) < variables && is_known
-            })
-    }
 }
 
 /// Writes the programs of branches, and reuses its memory.

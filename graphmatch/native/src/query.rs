@@ -15,23 +15,25 @@
 use crate::algebra::{
     Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, substitute, visit,
 };
-use crate::cut::{self, Cut, Cutter, quote, slot_of_literal};
 use crate::dictionary::{ANY, Dictionary, Id};
+use crate::lexical::read_term;
+use crate::lexical::write_quoted;
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
 use crate::operators::{Operators, check_calls};
+use crate::parameterize::{ParameterizedQuery, Parameterizer, filled, slot_of_literal};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, stored};
-use crate::terms::read_term;
 use crate::values::{self, is_comparable};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
+use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
+use std::panic::resume_unwind;
 
 /// The stack on which deep queries are parsed and analysed.
 const STACK: usize = 64 << 20;
@@ -76,11 +78,6 @@ impl QueryError {
         };
         let remedy = "Correct the query there, or just before.";
         Self::new(format!("{NOT_SPARQL}{what}"), remedy).at(text, offset)
-    }
-
-    /// Whether it says no more than where a text stops being SPARQL.
-    pub(crate) fn is_out_of_place(&self) -> bool {
-        self.what.starts_with(NOT_SPARQL)
     }
 
     /// Says where a query stops being SPARQL, and what stands there, by the parser's message: what
@@ -137,7 +134,7 @@ const REASONS: [&str; 13] = [
 ];
 
 /// The query forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// `SELECT`
     Select,
@@ -150,7 +147,7 @@ pub enum Form {
 }
 
 /// A constant of a filter before constants are put in, by its number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Slot {
     /// As the query has it.
     Constant(u32),
@@ -203,8 +200,9 @@ pub struct Filled {
 }
 
 /// What queries that differ in constants only have in common.
+#[derive(Serialize, Deserialize)]
 pub struct Template {
-    skeleton: Box<str>,
+    text: Box<str>,
     branches: Box<[Part]>,
     /// The projected variables, each with a line break behind it.
     projection: Box<str>,
@@ -216,10 +214,11 @@ pub struct Template {
     pub distinct: bool,
     /// Whether its rows are computed over all solutions of its pattern.
     pub aggregates: bool,
-    deep: bool,
+    is_deep: bool,
 }
 
 /// A branch before constants are put in; these are given by their numbers.
+#[derive(Serialize, Deserialize)]
 struct Part {
     patterns: Box<[Pattern]>,
     /// The names of variables, each with a line break behind it; fresh ones have names that are no
@@ -229,19 +228,6 @@ struct Part {
 }
 
 impl Part {
-    /// Whether its variables are among its names.
-    fn is_sound(&self) -> bool {
-        let count = self.names.matches('\n').count();
-        let is_there = |&number: &u16| usize::from(number) < count;
-        let is_node = |node: &Node| match node {
-            Node::Variable(number) => is_there(number),
-            Node::Constant(_) => true,
-        };
-        count <= usize::from(u16::MAX)
-            && self.patterns.iter().flatten().all(is_node)
-            && self.filters.iter().all(|(number, _)| is_there(number))
-    }
-
     /// A branch, its variables numbered in order of occurrence.
     fn new(draft: Draft, variables: &[Cow<str>]) -> Self {
         let mut numbers: HashMap<u16, u16> = HashMap::new();
@@ -263,99 +249,35 @@ impl Part {
 }
 
 /// What a query of triple patterns and filters alone does not have.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct More {
     remainder: Box<[Cow<'static, str>]>,
     supports: Box<[Pattern]>,
     mentions: Box<[[Node; 2]]>,
     kept: Box<[u32]>,
-    fixed: Box<[Box<str>]>,
+    operators: Box<[Box<str>]>,
     composed: Box<[Box<[u32]>]>,
     /// Whether it calls operators.
     calls: bool,
 }
 
-stored!(
-    enum Form {
-        Select,
-        Ask,
-        Construct,
-        Describe,
-    }
-);
-stored!(Template { skeleton, branches, projection, more, slots, form, distinct, aggregates, deep });
-stored!(Part { patterns, names, filters });
-stored!(More { remainder, supports, mentions, kept, fixed, composed, calls });
-
-impl Stored for Slot {
-    fn save(&self, to: &mut Saver) {
-        match *self {
-            Self::Constant(number) => (0_u8, number).save(to),
-            Self::Folded(number, folding) => (1_u8, number, folding).save(to),
-            Self::Regex { pattern, flags } => (2_u8, pattern, flags).save(to),
-        }
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        Ok(match <(u8, u32)>::load(from)? {
-            (0, number) => Self::Constant(number),
-            (1, number) => Self::Folded(number, Stored::load(from)?),
-            (_, pattern) => Self::Regex { pattern, flags: Stored::load(from)? },
-        })
-    }
-}
-
 impl Template {
-    /// Whether a template that was read is one.
-    pub fn is_sound(&self, cutter: &Cutter, cut: &mut Cut) -> bool {
-        cutter.scan(&cut::outlined(&self.skeleton), cut) == Ok(self.deep)
-            && cut.len() == self.slots()
-            && !self.branches.is_empty()
-            && self.branches.iter().all(Part::is_sound)
-    }
-
-    /// Makes the template of a text that was cut.
-    ///
-    /// A text that parses only as it is, not cut, is written again by the parser: the cut has
-    /// another skeleton and other constants then.
-    pub fn new(cutter: &Cutter, text: &str, cut: &mut Cut) -> Result<Self, QueryError> {
-        let deep = cutter.cut(text, cut)?;
-        on_stack(deep, || {
-            let mut query = match parse(&cut::expanded(cut.skeleton())) {
-                Ok(query) => query,
-                Err(error) => {
-                    let whole = cutter.parse(text)?;
-                    let written = whole.to_string();
-                    if parse(&written)? != whole {
-                        return Err(error);
-                    }
-                    cutter.cut(&written, cut)?;
-                    parse(&cut::expanded(cut.skeleton()))?
-                }
-            };
-            let most = cutter.limits.subscription_patterns;
-            if triple_patterns(&mut query) > most {
+    /// Analyses a query.
+    pub fn new(query: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, QueryError> {
+        let most = parser.limits.subscription_patterns;
+        on_stack(query.is_deep, || {
+            if triple_patterns(&query.query) > most {
                 let remedy = "Split it into several subscriptions, or raise the limit.";
                 let what = format!("more than `subscription_patterns` ({most})");
                 return Err(QueryError::new(what, remedy));
             }
-            Self::analysed(&query, cut, cutter, deep).map_err(|(error, constant)| {
-                match constant.and_then(|constant| cut.offset(constant)) {
-                    Some(offset) => error.at(text, offset),
-                    None => error,
-                }
-            })
+            Self::analyzed(query, parser)
         })
     }
 
-    fn analysed(
-        query: &Query,
-        cut: &Cut,
-        cutter: &Cutter,
-        deep: bool,
-    ) -> Result<Self, (QueryError, Option<u32>)> {
-        let skeleton = cut.skeleton();
-        let refused = |what: &str, remedy: &str| Err((QueryError::new(what, remedy), None));
+    fn analyzed(of: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, QueryError> {
+        let query = &of.query;
+        let refused = |what: &str, remedy: &str| Err(QueryError::new(what, remedy));
         let pattern = pattern_of(query);
         let form = match query {
             Query::Select { .. } => Form::Select,
@@ -363,8 +285,8 @@ impl Template {
             Query::Construct { .. } => Form::Construct,
             Query::Describe { .. } => Form::Describe,
         };
-        let slots = u32::try_from(cut.len()).unwrap_or(u32::MAX);
-        let (most, operators) = (cutter.limits.subscription_branches, &cutter.operators);
+        let slots = u32::try_from(of.constants.len()).unwrap_or(u32::MAX);
+        let (most, operators) = (parser.limits.subscription_branches, &parser.operators);
         let mut analysis = Analysis::new(slots, most, form == Form::Describe, operators.clone());
         let (drafts, modifiers) = analysis.query(pattern);
         match form {
@@ -381,19 +303,16 @@ impl Template {
         match analysis.misuse {
             None => {}
             Some(Misuse::Quantity(number)) => {
-                let what = "a quantity can only be compared with a variable";
-                let remedy = "Write it as in ?size >= \"40 GB\"^^cdt:ucum.";
-                return Err((QueryError::new(what, remedy), Some(number)));
+                let quantity = of.constants.get(number as usize).map_or("", String::as_str);
+                let what = format!("the quantity {quantity} can only be compared with a variable");
+                return refused(&what, "Write it as in ?size >= \"40 GB\"^^cdt:ucum.");
             }
             Some(Misuse::Function(name)) => {
                 let what = format!("The custom function {name} is not supported");
                 return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
             }
         }
-        let calls = check_calls(pattern, operators).map_err(|error| (error, None))?;
-        if form == Form::Describe && !skeleton.contains('{') {
-            return refused("it has no WHERE", "Say which triples it waits for: WHERE { … }.");
-        }
+        let calls = check_calls(pattern, operators)?;
         if may_be_empty(body(pattern), true) {
             return refused(
                 "its pattern can be met by nothing at all, so it would match every publication",
@@ -404,10 +323,6 @@ impl Template {
         if form == Form::Select {
             let variables = modifiers.projection.unwrap_or_default();
             projection.extend(variables.iter().map(|variable| variable.as_str()));
-            if selects_all(skeleton) {
-                let place = |name: &&str| analysis.named.get(name).copied().unwrap_or(u16::MAX);
-                projection.sort_by_key(place);
-            }
         }
         if analysis.variables.len() > usize::from(u16::MAX) {
             let what = format!("more than {} variables", u16::MAX);
@@ -421,13 +336,13 @@ impl Template {
             supports: analysis.supports.into_iter().filter(|_| !is_exact).collect(),
             mentions: analysis.mentions.into_iter().filter(|_| !is_exact).collect(),
             kept: analysis.kept.into(),
-            fixed: analysis.constants.fixed.into_iter().map(Into::into).collect(),
+            operators: analysis.constants.fixed.into_iter().map(Into::into).collect(),
             composed: analysis.composed.into(),
             calls,
         };
-        let is_plain = is_exact && !more.calls && more.kept.is_empty() && more.fixed.is_empty();
+        let is_plain = is_exact && !more.calls && more.kept.is_empty();
         Ok(Self {
-            skeleton: skeleton.into(),
+            text: of.text.as_str().into(),
             branches,
             projection: projection.iter().flat_map(|name| [name, "\n"]).collect::<String>().into(),
             more: (!is_plain).then(|| Box::new(more)),
@@ -435,13 +350,13 @@ impl Template {
             form,
             distinct: form == Form::Select && modifiers.distinct,
             aggregates: group(body(pattern)).is_some(),
-            deep,
+            is_deep: of.is_deep,
         })
     }
 
-    /// The text without constants.
-    pub fn skeleton(&self) -> &str {
-        &self.skeleton
+    /// What queries of this template have in common, see [`filled`].
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Why the branches are not the whole query; constants may add reasons.
@@ -454,15 +369,9 @@ impl Template {
         self.more.as_ref().is_some_and(|more| more.calls)
     }
 
-    /// How many constants a query of this template has in its text.
-    pub fn slots(&self) -> usize {
-        self.slots as usize
-    }
-
-    /// The constants that every query of this template has behind those of its text, of RDF's own
-    /// vocabulary.
-    pub fn fixed(&self) -> &[Box<str>] {
-        self.more.as_ref().map_or(&[], |more| &more.fixed)
+    /// The constants behind those of a query's slots: operators that have an index.
+    pub fn operators(&self) -> impl Iterator<Item = String> {
+        self.more.iter().flat_map(|more| &more.operators).map(|iri| iri.to_string())
     }
 
     /// Whether synonyms replace a constant that is a literal; IRIs are always replaced.
@@ -508,17 +417,7 @@ impl Template {
         plain.into_iter().flatten().chain(stored)
     }
 
-    /// The patterns and the filters of the only branch, constants by their numbers; nothing where
-    /// there are several.
-    pub fn only_branch(&self) -> Option<(&[Pattern], &[Tested<Slot>])> {
-        match &self.branches[..] {
-            [part] if !self.calls() => Some((&part.patterns, &part.filters)),
-            _ => None,
-        }
-    }
-
-    /// The branches of a query with these constants: those of its text, and behind them
-    /// [`Template::fixed`].
+    /// The branches of a query with these constants.
     pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> Filled {
         let mut filled = Filled { remainder: self.remainder().to_vec(), ..Filled::default() };
         let composed = self.more.as_ref().map_or(&[][..], |more| &more.composed);
@@ -575,8 +474,8 @@ impl Template {
     /// The algebra with slots for constants. Comparisons with quantities are calls of
     /// `gm:compare(left, "operator", right)`.
     pub fn algebra(&self) -> Result<Query, QueryError> {
-        on_stack(self.deep, || {
-            let mut query = parse(&cut::expanded(&self.skeleton))?;
+        on_stack(self.is_deep, || {
+            let mut query = parse(&filled(&self.text, |_, _, _| true))?;
             measure(pattern_of_mut(&mut query));
             Ok(query)
         })
@@ -595,8 +494,8 @@ impl Template {
 
     /// Which values of which properties the constants of a query are: what their units depend on.
     pub fn uses(&self) -> Result<Vec<Use>, QueryError> {
-        on_stack(self.deep, || {
-            let query = parse(&cut::expanded(&self.skeleton))?;
+        on_stack(self.is_deep, || {
+            let query = parse(&filled(&self.text, |_, _, _| true))?;
             let mut analysis = Analysis::new(self.slots, 1, false, Operators::default());
             analysis.query(pattern_of(&query));
             Ok(uses_among(&analysis.stated, &analysis.compared))
@@ -611,12 +510,12 @@ fn parse(text: &str) -> Result<Query, QueryError> {
 
 /// How many triple patterns and property paths a query has, those inside EXISTS and of a template
 /// included.
-fn triple_patterns(query: &mut Query) -> usize {
+fn triple_patterns(query: &Query) -> usize {
     let mut count = match query {
         Query::Construct { template, .. } => template.len(),
         _ => 0,
     };
-    visit(pattern_of_mut(query), &mut |part| match part {
+    visit(&mut pattern_of(query).clone(), &mut |part| match part {
         Inside::Pattern(GraphPattern::Bgp { patterns }) => count += patterns.len(),
         Inside::Pattern(GraphPattern::Path { .. }) => count += 1,
         _ => {}
@@ -632,21 +531,14 @@ pub(crate) fn on_stack<T: Send>(
     if !deep {
         return run();
     }
-    let too_deep = || QueryError::new("nested too deeply", "Nest fewer brackets.");
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
-        thread.map_err(|_| too_deep())?.join().map_err(|_| too_deep())?
+        let no_thread = |error| {
+            let what = format!("no thread for a deep query: {error}");
+            QueryError::new(what, "Nest fewer brackets, or free memory.")
+        };
+        thread.map_err(no_thread)?.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
-}
-
-/// Whether a skeleton is a `SELECT *`.
-fn selects_all(skeleton: &str) -> bool {
-    let body = match skeleton.strip_prefix("BASE <") {
-        Some(rest) => rest.split_once("> ").map_or("", |(_, body)| body),
-        None => skeleton,
-    };
-    let head = body.split(['{', '(', '?']).next().unwrap_or_default();
-    head.split(' ').take(3).any(|word| word == "*")
 }
 
 /// The names of variables; those of fresh ones are made up, and of no variable of the query.
@@ -695,7 +587,7 @@ fn composed_of(numbers: &[u32], constants: &[Id], dictionary: &mut Dictionary) -
 /// The text of a term that stands for several constants.
 pub(crate) fn composed_text(texts: &[&str]) -> Vec<u8> {
     let mut text = Vec::new();
-    quote(&texts.join("\n"), &mut text);
+    write_quoted(&mut text, &texts.join("\n"));
     text.extend_from_slice(format!("^^<{COMPOSITION}>").as_bytes());
     text
 }
@@ -779,7 +671,7 @@ impl Filling<'_> {
 
     fn intern(&mut self, text: &str, tag: Option<&[u8]>) -> Id {
         let mut literal = Vec::with_capacity(text.len() + 2);
-        quote(text, &mut literal);
+        write_quoted(&mut literal, text);
         if let Some(tag) = tag {
             literal.push(b'@');
             literal.extend_from_slice(tag);

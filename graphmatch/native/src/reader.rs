@@ -1,65 +1,63 @@
-//! Publications from bytes in any syntax of RDF, with every fault placed.
+//! Reading RDF documents of any syntax into publications of term ids.
 //!
-//! A [`Reader`] gives one publication after the other. Of a stream that may have to be waited for it
-//! needs no dictionary: all terms are the publication's own then, until a dictionary is asked for them
-//! ([`Publication::adopt`]). N-Triples, N-Quads, Turtle, TriG and N3 are streamed; RDF/XML (in UTF-8) and JSON-LD are held, and
-//! looked through first ([`crate::guard`]). In lines, a bad one is passed over; in other syntaxes the
-//! first fault ends the document.
+//! A [`Reader`] returns one publication after the other. All terms are local to the publication
+//! until [`Publication::adopt`] looks them up in a dictionary, so reading needs no lock. N-Triples
+//! and N-Quads are streamed ([`crate::lines`]), and a bad line is skipped. Documents in other
+//! syntaxes are held in memory and checked ([`crate::guard`]) before a parser reads them. The first
+//! fault ends such a document.
 //!
 //! Cost: that of [`crate::lines`] for lines; otherwise that of the parser, and a hash and a copy of
-//! each term's text.
+//! each distinct term.
 
-use crate::dictionary::{self, ANY, Dictionary, Id, LOCAL, LocalTerms};
-use crate::guard::{
-    Brackets, check_json, check_xml, deepest_terms, is_too_long, nesting, place, too_long,
-};
+use crate::dictionary::{self, Dictionary, Id, LOCAL, LocalTerms};
+use crate::guard::{check_json, check_nesting, check_xml, fault_at, place, place_of, too_long};
+use crate::lexical::write_term;
 use crate::limits::Limits;
-use crate::lines::{LINE_REMEDY, Lines, Stop, parse};
+use crate::lines::{Lines, parse};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
-use memchr::{memmem, memrchr};
-use oxrdf::{GraphName, LiteralRef, NamedNode, NamedOrBlankNode, Quad, TermRef};
+use memchr::memchr;
+use oxiri::IriRef;
+use oxrdf::{GraphName, Quad, TermRef};
 use oxrdfio::{RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
-use oxrdfxml::{RdfXmlParser, ReaderRdfXmlParser};
 use std::hash::BuildHasher;
-use std::io::{self, Cursor, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many bytes are asked for at once.
+/// Number of bytes that are read at once.
 const PIECE: usize = 1 << 16;
-/// More than this many triples, terms or bytes are not kept for the next publication.
+/// Memory for more than this many triples or terms is not kept for the next publication.
 const KEPT: usize = 1 << 16;
-/// After so many faults in one publication the caller is to take them away.
-pub const FAULTS: usize = 1000;
+/// Maximum number of faults that are listed for one publication.
+const MAX_FAULTS: usize = 1000;
 /// The texts of one publication have fewer bytes than this.
 const PUBLICATION_BYTES: usize = 1 << 31;
-/// Names may stand for so many bytes, and for so many times the bytes of the document.
+/// All terms of a document together may have this many bytes, plus this many times its size.
 const EXPANSION: (usize, usize) = (1 << 28, 128);
-/// For each level of `nesting`, so many brackets of Turtle, TriG and N3 may be open.
-const BRACKETS: usize = 512;
-/// A document of so many bytes is not looked through for brackets, unless few may be open.
-const SHORT: usize = 1 << 15;
 /// UTF-8's byte order mark.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-const RELATIVE: &str = "http://relative.invalid/";
-const REMEDY: &str = "Correct the document there, or name its format (`format=` or `--format`).";
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+/// Documents without a base are read with this one, if the parser would drop relative IRIs or
+/// could not say which one it found.
+const NO_BASE: &str = "http://relative.invalid/";
+pub(crate) const REMEDY: &str =
+    "Correct the document there, or name its format (`format=` or `--format`).";
 const BASE_REMEDY: &str =
     "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`.";
 
-/// Something that arrives: triples in the order of the source.
+/// Triples that arrive together.
 #[derive(Clone, Default)]
 pub struct Publication {
-    /// Its id: the name of its graph or document.
+    /// The name of its graph or document.
     pub id: Box<str>,
-    /// Its triples.
+    /// All triples, in the order of the source.
     pub triples: Vec<[Id; 3]>,
-    /// Its terms that nobody mentions.
+    /// The terms that are not in the dictionary.
     pub local: LocalTerms,
 }
 
 impl Publication {
-    /// Forgets all, and keeps the memory for the next one, unless it is much.
+    /// Removes everything, and keeps a moderate amount of memory for the next publication.
     pub fn clear(&mut self) {
         self.triples.clear();
         self.triples.shrink_to(KEPT);
@@ -69,7 +67,7 @@ impl Publication {
         self.local.clear();
     }
 
-    /// Gives the terms that a dictionary has the ids that they have there.
+    /// Replaces local ids by those of a dictionary, for the terms that it has.
     pub fn adopt(&mut self, dictionary: &Dictionary) {
         let ids = self.local.known(dictionary);
         for id in self.triples.as_flattened_mut() {
@@ -77,7 +75,7 @@ impl Publication {
         }
     }
 
-    /// Makes all terms its own, as the dictionary may change before the rest is read.
+    /// Makes all ids local, because the dictionary may change.
     pub(crate) fn disown(&mut self, dictionary: &Dictionary) {
         for id in self.triples.as_flattened_mut().iter_mut().filter(|id| **id < LOCAL) {
             let text = dictionary.text(*id);
@@ -85,7 +83,7 @@ impl Publication {
         }
     }
 
-    /// Takes out what is there more than once.
+    /// Removes repeated triples.
     fn distinct(&mut self) {
         let mut seen =
             HashSet::with_capacity_and_hasher(self.triples.len(), RandomState::default());
@@ -93,20 +91,20 @@ impl Publication {
     }
 }
 
-/// What is wrong, where, and what to do about it.
+/// A fault of a document, its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What it is.
+    /// A description of the fault.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
     /// The line, counted from 1.
     pub line: Option<u64>,
     /// The column, counted from 1 in characters.
     pub column: Option<u64>,
-    /// What inside the source.
+    /// The id of the publication inside the document.
     pub item: Option<String>,
-    /// Whether something was left out; it is a warning otherwise.
+    /// Whether something was left out; otherwise the fault is a warning.
     pub refused: bool,
 }
 
@@ -116,40 +114,52 @@ impl Fault {
         Self { what, remedy, line: None, column: None, item: None, refused: true }
     }
 
-    pub(crate) fn at(mut self, line: u64, column: Option<u64>) -> Self {
-        (self.line, self.column) = (Some(line), column);
+    pub(crate) fn at(mut self, place: Option<(u64, u64)>) -> Self {
+        (self.line, self.column) = place.unzip();
         self
     }
 
-    pub(crate) fn of_line(mut self, line: u64) -> Self {
-        self.line = Some(line);
-        self
-    }
-
-    fn warning(mut self) -> Self {
-        self.refused = false;
-        self
+    /// A relative IRI, or what a parser says, at a place in the text that the parser was given.
+    pub(crate) fn of_syntax(syntax: RdfFormat, message: &str, text: &[u8], remedy: &str) -> Self {
+        if let Some(name) = relative_iri(text) {
+            return relative(name, remedy);
+        }
+        let message = message.trim_end_matches('.');
+        Self::new(format!("not valid {}: {message}", syntax.name()), remedy)
     }
 }
 
-/// What of a document becomes one publication.
+/// The relative IRI in angle brackets that a text begins with.
+fn relative_iri(text: &[u8]) -> Option<&str> {
+    let iri = text.get(..memchr(b'>', text)?)?.strip_prefix(b"<")?;
+    let iri = std::str::from_utf8(iri).ok()?;
+    IriRef::parse(iri).is_ok_and(|iri| !iri.is_absolute()).then_some(iri)
+}
+
+fn relative(name: &str, remedy: &str) -> Fault {
+    let line = format!("Write the whole IRI. {remedy}");
+    let remedy = if remedy == REMEDY { BASE_REMEDY } else { &line };
+    Fault::new(format!("a relative IRI ({name})"), remedy)
+}
+
+/// How a document is split into publications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// A graph where the syntax has named ones, else the document.
+pub enum SplitBy {
+    /// By graph if the syntax has named graphs, otherwise not at all.
     Auto,
-    /// The whole document.
+    /// The whole document is one publication.
     Document,
-    /// A named graph, and the default graph as one more.
+    /// Each named graph is a publication, and so is the default graph.
     Graph,
 }
 
-impl Cut {
-    /// The cut of a name; `None` for those by items, subjects and components, which are Python's.
-    pub fn of(name: &str) -> Option<Self> {
-        [Self::Auto, Self::Document, Self::Graph].into_iter().find(|cut| cut.name() == name)
+impl SplitBy {
+    /// The split of a name; `None` for items, subjects and components, which Python implements.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Auto, Self::Document, Self::Graph].into_iter().find(|split| split.name() == name)
     }
 
-    /// Its name.
+    /// The name of a split.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -161,27 +171,18 @@ impl Cut {
 
 /// How a document is read.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Its name, which is the id of a publication that is the document.
+pub struct ReaderOptions {
+    /// The document's name. It is the id of a publication that is the whole document.
     pub source: String,
-    /// What becomes a publication.
-    pub cut: Cut,
-    /// What relative IRIs are resolved against: an absolute IRI.
+    /// How the document is split into publications.
+    pub split_by: SplitBy,
+    /// The absolute IRI against which relative IRIs are resolved.
     pub base: Option<String>,
-    /// What it may cost.
+    /// Bounds on its size and structure.
     pub limits: Limits,
-    /// After so many faults in one publication the caller is to take them away.
-    pub faults: usize,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        let (source, limits) = ("<stream>".to_owned(), Limits::default());
-        Self { source, cut: Cut::Auto, base: None, limits, faults: FAULTS }
-    }
-}
-
-/// A number with its thousands apart.
+/// A number with separators of thousands.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -194,139 +195,136 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// Whether a bad line leaves the next one readable.
-pub fn has_lines(syntax: RdfFormat) -> bool {
-    matches!(syntax, RdfFormat::NTriples | RdfFormat::NQuads)
-}
-
-/// The fault that a parser's message says.
-pub(crate) fn problem(syntax: RdfFormat, message: &str, remedy: &str) -> Fault {
-    let is_line = remedy == LINE_REMEDY;
-    if message.contains("No scheme found") {
-        let name = message.split('\'').nth(1).unwrap_or_default();
-        return relative(name, is_line);
-    }
-    if message.contains("LoadDocumentCallback") {
-        let remedy = "Put the context into the document: nothing is fetched.";
-        return Fault::new("a remote JSON-LD context", remedy);
-    }
-    if message.contains("Invalid UTF-8") || message.contains("decode input using UTF-8") {
-        return Fault::new(
-            "not UTF-8",
-            if is_line { remedy } else { "Save the document as UTF-8." },
-        );
-    }
-    let message = message.trim_end_matches('.');
-    Fault::new(format!("not valid {}: {message}", syntax.name()), remedy)
-}
-
-fn relative(name: &str, is_line: bool) -> Fault {
-    let what = match name {
-        "" => "a relative IRI".to_owned(),
-        _ => format!("a relative IRI ({name})"),
-    };
-    let line = format!("Write the whole IRI. {LINE_REMEDY}");
-    Fault::new(what, if is_line { line.as_str() } else { BASE_REMEDY })
-}
-
 // --- Publications being built ------------------------------------------------------------------
 
-/// A publication that is being read, and the faults that were met.
-pub(crate) struct Build {
-    pub(crate) options: Options,
-    pub(crate) out: Publication,
-    pub(crate) faults: Vec<Fault>,
-    /// Whether graphs are publications.
-    pub(crate) by_graph: bool,
+/// The publication that is being read, and the faults found so far.
+pub(crate) struct Builder {
+    pub(crate) syntax: RdfFormat,
+    pub(crate) limits: Limits,
+    source: String,
+    out: Publication,
+    /// Whether each graph is a publication.
+    by_graph: bool,
     /// Whether a publication has begun.
-    pub(crate) open: bool,
-    /// Whether it has too many triples.
-    full: bool,
-    /// Hashes of the ids of graphs that were read.
+    is_open: bool,
+    /// Whether the publication is left out because of a fault.
+    is_refused: bool,
+    /// The graph of the last publication, in N-Quads.
+    graph: Vec<u8>,
+    /// Hashes of the ids of all graphs that were read.
     graphs: HashSet<u64, RandomState>,
-    /// The text of the last term.
+    faults: Vec<Fault>,
+    /// How many faults are not listed.
+    unlisted: usize,
+    /// Whether no publication and no fault was found yet.
+    is_silent: bool,
+    /// Whether the document has only white space so far.
+    is_blank: bool,
+    /// The text of the last term, and how many bytes all terms had.
     text: Vec<u8>,
-    /// The fault of an invalid IRI that the parser accepts: prefixed names may have more characters
-    /// than IRIs.
-    odd: Option<String>,
+    written: usize,
 }
 
-impl Build {
-    pub(crate) fn new(syntax: RdfFormat, options: Options) -> Self {
-        let by_graph =
-            options.cut == Cut::Graph || options.cut == Cut::Auto && syntax.supports_datasets();
-        let (out, faults, text, odd) = Default::default();
-        let (open, full, graphs) = (false, false, HashSet::default());
-        Self { options, out, faults, by_graph, open, full, graphs, text, odd }
-    }
-
+impl Builder {
     fn clear(&mut self) {
         self.out.clear();
         self.text.clear();
         self.text.shrink_to(KEPT);
-        (self.open, self.full) = (false, false);
+        (self.is_open, self.is_refused) = (false, false);
     }
 
-    /// Begins a publication, by its graph as N-Quads writes it.
-    pub(crate) fn open(&mut self, graph: &[u8]) {
-        self.open = true;
-        let source = self.options.source.as_str();
-        if !self.by_graph || graph.is_empty() {
-            self.out.id = source.into();
-        } else if let Some(label) = graph.strip_prefix(b"_:") {
-            self.out.id = format!("{source}#{}", String::from_utf8_lossy(label)).into();
-        } else {
-            let name = graph.get(1..graph.len() - 1).unwrap_or_default();
-            self.out.id = String::from_utf8_lossy(name).into();
+    /// Notes whether the document has only white space so far.
+    pub(crate) fn note_blank(&mut self, data: &[u8]) {
+        self.is_blank = self.is_blank && data.iter().all(|b| b" \t\r\n\xef\xbb\xbf\0".contains(b));
+    }
+
+    /// Whether a statement of another graph belongs to another publication.
+    #[inline]
+    pub(crate) fn is_other(&self, graph: &[u8]) -> bool {
+        self.is_open && self.by_graph && !self.is_last_graph(graph)
+    }
+
+    /// Whether the publication began with a statement of this graph, so that its name is valid.
+    #[inline]
+    pub(crate) fn is_last_graph(&self, graph: &[u8]) -> bool {
+        // Comparing empty slices is slow where `memcmp` has to be loaded first.
+        graph.len() == self.graph.len() && (graph.is_empty() || graph == self.graph)
+    }
+
+    /// Begins a publication with a statement of a graph, unless one has begun.
+    #[inline]
+    pub(crate) fn begin(&mut self, graph: &[u8]) {
+        if !self.is_open {
+            self.open(graph);
         }
+    }
+
+    fn open(&mut self, graph: &[u8]) {
+        self.is_open = true;
+        self.graph.clear();
+        self.graph.extend_from_slice(graph);
+        let name = String::from_utf8_lossy(graph);
+        self.out.id = match name.strip_prefix("_:") {
+            _ if !self.by_graph || name.is_empty() => self.source.as_str().into(),
+            Some(label) => format!("{}#{label}", self.source).into(),
+            None => name.trim_matches(['<', '>']).into(),
+        };
         if self.by_graph && !self.graphs.insert(self.graphs.hasher().hash_one(&self.out.id)) {
-            let fault = Fault::new(
-                "the graph's statements do not stand together: it was read as several",
-                "Sort the file by graph, so that each graph is one publication.",
-            );
-            self.fault_of_item(fault.warning());
+            let what = "the graph's statements do not stand together: it was read as several";
+            let remedy = "Sort the file by graph, so that each graph is one publication.";
+            let fault = Fault { refused: false, ..Fault::new(what, remedy) };
+            self.report(self.of_item(fault));
         }
     }
 
-    /// Tells a fault of the publication.
-    fn fault_of_item(&mut self, mut fault: Fault) {
-        fault.item = (*self.out.id != *self.options.source).then(|| self.out.id.to_string());
-        self.faults.push(fault);
+    fn of_item(&self, mut fault: Fault) -> Fault {
+        fault.item = (*self.out.id != *self.source).then(|| self.out.id.to_string());
+        fault
     }
 
-    /// Takes a triple; says whether there is room for it.
+    /// Reports a fault. Those beyond a number are counted only.
+    pub(crate) fn report(&mut self, fault: Fault) {
+        self.is_silent = false;
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(fault);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// Reports a fault because of which the publication is left out.
+    pub(crate) fn refuse(&mut self, fault: Fault) {
+        self.report(fault);
+        self.is_refused = true;
+        self.out.triples = Vec::new();
+        self.out.local = LocalTerms::default();
+    }
+
+    /// Adds a triple. Returns whether reading should go on with its terms: if the publication is
+    /// too large, local terms are dropped.
     #[inline]
     pub(crate) fn add(&mut self, triple: [Id; 3]) -> bool {
-        if !self.full {
-            self.out.triples.push(triple);
-            let limits = &self.options.limits;
-            let is_short = self.out.local.bytes() < limits.text_characters
-                || self.out.local.bytes() < PUBLICATION_BYTES && !self.is_long(triple);
-            let most = limits.publication_triples.saturating_mul(2);
-            if is_short && self.out.triples.len() <= most || self.has_room() {
-                return true;
-            }
+        self.out.triples.push(triple);
+        let most = self.limits.publication_triples.saturating_mul(2);
+        let has_room = self.out.triples.len() <= most && self.out.local.bytes() < PUBLICATION_BYTES;
+        if !self.is_refused && (has_room || self.has_room()) {
+            return true;
         }
+        self.out.triples.clear();
         self.out.local.clear();
         false
     }
 
-    /// Whether a triple has a text that is too long.
-    #[cold]
-    fn is_long(&self, triple: [Id; 3]) -> bool {
-        triple.iter().any(|&id| {
-            let key = if id < LOCAL { &[] } else { self.out.local.text(id) };
-            let end = memrchr(b'"', key).filter(|_| key.first() == Some(&b'"'));
-            is_too_long(end.map_or(key, |end| &key[1..end.max(1)]), true, &self.options.limits)
-        })
+    /// Whether rest of the document is of no use, as all of it is one publication that is left out.
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_refused && !self.by_graph
     }
 
-    /// Whether the publication with its last triple is within its limits; it is given up otherwise.
-    /// Triples that are said again count only here, so that no table of them is needed.
+    /// Whether the publication is within its limits; otherwise it is refused. Only here repeated
+    /// triples are removed, so that reading needs no table of them.
     #[cold]
     fn has_room(&mut self) -> bool {
-        let is_long = self.out.triples.last().is_some_and(|&last| self.is_long(last));
-        let most = self.options.limits.publication_triples;
+        let most = self.limits.publication_triples;
         if self.out.triples.len() > most {
             self.out.distinct();
         }
@@ -335,8 +333,6 @@ impl Build {
                 format!("a publication of more than {} triples", grouped(most as u64)),
                 "Raise the limit `publication_triples`, or cut the document into smaller publications.",
             )
-        } else if is_long {
-            too_long(&self.options.limits)
         } else if self.out.local.bytes() >= PUBLICATION_BYTES {
             let most = grouped(PUBLICATION_BYTES as u64);
             let what = format!("a publication of more than {most} bytes");
@@ -344,489 +340,250 @@ impl Build {
         } else {
             return true;
         };
-        self.fault_of_item(fault);
-        let id = std::mem::take(&mut self.out.id);
-        self.out.clear();
-        self.out.id = id;
-        self.full = true;
+        self.refuse(self.of_item(fault));
         false
     }
 
-    /// The id of a term.
-    pub(crate) fn term(&mut self, term: TermRef<'_>, known: Option<&Dictionary>) -> Id {
+    /// The ids of a statement's terms; `None` if the statement belongs to another publication.
+    pub(crate) fn triple(&mut self, quad: &Quad) -> Result<Option<[Id; 3]>, Fault> {
+        let mut graph = Vec::new();
+        match &quad.graph_name {
+            GraphName::NamedNode(node) => write_term(&mut graph, node.as_ref().into()),
+            GraphName::BlankNode(node) => write_term(&mut graph, node.as_ref().into()),
+            GraphName::DefaultGraph => {}
+        }
+        if self.is_other(&graph) {
+            return Ok(None);
+        }
+        if !self.is_last_graph(&graph) {
+            check_iris(&graph, self.syntax)?;
+        }
+        self.begin(&graph);
+        let subject = self.term(quad.subject.as_ref().into())?;
+        let predicate = self.term(quad.predicate.as_ref().into())?;
+        Ok(Some([subject, predicate, self.term(quad.object.as_ref())?]))
+    }
+
+    fn term(&mut self, term: TermRef<'_>) -> Result<Id, Fault> {
         self.text.clear();
         write_term(&mut self.text, term);
-        self.odd = self.odd.take().or_else(|| odd_name(&self.text));
-        let (text, hash) = (&self.text, dictionary::hash(&self.text));
-        let shared = known.and_then(|dictionary| dictionary.get_shared(text, hash));
-        shared.unwrap_or_else(|| self.out.local.intern_hashed(text, hash))
+        self.written = self.written.saturating_add(self.text.len());
+        let hash = dictionary::hash(&self.text);
+        if let Some(id) = self.out.local.get_hashed(&self.text, hash) {
+            return Ok(id);
+        }
+        let text = match term {
+            TermRef::Literal(literal) => literal.value().as_bytes(),
+            _ => &self.text,
+        };
+        if is_too_long(text, &self.limits) {
+            return Err(too_long(&self.limits));
+        }
+        check_iris(&self.text, self.syntax)?;
+        Ok(self.out.local.intern_hashed(&self.text, hash))
+    }
+
+    /// The id of a term that is written as its key, if it is valid. The check is needed only the
+    /// first time that a publication has the term.
+    #[inline]
+    pub(crate) fn key(&mut self, key: &[u8], is_valid: impl FnOnce(&[u8]) -> bool) -> Option<Id> {
+        let is_short = key.len() <= self.limits.text_characters;
+        let is_valid = || is_short && is_valid(key);
+        self.out.local.intern_checked(key, dictionary::hash(key), is_valid)
     }
 }
 
-/// The fault of a term's text that has an invalid IRI. Only texts with rare characters are parsed.
-fn odd_name(text: &[u8]) -> Option<String> {
+/// Whether a text in UTF-8 has more characters than the limit.
+pub(crate) fn is_too_long(text: &[u8], limits: &Limits) -> bool {
+    let most = limits.text_characters;
+    text.len() > most && text.iter().filter(|byte| **byte & 0xC0 != 0x80).count() > most
+}
+
+/// Refuses a term that has an invalid IRI although the parser accepts it: prefixed names may have
+/// rare characters that IRIs may not have, and a document without a base has a substitute.
+fn check_iris(text: &[u8], syntax: RdfFormat) -> Result<(), Fault> {
+    if let Some(name) = text.strip_prefix(b"<").and_then(|iri| iri.strip_prefix(NO_BASE.as_bytes()))
+    {
+        let name = String::from_utf8_lossy(name.strip_suffix(b">").unwrap_or(name));
+        return Err(relative(&name, REMEDY));
+    }
     if !text.iter().fold(false, |found, byte| found | (*byte >= 0xF0)) {
-        return None;
+        return Ok(());
     }
-    let error = parse(&[b"<urn:s> <urn:p> ", text, b" ."].concat(), false).err()?;
-    Some(format!("{} in {}", error.message(), String::from_utf8_lossy(text)))
-}
-
-/// Writes a term's key: the term as N-Triples has it. Triple terms may not nest deep.
-fn write_term(text: &mut Vec<u8>, term: TermRef<'_>) {
-    match term {
-        TermRef::NamedNode(node) => {
-            text.push(b'<');
-            text.extend_from_slice(node.as_str().as_bytes());
-            text.push(b'>');
-        }
-        TermRef::BlankNode(node) => {
-            text.extend_from_slice(b"_:");
-            text.extend_from_slice(node.as_str().as_bytes());
-        }
-        TermRef::Literal(literal) => write_literal(text, literal),
-        TermRef::Triple(triple) => {
-            text.extend_from_slice(b"<<( ");
-            write_term(text, triple.subject.as_ref().into());
-            text.push(b' ');
-            write_term(text, triple.predicate.as_ref().into());
-            text.push(b' ');
-            write_term(text, triple.object.as_ref());
-            text.extend_from_slice(b" )>>");
-        }
-    }
-}
-
-fn write_literal(text: &mut Vec<u8>, literal: LiteralRef<'_>) {
-    let (value, datatype) = (literal.value(), literal.datatype());
-    let is_odd = |b: &u8| *b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
-    if value.as_bytes().iter().any(is_odd) || literal.direction().is_some() {
-        write!(text, "{literal}").unwrap_or_default(); // a vector takes all
-        return;
-    }
-    text.push(b'"');
-    text.extend_from_slice(value.as_bytes());
-    text.push(b'"');
-    if let Some(language) = literal.language() {
-        text.push(b'@');
-        text.extend_from_slice(language.as_bytes());
-    } else if datatype != oxrdf::vocab::xsd::STRING {
-        text.extend_from_slice(b"^^<");
-        text.extend_from_slice(datatype.as_str().as_bytes());
-        text.push(b'>');
-    }
+    parse(&[b"<urn:s> <urn:p> ", text, b" ."].concat(), false).map(drop).map_err(|error| {
+        let message = format!("{} in {}", error.message(), String::from_utf8_lossy(text));
+        Fault::of_syntax(syntax, &message, &[], REMEDY)
+    })
 }
 
 // --- Where bytes come from ---------------------------------------------------------------------
 
-/// A fault in the shape of an error of the system, to get through a parser.
-#[derive(Debug)]
-struct Refused(Fault);
+/// The rest of a document; `None` if there is no more.
+pub(crate) type Stream = Option<Box<dyn Read + Send>>;
 
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.what)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// The fault of bytes that do not come.
-fn unreadable(error: io::Error, syntax: RdfFormat) -> Fault {
-    if error.kind() == io::ErrorKind::OutOfMemory {
-        let what = format!("not valid {}: a name or text of more than 16 MB", syntax.name());
-        return Fault::new(what, "Give the data as N-Quads.");
-    }
-    match error.downcast::<Refused>() {
-        Ok(refused) => refused.0,
-        Err(error) => {
-            Fault::new(format!("cannot be read: {error}"), "Check the name and permissions.")
-        }
-    }
-}
-
-/// What is blank in a document that is empty.
-fn is_blank(data: &[u8]) -> bool {
-    data.iter().all(|b| b" \t\r\n\xef\xbb\xbf\0".contains(b))
-}
-
-/// Reads what there is, however often the system interrupts.
-fn read_some(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match stream.read(buffer) {
+/// Appends the next piece of a stream to a buffer. Returns false at the end.
+pub(crate) fn read_piece(stream: &mut Stream, buffer: &mut Vec<u8>) -> Result<bool, Fault> {
+    let Some(reader) = stream else { return Ok(false) };
+    let size = buffer.len();
+    buffer.resize(size + PIECE, 0);
+    let more = loop {
+        match reader.read(&mut buffer[size..]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => return read,
+            read => break read.map_err(|error| unreadable(&error))?,
         }
-    }
+    };
+    buffer.truncate(size + more);
+    Ok(more > 0)
 }
 
-/// Where a document comes from.
-type Stream = Box<dyn Read + Send>;
-
-/// Takes UTF-8's byte order mark away, which is no part of any syntax.
-fn unmarked(mut stream: Stream) -> io::Result<Stream> {
-    let mut head = Vec::new();
-    stream.by_ref().take(MARK.len() as u64).read_to_end(&mut head)?;
-    if head == MARK {
-        head.clear();
-    }
-    Ok(Box::new(Cursor::new(head).chain(stream)))
+fn unreadable(error: &io::Error) -> Fault {
+    Fault::new(format!("cannot be read: {error}"), "Check the name and permissions.")
 }
 
-/// What a parser reads from: a stream whose triple terms may not nest deep.
-struct Source {
-    stream: Stream,
-    /// The last bytes that were given, and how many triple terms are open.
-    tail: Vec<u8>,
-    depth: usize,
-    /// The brackets of a syntax that has them, and what was not looked through for them yet.
-    brackets: Option<(Brackets, Vec<u8>)>,
-    nesting: usize,
-    progress: Arc<Progress>,
+/// Maximum size in bytes of a document that is held, and of a line.
+pub(crate) fn max_bytes(limits: &Limits) -> usize {
+    limits.document_bytes.min(PUBLICATION_BYTES)
 }
 
-/// What a parser was given.
-#[derive(Default)]
-struct Progress {
-    bytes: AtomicUsize,
-    /// Whether any of it was not blank.
-    is_solid: AtomicBool,
+/// A document in memory, from which a parser reads.
+struct Held {
+    text: Arc<Vec<u8>>,
+    /// How many bytes were read.
+    at: Arc<AtomicUsize>,
+    /// Whether each read ends with a line, so that the parser is in the last line that it read.
+    by_line: bool,
 }
 
-impl Read for Source {
+impl Read for Held {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut size = 0;
-        loop {
-            let more = read_some(&mut self.stream, &mut buffer[size..])?;
-            let is_inside = self.check(&buffer[size..size + more])?;
-            size += more;
-            // The parser begins a token anew with each read, so that a long one is read at once.
-            if more == 0 || size == buffer.len() || !is_inside {
-                return Ok(size);
-            }
-        }
+        let at = self.at.load(Ordering::Relaxed);
+        let rest = &self.text[at..];
+        let end = memchr(b'\n', rest).filter(|_| self.by_line).map_or(rest.len(), |end| end + 1);
+        let size = end.min(buffer.len());
+        buffer[..size].copy_from_slice(&rest[..size]);
+        self.at.store(at + size, Ordering::Relaxed);
+        Ok(size)
     }
-}
-
-impl Source {
-    /// Looks through the next piece; says whether it is the inside of one token.
-    fn check(&mut self, piece: &[u8]) -> io::Result<bool> {
-        if !is_blank(piece) {
-            self.progress.is_solid.store(true, Ordering::Relaxed);
-        }
-        self.progress.bytes.fetch_add(piece.len(), Ordering::Relaxed);
-        self.tail.extend_from_slice(piece);
-        let (deepest, depth) = deepest_terms(&self.tail, self.depth);
-        if deepest > self.nesting {
-            let fault = nesting("its triple terms nest", self.nesting);
-            return Err(io::Error::other(Refused(fault)));
-        }
-        self.depth = depth;
-        // A bracket may be cut in two.
-        let is_whole = self.tail.ends_with(b"<<(") || self.tail.ends_with(b")>>");
-        let kept = if is_whole { 0 } else { self.tail.len().min(2) };
-        self.tail.drain(..self.tail.len() - kept);
-        let Some((brackets, begun)) = &mut self.brackets else { return Ok(false) };
-        let most = self.nesting.saturating_mul(BRACKETS);
-        let given = self.progress.bytes.load(Ordering::Relaxed);
-        if given <= most.min(SHORT) {
-            begun.extend_from_slice(piece); // so little cannot nest so deep
-            return Ok(false);
-        }
-        let was_inside = brackets.is_inside();
-        if !brackets.read(&std::mem::take(begun), most) || !brackets.read(piece, most) {
-            let fault = nesting("its brackets nest", most);
-            return Err(io::Error::other(Refused(fault)));
-        }
-        let has_space = || piece.iter().any(u8::is_ascii_whitespace);
-        Ok(was_inside && brackets.is_inside() || !has_space())
-    }
-}
-
-/// Reads a document that has to be held.
-fn read_whole(mut stream: impl Read, limits: &Limits) -> Result<Vec<u8>, Fault> {
-    let mut data = Vec::new();
-    let most = limits.document_bytes.min(PUBLICATION_BYTES);
-    let read = stream.by_ref().take(most as u64 + 1).read_to_end(&mut data);
-    read.map_err(|error| unreadable(error, RdfFormat::RdfXml))?;
-    if data.len() > most {
-        let what = format!("larger than {} bytes", grouped(most as u64));
-        let remedy =
-            "Raise the limit `document_bytes`, or give the data as N-Quads, which is streamed.";
-        return Err(Fault::new(what, remedy));
-    }
-    Ok(data)
 }
 
 // --- Readers -----------------------------------------------------------------------------------
 
-/// What comes next from a reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// A publication.
-    Publication,
-    /// Many faults: they are to be taken away, and the next call goes on with the same publication.
-    Faults,
-    /// Nothing more.
-    End,
-}
-
-/// Pieces of whole lines.
-struct Blocks {
-    stream: Stream,
-    lines: Lines,
-    buffer: Vec<u8>,
-    at: usize,
-    end: usize,
-    is_ended: bool,
-}
-
-impl Blocks {
-    /// Gets more whole lines; says whether there are any.
-    fn fill(&mut self, limits: &Limits) -> Result<bool, Fault> {
-        self.buffer.drain(..self.end);
-        (self.at, self.end) = (0, 0);
-        while !self.is_ended {
-            let size = self.buffer.len();
-            let most = limits.document_bytes.min(PUBLICATION_BYTES);
-            if size > most {
-                let most = grouped(most as u64);
-                return Err(Fault::new(
-                    format!("a line of more than {most} bytes"),
-                    "Raise the limit `document_bytes`, if it is meant to be so long.",
-                ));
-            }
-            self.buffer.resize(size + PIECE, 0);
-            let read = read_some(&mut self.stream, &mut self.buffer[size..]);
-            let more = read.map_err(|error| unreadable(error, RdfFormat::NQuads))?;
-            self.buffer.truncate(size + more);
-            self.is_ended = more == 0;
-            if self.is_ended {
-                self.end = self.buffer.len();
-            } else if let Some(end) = memrchr(b'\n', &self.buffer[size..]) {
-                self.end = size + end + 1;
-            }
-            if self.end > 0 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-}
-
-/// Quads of a parser.
+/// The statements of a document that is held.
 struct Quads {
-    parser: Parser,
-    /// The document, where it is held.
-    held: Arc<[u8]>,
-    progress: Arc<Progress>,
-    drops_relative: bool,
-    /// The first one of the next publication.
-    pending: Option<Quad>,
-    any: bool,
-    written: usize,
-    graph: GraphName,
-    subject: (Option<NamedOrBlankNode>, Id),
-    predicate: (Option<NamedNode>, Id),
-}
-
-/// That of RDF/XML does not say where a fault is, but how far it is.
-enum Parser {
-    Xml(Box<ReaderRdfXmlParser<Cursor<Arc<[u8]>>>>),
-    Other(Box<ReaderQuadParser<Source>>),
-}
-
-impl Parser {
-    fn next(&mut self) -> Option<Result<Quad, RdfParseError>> {
-        match self {
-            Self::Xml(parser) => {
-                let triple = parser.next()?;
-                Some(
-                    triple
-                        .map(|triple| triple.in_graph(GraphName::DefaultGraph))
-                        .map_err(Into::into),
-                )
-            }
-            Self::Other(parser) => parser.next(),
-        }
-    }
-
-    fn prefixes(&self) -> Vec<(String, String)> {
-        let owned = |(prefix, namespace): (&str, &str)| (prefix.to_owned(), namespace.to_owned());
-        match self {
-            Self::Xml(parser) => parser.prefixes().map(owned).collect(),
-            Self::Other(parser) => parser.prefixes().map(owned).collect(),
-        }
-    }
-}
-
-enum Input {
-    New(Stream),
-    Lines(Blocks),
-    Quads(Box<Quads>),
-    End,
-}
-
-/// Reads the publications of a document, one after the other.
-pub struct Reader {
+    parser: Box<ReaderQuadParser<Held>>,
     syntax: RdfFormat,
-    input: Input,
-    build: Build,
-    is_paused: bool,
-    is_blank: bool,
-    has_found: bool,
-    has_told: bool,
-    prefixes: Vec<(String, String)>,
+    text: Arc<Vec<u8>>,
+    /// How many bytes the parser has read.
+    at: Arc<AtomicUsize>,
+    /// The first statement of the next publication.
+    pending: Option<Quad>,
+    is_empty: bool,
 }
 
-impl Reader {
-    /// A reader of a stream in a syntax.
-    pub fn new(stream: impl Read + Send + 'static, syntax: RdfFormat, options: Options) -> Self {
-        Self {
-            syntax,
-            input: Input::New(Box::new(stream)),
-            build: Build::new(syntax, options),
-            is_paused: false,
-            is_blank: true,
-            has_found: false,
-            has_told: false,
-            prefixes: Vec::new(),
+impl Quads {
+    /// Checks a document, and sets up its parser.
+    fn new(text: Vec<u8>, syntax: RdfFormat, options: &ReaderOptions) -> Result<Self, Fault> {
+        if let Err(error) = std::str::from_utf8(&text) {
+            let remedy = "Save the document as UTF-8.";
+            return Err(fault_at("not UTF-8", remedy, &text, error.valid_up_to()));
         }
+        let (is_xml, is_json) = (syntax == RdfFormat::RdfXml, is_json(syntax));
+        if is_xml {
+            check_xml(&text, &options.limits)?;
+        } else if is_json {
+            check_json(&text, &options.limits)?;
+        } else {
+            check_nesting(&text, &options.limits)?;
+        }
+        let mut parser = RdfParser::from_format(syntax);
+        let substitute = (is_xml || is_json).then_some(NO_BASE);
+        if let Some(base) = options.base.as_deref().or(substitute) {
+            parser = parser.with_base_iri(base).map_err(|_| {
+                let what = format!("the base '{base}' is not an absolute IRI");
+                Fault::new(what, "Give one such as https://example.org/.")
+            })?;
+        }
+        let (text, at) = (Arc::new(text), Arc::default());
+        let held = Held { text: Arc::clone(&text), at: Arc::clone(&at), by_line: is_xml };
+        let parser = Box::new(parser.for_reader(held));
+        Ok(Self { parser, syntax, text, at, pending: None, is_empty: true })
     }
 
-    /// A reader of a document in memory.
-    pub fn of_bytes(mut bytes: Vec<u8>, syntax: RdfFormat, options: Options) -> Self {
-        if !has_lines(syntax) {
-            return Self::new(Cursor::new(bytes), syntax, options);
-        }
-        if bytes.starts_with(MARK) {
-            bytes.drain(..MARK.len());
-        }
-        let mut reader = Self::new(io::empty(), syntax, options);
-        let (stream, lines, end) = (Box::new(io::empty()), Lines::new(syntax), bytes.len());
-        reader.input =
-            Input::Lines(Blocks { stream, lines, buffer: bytes, at: 0, end, is_ended: true });
-        reader
-    }
-
-    /// Reads the next publication into `out`, whose memory is used for it. Its terms have the ids of
-    /// a dictionary if one is given; otherwise they are its own.
-    pub fn next(&mut self, known: Option<&Dictionary>, out: &mut Publication) -> Next {
-        let build = &mut self.build;
-        let was_paused = std::mem::take(&mut self.is_paused);
-        if !was_paused {
-            std::mem::swap(&mut build.out, out);
-            build.clear();
-        }
-        let next = self.read(known);
-        self.has_told |= !self.build.faults.is_empty();
-        match next {
-            Next::Faults => {
-                self.is_paused = true;
-                known.inspect(|dictionary| self.build.out.disown(dictionary));
-            }
-            Next::Publication => {
-                self.has_found = true;
-                known.filter(|_| was_paused).inspect(|known| self.build.out.adopt(known));
-            }
-            Next::End if !self.has_found && !self.has_told => {
-                self.has_told = true;
-                let fault = self.nothing();
-                self.build.faults.push(fault);
-            }
-            Next::End => {}
-        }
-        if next != Next::Faults {
-            std::mem::swap(&mut self.build.out, out);
-        }
-        next
-    }
-
-    /// The faults that were met, which are taken away.
-    pub fn faults(&mut self) -> Vec<Fault> {
-        std::mem::take(&mut self.build.faults)
-    }
-
-    /// Takes a document without publications for no fault.
-    pub fn allow_nothing(&mut self) {
-        self.has_told = true;
-    }
-
-    /// The prefixes that the document declares, and their namespaces, once it is read.
-    pub fn prefixes(&self) -> &[(String, String)] {
-        &self.prefixes
-    }
-
-    /// Whether there is nothing more to be read.
-    pub fn is_at_end(&self) -> bool {
-        matches!(self.input, Input::End)
-    }
-
-    fn nothing(&self) -> Fault {
-        let Options { source, cut, .. } = &self.build.options;
-        if self.is_blank && source == "<stdin>" {
-            return Fault::new("nothing came in", "Pipe a document into it.");
-        }
-        if self.is_blank {
-            return Fault::new("the file is empty", "Remove or fill it.");
-        }
-        let what = format!("it holds no publication, with the cut `{}`", cut.name());
-        Fault::new(what, "Check that it is the right file, or use another cut.").warning()
-    }
-
-    fn read(&mut self, known: Option<&Dictionary>) -> Next {
-        let build = &mut self.build;
-        loop {
-            let stop = match &mut self.input {
-                Input::New(stream) => {
-                    let stream = std::mem::replace(stream, Box::new(io::empty()));
-                    match begin(stream, self.syntax, &build.options) {
-                        Ok(input) => self.input = input,
-                        Err(fault) => {
-                            build.faults.push(fault);
-                            self.input = Input::End;
-                        }
-                    }
-                    continue;
+    /// Reads a publication. Returns whether another one follows.
+    fn read(&mut self, build: &mut Builder) -> bool {
+        while let Some(quad) = self.pending.take().map(Ok).or_else(|| self.parser.next()) {
+            self.is_empty = false;
+            let quad = match quad {
+                Ok(quad) => quad,
+                Err(error) => {
+                    build.refuse(self.fault(error));
+                    return false;
                 }
-                Input::Lines(blocks) => {
-                    let block = &blocks.buffer[..blocks.end];
-                    self.is_blank &= is_blank(&block[blocks.at.min(block.len())..]);
-                    match blocks.lines.read(block, &mut blocks.at, build, known) {
-                        Stop::End => match blocks.fill(&build.options.limits) {
-                            Ok(true) => continue,
-                            Ok(false) => Stop::End,
-                            Err(fault) => {
-                                build.faults.push(fault);
-                                Stop::Failed
-                            }
-                        },
-                        stop => stop,
-                    }
-                }
-                Input::Quads(quads) => {
-                    let stop = quads.read(self.syntax, build, known);
-                    self.is_blank &= !quads.progress.is_solid.load(Ordering::Relaxed);
-                    stop
-                }
-                Input::End => return Next::End,
             };
-            match stop {
-                Stop::Faults => return Next::Faults,
-                Stop::Failed => build.clear(),
-                Stop::Graph | Stop::End | Stop::Enough => {}
-            }
-            if !matches!(stop, Stop::Graph) {
-                if let Input::Quads(quads) = &self.input {
-                    self.prefixes = quads.parser.prefixes();
+            match build.triple(&quad) {
+                Ok(Some(triple)) => {
+                    build.add(triple);
                 }
-                self.input = Input::End;
+                Ok(None) => {
+                    self.pending = Some(quad);
+                    return true;
+                }
+                Err(fault) => {
+                    build.refuse(self.fault_of_term(fault, &build.text));
+                    return false;
+                }
             }
-            if build.open && !build.full && build.has_room() {
-                return Next::Publication;
+            let most = self.text.len().saturating_mul(EXPANSION.1).saturating_add(EXPANSION.0);
+            if build.written > most {
+                let what = "its names stand for far more than is written";
+                build.refuse(Fault::new(what, "Give its prefixes shorter IRIs."));
             }
-            build.clear();
+            if build.is_done() || build.written > most {
+                return false;
+            }
         }
+        if self.is_empty && is_json(self.syntax) {
+            let what = "JSON that is neither a feed nor JSON-LD: nothing in it is a triple";
+            build.refuse(Fault::new(what, "Give it a @context that makes its names IRIs."));
+        }
+        false
+    }
+
+    /// The fault of a parser's error. Errors of RDF/XML have no place, so the fault gets the last line
+    /// that was read.
+    fn fault(&self, error: RdfParseError) -> Fault {
+        let error = match error {
+            RdfParseError::Io(_) => {
+                let name = self.syntax.name();
+                let what = format!("not valid {name}: a name or text of more than 16 MB");
+                return Fault::new(what, "Give the data as N-Quads.");
+            }
+            RdfParseError::Syntax(error) => error,
+        };
+        let message = error.to_string();
+        let message = match message.strip_prefix("Parser error ") {
+            Some(rest) => rest.split_once(": ").map_or(rest, |(_, message)| message),
+            None => &message,
+        };
+        let start = error.location().map(|location| location.start);
+        let rest = start.as_ref().and_then(|start| self.text.get(start.offset as usize..));
+        let fault = Fault::of_syntax(self.syntax, message, rest.unwrap_or_default(), REMEDY);
+        let read = self.at.load(Ordering::Relaxed);
+        match start {
+            Some(start) => fault.at(Some((start.line + 1, start.column + 1))),
+            None if self.syntax == RdfFormat::RdfXml => {
+                Fault { line: Some(place(&self.text, read.saturating_sub(1)).0), ..fault }
+            }
+            None => fault,
+        }
+    }
+
+    /// The fault of a term with its place, if it is a relative IRI that is written in quotes.
+    fn fault_of_term(&self, fault: Fault, key: &[u8]) -> Fault {
+        let end = key.len().saturating_sub(1);
+        let Some(name) = key.get(1 + NO_BASE.len()..end) else { return fault };
+        let quoted = |quote: &[u8]| place_of(&self.text, &[quote, name, quote].concat());
+        fault.at(quoted(b"\"").or_else(|| quoted(b"'")))
     }
 }
 
@@ -834,230 +591,171 @@ fn is_json(syntax: RdfFormat) -> bool {
     matches!(syntax, RdfFormat::JsonLd { .. })
 }
 
-fn no_base(base: &str) -> Fault {
-    let what = format!("the base '{base}' is not an absolute IRI");
-    Fault::new(what, "Give one such as https://example.org/.")
+enum Input {
+    /// The first bytes of a document, and the rest.
+    New(Vec<u8>, Stream),
+    Lines(Lines),
+    Quads(Quads),
+    End,
 }
 
-/// Looks at a document before it is parsed, and sets up its parser.
-fn begin(stream: Stream, syntax: RdfFormat, options: &Options) -> Result<Input, Fault> {
-    let Options { limits, base, .. } = options;
-    let stream = unmarked(stream).map_err(|error| unreadable(error, syntax))?;
-    if has_lines(syntax) {
-        let (lines, buffer) = (Lines::new(syntax), Vec::new());
-        return Ok(Input::Lines(Blocks { stream, lines, buffer, at: 0, end: 0, is_ended: false }));
+/// Reads the publications of a document, one after the other.
+pub struct Reader {
+    options: ReaderOptions,
+    input: Input,
+    build: Builder,
+    prefixes: Vec<(String, String)>,
+}
+
+impl Reader {
+    /// A reader of a document in a syntax. The document is some bytes, followed by a stream.
+    pub fn new(
+        bytes: Vec<u8>,
+        stream: Option<Box<dyn Read + Send>>,
+        syntax: RdfFormat,
+        options: ReaderOptions,
+    ) -> Self {
+        let split = options.split_by;
+        let build = Builder {
+            syntax,
+            limits: options.limits,
+            source: options.source.clone(),
+            out: Publication::default(),
+            by_graph: split == SplitBy::Graph
+                || split == SplitBy::Auto && syntax.supports_datasets(),
+            is_open: false,
+            is_refused: false,
+            graph: Vec::new(),
+            graphs: HashSet::default(),
+            faults: Vec::new(),
+            unlisted: 0,
+            is_silent: true,
+            is_blank: true,
+            text: Vec::new(),
+            written: 0,
+        };
+        let input = Input::New(bytes, stream);
+        Self { options, input, build, prefixes: Vec::new() }
     }
-    let progress = Arc::new(Progress::default());
-    let (is_xml, is_json) = (syntax == RdfFormat::RdfXml, is_json(syntax));
-    let source = |stream| {
-        let progress = Arc::clone(&progress);
-        let brackets = (!is_json && !is_xml).then(Default::default);
-        Source { stream, tail: Vec::new(), depth: 0, brackets, nesting: limits.nesting, progress }
-    };
-    let mut held = Arc::default();
-    let parser = if is_xml || is_json {
-        let data = read_whole(stream, limits)?;
-        if is_blank(&data) {
-            return Ok(Input::End);
-        }
-        held = Arc::from(data);
-        let stream = Cursor::new(Arc::clone(&held));
-        if is_xml {
-            check_xml(&held, REMEDY, limits)?;
-            progress.is_solid.store(true, Ordering::Relaxed);
-            progress.bytes.store(held.len(), Ordering::Relaxed);
-            let parser = match base {
-                Some(base) => RdfXmlParser::new().with_base_iri(base).map_err(|_| no_base(base))?,
-                None => RdfXmlParser::new(),
-            };
-            Parser::Xml(Box::new(parser.for_reader(stream)))
-        } else {
-            check_json(&held, limits)?;
-            // Without a base it drops what is relative: against this one it is found.
-            let base = base.as_deref().unwrap_or(RELATIVE);
-            let parser = RdfParser::from_format(syntax).with_base_iri(base);
-            let parser = parser.map_err(|_| no_base(base))?;
-            Parser::Other(Box::new(parser.for_reader(source(Box::new(stream)))))
-        }
-    } else {
-        let mut parser = RdfParser::from_format(syntax);
-        if let Some(base) = base {
-            parser = parser.with_base_iri(base).map_err(|_| no_base(base))?;
-        }
-        Parser::Other(Box::new(parser.for_reader(source(stream))))
-    };
-    Ok(Input::Quads(Box::new(Quads {
-        parser,
-        held,
-        progress,
-        drops_relative: is_json && base.is_none(),
-        pending: None,
-        any: false,
-        written: 0,
-        graph: GraphName::DefaultGraph,
-        subject: (None, ANY),
-        predicate: (None, ANY),
-    })))
-}
 
-impl Quads {
-    fn read(&mut self, syntax: RdfFormat, build: &mut Build, known: Option<&Dictionary>) -> Stop {
-        (self.subject.0, self.predicate.0) = (None, None);
+    /// Reads the next publication, whose terms are all local, into `out`, and reuses its memory.
+    /// Returns false if there is none.
+    pub fn next(&mut self, out: &mut Publication) -> bool {
+        std::mem::swap(&mut self.build.out, out);
+        let is_found = self.read();
+        std::mem::swap(&mut self.build.out, out);
+        is_found
+    }
+
+    /// Removes and returns the faults that were found.
+    pub fn faults(&mut self) -> Vec<Fault> {
+        let mut faults = std::mem::take(&mut self.build.faults);
+        let unlisted = std::mem::take(&mut self.build.unlisted);
+        if unlisted > 0 {
+            let what = format!("{} more faults, which are not listed", grouped(unlisted as u64));
+            faults.push(Fault::new(what, "Correct those that are listed first."));
+        }
+        faults
+    }
+
+    /// Makes a document without publications not a fault.
+    pub fn allow_nothing(&mut self) {
+        self.build.is_silent = false;
+    }
+
+    /// The prefixes that the document declares, and their namespaces. They are known after the
+    /// last publication.
+    pub fn prefixes(&self) -> &[(String, String)] {
+        &self.prefixes
+    }
+
+    /// Whether the document was read to its end.
+    pub fn is_at_end(&self) -> bool {
+        matches!(self.input, Input::End)
+    }
+
+    fn read(&mut self) -> bool {
         loop {
-            let quad = match self.pending.take().map_or_else(|| self.parser.next(), |q| Some(Ok(q)))
-            {
-                Some(Ok(quad)) => quad,
-                Some(Err(error)) => {
-                    let fault = self.fault(error, syntax);
-                    build.faults.push(fault);
-                    return Stop::Failed;
+            let build = &mut self.build;
+            build.clear();
+            let goes_on = match &mut self.input {
+                Input::New(bytes, stream) => {
+                    let (bytes, stream) = (std::mem::take(bytes), stream.take());
+                    match begin(bytes, stream, &self.options, build) {
+                        Ok(input) => self.input = input,
+                        Err(fault) => {
+                            build.report(fault);
+                            self.input = Input::End;
+                        }
+                    }
+                    continue;
                 }
-                None if is_json(syntax) && !self.any => {
-                    let what = "JSON that is neither a feed nor JSON-LD: nothing in it is a triple";
-                    let remedy = "Give it a @context that makes its names IRIs.";
-                    build.faults.push(Fault::new(what, remedy));
-                    return Stop::Failed;
+                Input::Lines(lines) => lines.read(build),
+                Input::Quads(quads) => {
+                    let goes_on = quads.read(build);
+                    let owned = |(prefix, iri): (&str, &str)| (prefix.to_owned(), iri.to_owned());
+                    if !goes_on {
+                        self.prefixes = quads.parser.prefixes().map(owned).collect();
+                    }
+                    goes_on
                 }
-                None => return Stop::End,
+                Input::End => {
+                    if std::mem::take(&mut build.is_silent) {
+                        let fault = self.nothing();
+                        self.build.report(fault);
+                    }
+                    return false;
+                }
             };
-            self.any = true;
-            if self.drops_relative {
-                if let Some(name) = relative_name(&quad) {
-                    let at = self.place_of_name(name).unwrap_or_else(|| relative(name, false));
-                    build.faults.push(at);
-                    return Stop::Failed;
-                }
+            if !goes_on {
+                self.input = Input::End;
             }
-            if !build.open {
-                build.open(graph_text(&quad).as_bytes());
-                build.odd = odd_name(graph_text(&quad).as_bytes());
-                self.graph.clone_from(&quad.graph_name);
-            } else if build.by_graph && quad.graph_name != self.graph {
-                self.pending = Some(quad);
-                return Stop::Graph;
-            }
-            if self.subject.0.as_ref() != Some(&quad.subject) {
-                self.subject.1 = build.term(quad.subject.as_ref().into(), known);
-                self.subject.0 = Some(quad.subject);
-            }
-            if self.predicate.0.as_ref() != Some(&quad.predicate) {
-                self.predicate.1 = build.term(quad.predicate.as_ref().into(), known);
-                self.predicate.0 = Some(quad.predicate);
-            }
-            let object = build.term(quad.object.as_ref(), known);
-            if let Some(what) = build.odd.take() {
-                build.faults.push(problem(syntax, &what, REMEDY));
-                return Stop::Failed;
-            }
-            self.written = self.written.saturating_add(self.size() + build.text.len());
-            let given = self.progress.bytes.load(Ordering::Relaxed).saturating_mul(EXPANSION.1);
-            if self.written > given.saturating_add(EXPANSION.0) {
-                let what = "its names stand for far more than is written";
-                build.faults.push(Fault::new(what, "Give its prefixes shorter IRIs."));
-                return Stop::Failed;
-            }
-            if !build.add([self.subject.1, self.predicate.1, object]) {
-                (self.subject.0, self.predicate.0) = (None, None); // no longer among the terms
-                if !build.by_graph {
-                    return Stop::Enough;
-                }
+            if !build.is_refused && !build.out.triples.is_empty() && build.has_room() {
+                build.is_silent = false;
+                return true;
             }
         }
     }
 
-    fn size(&self) -> usize {
-        let subject = match &self.subject.0 {
-            Some(NamedOrBlankNode::NamedNode(node)) => node.as_str().len(),
-            _ => 0,
-        };
-        subject + self.predicate.0.as_ref().map_or(0, |node| node.as_str().len())
-    }
-
-    /// The fault of a parser; what it does not say of the place is looked for.
-    fn fault(&self, error: RdfParseError, syntax: RdfFormat) -> Fault {
-        let error = match error {
-            RdfParseError::Io(error) => return unreadable(error, syntax),
-            RdfParseError::Syntax(error) => error,
-        };
-        let message = error.to_string();
-        let text = match message.strip_prefix("Parser error ") {
-            Some(rest) => rest.split_once(": ").map_or(rest, |(_, message)| message),
-            None => &message,
-        };
-        let fault = problem(syntax, text, REMEDY);
-        if let Some(location) = error.location() {
-            return fault.at(location.start.line + 1, Some(location.start.column + 1));
+    fn nothing(&self) -> Fault {
+        let ReaderOptions { source, split_by, .. } = &self.options;
+        if self.build.is_blank && source == "<stdin>" {
+            return Fault::new("nothing came in", "Pipe a document into it.");
         }
-        if let Some((_, rest)) = message.split_once('\'').filter(|_| message.contains("No scheme"))
-        {
-            let name = rest.split('\'').next().unwrap_or_default();
-            if let Some(fault) = self.place_of_name(name) {
-                return fault;
-            }
+        if self.build.is_blank {
+            return Fault::new("the file is empty", "Remove or fill it.");
         }
-        let at = if let Parser::Xml(parser) = &self.parser {
-            let read = self.held.get(..parser.buffer_position() as usize).unwrap_or_default();
-            let is_tag = read.ends_with(b">");
-            Some(memrchr(b'<', read).filter(|_| is_tag).unwrap_or(read.len()))
-        } else if message.contains("LoadDocumentCallback") {
-            memmem::find_iter(&self.held, b"\"@context\"").find(|at| {
-                let value = self.held[at + 10..].trim_ascii_start().strip_prefix(b":");
-                let value = value.unwrap_or_default().trim_ascii_start();
-                value.strip_prefix(b"[").unwrap_or(value).trim_ascii_start().starts_with(b"\"")
-            })
-        } else {
-            None
-        };
-        match at.map(|at| place(&self.held, at)) {
-            Some((line, column)) => fault.at(line, Some(column)),
-            None => fault,
-        }
-    }
-
-    /// The fault of a relative IRI, if it is written in the document as it was read.
-    fn place_of_name(&self, name: &str) -> Option<Fault> {
-        let text = &self.held[..];
-        let wanted = name.strip_prefix('#').unwrap_or(name).as_bytes();
-        let key = memmem::find_iter(text, wanted).find_map(|at| {
-            let quote = *text.get(at + wanted.len()).filter(|b| b"\"'".contains(b))?;
-            let before = text[..at].strip_suffix(b"#").unwrap_or(&text[..at]);
-            let before = before.strip_suffix(&[quote])?.trim_ascii_end();
-            let keys: [&[u8]; 5] = [b"about", b"resource", b"datatype", b"ID", b"\"@id\""];
-            let before = match before {
-                [before @ .., b'=' | b':'] => before.trim_ascii_end(),
-                _ => return None,
-            };
-            keys.iter().find_map(|key| before.strip_suffix(*key)).map(<[u8]>::len)
-        })?;
-        let (line, column) = place(text, key);
-        Some(relative(name, false).at(line, Some(column)))
+        let what = format!("it holds no publication, with the cut `{}`", split_by.name());
+        let remedy = "Check that it is the right file, or use another cut.";
+        Fault { refused: false, ..Fault::new(what, remedy) }
     }
 }
 
-/// The relative IRI in a quad that was resolved against no base.
-fn relative_name(quad: &Quad) -> Option<&str> {
-    let subject = match &quad.subject {
-        NamedOrBlankNode::NamedNode(node) => Some(node.as_str()),
-        NamedOrBlankNode::BlankNode(_) => None,
-    };
-    let object = match quad.object.as_ref() {
-        TermRef::NamedNode(node) => Some(node.as_str()),
-        _ => None,
-    };
-    let graph = match &quad.graph_name {
-        GraphName::NamedNode(node) => Some(node.as_str()),
-        _ => None,
-    };
-    let all = [subject, Some(quad.predicate.as_str()), object, graph];
-    all.into_iter().flatten().find_map(|name| name.strip_prefix(RELATIVE))
-}
-
-/// The graph of a quad as N-Quads writes it; nothing for the default graph.
-pub(crate) fn graph_text(quad: &Quad) -> String {
-    match &quad.graph_name {
-        GraphName::DefaultGraph => String::new(),
-        name => name.to_string(),
+/// Begins to read a document, without its byte order mark.
+fn begin(
+    mut bytes: Vec<u8>,
+    mut stream: Stream,
+    options: &ReaderOptions,
+    build: &mut Builder,
+) -> Result<Input, Fault> {
+    let syntax = build.syntax;
+    while bytes.len() < MARK.len() && read_piece(&mut stream, &mut bytes)? {}
+    if bytes.starts_with(MARK) {
+        bytes.drain(..MARK.len());
     }
+    if matches!(syntax, RdfFormat::NTriples | RdfFormat::NQuads) {
+        return Ok(Input::Lines(Lines::new(syntax, bytes, stream)));
+    }
+    let most = max_bytes(&options.limits);
+    while bytes.len() <= most && read_piece(&mut stream, &mut bytes)? {}
+    if bytes.len() > most {
+        let what = format!("larger than {} bytes", grouped(most as u64));
+        let remedy =
+            "Raise the limit `document_bytes`, or give the data as N-Quads, which is streamed.";
+        return Err(Fault::new(what, remedy));
+    }
+    build.note_blank(&bytes);
+    Ok(if build.is_blank { Input::End } else { Input::Quads(Quads::new(bytes, syntax, options)?) })
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use crate::dictionary::{Dictionary, Id, Kind, Terms};
 use crate::hierarchy::Hierarchy;
 use crate::rules::{Rule, rules};
-use crate::snapshot::stored;
 use crate::triples::Triple;
+use serde::{Deserialize, Serialize};
 
 /// Declares the terms that rules know, each by its name here and the last parts of its IRI.
 macro_rules! vocabulary {
     ($($name:ident: $path:literal),* $(,)?) => {
         /// The ids of the terms that rules know.
-        #[derive(Clone, Copy, Default)]
+        #[derive(Clone, Copy, Default, Serialize, Deserialize)]
         pub struct Vocabulary {
             $(#[doc = concat!("`", $path, "`")] pub $name: Id,)*
         }
@@ -29,8 +29,6 @@ macro_rules! vocabulary {
                 [$(self.$name),*].into_iter()
             }
         }
-
-        stored!(Vocabulary { $($name),* });
     };
 }
 
@@ -90,10 +88,12 @@ impl Vocabulary {
 }
 
 /// An ontology's schema.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(from = "(Vocabulary, Hierarchy, Hierarchy, Hierarchy)")]
 pub struct Schema {
     /// The terms that rules know.
     pub vocabulary: Vocabulary,
+    #[serde(skip)]
     pub rules: Vec<Rule>,
     pub classes: Hierarchy,
     pub properties: Hierarchy,
@@ -101,7 +101,12 @@ pub struct Schema {
     pub concepts: Hierarchy,
 }
 
-stored!(Schema { vocabulary, classes, properties, concepts } anew { rules: rules(&vocabulary) });
+impl From<(Vocabulary, Hierarchy, Hierarchy, Hierarchy)> for Schema {
+    fn from(saved: (Vocabulary, Hierarchy, Hierarchy, Hierarchy)) -> Self {
+        let (vocabulary, classes, properties, concepts) = saved;
+        Self { rules: rules(&vocabulary), vocabulary, classes, properties, concepts }
+    }
+}
 
 impl Schema {
     /// Compiles the schema of an ontology with all derived triples.

@@ -8,9 +8,10 @@
 
 use crate::arena::{Arena, make_room};
 use crate::dictionary::Id;
+use crate::history::FormerSubscription;
 use crate::interner::Interner;
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored, check, stored};
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 
 /// The number of a subscription. Numbers of removed ones are reused.
@@ -32,8 +33,6 @@ pub const UNINDEXED: Flags = 2;
 pub const RESTING: Flags = 4;
 /// It cannot be indexed under this ontology, and matches nothing.
 pub const SUSPENDED: Flags = 8;
-/// Only its single row stores its constants.
-pub const IN_ROW: Flags = 16;
 /// The index uses other constants than the query: root terms and base units.
 const REWRITTEN: Flags = 128;
 
@@ -44,7 +43,7 @@ pub struct Entry<'a> {
     pub name: &'a str,
     /// The number of its template.
     pub template: u32,
-    /// The constants of the query; empty if the row stores them.
+    /// The constants of the query.
     pub constants: &'a [Id],
     /// The constants that the index uses, in the same order.
     pub filed: &'a [Id],
@@ -55,16 +54,14 @@ pub struct Entry<'a> {
 }
 
 /// The fixed part of a stored subscription.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct StoredSubscription {
     template: u32,
-    /// Its row, if that stores the constants. Otherwise the number of its list: the number of rows,
-    /// the rows, the constants, and those of the index if they differ.
+    /// The number of its list: the number of rows, the rows, the constants, and those of the index
+    /// if they differ.
     place: u32,
     flags: Flags,
 }
-
-stored!(StoredSubscription { template, place, flags });
 
 /// A stored subscription.
 #[derive(Clone, Copy)]
@@ -102,11 +99,6 @@ impl<'a> Record<'a> {
         self.rows
     }
 
-    /// Returns the constants of the query and of the index.
-    pub(crate) fn terms(&self) -> &'a [Id] {
-        self.terms
-    }
-
     /// Returns the constants of the query.
     pub fn constants(&self) -> &'a [Id] {
         if self.is(REWRITTEN) { &self.terms[..self.terms.len() / 2] } else { self.terms }
@@ -118,7 +110,7 @@ impl<'a> Record<'a> {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Subscriptions {
     names: Interner,
     /// By number.
@@ -150,9 +142,6 @@ impl Subscriptions {
     /// Returns an existing subscription.
     pub fn get(&self, number: Number) -> Record<'_> {
         let (name, kept) = (self.names.get(number), &self.kept[number as usize]);
-        if kept.flags & IN_ROW != 0 {
-            return Record { name, kept, rows: std::slice::from_ref(&kept.place), terms: &[] };
-        }
         let (count, rest) = self.lists.get(kept.place).split_first().unwrap_or((&0, &[]));
         let (rows, terms) = rest.split_at_checked(*count as usize).unwrap_or_default();
         Record { name, kept, rows, terms }
@@ -163,9 +152,19 @@ impl Subscriptions {
         self.names.has(number).then(|| self.get(number).name())
     }
 
-    /// Appends the ids of subscriptions to `names` and returns where each ends.
-    pub fn write_names(&self, numbers: &[Number], names: &mut Vec<u8>) -> Vec<usize> {
-        let all: Vec<&[u8]> = numbers.iter().map(|&number| self.names.get(number)).collect();
+    /// Appends the ids of subscriptions to `names` and returns where each ends. Those that have
+    /// changed since have the ids of `former`.
+    pub fn write_names(
+        &self,
+        numbers: &[Number],
+        former: &HashMap<Number, &FormerSubscription>,
+        names: &mut Vec<u8>,
+    ) -> Vec<usize> {
+        let name = |number: &Number| match former.get(number) {
+            Some(former) => former.name.as_bytes(),
+            None => self.names.get(*number),
+        };
+        let all: Vec<&[u8]> = numbers.iter().map(name).collect();
         // Touches each id first, so that cache misses overlap.
         let touched = all.iter().map(|name| name.first().copied().unwrap_or(0));
         black_box(touched.fold(0, |all, byte| all ^ byte));
@@ -208,9 +207,6 @@ impl Subscriptions {
 
     fn store(&mut self, entry: Entry<'_>) -> Option<StoredSubscription> {
         let Entry { template, constants, filed, rows, flags, .. } = entry;
-        if let (&[place], true) = (rows, flags & IN_ROW != 0) {
-            return Some(StoredSubscription { template, place, flags });
-        }
         let mut list = Vec::with_capacity(1 + rows.len() + 2 * constants.len());
         list.push(rows.len() as u32);
         list.extend_from_slice(rows);
@@ -220,24 +216,18 @@ impl Subscriptions {
             list.extend_from_slice(filed);
         }
         let place = self.lists.insert(&list)?;
-        let flags = flags & !IN_ROW | if is_rewritten { REWRITTEN } else { 0 };
+        let flags = flags | if is_rewritten { REWRITTEN } else { 0 };
         Some(StoredSubscription { template, place, flags })
     }
 
     fn drop_lists(&mut self, number: Number) {
-        let StoredSubscription { place, flags, .. } = self.kept[number as usize];
-        if flags & IN_ROW == 0 {
-            self.lists.remove(place);
-        }
+        self.lists.remove(self.kept[number as usize].place);
     }
 
     /// Replaces a row of a subscription by another one.
     pub fn move_row(&mut self, number: Number, from: RowId, to: RowId) {
-        let kept = &mut self.kept[number as usize];
-        let rows = match kept.flags & IN_ROW {
-            0 => self.lists.get_mut(kept.place).get_mut(1..).unwrap_or_default(),
-            _ => std::slice::from_mut(&mut kept.place),
-        };
+        let place = self.kept[number as usize].place;
+        let rows = self.lists.get_mut(place).get_mut(1..).unwrap_or_default();
         if let Some(row) = rows.iter_mut().find(|row| **row == from) {
             *row = to;
         }
@@ -291,43 +281,6 @@ impl Subscriptions {
         } else {
             self.comments.insert(number, comment.into());
         }
-    }
-}
-
-impl Stored for Subscriptions {
-    fn save(&self, to: &mut Saver) {
-        self.names.save(to);
-        self.kept.save(to);
-        self.lists.save(to);
-        self.serials.save(to);
-        self.next.save(to);
-        self.comments.save(to);
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (names, kept, lists): (Interner, Vec<StoredSubscription>, Arena<u32>) =
-            Stored::load(from)?;
-        let (serials, next, comments): (Vec<u32>, u32, _) = Stored::load(from)?;
-        check(kept.len() == serials.len(), "an order of other subscriptions")?;
-        let mut listed = vec![false; lists.end()];
-        for number in names.numbers() {
-            let is_name = std::str::from_utf8(names.get(number)).is_ok();
-            let is_there = (number as usize) < kept.len();
-            check(is_name && is_there && names.uses(number) == 1, "a name")?;
-            let StoredSubscription { place, flags, .. } = kept[number as usize];
-            check(serials[number as usize] < next, "an order of subscriptions")?;
-            if flags & IN_ROW != 0 {
-                continue;
-            }
-            // Each has lists of its own.
-            let list = lists.get(place);
-            let terms = list.split_first().and_then(|(&rows, rest)| rest.get(rows as usize..));
-            let is_even = |terms: &[Id]| flags & REWRITTEN == 0 || terms.len().is_multiple_of(2);
-            let is_whole = terms.is_some_and(is_even);
-            check(is_whole && !std::mem::replace(&mut listed[place as usize], true), "lists")?;
-        }
-        check(listed.iter().filter(|&&is| is).count() == lists.len(), "lists of nobody")?;
-        Ok(Self { names, kept, lists, serials, next, comments })
     }
 }
 

@@ -102,13 +102,13 @@ impl Anchored {
         }
     }
 
-    /// Appends the numbers of the keywords in a text. `LENGTH` is that of its anchors.
-    fn find_in<const LENGTH: usize>(&self, text: &[u8], all: &Slab<Keyword>, found: &mut Vec<u32>) {
+    /// Appends the numbers of the keywords in a text.
+    fn find(&self, text: &[u8], all: &Slab<Keyword>, found: &mut Vec<u32>) {
         if self.anchors.is_empty() {
             return;
         }
-        for at in 0..(text.len() + 1).saturating_sub(LENGTH) {
-            let anchor = anchor(&text[at..], LENGTH);
+        for at in 0..(text.len() + 1).saturating_sub(self.length) {
+            let anchor = anchor(&text[at..], self.length);
             let bit = bit(anchor, self.filter.len());
             if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
                 continue;
@@ -204,13 +204,7 @@ impl FilterGroup {
     fn find(&self, text: &[u8], found: &mut Vec<u32>, out: &mut Vec<u32>) {
         found.clear();
         found.extend(self.by_text.get(&b""[..]));
-        let [twelve, eight, six, four, two, one] = &self.anchored;
-        twelve.find_in::<12>(text, &self.keywords, found);
-        eight.find_in::<8>(text, &self.keywords, found);
-        six.find_in::<6>(text, &self.keywords, found);
-        four.find_in::<4>(text, &self.keywords, found);
-        two.find_in::<2>(text, &self.keywords, found);
-        one.find_in::<1>(text, &self.keywords, found);
+        self.anchored.iter().for_each(|anchored| anchored.find(text, &self.keywords, found));
         found.sort_unstable();
         found.dedup();
         let rows = found.iter().map(|&number| &self.keywords[number as usize].rows);

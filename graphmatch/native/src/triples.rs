@@ -1,7 +1,7 @@
 //! Triples of ids, and an immutable graph.
 
 use crate::dictionary::{ANY, Id};
-use crate::snapshot::{Loader, Saver, SnapshotError, Stored};
+use serde::{Deserialize, Serialize};
 
 /// A triple of ids, or a key with [`ANY`] for unknown terms.
 pub type Triple = [Id; 3];
@@ -12,21 +12,10 @@ pub fn has(triple: Triple, key: Triple) -> bool {
 }
 
 /// An immutable graph in three sort orders. A look-up takes two binary searches.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Sorted {
     /// Subject, property, object; then the two rotations.
     orders: [Vec<Triple>; 3],
-}
-
-impl Stored for Sorted {
-    fn save(&self, to: &mut Saver) {
-        self.orders.iter().for_each(|order| order.save(to));
-    }
-
-    fn load(from: &mut Loader) -> Result<Self, SnapshotError> {
-        let (first, second, third) = Stored::load(from)?;
-        Ok(Self { orders: [first, second, third] })
-    }
 }
 
 impl Sorted {

@@ -12,8 +12,8 @@
 //! Source: SPARQL 1.1 section 17.3 (operator mapping), XPath functions section 6.2 (numeric
 //! promotion), XML Schema part 2 section 3.2.7 (order of dateTime).
 
-use crate::cut::escape;
 use crate::dictionary::{Dictionary, Id, Kind, inline};
+use crate::lexical::unescape;
 use crate::pattern::Comparison;
 use oxsdatatypes::{
     Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth, GMonthDay,
@@ -50,7 +50,7 @@ impl<'a> Literal<'a> {
 
     /// The lexical form without escapes.
     pub fn plain(&self) -> Cow<'a, [u8]> {
-        unescaped(self.lexical)
+        unescape(self.lexical)
     }
 
     /// The language tag without the base direction.
@@ -58,23 +58,6 @@ impl<'a> Literal<'a> {
         let tag = self.tag?;
         Some(memchr::memmem::find(tag, b"--").map_or(tag, |end| &tag[..end]))
     }
-}
-
-/// A text without the escapes of canonical N-Triples.
-pub fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
-    let (mut plain, mut rest) = (Vec::new(), text);
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        let (before, after) = (&rest[..at], &rest[at + 1..]);
-        plain.extend_from_slice(before);
-        let (char, length) = escape(after).unwrap_or(('\\', 0));
-        plain.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
-        rest = &after[length..];
-    }
-    if rest.len() == text.len() {
-        return Cow::Borrowed(text);
-    }
-    plain.extend_from_slice(rest);
-    Cow::Owned(plain)
 }
 
 /// The value of a literal with a known datatype.
@@ -305,7 +288,7 @@ fn order(left: &Value, right: &Value) -> Option<Ordering> {
 }
 
 fn text_order(a: &[u8], b: &[u8]) -> Ordering {
-    unescaped(a).cmp(&unescaped(b))
+    unescape(a).cmp(&unescape(b))
 }
 
 /// The number and the unit of a quantity.
@@ -631,7 +614,7 @@ mod tests {
     #[test]
     fn escapes_are_undone() {
         let text = br#"a\t\n\"\\\u0001\U0001F600\u12"#;
-        assert_eq!(&*unescaped(text), "a\t\n\"\\\u{1}\u{1f600}\\u12".as_bytes());
-        assert!(matches!(unescaped(b"abc"), Cow::Borrowed(_)));
+        assert_eq!(&*unescape(text), "a\t\n\"\\\u{1}\u{1f600}\\u12".as_bytes());
+        assert!(matches!(unescape(b"abc"), Cow::Borrowed(_)));
     }
 }

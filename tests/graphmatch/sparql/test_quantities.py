@@ -41,11 +41,8 @@ def uses(query: Query, text: str) -> list[tuple[str, dict[str, str | None]]]:
     ],
 )
 def test_where_a_quantity_is_refused(pattern: str) -> None:
-    with pytest.raises(SubscriptionError, match="can only be compared with a variable") as caught:
+    with pytest.raises(SubscriptionError, match=r'"1 m".* can only be compared with a variable'):
         parse(pattern)
-    assert caught.value.problem.where.column == len(f"{PREFIXES} SELECT * {{ ") + (
-        pattern.index(Q) + 1
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 //! Candidates whose queries call operators.
 
 use super::*;
+use crate::lexical::write_term;
 use crate::operators::{CallContext, Prefilter, Test};
-use crate::terms::write_term;
 use oxrdf::Term;
 use spargebra::Query;
 use spargebra::term::Variable;
@@ -20,7 +20,7 @@ impl State {
         matched: &mut Matched,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-        let query = self.query(record.template(), &self.filed(number))?;
+        let query = self.query(record.template(), record.filed())?;
         let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(RESTING));
         let prefilter = Prefilter::new(&query, self.operators());
         let evaluate =
@@ -102,6 +102,6 @@ impl State {
 
 fn text_of(term: &Term) -> String {
     let mut text = String::new();
-    write_term(&mut text, term);
+    write_term(&mut text, term.as_ref());
     text
 }

@@ -154,7 +154,7 @@ impl BlockColumn {
         self.cells[low..=high.max(low)].iter_mut().for_each(|cell| cell.insert(row));
     }
 
-    /// The sets of the rows that some values may meet.
+    /// The sets of the rows that some values may match.
     fn sets(&self, points: &[Point]) -> impl Iterator<Item = &RowSet> + Clone {
         let is_interval = matches!(self.test, TestKind::Interval(_)) && !points.is_empty();
         let within = |point: &Point| self.cell(point.low)..=self.cell(point.high);
@@ -196,14 +196,14 @@ fn cuts(ends: impl Iterator<Item = [f64; 2]>) -> Vec<f64> {
 pub struct Windows {
     lows: Vec<i32>,
     highs: Vec<i32>,
-    /// Whether all candidates within the windows are met.
+    /// Whether all candidates within the windows match.
     is_sufficient: bool,
-    /// Whether no other candidates are met.
+    /// Whether no other candidates match.
     is_necessary: bool,
 }
 
 impl Windows {
-    /// Whether a candidate is met; `None` if its constants have to be compared by value.
+    /// Whether a candidate matches; `None` if its constants have to be compared by value.
     #[inline]
     pub fn decide(&self, constants: &[Id]) -> Option<bool> {
         let windows = self.lows.iter().zip(&self.highs);
@@ -218,8 +218,8 @@ impl Windows {
     }
 }
 
-/// The end of the window in which a lower or upper bound certainly is met by a value, and whether
-/// bounds outside are not met. Numbers that are their own ids are in the order of the ids.
+/// The end of the window of the lower or upper bounds that a value certainly passes, and whether it
+/// fails all others. Numbers that are their own ids are in the order of the ids.
 fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> (Option<i32>, bool) {
     let (digits, is_exact) = match inline::number(point.id) {
         Some((digits, own)) if own == places => {

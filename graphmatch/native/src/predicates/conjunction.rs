@@ -101,11 +101,6 @@ impl ConjunctionShape {
         mapped_branch(&self.branch, &mut |slot| constants[slot as usize])
     }
 
-    /// The number of variables.
-    pub fn variables(&self) -> usize {
-        usize::from(self.branch.variables)
-    }
-
     /// The number of constants.
     pub fn constants(&self) -> usize {
         self.classes.len()
@@ -116,7 +111,7 @@ impl ConjunctionShape {
         (0..self.classes.len()).filter(|&slot| self.classes[slot].is_ordered())
     }
 
-    /// Its tests of columns, in the order of the columns.
+    /// Returns the tests of columns, in the order of the columns.
     pub fn tests(&self) -> Vec<ColumnTest> {
         let mut tests: Vec<ColumnTest> = Vec::with_capacity(self.branch.patterns.len());
         for &[_, predicate, object] in &self.branch.patterns {
@@ -220,7 +215,7 @@ fn mapped_branch(branch: &Branch, constant: &mut dyn FnMut(Id) -> Id) -> Branch 
 }
 
 /// Replaces the constants of a filter.
-pub fn mapped<C, D>(filter: &Filter<C>, constant: &mut dyn FnMut(&C) -> D) -> Filter<D> {
+fn mapped<C, D>(filter: &Filter<C>, constant: &mut dyn FnMut(&C) -> D) -> Filter<D> {
     match filter {
         Filter::Compare { operator, constant: right } => {
             Filter::Compare { operator: *operator, constant: constant(right) }

@@ -3,28 +3,31 @@
 //! Documents are read as for matching ([`crate::reader`]), without a dictionary. Each distinct term
 //! of a publication becomes one object.
 
+use super::document::FaultRow;
+use super::document::Stream;
+use super::document::rows_of;
+use super::lock;
+use super::terms::object_named;
 use crate::dictionary::{Id, LOCAL};
 use crate::limits::Limits;
-use crate::objects::object_named;
-use crate::python::{FaultRow, Stream, lock, rows_of};
-use crate::reader::{Cut, Next, Options, Publication, Reader};
+use crate::reader::{Publication, Reader, ReaderOptions, SplitBy};
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
 
-/// The id and the triples of a publication, the faults that were met, and whether there is more.
+/// A publication with its id, faults, and whether there is more.
 type Step<'py> = (Option<(String, Bound<'py, PyTuple>)>, Vec<FaultRow>, bool);
 
 /// The publications of a document, one after the other.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub(crate) struct Publications {
-    /// The reader, and memory for what it reads.
+    /// The reader, and a buffer for publications.
     reader: Mutex<(Reader, Publication)>,
-    /// What blank nodes' names begin with.
+    /// Prefix of the labels of blank nodes.
     names: String,
-    /// An interrupt by the user, which is no fault of the document.
+    /// An exception that is not a fault of the document, such as an interrupt by the user.
     interrupted: Arc<Mutex<Option<PyErr>>>,
 }
 
@@ -45,13 +48,15 @@ impl Publications {
         names: &str,
         may_be_empty: bool,
     ) -> PyResult<Self> {
-        let (Some(cut), Some(syntax)) = (Cut::of(cut), RdfFormat::from_extension(format)) else {
+        let (Some(split_by), Some(syntax)) =
+            (SplitBy::from_name(cut), RdfFormat::from_extension(format))
+        else {
             return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
         };
-        let options = Options { source, cut, base, limits, ..Options::default() };
+        let options = ReaderOptions { source, split_by, base, limits };
         let interrupted = Arc::default();
         let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
-        let mut reader = Reader::new(stream, syntax, options);
+        let mut reader = Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options);
         if may_be_empty {
             reader.allow_nothing();
         }
@@ -59,24 +64,24 @@ impl Publications {
         Ok(Self { reader, names: names.to_owned(), interrupted })
     }
 
-    /// Reads on to the end of the next publication, of the document, or of very many faults.
+    /// Reads the next publication.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Step<'py>> {
-        let (next, publication, faults) = py.detach(|| {
+        let (is_found, publication, faults) = py.detach(|| {
             let mut guarded = lock(&self.reader);
             let (reader, memory) = &mut *guarded;
             let mut publication = std::mem::take(memory);
-            let next = reader.next(None, &mut publication);
-            (next, publication, rows_of(reader.faults()))
+            let is_found = reader.next(&mut publication);
+            (is_found, publication, rows_of(reader.faults()))
         });
         if let Some(error) = lock(&self.interrupted).take() {
             return Err(error);
         }
-        let found = (next == Next::Publication).then(|| -> PyResult<_> {
+        let found = is_found.then(|| -> PyResult<_> {
             Ok((publication.id.to_string(), triples_of(py, &publication, &self.names)?))
         });
         let found = found.transpose()?;
         py.detach(|| lock(&self.reader).1 = publication);
-        Ok((found, faults, next != Next::End))
+        Ok((found, faults, is_found))
     }
 
     /// The prefixes that the document declares, and their namespaces, once it is read.

@@ -1,13 +1,12 @@
 //! Terms between Python and the core: pyoxigraph's objects and canonical N-Triples texts.
 
+use crate::lexical::read_term;
 use oxrdf::{BaseDirection, Literal, Term};
-use oxttl::NTriplesParser;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
-use std::str::FromStr;
 
 /// pyoxigraph's classes of terms.
 struct Classes {
@@ -67,32 +66,21 @@ pub fn object_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny
     object_named(py, text, "")
 }
 
-/// The same, with something before the names of blank nodes.
-pub fn object_named<'py>(py: Python<'py>, text: &[u8], names: &str) -> PyResult<Bound<'py, PyAny>> {
-    let bad = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    let text = std::str::from_utf8(text).map_err(|error| bad(&error))?;
-    let classes = classes(py)?;
-    if text.starts_with("<<") {
-        // Unlike `from_str`, the parser of lines needs no stack.
-        let line = format!("<urn:s> <urn:p> {text} .");
-        let mut quads = NTriplesParser::new().for_slice(&line);
-        let triple = quads.next().transpose().map_err(|error| bad(&error))?;
-        let triple = triple.ok_or_else(|| bad(&"no term"))?;
-        return term_object(py, &triple.object, names);
-    }
-    if let Some(iri) = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
-        return classes.iri.bind(py).call1((iri,));
-    }
-    if let Some(label) = text.strip_prefix("_:") {
-        return blank_object(py, classes, label, names);
-    }
+/// The same, with a prefix for the labels of blank nodes.
+pub fn object_named<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    prefix: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let text =
+        std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
     if let Some(value) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))
         && !value.bytes().any(|b| matches!(b, b'"' | b'\\'))
     {
-        return classes.literal.bind(py).call1((value,));
+        return classes(py)?.literal.bind(py).call1((value,));
     }
-    let literal = Literal::from_str(text).map_err(|error| bad(&error))?;
-    literal_object(py, classes, &literal)
+    let term = read_term(text).ok_or_else(|| PyValueError::new_err("not a term"))?;
+    term_object(py, &term, prefix)
 }
 
 fn blank_object<'py>(
@@ -147,4 +135,10 @@ fn literal_object<'py>(
         options.set_item("datatype", datatype)?;
     }
     class.call((literal.value(),), Some(&options))
+}
+
+/// pyoxigraph's object of a canonical N-Triples text.
+#[pyfunction]
+pub(super) fn term<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    object_of(py, text.as_bytes())
 }

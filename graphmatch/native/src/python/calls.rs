@@ -1,12 +1,14 @@
 //! Calls of operators, as Python sees them.
 
+use super::Done;
+use super::Shared;
+use super::lock;
+use super::terms::{object_of, write_text};
 use crate::dictionary::Id;
 use crate::events::Statements;
 use crate::indexed::Questions;
-use crate::objects::{object_of, write_text};
+use crate::lexical::read_term;
 use crate::operators::{CallRequests, CallResults, PendingSolution};
-use crate::python::{Done, Shared, lock};
-use crate::terms::read_term;
 use numpy::PyReadonlyArray1;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};

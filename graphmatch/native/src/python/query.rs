@@ -4,14 +4,14 @@
 //! functions, units); the engine keeps subscriptions in another way. Cost: that of
 //! [`Template::new`], and a Python object for each term and pattern that is asked for.
 
-use crate::cut::{self, Cut, Cutter};
+use super::bad_query;
+use super::terms::{object_of, term_object, variable_object, write_text};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::evaluate::Prepared;
 use crate::limits::Limits;
-use crate::objects::{object_of, term_object, variable_object, write_text};
 use crate::operators::{Operator, Operators};
+use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::python::bad_query;
 use crate::query::{Filled, Form, QueryError, Template};
 use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
@@ -20,13 +20,13 @@ use pyo3::types::{PyList, PyTuple};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use std::sync::Arc;
 
-/// What stands for the places of a pattern that has variables of its own.
+/// The names of variables in patterns that have their own.
 const PLACES: [&str; 3] = ["subject", "predicate", "object"];
 
 /// Analyses the texts of queries.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub struct Parser {
-    cutter: Cutter,
+    parameterizer: Parameterizer,
 }
 
 #[pymethods]
@@ -34,34 +34,47 @@ impl Parser {
     /// `prefixes` hold without being declared; operators may be called.
     #[new]
     #[pyo3(signature = (prefixes, limits, operators = Vec::new()))]
-    fn new(prefixes: Vec<(String, String)>, limits: Limits, operators: Vec<Operator>) -> Self {
-        let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-        Self { cutter: Cutter::new(pairs, limits).with_operators(Operators(operators.into())) }
+    fn new(
+        prefixes: Vec<(String, String)>,
+        limits: Limits,
+        operators: Vec<Operator>,
+    ) -> PyResult<Self> {
+        Ok(Self { parameterizer: parameterizer(&prefixes, limits, operators)? })
     }
 
     /// Analyses a query.
     fn parse(&self, py: Python<'_>, text: &str) -> PyResult<Query> {
-        py.detach(|| Query::parse(&self.cutter, text)).map_err(bad_query)
+        py.detach(|| Query::parse(&self.parameterizer, text)).map_err(bad_query)
     }
+}
+
+/// Makes the parser of queries with default prefixes.
+pub(crate) fn parameterizer(
+    prefixes: &[(String, String)],
+    limits: Limits,
+    operators: Vec<Operator>,
+) -> PyResult<Parameterizer> {
+    let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
+    let parser = Parameterizer::new(pairs, limits).map_err(bad_query)?;
+    Ok(parser.with_operators(Operators(operators.into())))
 }
 
 /// A query that was analysed.
 #[pyclass(frozen, eq, hash, module = "graphmatch._native")]
 pub struct Query {
     template: Arc<Template>,
-    /// Those of the text, and behind them the template's own.
     constants: Vec<String>,
 }
 
 impl PartialEq for Query {
     fn eq(&self, other: &Self) -> bool {
-        self.template.skeleton() == other.template.skeleton() && self.constants == other.constants
+        self.template.text() == other.template.text() && self.constants == other.constants
     }
 }
 
 impl std::hash::Hash for Query {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.template.skeleton().hash(state);
+        self.template.text().hash(state);
         self.constants.hash(state);
     }
 }
@@ -70,13 +83,11 @@ impl std::hash::Hash for Query {
 type UseRow = (u32, u32, Vec<(u32, Option<u32>)>);
 
 impl Query {
-    fn parse(cutter: &Cutter, text: &str) -> Result<Self, QueryError> {
-        let mut cut = Cut::default();
-        cutter.cut(text, &mut cut)?;
-        let template = Template::new(cutter, text, &mut cut)?;
-        let own = cut.constants().map(|text| String::from_utf8_lossy(text).into_owned());
-        let constants = own.chain(template.fixed().iter().map(|text| text.to_string())).collect();
-        Ok(Self { template: Arc::new(template), constants })
+    fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, QueryError> {
+        let query = parameterizer.parameterize(text)?;
+        let template = Arc::new(Template::new(&query, parameterizer)?);
+        let constants = query.constants.into_iter().chain(template.operators()).collect();
+        Ok(Self { template, constants })
     }
 
     /// The algebra, constants put in.
@@ -113,24 +124,17 @@ impl Query {
     /// The text, but for white space and prefixes.
     #[getter]
     fn text(&self) -> String {
-        cut::filled(self.template.skeleton(), |number, _, text| {
+        filled(self.template.text(), |number, _, text| {
             text.push_str(self.constants.get(number).map_or("", |constant| constant));
             text.push(' ');
             false
         })
     }
 
-    /// What a query has in common with those that differ in constants only.
+    /// The parameterised text of a query.
     #[getter]
     fn skeleton(&self) -> &str {
-        self.template.skeleton()
-    }
-
-    /// How many of its constants are in its text; behind them are those of RDF's own vocabulary
-    /// that its syntax implies.
-    #[getter]
-    fn slots(&self) -> usize {
-        self.template.slots()
+        self.template.text()
     }
 
     /// The projected variables, in order.
@@ -152,8 +156,8 @@ impl Query {
         self.constants.iter().enumerate().map(one).collect()
     }
 
-    /// What the units of constants depend on: constant, property, and the properties beside that
-    /// one with their values.
+    /// The uses of constants that decide their units: constant, property, and the other properties
+    /// of the subject with their values.
     fn uses(&self, py: Python<'_>) -> PyResult<Vec<UseRow>> {
         let uses = py.detach(|| self.template.uses()).map_err(bad_query)?;
         Ok(uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings)).collect())
@@ -240,8 +244,7 @@ impl Query {
         PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// What another SPARQL evaluator has to be asked, for solutions that rest on the publication:
-    /// see [`Prepared::texts`].
+    /// The queries for another SPARQL evaluator: see [`Prepared::texts`].
     fn texts(&self, py: Python<'_>, graph: &str) -> PyResult<(Vec<String>, String)> {
         let graph =
             NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -1,0 +1,223 @@
+//! The canonical N-Triples text of a term: written, read, escaped.
+//!
+//! It is what `oxrdf` displays, without its formatting where no character needs an escape.
+
+use crate::dictionary::Kind;
+use crate::rewrite::PRIVATE;
+use crate::values;
+use memchr::memrchr;
+use oxrdf::vocab::xsd;
+use oxrdf::{
+    BaseDirection, BlankNode, Literal, LiteralRef, NamedNode, NamedOrBlankNode, Term, TermRef,
+    Triple,
+};
+use std::borrow::Cow;
+
+/// A buffer that texts are appended to.
+pub(crate) trait Text {
+    fn add(&mut self, text: &str);
+}
+
+impl Text for String {
+    fn add(&mut self, text: &str) {
+        self.push_str(text);
+    }
+}
+
+impl Text for Vec<u8> {
+    fn add(&mut self, text: &str) {
+        self.extend_from_slice(text.as_bytes());
+    }
+}
+
+fn add_all<const N: usize>(to: &mut impl Text, texts: [&str; N]) {
+    texts.into_iter().for_each(|text| to.add(text));
+}
+
+/// Appends a term. Triple terms must not nest deep. A marked literal is written as the literal that
+/// it stands for.
+pub(crate) fn write_term(to: &mut impl Text, term: TermRef<'_>) {
+    match term {
+        TermRef::NamedNode(node) => add_all(to, ["<", node.as_str(), ">"]),
+        TermRef::BlankNode(node) => add_all(to, ["_:", node.as_str()]),
+        TermRef::Literal(literal) => write_literal(to, literal),
+        TermRef::Triple(triple) => {
+            to.add("<<( ");
+            write_term(to, triple.subject.as_ref().into());
+            to.add(" ");
+            write_term(to, triple.predicate.as_ref().into());
+            to.add(" ");
+            write_term(to, triple.object.as_ref());
+            to.add(" )>>");
+        }
+    }
+}
+
+fn write_literal(to: &mut impl Text, literal: LiteralRef<'_>) {
+    if literal.direction().is_some() {
+        return to.add(&literal.to_string());
+    }
+    write_quoted(to, literal.value());
+    let datatype = literal.datatype().as_str();
+    let datatype = datatype.strip_prefix(PRIVATE).unwrap_or(datatype);
+    if let Some(language) = literal.language() {
+        add_all(to, ["@", language]);
+    } else if datatype != xsd::STRING.as_str() {
+        add_all(to, ["^^<", datatype, ">"]);
+    }
+}
+
+/// Appends a string between quotation marks, escaped.
+pub(crate) fn write_quoted(to: &mut impl Text, value: &str) {
+    let is_odd = |b: &u8| *b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
+    if value.as_bytes().iter().any(is_odd) {
+        to.add(&LiteralRef::new_simple_literal(value).to_string());
+    } else {
+        add_all(to, ["\"", value, "\""]);
+    }
+}
+
+/// How deep triple terms may nest. A query may put some around those of a publication.
+const DEPTH: usize = 1024;
+
+/// Reads a term.
+pub(crate) fn read_term(text: &str) -> Option<Term> {
+    read(text, DEPTH)
+}
+
+fn read(text: &str, depth: usize) -> Option<Term> {
+    if let Some(inner) = text.strip_prefix("<<( ") {
+        let (subject, rest) = inner.strip_suffix(" )>>")?.split_once(' ')?;
+        let (predicate, object) = rest.split_once(' ')?;
+        let object = read(object, depth.checked_sub(1)?)?;
+        let subject = match read(subject, 0)? {
+            Term::NamedNode(name) => NamedOrBlankNode::from(name),
+            Term::BlankNode(node) => node.into(),
+            _ => return None,
+        };
+        return Some(Triple { subject, predicate: name(predicate)?, object }.into());
+    }
+    if let Some(label) = text.strip_prefix("_:") {
+        return Some(BlankNode::new_unchecked(label).into());
+    }
+    if text.starts_with('<') {
+        return Some(name(text)?.into());
+    }
+    let literal = values::Literal::of(text.as_bytes())?;
+    let value = String::from_utf8(literal.plain().into_owned()).ok()?;
+    let utf8 = |text| std::str::from_utf8(text).ok();
+    if let Some(datatype) = literal.datatype {
+        return Some(
+            Literal::new_typed_literal(value, NamedNode::new_unchecked(utf8(datatype)?)).into(),
+        );
+    }
+    let Some(tag) = literal.tag else { return Some(Literal::new_simple_literal(value).into()) };
+    let tag = utf8(tag)?;
+    let literal = match tag.split_once("--") {
+        None => Literal::new_language_tagged_literal_unchecked(value, tag),
+        Some((tag, direction)) => {
+            let direction =
+                if direction == "rtl" { BaseDirection::Rtl } else { BaseDirection::Ltr };
+            Literal::new_directional_language_tagged_literal_unchecked(value, tag, direction)
+        }
+    };
+    Some(literal.into())
+}
+
+fn name(text: &str) -> Option<NamedNode> {
+    Some(NamedNode::new_unchecked(text.strip_prefix('<')?.strip_suffix('>')?))
+}
+
+/// Decodes an escape after its backslash: the character, and the number of bytes read.
+pub(crate) fn escape(bytes: &[u8]) -> Option<(char, usize)> {
+    let plain = match bytes.first()? {
+        b't' => '\t',
+        b'b' => '\u{8}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b'f' => '\u{C}',
+        c @ (b'"' | b'\'' | b'\\') => char::from(*c),
+        b'u' => return Some((code(bytes.get(1..5)?)?, 5)),
+        b'U' => return Some((code(bytes.get(1..9)?)?, 9)),
+        _ => return None,
+    };
+    Some((plain, 1))
+}
+
+fn code(digits: &[u8]) -> Option<char> {
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    char::from_u32(u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?)
+}
+
+/// The characters of an escaped text.
+pub(crate) fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
+    let (mut plain, mut rest) = (Vec::new(), text);
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        plain.extend_from_slice(before);
+        let (char, length) = escape(after).unwrap_or(('\\', 0));
+        plain.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+        rest = &after[length..];
+    }
+    if rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    plain.extend_from_slice(rest);
+    Cow::Owned(plain)
+}
+
+/// The part in quotation marks, with them, of a literal that is a string with or without a language.
+pub(crate) fn quoted(text: &[u8]) -> Option<&[u8]> {
+    match text {
+        [b'"', .., b'"'] => Some(text),
+        [b'"', .., b'>'] => None,
+        [b'"', ..] => {
+            let end = memrchr(b'"', text)? + 1;
+            let is_directed = text[end..].windows(2).any(|pair| pair == b"--");
+            (end > 1 && !is_directed).then_some(&text[..end])
+        }
+        _ => None,
+    }
+}
+
+/// The characters of a string in quotation marks.
+pub(crate) fn unquote(quoted: &[u8]) -> Cow<'_, str> {
+    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    match unescape(inner) {
+        Cow::Borrowed(text) => std::str::from_utf8(text).unwrap_or_default().into(),
+        Cow::Owned(text) => String::from_utf8(text).unwrap_or_default().into(),
+    }
+}
+
+/// A string as a literal's text.
+pub(crate) fn quote(value: &str) -> String {
+    let mut text = String::with_capacity(value.len() + 2);
+    write_quoted(&mut text, value);
+    text
+}
+
+/// The IRI of a term; `None` for other terms.
+pub(crate) fn iri(text: &[u8]) -> Option<&str> {
+    if Kind::of(text) != Kind::Iri {
+        return None;
+    }
+    std::str::from_utf8(text.strip_prefix(b"<")?.strip_suffix(b">")?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_literals() {
+        for text in ["a\"b\\c\nd\u{1}", "", "é"] {
+            let literal = quote(text);
+            assert_eq!(unquote(literal.as_bytes()), text);
+            assert_eq!(quoted(format!("{literal}@de").as_bytes()), Some(literal.as_bytes()));
+            assert_eq!(quoted(format!("{literal}@de--ltr").as_bytes()), None);
+            assert_eq!(quoted(format!("{literal}^^<urn:t>").as_bytes()), None);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Limits of a query's text, checked before a recursive parser reads it.
+//!
+//! The scan knows just enough of SPARQL's tokens to count brackets and operators outside of strings,
+//! comments and IRIs.
+
+use crate::limits::Limits;
+use crate::query::QueryError;
+use crate::reader::grouped;
+use oxiri::Iri;
+
+/// The parser reads the arguments of these functions twice, so each nested call doubles its time.
+const READ_TWICE: [&str; 4] = ["REGEX", "REPLACE", "SUBSTR", "GROUP_CONCAT"];
+/// Maximum depth of nested calls of these functions.
+const MAX_READ_TWICE: usize = 12;
+/// Maximum number of variables and groups per permitted triple pattern.
+const PARTS_PER_PATTERN: usize = 4;
+const BRACKETS: [(&str, &str); 6] =
+    [("<<(", ")>>"), ("<<", ">>"), ("{|", "|}"), ("(", ")"), ("{", "}"), ("[", "]")];
+/// Tokens of several signs.
+const LONG_SIGNS: [&str; 6] = ["^^", "&&", "||", "!=", "<=", ">="];
+
+/// What the parser and its caller need to know about a text.
+#[derive(Debug, Default)]
+pub(crate) struct Scanned {
+    /// Whether recursion over the query needs a large stack.
+    pub is_deep: bool,
+    /// Whether it is a `SELECT *`.
+    pub selects_all: bool,
+    /// The text in a form that the parser reads, if that is another one.
+    pub text: Option<String>,
+    /// The first undeclared prefix or relative IRI. The parser's message does not name it.
+    pub unresolved: Option<QueryError>,
+}
+
+/// What the text around a token is part of.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    /// A query's head or solution modifiers. Round brackets begin expressions.
+    Top,
+    /// Triples, data or paths.
+    Pattern,
+    /// An expression in brackets. After an operand, `<` is a comparison.
+    Expression,
+}
+
+/// An open bracket.
+struct Level {
+    outer: Mode,
+    closing: &'static str,
+    is_read_twice: bool,
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    limits: &'a Limits,
+    mode: Mode,
+    levels: Vec<Level>,
+    /// The keyword or function before the current token.
+    word: String,
+    has_operand: bool,
+    /// Whether FILTER or BIND stands before and its bracket is still to come.
+    is_filter: bool,
+    is_prologue: bool,
+    deepest: usize,
+    operators: usize,
+    /// Number of variables and groups.
+    parts: usize,
+    /// Total bytes of the IRIs in the prologue.
+    declared: usize,
+    /// Number of IRIs and prefixed names.
+    names: usize,
+    defaults: &'a [String],
+    declared_names: Vec<&'a str>,
+    has_base: bool,
+    found: Scanned,
+}
+
+/// Checks a text against the limits. Default prefixes need no declaration.
+pub(crate) fn scan<'a>(
+    text: &'a str,
+    limits: &'a Limits,
+    defaults: &'a [String],
+) -> Result<Scanned, QueryError> {
+    let most = limits.text_characters;
+    if text.len() > most && text.chars().count() > most {
+        let what = format!("a query of more than {} characters", grouped(most as u64));
+        return Err(QueryError::new(what, "Raise the limit `text_characters`, or leave it out."));
+    }
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        limits,
+        mode: Mode::Top,
+        levels: Vec::new(),
+        word: String::new(),
+        has_operand: false,
+        is_filter: false,
+        is_prologue: true,
+        deepest: 0,
+        operators: 0,
+        parts: 0,
+        declared: 0,
+        names: 0,
+        defaults,
+        declared_names: Vec::new(),
+        has_base: false,
+        found: Scanned::default(),
+    };
+    let mut is_empty = true;
+    while let Some(next) = text[scanner.at..].chars().next() {
+        is_empty &= next.is_whitespace() || next == '#';
+        scanner.token(next)?;
+    }
+    if is_empty {
+        return Err(QueryError::new("the query is empty", "Write a SPARQL query."));
+    }
+    let is_deep = scanner.deepest > 32 || scanner.operators > 100;
+    Ok(Scanned { is_deep, ..scanner.found })
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
+}
+
+/// The length of a string literal, or of the whole text if the literal does not end.
+fn string_length(text: &str) -> usize {
+    let quote = &text[..1];
+    let long = quote.repeat(3);
+    let end = if text.starts_with(&long) { &long[..] } else { quote };
+    let mut at = end.len();
+    loop {
+        match text.as_bytes().get(at) {
+            None => return text.len(),
+            Some(b'\\') => at += 2,
+            Some(b'\n' | b'\r') if end.len() == 1 => return text.len(),
+            Some(_) if text.as_bytes()[at..].starts_with(end.as_bytes()) => return at + end.len(),
+            Some(_) => at += 1,
+        }
+    }
+}
+
+impl<'a> Scanner<'a> {
+    /// Passes one token.
+    fn token(&mut self, next: char) -> Result<(), QueryError> {
+        let (start, rest) = (self.at, &self.text[self.at..]);
+        let length = |is_part: fn(char) -> bool| rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let begins = self.mode != Mode::Expression || !self.has_operand;
+        let is_number = matches!(rest.as_bytes().get(1), Some(b'0'..=b'9' | b'.'));
+        match next {
+            ' ' | '\t' | '\n' | '\r' => self.at += 1,
+            '#' => self.at += rest.find(['\n', '\r']).unwrap_or(rest.len()),
+            '"' | '\'' => self.operand(string_length(rest)),
+            '@' => self.operand(
+                1 + rest[1..]
+                    .find(|c: char| c != '-' && !c.is_ascii_alphanumeric())
+                    .unwrap_or(rest.len() - 1),
+            ),
+            '?' | '$' if rest[1..].starts_with(is_word) => {
+                self.operand(1 + rest[1..].find(|c| !is_word(c)).unwrap_or(rest.len() - 1));
+                return self.count_part(start);
+            }
+            '<' if begins && !rest.starts_with("<<") => {
+                let end = rest.find('>').map_or(rest.len(), |end| end + 1);
+                let iri = rest[1..].split('>').next().unwrap_or_default();
+                self.has_base |= self.word == "BASE";
+                if !self.has_base
+                    && !iri.contains('\\')
+                    && let Err(error) = Iri::parse(iri)
+                {
+                    let what = format!("<{iri}> is not an absolute IRI: {error}");
+                    self.unresolved(what, "Correct the query there.", start);
+                }
+                self.operand(end);
+                return self.name(start, if self.is_prologue { end } else { 0 });
+            }
+            '+' | '-' if begins && is_number => self.at += 1,
+            '0'..='9' => self.operand(length(|c| c.is_ascii_alphanumeric() || c == '.')),
+            c if is_word(c) || c == ':' => return self.word(),
+            _ => return self.sign(begins),
+        }
+        Ok(())
+    }
+
+    /// Passes a token that an operator may follow.
+    fn operand(&mut self, length: usize) {
+        self.at = self.text.len().min(self.at + length);
+        while !self.text.is_char_boundary(self.at) {
+            self.at += 1;
+        }
+        self.has_operand = true;
+        self.word.clear();
+    }
+
+    /// Puts another text in a place. The parser wants `true` in lower case, and no space in
+    /// `CONCAT (`.
+    fn rewrite(&mut self, start: usize, with: String) {
+        if self.text[start..start + with.len()] != with {
+            let text = self.found.text.get_or_insert_with(|| self.text.to_owned());
+            text.replace_range(start..start + with.len(), &with);
+        }
+    }
+
+    fn unresolved(&mut self, what: String, remedy: &str, start: usize) {
+        let error = || QueryError::new(what, remedy).at(self.text, start);
+        self.found.unresolved.get_or_insert_with(error);
+    }
+
+    /// Counts an IRI or a prefixed name.
+    fn name(&mut self, start: usize, declared: usize) -> Result<(), QueryError> {
+        self.names += 1;
+        self.declared += declared;
+        if self.names.saturating_mul(self.declared) > self.limits.document_bytes {
+            let what = "its constants are longer than `document_bytes`";
+            let remedy = "Shorten its prefixes, or raise the limit.";
+            return Err(QueryError::new(what, remedy).at(self.text, start));
+        }
+        // DESCRIBE nests one pattern per IRI.
+        if self.mode == Mode::Top && !self.is_prologue { self.count(start) } else { Ok(()) }
+    }
+
+    /// Passes a keyword, the name of a function, a prefixed name or a blank node.
+    fn word(&mut self) -> Result<(), QueryError> {
+        let (start, text) = (self.at, self.text);
+        let rest = &text[start..];
+        let mut is_escaped = false;
+        let is_name = |c: char| {
+            let is_part = is_escaped || is_word(c) || "-.:%\\".contains(c);
+            is_escaped = c == '\\' && !is_escaped;
+            !is_part
+        };
+        let name = &rest[..rest.find(is_name).unwrap_or(rest.len())];
+        if let Some((prefix, _)) = name.split_once(':') {
+            if self.word == "PREFIX" {
+                self.declared_names.push(prefix);
+            } else if prefix != "_"
+                && !self.declared_names.contains(&prefix)
+                && self.defaults.iter().all(|name| name != prefix)
+            {
+                let what = format!("the prefix {prefix}: is not declared");
+                self.unresolved(what, "Declare it: PREFIX name: <namespace>.", start);
+            }
+            self.operand(name.len());
+            return self.name(start, 0);
+        }
+        let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let word = rest[..length].to_ascii_uppercase();
+        self.operand(length);
+        self.has_operand = matches!(word.as_str(), "TRUE" | "FALSE");
+        if self.has_operand {
+            self.rewrite(start, word.to_ascii_lowercase());
+        }
+        if self.has_operand || word == "A" {
+            return Ok(());
+        }
+        let after = rest[length..].trim_start();
+        if matches!(word.as_str(), "COALESCE" | "CONCAT") && after.starts_with('(') {
+            let gap = &rest[length..rest.len() - after.len()];
+            self.rewrite(start, format!("{gap}{word}"));
+        }
+        self.is_prologue &= matches!(word.as_str(), "PREFIX" | "BASE" | "VERSION");
+        let (reason, remedy) = match word.as_str() {
+            "SERVICE" | "FROM" => (
+                ": a subscription does not reach out",
+                "Leave it out; the publication is the data.",
+            ),
+            "LATERAL" => (" is not SPARQL 1.1", "Write it in SPARQL 1.1."),
+            _ => ("", ""),
+        };
+        if !reason.is_empty() {
+            return Err(QueryError::new(word + reason, remedy).at(self.text, start));
+        }
+        if word == "SELECT" && self.mode == Mode::Pattern {
+            self.mode = Mode::Top;
+        }
+        self.is_filter |= matches!(word.as_str(), "FILTER" | "BIND");
+        self.word = word;
+        self.count(start)
+    }
+
+    /// Passes a bracket or an operator.
+    fn sign(&mut self, begins: bool) -> Result<(), QueryError> {
+        let (start, rest) = (self.at, &self.text[self.at..]);
+        if let Some(level) = self.levels.pop_if(|level| rest.starts_with(level.closing)) {
+            self.mode = level.outer;
+            self.operand(level.closing.len());
+            return Ok(());
+        }
+        let bracket = BRACKETS.iter().find(|(opening, _)| rest.starts_with(opening));
+        if let Some(&(opening, closing)) = bracket.filter(|_| begins || !rest.starts_with('<')) {
+            return self.open(opening, closing);
+        }
+        let long = LONG_SIGNS.iter().find(|sign| rest.starts_with(**sign));
+        let length =
+            long.map_or_else(|| rest.chars().next().map_or(1, char::len_utf8), |s| s.len());
+        let sign = &rest[..length];
+        let is_head = matches!(self.word.as_str(), "SELECT" | "DISTINCT" | "REDUCED");
+        self.found.selects_all |= sign == "*" && is_head && self.levels.is_empty();
+        self.operand(length);
+        self.has_operand = false;
+        if matches!(sign, "." | "," | ";" | "^^") { Ok(()) } else { self.count(start) }
+    }
+
+    fn open(&mut self, opening: &str, closing: &'static str) -> Result<(), QueryError> {
+        let start = self.at;
+        let is_read_twice = opening == "(" && READ_TWICE.contains(&self.word.as_str());
+        self.levels.push(Level { outer: self.mode, closing, is_read_twice });
+        self.mode = match opening {
+            "(" if self.mode != Mode::Pattern || self.is_filter => Mode::Expression,
+            _ => Mode::Pattern,
+        };
+        self.is_filter &= !matches!(opening, "(" | "{");
+        self.operand(opening.len());
+        self.has_operand = false;
+        let nested = self.levels.iter().filter(|level| level.is_read_twice).count();
+        if is_read_twice && nested > MAX_READ_TWICE {
+            let what = format!("{} nest more than {MAX_READ_TWICE} deep", READ_TWICE.join(", "));
+            let remedy = "Put the inner ones into BIND.";
+            return Err(QueryError::new(what, remedy).at(self.text, start));
+        }
+        self.deepest = self.deepest.max(self.levels.len());
+        if matches!(opening, "{" | "{|") {
+            self.count_part(start)?;
+        }
+        self.within(self.levels.len(), "nesting", self.limits.nesting, start)
+    }
+
+    /// Counts a keyword, a function or an operator.
+    fn count(&mut self, start: usize) -> Result<(), QueryError> {
+        self.operators += 1;
+        let most = self.limits.subscription_operators;
+        self.within(self.operators, "subscription_operators", most, start)
+    }
+
+    /// Counts a variable or a group: the parser's time grows with the square of their number.
+    fn count_part(&mut self, start: usize) -> Result<(), QueryError> {
+        self.parts += 1;
+        let most = self.limits.subscription_patterns;
+        self.within(self.parts / PARTS_PER_PATTERN, "subscription_patterns", most, start)
+    }
+
+    fn within(&self, found: usize, name: &str, limit: usize, at: usize) -> Result<(), QueryError> {
+        if found <= limit {
+            return Ok(());
+        }
+        let what = format!("more than `{name}` ({limit})");
+        let remedy = "Split it into several subscriptions, or raise the limit.";
+        Err(QueryError::new(what, remedy).at(self.text, at))
+    }
+}
