@@ -17,7 +17,7 @@ use crate::lexical::read_term;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::ontology::{Ontology, OntologyInput, Steps, UNITS};
-use crate::operators::{CallRequests, CallResults, Operators};
+use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
@@ -52,10 +52,10 @@ pub type Saved = (
 
 /// Why a subscription was not taken in.
 #[derive(Debug)]
-pub enum Refusal {
-    /// Its name is taken.
+pub enum SubscribeError {
+    /// Another subscription has this id.
     Duplicate,
-    /// Its text is none; with the place.
+    /// The text cannot be a subscription.
     Query(QueryError),
     /// Units or names of classes in it have to be found first, by Python.
     Python,
@@ -63,15 +63,15 @@ pub enum Refusal {
     Full(&'static str),
 }
 
-impl From<QueryError> for Refusal {
+impl From<QueryError> for SubscribeError {
     fn from(error: QueryError) -> Self {
         Self::Query(error)
     }
 }
 
-/// What of a subscription the index is asked, and what is left to be evaluated.
-pub struct Filing {
-    /// What the index is given: each by itself makes the subscription a candidate.
+/// How a subscription is indexed.
+pub struct IndexPlan {
+    /// The rows. Each one makes the subscription a candidate.
     pub entries: Vec<Branch>,
     /// How it is filed.
     pub flags: Flags,
@@ -79,16 +79,16 @@ pub struct Filing {
     interned: Vec<Id>,
 }
 
-/// What matching did.
+/// Counters of one match.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Did {
-    /// What the index did.
+    /// The counters of the index.
     pub index: Counters,
     /// How many subscriptions were evaluated.
     pub evaluated: usize,
 }
 
-/// What a publication matches.
+/// The matches of a publication.
 #[derive(Default)]
 pub struct Matched {
     /// The subscriptions, in the order of subscribing.
@@ -104,20 +104,20 @@ pub struct Matched {
     pub undecided: Vec<(Number, Vec<String>, bool)>,
     /// Whether it had more paths of properties than the limit, so that attributes are missing.
     pub is_cut: bool,
-    /// What was done.
+    /// The counters.
     pub did: Did,
 }
 
-/// What a change of the ontology meant.
+/// The effects of a change of the ontology.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// How many triples follow from one ontology and not from the other.
     pub triples: usize,
     /// How many terms have another root.
     pub names: usize,
-    /// The subscriptions that were filed anew.
+    /// The subscriptions that were indexed again.
     pub concerned: Vec<String>,
-    /// Of these, those for which Python has to find units or names.
+    /// Those among them for which Python must find units or names.
     pub python: Vec<String>,
 }
 
@@ -125,20 +125,19 @@ pub struct Change {
 pub struct State {
     /// The terms that are mentioned.
     pub dictionary: Dictionary,
-    /// What is known.
-    /// Shared with the reports that were made under it.
+    /// The ontology, shared with the reports that were made under it.
     pub ontology: Arc<Ontology>,
-    /// What reports need of former subscriptions.
+    /// The data that reports need of former subscriptions.
     pub history: History,
-    /// What is asked for.
+    /// The properties and objects that subscriptions can use.
     pub mentions: Demand,
-    /// What subscriptions have in common.
+    /// The templates.
     pub templates: Templates,
     /// The subscriptions.
     pub subscriptions: Subscriptions,
-    /// Their rows.
+    /// The rows of the subscriptions.
     pub index: Index,
-    /// What an evaluation may cost.
+    /// The limits of one evaluation.
     pub limits: EvaluationLimits,
     /// The constants of operators that have an index.
     pub indexed: Indexed,
@@ -146,7 +145,7 @@ pub struct State {
     pub event_paths: usize,
     parameterizer: Parameterizer,
     unindexed: BTreeSet<Number>,
-    /// What stands for classes by their names, as Python found them in this ontology.
+    /// The classes that Python found by name in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
     algebra: AlgebraCache,
 }
@@ -239,7 +238,7 @@ impl State {
         &self.parameterizer.operators
     }
 
-    /// What publications are seen under.
+    /// The context in which publications are matched.
     pub fn context(&self) -> Context<'_> {
         let Self { dictionary, ontology, mentions, event_paths, .. } = self;
         Context { dictionary, ontology, mentions, event_paths: *event_paths }
@@ -248,13 +247,13 @@ impl State {
     // -- subscribing --------------------------------------------------------------------------
 
     /// The template of a text, and the text's constants.
-    pub(crate) fn template(&mut self, text: &str) -> Result<(u32, Vec<String>), Refusal> {
+    pub(crate) fn template(&mut self, text: &str) -> Result<(u32, Vec<String>), SubscribeError> {
         let query = self.parameterizer.parameterize(text)?;
         let mut found = self.templates.find(&query.text);
         if found.is_none() {
             found = self.templates.add(&Template::new(&query, &self.parameterizer)?);
         }
-        let number = found.ok_or(Refusal::Full("there is no room for more templates"))?;
+        let number = found.ok_or(SubscribeError::Full("there is no room for more templates"))?;
         let mut constants = query.constants;
         if let Some(template) = self.templates.remember(number) {
             constants.extend(template.operators());
@@ -263,12 +262,12 @@ impl State {
     }
 
     /// Fails if no subscription can have this name.
-    pub(crate) fn check_name(&self, name: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), SubscribeError> {
         if self.subscriptions.find(name).is_some() {
-            return Err(Refusal::Duplicate);
+            return Err(SubscribeError::Duplicate);
         }
         if name.len() > LONGEST_NAME {
-            return Err(Refusal::Full("its id is longer than 65,535 bytes"));
+            return Err(SubscribeError::Full("its id is longer than 65,535 bytes"));
         }
         Ok(())
     }
@@ -281,7 +280,7 @@ impl State {
         name: &str,
         text: &str,
         filed: Option<&[&str]>,
-    ) -> Result<Number, Refusal> {
+    ) -> Result<Number, SubscribeError> {
         self.check_name(name)?;
         let (template, constants) = self.template(text)?;
         let mut intern = |text: &str| self.dictionary.intern(text.as_bytes());
@@ -292,17 +291,16 @@ impl State {
         result
     }
 
-    /// Files a subscription with constants that are mentioned for it already; they are released
-    /// where it is refused.
+    /// Adds a subscription whose constants have been retained; releases them on error.
     pub(crate) fn file(
         &mut self,
         name: &str,
         template: u32,
         constants: Vec<Id>,
         filed: Option<Vec<Id>>,
-    ) -> Result<Number, Refusal> {
+    ) -> Result<Number, SubscribeError> {
         let result = match filed.or_else(|| self.rooted(template, &constants)) {
-            None => Err(Refusal::Python),
+            None => Err(SubscribeError::Python),
             Some(rooted) => self.keep(name, template, &constants, rooted, None),
         };
         if result.is_err() {
@@ -348,11 +346,11 @@ impl State {
         constants: &[Id],
         rooted: Vec<Id>,
         before: Option<Number>,
-    ) -> Result<Number, Refusal> {
-        let Some(filing) = self.filing(template, &rooted) else {
-            return Err(Refusal::Full("its template is not there"));
+    ) -> Result<Number, SubscribeError> {
+        let Some(plan) = self.index_plan(template, &rooted) else {
+            return Err(SubscribeError::Full("its template is not there"));
         };
-        let Filing { entries, mut flags, interned } = filing;
+        let IndexPlan { entries, mut flags, interned } = plan;
         let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
         for branch in &entries {
             self.mention(branch);
@@ -382,7 +380,7 @@ impl State {
                 self.take_row(row);
             }
             rooted.iter().for_each(|&id| self.dictionary.release(id));
-            return Err(Refusal::Full("there is no room for more subscriptions"));
+            return Err(SubscribeError::Full("there is no room for more subscriptions"));
         };
         if flags & UNINDEXED != 0 {
             self.unindexed.insert(number);
@@ -419,7 +417,7 @@ impl State {
     }
 
     /// Decides what of a query the index is asked.
-    fn filing(&mut self, template: u32, rooted: &[Id]) -> Option<Filing> {
+    fn index_plan(&mut self, template: u32, rooted: &[Id]) -> Option<IndexPlan> {
         let kept = self.templates.get(template)?;
         let filled = kept.filled(rooted, &mut self.dictionary);
         let mut flags = if kept.aggregates { RESTING } else { 0 };
@@ -470,7 +468,7 @@ impl State {
         if flags & UNINDEXED != 0 {
             entries.clear();
         }
-        Some(Filing { entries, flags, interned: filled.interned })
+        Some(IndexPlan { entries, flags, interned: filled.interned })
     }
 
     fn mention(&mut self, branch: &Branch) {
@@ -516,9 +514,9 @@ impl State {
         text: &str,
         comment: &str,
         filed: Option<&[&str]>,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
-        // Taken in by another name first, so that nothing is lost where it is refused.
+        // It is added under another id first, so that nothing is lost if it is refused.
         let mut other = "\u{0}".to_owned();
         while self.subscriptions.find(&other).is_some() {
             other.push('\u{0}');
@@ -536,7 +534,7 @@ impl State {
         if self.own(entry, Some(number)).is_none() {
             self.suspend(number, name, before, &constants);
             self.unsubscribe(other);
-            return Err(Refusal::Full("there is no room for more subscriptions"));
+            return Err(SubscribeError::Full("there is no room for more subscriptions"));
         }
         if self.unindexed.remove(&other) {
             self.unindexed.insert(number);
@@ -702,7 +700,7 @@ impl State {
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
         let query = self.query(record.template(), record.filed())?;
-        let prepared = Prepared::new(&query, record.is(RESTING));
+        let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
         worker.evaluate(context, &prepared, now, self.limits)
     }
 
@@ -787,7 +785,7 @@ impl State {
     }
 
     /// Files a subscription with the constants that Python found.
-    pub fn file_again(&mut self, name: &str, filed: &[&str]) -> Result<(), Refusal> {
+    pub fn file_again(&mut self, name: &str, filed: &[&str]) -> Result<(), SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let filed: Vec<Id> =
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
@@ -802,7 +800,7 @@ impl State {
     }
 }
 
-/// What is noted of a row: whose it is, and whether that has to be evaluated.
+/// The owner of a row: a subscription, and whether it must be evaluated.
 fn owner(number: Number, flags: Flags) -> Number {
     if flags & EXACT == 0 { number | ASKED } else { number }
 }
@@ -818,7 +816,7 @@ fn key(id: Id, dictionary: &Dictionary) -> Id {
     }
 }
 
-/// A place of a pattern as a look-up has it.
+/// The id of a constant, or [`ANY`].
 fn known(node: Node) -> Id {
     match node {
         Node::Constant(id) => id,

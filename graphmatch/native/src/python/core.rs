@@ -12,7 +12,7 @@ use super::{
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
-use crate::engine::{Change, Refusal, Saved, State};
+use crate::engine::{Change, Saved, State, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
 use crate::limits::Limits;
@@ -127,7 +127,7 @@ pub(super) enum ConstantsOrTerm<'py> {
 /// The errors of subscriptions with their places.
 pub(super) fn refused_list(
     py: Python<'_>,
-    errors: Vec<(usize, Refusal)>,
+    errors: Vec<(usize, SubscribeError)>,
 ) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for (place, error) in errors {
@@ -309,7 +309,7 @@ impl Core {
         queries: Vec<String>,
         comments: Vec<(usize, String)>,
     ) -> PyResult<(usize, Bound<'py, PyList>)> {
-        let (looked, errors): (usize, Vec<(usize, Refusal)>) = py.detach(|| {
+        let (looked, errors): (usize, Vec<(usize, SubscribeError)>) = py.detach(|| {
             self.shared.change(|guarded| {
                 let state = &mut guarded.state;
                 let mut comments = comments.iter().peekable();
@@ -322,7 +322,7 @@ impl Core {
                                 state.subscriptions.set_comment(number, comment);
                             }
                         }
-                        Err(Refusal::Python) => return (place, errors),
+                        Err(SubscribeError::Python) => return (place, errors),
                         Err(error) => errors.push((place, error)),
                     }
                 }

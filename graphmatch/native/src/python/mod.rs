@@ -21,7 +21,7 @@ use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
 use self::terms::{object_of, write_text};
 use crate::dictionary::{Dictionary, Id, Terms};
-use crate::engine::{Refusal, State};
+use crate::engine::{State, SubscribeError};
 use crate::events::Statements;
 use crate::hierarchy::Map;
 use crate::indexed::{IndexAnswers, Questions};
@@ -86,17 +86,21 @@ fn unreadable(error: SnapshotError) -> PyErr {
     }
 }
 
-fn refused(error: Refusal) -> PyErr {
+fn refused(error: SubscribeError) -> PyErr {
     match error {
-        Refusal::Duplicate => DuplicateIdError::new_err("this id has a subscription already"),
-        Refusal::Python => NeedsPythonError::new_err("units or names of classes have to be found"),
-        Refusal::Full(what) => InvalidSubscriptionError::new_err((
+        SubscribeError::Duplicate => {
+            DuplicateIdError::new_err("this id has a subscription already")
+        }
+        SubscribeError::Python => {
+            NeedsPythonError::new_err("units or names of classes have to be found")
+        }
+        SubscribeError::Full(what) => InvalidSubscriptionError::new_err((
             what.to_owned(),
             "Take fewer or shorter ones.".to_owned(),
             None::<usize>,
             None::<usize>,
         )),
-        Refusal::Query(error) => bad_query(error),
+        SubscribeError::Query(error) => bad_query(error),
     }
 }
 
