@@ -256,7 +256,7 @@ class Core:
         stated: int,
         steps: int,
         mentions: Sequence[tuple[str | None, str | None]] | None = None,
-    ) -> tuple[list[tuple[_Nodes, int | None]], int, bool]: ...
+    ) -> tuple[list[tuple[_Nodes, tuple[str, _Nodes] | None]], int, bool]: ...
     def evaluation(
         self,
         id: str,
