@@ -15,24 +15,24 @@ __all__ = [
     "CallRequest",
     "Calls",
     "Core",
-    "DamagedError",
-    "Document",
+    "CorruptSnapshotError",
+    "DocumentMatches",
+    "DuplicateIdError",
+    "EnrichmentRequest",
     "Evaluation",
     "EvaluationFailedError",
+    "InvalidSubscriptionError",
     "NeedsPythonError",
     "Parser",
-    "Pending",
     "Publications",
     "Query",
-    "RefusedError",
     "Report",
-    "TakenError",
     "lines_of_rows",
     "term",
 ]
 
 _FaultRow: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
-"""What is wrong with a document, the remedy, line, column, item, whether something was left out."""
+"""What, remedy, line, column, item, and whether something was skipped."""
 
 _Term: TypeAlias = Any
 _Nodes: TypeAlias = tuple[_Term, _Term, _Term]
@@ -45,33 +45,33 @@ _Placement: TypeAlias = tuple[_Pattern, _Pattern | None, float, int, int, int, i
 _Use: TypeAlias = tuple[int, int, list[tuple[int, int | None]]]
 
 _Texts: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.int64]]
-"""Texts as Arrow has them: their bytes, and where each begins and the last ends."""
+"""Strings in the layout of Arrow: the bytes, and the offsets."""
 _Column: TypeAlias = (
     NDArray[np.int64] | NDArray[np.float64] | tuple[NDArray[np.int32], Sequence[str]]
 )
-"""A column of values: integers, floating-point numbers, or places among terms."""
+"""A column of integers, of floating-point numbers, or of places in a list of terms."""
 
 class _Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
-class DamagedError(ValueError):
-    """A file that is no snapshot, or one of another version, or damaged."""
+class CorruptSnapshotError(ValueError):
+    """A file that is not a snapshot, has another version, or is damaged: what, remedy."""
 
-class RefusedError(ValueError):
-    """A text that is no subscription: what, remedy, line, column."""
+class InvalidSubscriptionError(ValueError):
+    """An invalid subscription: what, remedy, line, column."""
 
 class EvaluationFailedError(RuntimeError):
     """A query that cannot be evaluated, or not within the limits."""
 
-class TakenError(ValueError):
-    """A name that is taken."""
+class DuplicateIdError(ValueError):
+    """An id that has a subscription already."""
 
 class NeedsPythonError(ValueError):
-    """Units or names of classes have to be found first."""
+    """Python has to find units or names of classes first."""
 
 @final
 class Report:
-    """What one publication matches."""
+    """The matches of one publication."""
 
     def __len__(self) -> int: ...
     def publication(self) -> str: ...
@@ -88,7 +88,7 @@ class Report:
 
 @final
 class Batch:
-    """What became of the events of a table."""
+    """The reports of a table of events."""
 
     def __len__(self) -> int: ...
     def pending(self) -> list[int]: ...
@@ -96,8 +96,8 @@ class Batch:
     def numbers(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
 
 @final
-class Pending:
-    """A publication that Python has to do something for first."""
+class EnrichmentRequest:
+    """A publication that needs enrichment by Python before it can be matched."""
 
     @property
     def id(self) -> str: ...
@@ -122,20 +122,18 @@ class CallRequest:
 
     @property
     def id(self) -> str: ...
-    @property
-    def stated(self) -> int | None: ...
     def solutions(self) -> list[tuple[int, bool, list[tuple[str, str]]]]: ...
     def passed(self, calls: Calls, tests: Sequence[tuple[str, str]]) -> list[bool | None]: ...
     def triples(self) -> list[_Term]: ...
-    def rematch(self, calls: Calls, now: str) -> Report | Pending | CallRequest: ...
+    def rematch(self, calls: Calls, now: str) -> Report | EnrichmentRequest | CallRequest: ...
 
 @final
-class Document:
-    """A document that is being read, one publication after the other."""
+class DocumentMatches:
+    """A document that is read and matched, one publication after the other."""
 
     def next(
         self, now: str
-    ) -> tuple[list[Report | Pending | CallRequest], int, list[_FaultRow], bool]: ...
+    ) -> tuple[list[Report | EnrichmentRequest | CallRequest], int, list[_FaultRow], bool]: ...
 
 @final
 class Publications:
@@ -157,7 +155,7 @@ class Publications:
 
 @final
 class Parser:
-    """Analyses the texts of queries."""
+    """Analyses queries."""
 
     def __new__(
         cls,
@@ -169,7 +167,7 @@ class Parser:
 
 @final
 class Query:
-    """A query that was analysed."""
+    """An analysed query."""
 
     @property
     def form(self) -> str: ...
@@ -194,7 +192,7 @@ class Query:
 
 @final
 class Evaluation:
-    """One publication, ready for questions."""
+    """One publication to evaluate queries on."""
 
     def answer(
         self, query: Query, resting: bool, most: int | None = None
@@ -221,7 +219,7 @@ class Core:
         limits: Callable[[bytes], object],
         operators: Sequence[_Operator] = ...,
     ) -> tuple[Core, bytes, bytes]: ...
-    def know(self, knowledge: object) -> None: ...
+    def attach_enricher(self, knowledge: object) -> None: ...
     def ask_by(self, function: Callable[..., object]) -> None: ...
     def index_changes(self) -> list[tuple[int, int, tuple[_Term, ...] | None]]: ...
     def __len__(self) -> int: ...
@@ -247,16 +245,18 @@ class Core:
         self, id: str, query: str, comment: str = "", filed: Sequence[str] | None = None
     ) -> bool: ...
     def unsubscribe(self, id: str) -> bool: ...
-    def meets(self, subject: str | None, predicate: str | None, object: str | None) -> bool: ...
+    def ontology_matches(
+        self, subject: str | None, predicate: str | None, object: str | None
+    ) -> bool: ...
     def closure(self) -> list[_Nodes]: ...
-    def follow(
+    def entail(
         self,
         id: str,
         triples: Iterable[_Nodes],
         stated: int,
         steps: int,
         mentions: Sequence[tuple[str | None, str | None]] | None = None,
-    ) -> tuple[list[tuple[_Nodes, int | None]], int, bool]: ...
+    ) -> tuple[list[tuple[_Nodes, tuple[str, _Nodes] | None]], int, bool]: ...
     def evaluation(
         self,
         id: str,
@@ -285,7 +285,7 @@ class Core:
         changed: Sequence[str],
         everything: bool,
     ) -> tuple[int, int, list[str], list[str]]: ...
-    def file_again(self, id: str, filed: Sequence[str]) -> None: ...
+    def reindex(self, id: str, filed: Sequence[str]) -> None: ...
     def match_bytes(
         self,
         data: bytes,
@@ -294,7 +294,7 @@ class Core:
         format: str | None = None,
         cut: str = "auto",
         base: str | None = None,
-    ) -> tuple[Report | Pending | CallRequest | None, list[_FaultRow]] | None: ...
+    ) -> tuple[Report | EnrichmentRequest | CallRequest | None, list[_FaultRow]] | None: ...
     def document(
         self,
         stream: _Readable,
@@ -303,7 +303,7 @@ class Core:
         cut: str = "auto",
         waits: bool = True,
         base: str | None = None,
-    ) -> Document: ...
+    ) -> DocumentMatches: ...
     def match_triples(
         self,
         id: str,
@@ -314,10 +314,10 @@ class Core:
         done: int = 0,
         version: int | None = None,
         calls: Calls | None = None,
-    ) -> Report | Pending | CallRequest: ...
+    ) -> Report | EnrichmentRequest | CallRequest: ...
     def match_event(
         self, id: str, attributes: dict[str, Any], now: str
-    ) -> Report | Pending | CallRequest | None: ...
+    ) -> Report | EnrichmentRequest | CallRequest | None: ...
     def match_events(
         self,
         ids: _Texts,

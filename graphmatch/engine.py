@@ -365,7 +365,7 @@ class Engine(Matcher):
                 return take(id, text, comment)
             except _native.NeedsPythonError:
                 return take(id, text, comment, self._filed(id, text))
-        except (_native.TakenError, _native.RefusedError) as error:
+        except (_native.DuplicateIdError, _native.InvalidSubscriptionError) as error:
             raise _error_of(error, id, text) from None
         except UnicodeEncodeError as error:
             raise not_unicode(id, error) from None
@@ -520,7 +520,7 @@ class Engine(Matcher):
             ids = rows.ids.data, rows.ids.offsets
             try:
                 errors = self._core.subscribe_batch(rows.text, ids, rows.constants, rows.chosen)
-            except _native.RefusedError as every:  # a shape that is larger than a limit
+            except _native.InvalidSubscriptionError as every:  # a shape that is larger than a limit
                 errors = [(place, every) for place in range(len(rows.chosen))]
             for place, error in errors:
                 row = int(rows.chosen[place])
@@ -584,7 +584,7 @@ class Engine(Matcher):
             for id in waiting:
                 text, _ = self._core.subscription(id) or ("", "")
                 try:
-                    self._core.file_again(id, self._filed(id, text))
+                    self._core.reindex(id, self._filed(id, text))
                 except SubscriptionError as error:
                     what = f"{error.problem.what}; it matches nothing now"
                     problems.append(replace(error.problem, what=what))
@@ -639,7 +639,7 @@ class Engine(Matcher):
 
     def _reported(
         self,
-        found: _native.Report | _native.Pending | _native.CallRequest,
+        found: _native.Report | _native.EnrichmentRequest | _native.CallRequest,
         publication: Publication | None,
         now: datetime,
         source: str,
@@ -1166,7 +1166,7 @@ class Engine(Matcher):
             known = self.ontology, self._knowledge.annotator, own
             engine._labels = self._labels
         engine._known = Knowledge(lambda: known, self._entailment, core=engine._core)
-        engine._core.know(engine._known)
+        engine._core.attach_enricher(engine._known)
         return engine
 
     # -- saving -----------------------------------------------------------------------------
@@ -1255,7 +1255,7 @@ class Engine(Matcher):
 
         engine._known = Knowledge(make, engine.entailment, core=core)
         engine._saved = options, known
-        core.know(engine._known)
+        core.attach_enricher(engine._known)
         return engine
 
 
@@ -1333,7 +1333,7 @@ def _row(subscription: object, query: object = None) -> tuple[str, str, str]:
 
 def _error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:
     """Return the error of a subscription that the core refuses."""
-    if isinstance(error, _native.TakenError):
+    if isinstance(error, _native.DuplicateIdError):
         return DuplicateError(id)
-    assert isinstance(error, _native.RefusedError)
+    assert isinstance(error, _native.InvalidSubscriptionError)
     return refusal(id, error, text)

@@ -1,8 +1,7 @@
-"""What a snapshot holds beside the core's state: an engine's options and its ontology.
+"""Snapshots: the options and the ontology of an engine, beside the core's state.
 
-The core writes and reads the file (``native/src/snapshot.rs``). What is Python's is in it
-as JSON: a file can give wrong subscriptions, and can run nothing. The options are read when a file
-is opened, the ontology when somebody asks for it: matching needs neither, as the core has its own.
+The core writes and reads the file (``native/src/snapshot.rs``). Options and ontology are JSON in
+it. The options are decoded when a file is opened, the ontology when it is first used.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from semantic.vocabulary import PREFIXES
 
 _AGAIN = "Save it again, and name the file that was saved to."
 _MALFORMED = (AttributeError, GraphMatchError, IndexError, KeyError, TypeError, ValueError)
-"""What reading JSON may raise that says something else than what is written."""
+"""Errors of reading JSON that has another structure."""
 
 
 class SavedError(GraphMatchError):
-    """A file that is no snapshot, or a damaged one, or cannot be read or written."""
+    """A file that is not a snapshot, is damaged, or cannot be read or written."""
 
     def __init__(self, path: Path, what: str, remedy: str = _AGAIN) -> None:
         super().__init__(Problem(what, Place(str(path)), remedy))
@@ -41,7 +40,7 @@ class SavedError(GraphMatchError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an engine has to know before its ontology is asked for.
+    """The options of an engine that it needs before its ontology.
 
     Parameters
     ----------
@@ -50,11 +49,11 @@ class Options:
     synonyms
         How texts are looked up.
     limits
-        What one document, one subscription and one evaluation may cost.
+        Limits of one document, one subscription and one evaluation.
     operators
         The operators by their IRIs: the version, and whether each has an index.
     measured
-        What their calls cost and gave; see `Statistics.written`.
+        Statistics of their calls; see `Statistics.written`.
     """
 
     entailment: str
@@ -64,12 +63,12 @@ class Options:
     measured: dict[str, Any] = field(default_factory=dict)
 
     def written(self) -> bytes:
-        """Return them as JSON."""
+        """Return the options as JSON."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def read(cls, said: bytes) -> Options:
-        """Return what was written."""
+        """Return the options of JSON."""
         options = json.loads(said)
         operators = {
             str(iri): (str(version), bool(is_indexed))
@@ -92,7 +91,7 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
     try:
         # A link stays a link: the file it leads to is replaced.
         core.save(Path(realpath(path)), options.written(), known)
-    except _native.DamagedError:
+    except _native.CorruptSnapshotError:
         what = "is there already, and nothing was saved to it"
         raise SavedError(path, what, "Name a file that is not there yet.") from None
     except OSError as error:
@@ -103,7 +102,7 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
 def opened(
     path: Path, limits: Limits | None, operators: Sequence[tuple[str, bool]] = ()
 ) -> tuple[_native.Core, Options, bytes]:
-    """Return what was saved: the core's state, the options, and the ontology for `read`.
+    """Return the core's state, the options, and the ontology for `read`.
 
     Parameters
     ----------
@@ -136,7 +135,7 @@ def opened(
         raise SavedError(path, "there is no such file") from None
     except OSError as error:
         raise SavedError(path, f"cannot be read: {error.strerror or error}") from error
-    except _native.DamagedError as error:
+    except _native.CorruptSnapshotError as error:
         raise SavedError(path, *error.args) from None
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error

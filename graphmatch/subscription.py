@@ -256,7 +256,7 @@ class SubscriptionParser:
         """
         try:
             return self._core.parse(text)
-        except _native.RefusedError as error:
+        except _native.InvalidSubscriptionError as error:
             raise refusal(id, error, text) from None
         except UnicodeEncodeError as error:
             raise not_unicode(id, error) from None
@@ -272,7 +272,7 @@ def not_unicode(id: str, error: UnicodeEncodeError) -> SubscriptionError:
     return SubscriptionError(Problem(what, Place(plain(id)), "Write the character itself."))
 
 
-def refusal(id: str, error: _native.RefusedError, text: str = "") -> SubscriptionError:
+def refusal(id: str, error: _native.InvalidSubscriptionError, text: str = "") -> SubscriptionError:
     """Return the error of a text that the core refuses; see first whether it begins as a query."""
     what, remedy, line, column = error.args
     begin = _PROLOGUE.match(text)

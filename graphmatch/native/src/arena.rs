@@ -1,23 +1,23 @@
-//! Records of different lengths in one vector, known by number.
+//! Records of different lengths in one vector, addressed by number.
 //!
-//! Numbers are dense and used again. Where a record was is a hole; when half of the vector is
-//! holes, the records are moved together, so a removal costs constant time on average. The vector
-//! grows by an eighth: it is most of the memory of an index.
+//! Numbers are dense and are used again. A removed record leaves a hole. When half of the vector
+//! is holes, the records are moved together, so a removal takes constant time on average. The
+//! vector grows by an eighth, because it is most of the memory of an index.
 //!
-//! Memory: 8 bytes a record, and its elements.
+//! Memory: 8 bytes per record, and its elements.
 
 use serde::{Deserialize, Serialize};
 
 const SMALL: usize = 1 << 12;
 
-/// Where a record is.
+/// The place of a record in the vector.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Span {
     start: u32,
     length: u32,
 }
 
-/// Where no record is.
+/// The span of a removed record.
 const HOLE: Span = Span { start: u32::MAX, length: 0 };
 
 impl Span {
@@ -42,12 +42,12 @@ impl<T> Default for Arena<T> {
 }
 
 impl<T: Copy> Arena<T> {
-    /// How many records there are.
+    /// The number of records.
     pub(crate) fn len(&self) -> usize {
         self.spans.len() - self.free.len()
     }
 
-    /// Puts a record in; `None` if all together would have 2³² elements.
+    /// Adds a record. Returns `None` if all records would have 2³² elements.
     pub(crate) fn insert(&mut self, record: &[T]) -> Option<u32> {
         let span = self.append(record)?;
         let number = self.free.pop().unwrap_or(self.spans.len() as u32);
@@ -70,7 +70,7 @@ impl<T: Copy> Arena<T> {
         Some(Span { start: start as u32, length: record.len() as u32 })
     }
 
-    /// A record; nothing if there is no such record.
+    /// The record of a number, empty if it does not exist.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> &[T] {
         let Span { start, length } = self.spans.get(number as usize).copied().unwrap_or(HOLE);
@@ -78,7 +78,7 @@ impl<T: Copy> Arena<T> {
         self.data.get(start..start + length as usize).unwrap_or_default()
     }
 
-    /// The same, to be written to.
+    /// The same, mutable.
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut [T] {
         let Span { start, length } = self.spans.get(number as usize).copied().unwrap_or(HOLE);
@@ -86,13 +86,13 @@ impl<T: Copy> Arena<T> {
         self.data.get_mut(start..start + length as usize).unwrap_or_default()
     }
 
-    /// Whether there is a record of that number.
+    /// Whether a record exists.
     #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.spans.get(number as usize).is_some_and(|span| !span.is_hole())
     }
 
-    /// Takes a record out, which has to be there.
+    /// Removes a record. It must exist.
     pub(crate) fn remove(&mut self, number: u32) {
         let span = std::mem::replace(&mut self.spans[number as usize], HOLE);
         self.garbage += span.length as usize;
@@ -111,7 +111,7 @@ impl<T: Copy> Arena<T> {
         }
     }
 
-    /// Takes all records out, and keeps the memory.
+    /// Removes all records, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.data.clear();
         self.spans.clear();
@@ -119,18 +119,19 @@ impl<T: Copy> Arena<T> {
         self.garbage = 0;
     }
 
-    /// One more than the largest number that there was.
+    /// One more than the largest number so far.
     #[cfg(test)]
     pub(crate) fn end(&self) -> usize {
         self.spans.len()
     }
 
-    /// The numbers of the records that there are.
+    /// The numbers of all records.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.spans).filter(|(_, span)| !span.is_hole()).map(|(number, _)| number)
     }
 
-    /// How much all records have together, and those that went before the last tidying.
+    /// The number of elements of all records, and of those removed since they were last moved
+    /// together.
     pub(crate) fn length(&self) -> usize {
         self.data.len()
     }
@@ -144,7 +145,7 @@ impl<T: Copy> Arena<T> {
     }
 }
 
-/// Makes room for more elements: of a large vector for an eighth, as doubling wastes memory.
+/// Reserves memory for more elements: an eighth of a large vector, because doubling wastes memory.
 #[inline]
 pub(crate) fn make_room<T>(vector: &mut Vec<T>, more: usize) {
     if vector.len() + more > vector.capacity() {

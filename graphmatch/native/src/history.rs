@@ -1,9 +1,9 @@
-//! What reports need of subscriptions that were removed or changed after the match.
+//! Former states of subscriptions, for reports that were made before a change.
 //!
-//! A report holds the [`Moment`] at which it was made. Moments are a linked list, to which a change
-//! appends one with the subscriptions as they were before. A moment is freed together with the last
-//! report of it or of an earlier one. So a change never visits reports, and nothing is kept for
-//! reports that are gone.
+//! A report holds the [`Moment`] at which it was made. Moments are a linked list, to which a
+//! change appends one with the subscriptions as they were before. A moment is freed together with
+//! the last report of it or of an earlier one. So a change never visits reports, and a report that
+//! is gone costs nothing.
 
 use crate::dictionary::{Dictionary, Id};
 use crate::pattern::Branch;
@@ -25,12 +25,12 @@ pub struct FormerSubscription {
 /// The time between two changes.
 #[derive(Default)]
 pub struct Moment {
-    /// What the next change removed or replaced, and the time after it.
+    /// The subscriptions that the next change removed or replaced, and the time after it.
     next: OnceLock<(Vec<FormerSubscription>, Arc<Moment>)>,
 }
 
 impl Moment {
-    /// Those of some subscriptions that have changed since, as they were at this moment.
+    /// The former states of those subscriptions that have changed since this moment.
     pub fn former(&self, numbers: &[Number]) -> HashMap<Number, &FormerSubscription> {
         let mut found = HashMap::new();
         if self.next.get().is_none() {

@@ -1,9 +1,9 @@
-//! Texts and other records of bytes, each once, as numbers.
+//! Distinct records of bytes as numbers.
 //!
-//! A record is counted by its uses, and goes with the last one; its number is used again then. It
-//! is found by a hash of its bytes, or of those that its key has.
+//! A record counts its uses and is removed with the last one; then its number is free. It is found
+//! by a hash of its bytes or of a part of them, the key.
 //!
-//! Memory: some 20 bytes a record, and its bytes.
+//! Memory: about 20 bytes per record, and its bytes.
 
 use crate::arena::{Arena, make_room};
 use foldhash::SharedSeed;
@@ -13,22 +13,22 @@ use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
-/// What of a record it is found by.
+/// Returns the part of a record that it is found by.
 type Key = fn(&[u8]) -> &[u8];
 
-/// Hashes by a key of this process, the same for all records.
+/// The hash function, with a random key for this process.
 #[inline]
 pub(crate) fn hasher() -> SeedableRandomState {
     SeedableRandomState::with_seed(0, SharedSeed::global_random())
 }
 
-/// Records of bytes, each once.
+/// Distinct records of bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Interner {
     records: Arena<u8>,
     uses: Vec<u32>,
-    /// Made when it is first asked for: who only reads records of a snapshot needs none.
+    /// Built when it is first needed: some snapshots are only read.
     #[serde(skip)]
     table: OnceLock<HashTable<u32>>,
     #[serde(skip)]
@@ -44,7 +44,7 @@ impl Default for Interner {
 }
 
 impl Interner {
-    /// One whose records are found by a part of theirs.
+    /// Makes one whose records are found by a key.
     pub(crate) fn keyed(key: Key) -> Self {
         Self {
             records: Arena::default(),
@@ -55,12 +55,12 @@ impl Interner {
         }
     }
 
-    /// How many records there are.
+    /// The number of records.
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// The hash of a key, as [`Interner::find_hashed`] wants it.
+    /// The hash of a key for [`Interner::find_hashed`].
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> u64 {
         self.hasher.hash_one(key)
@@ -89,7 +89,7 @@ impl Interner {
         })
     }
 
-    /// Changes the table, which is told how records are hashed.
+    /// Changes the table, given the hash function of records.
     fn change(&mut self, change: impl FnOnce(&mut HashTable<u32>, &dyn Fn(&u32) -> u64)) {
         self.table();
         let Self { records, hasher, key, table, .. } = self;
@@ -98,7 +98,7 @@ impl Interner {
         }
     }
 
-    /// Adds a record that is not there, with so many uses; `None` if there is no room.
+    /// Adds a new record with a number of uses. Returns `None` if memory is full.
     pub(crate) fn add(&mut self, record: &[u8], uses: u32) -> Option<u32> {
         self.table();
         let number = self.records.insert(record)?;
@@ -113,7 +113,7 @@ impl Interner {
         Some(number)
     }
 
-    /// The number of a record, which has one more use from now on; `None` if there is no room.
+    /// Adds a use of a record, and returns its number; `None` if memory is full.
     pub(crate) fn intern(&mut self, record: &[u8]) -> Option<u32> {
         match self.find((self.key)(record)) {
             Some(number) => self.retain(number).then_some(number),
@@ -121,30 +121,30 @@ impl Interner {
         }
     }
 
-    /// A record by its number; nothing if there is no such record.
+    /// The record of a number, empty if it does not exist.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> &[u8] {
         self.records.get(number)
     }
 
-    /// Whether there is a record of that number.
+    /// Whether a record exists.
     #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.records.has(number)
     }
 
-    /// How many uses a record has.
+    /// The number of uses of a record.
     pub(crate) fn uses(&self, number: u32) -> u32 {
         self.uses.get(number as usize).copied().unwrap_or(0)
     }
 
-    /// Uses a record once more; whether there is one of that number.
+    /// Adds a use of a record. Returns whether it exists.
     pub(crate) fn retain(&mut self, number: u32) -> bool {
         let uses = self.uses.get_mut(number as usize).filter(|_| self.records.has(number));
         uses.map(|uses| *uses = uses.saturating_add(1)).is_some()
     }
 
-    /// Uses a record once less; whether that was the last use, and it is gone.
+    /// Removes a use of a record. Returns whether the record is gone.
     pub(crate) fn release(&mut self, number: u32) -> bool {
         let Some(uses) = self.uses.get_mut(number as usize) else { return false };
         *uses = uses.saturating_sub(1);
@@ -164,18 +164,18 @@ impl Interner {
         true
     }
 
-    /// One more than the largest number that there was.
+    /// One more than the largest number so far.
     #[cfg(test)]
     pub(crate) fn end(&self) -> usize {
         self.records.end()
     }
 
-    /// The numbers of the records that there are.
+    /// The numbers of all records.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.records.numbers()
     }
 
-    /// Finds the records by a part of theirs from now on.
+    /// Finds the records by another key from now on.
     pub(crate) fn with_key(self, key: Key) -> Self {
         Self { key, table: OnceLock::new(), ..self }
     }
@@ -188,7 +188,7 @@ impl Interner {
     }
 }
 
-/// Gives memory of a table back that lost most of its entries.
+/// Shrinks a table that lost most of its entries.
 pub(crate) fn shrink<T>(table: &mut HashTable<T>, hasher: impl Fn(&T) -> u64) {
     if table.capacity() > 64 && table.len() < table.capacity() / 4 {
         table.shrink_to(table.len() * 2, hasher);

@@ -13,7 +13,7 @@ use oxrdf::{
 };
 use std::borrow::Cow;
 
-/// Where texts are appended.
+/// A buffer that texts are appended to.
 pub(crate) trait Text {
     fn add(&mut self, text: &str);
 }

@@ -1,7 +1,7 @@
-//! What terms are called: texts of literals, last parts of IRIs, names of attributes.
+//! Names of terms: last parts of IRIs, folded texts, names of attributes.
 //!
-//! Everything here works on canonical N-Triples texts, and allocates only where a text has to be
-//! changed. The names of attributes are those of `semantic.attributes.names`.
+//! Everything here works on canonical N-Triples texts, and allocates only if a text changes. The
+//! names of attributes are those of `semantic.attributes.names`.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
 use memchr::memrchr;
@@ -26,7 +26,7 @@ const RESERVED: [&[u8]; 4] = [
 ];
 const QUANTITY: &[u8] = b"<https://w3id.org/cdt/";
 
-/// What stands for numbers that are their own ids: they are names of nothing.
+/// The text of all inline numbers, which are not names.
 const NUMBER: &[u8] = b"\"0\"^^<http://www.w3.org/2001/XMLSchema#integer>";
 
 /// The text of a term, without writing those of numbers: all of them look like one.
@@ -53,7 +53,7 @@ pub fn is_quantity(text: &[u8]) -> bool {
         && memrchr(b'<', text).is_some_and(|at| text[at..].starts_with(QUANTITY))
 }
 
-/// The last part of an IRI, or all of it where it has no parts.
+/// The last part of an IRI, or all of it if it has no parts.
 pub fn local_name(iri: &str) -> &str {
     let separates = |c: char| matches!(c, '/' | '#' | ':' | '?');
     let body = iri.strip_suffix(['/', '#']).unwrap_or(iri);
@@ -89,7 +89,7 @@ pub fn folded(name: &str) -> String {
     found
 }
 
-/// The same, written to a text that is there already.
+/// The same, into a buffer.
 pub fn fold_into(name: &str, found: &mut String) {
     let is_space = |c: char| c.is_whitespace() || matches!(c, '\u{1C}'..='\u{1F}');
     found.clear();
@@ -106,7 +106,7 @@ pub fn fold_into(name: &str, found: &mut String) {
     }
 }
 
-/// A text with what is percent-encoded in it decoded.
+/// Decodes percent-encoding.
 pub fn unquoted(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -172,7 +172,7 @@ pub fn attribute(step: &str) -> String {
     format!("<urn:graphmatch:attribute:{}>", encoded(step))
 }
 
-/// The steps of an attribute's name; nothing where it is no name of an attribute.
+/// The steps of an attribute's name; `None` if it is not valid.
 pub fn steps(name: &str) -> Option<Vec<&str>> {
     let (mut found, mut rest) = (Vec::new(), name);
     loop {

@@ -3,10 +3,13 @@
 //! Documents are read as for matching ([`crate::reader`]), without a dictionary. Each distinct term
 //! of a publication becomes one object.
 
+use super::document::FaultRow;
+use super::document::Stream;
+use super::document::rows_of;
+use super::lock;
+use super::terms::object_named;
 use crate::dictionary::{Id, LOCAL};
 use crate::limits::Limits;
-use crate::objects::object_named;
-use crate::python::{FaultRow, Stream, lock, rows_of};
 use crate::reader::{Publication, Reader, ReaderOptions, SplitBy};
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
@@ -14,17 +17,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
 
-/// The id and the triples of a publication, the faults that were met, and whether there is more.
+/// A publication with its id, faults, and whether there is more.
 type Step<'py> = (Option<(String, Bound<'py, PyTuple>)>, Vec<FaultRow>, bool);
 
 /// The publications of a document, one after the other.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub(crate) struct Publications {
-    /// The reader, and memory for what it reads.
+    /// The reader, and a buffer for publications.
     reader: Mutex<(Reader, Publication)>,
-    /// What blank nodes' names begin with.
+    /// Prefix of the labels of blank nodes.
     names: String,
-    /// An interrupt by the user, which is no fault of the document.
+    /// An exception that is not a fault of the document, such as an interrupt by the user.
     interrupted: Arc<Mutex<Option<PyErr>>>,
 }
 

@@ -136,3 +136,9 @@ fn literal_object<'py>(
     }
     class.call((literal.value(),), Some(&options))
 }
+
+/// pyoxigraph's object of a canonical N-Triples text.
+#[pyfunction]
+pub(super) fn term<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    object_of(py, text.as_bytes())
+}

@@ -1,18 +1,19 @@
-//! Questions about one publication: what queries give of it, for explanations and mapping
-//! functions.
+//! Evaluations of queries on one publication, for explanations and mapping functions.
 //!
-//! An [`Evaluation`] holds terms as texts, and so outlives changes of subscriptions and ontology:
-//! each question is about the ontology as it is then. Cost: a question looks up each term of the
-//! publication, some 100 ns each, beside what the evaluator takes.
+//! An [`Evaluation`] holds terms as texts, so it outlives changes of subscriptions and of the
+//! ontology. Each query is evaluated with the present ontology. Cost: 100 ns per term of the
+//! publication, and the evaluation.
 
+use super::Shared;
+use super::fill;
+use super::lock;
+use super::query::Query;
+use super::terms::term_object;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
-use crate::objects::term_object;
 use crate::operators::{CallContext, CallResults, Operators};
 use crate::pattern::GM;
-use crate::python::{Shared, fill, lock};
 use crate::query::QueryError;
-use crate::view::Query;
 use hashbrown::HashSet;
 use oxrdf::{Literal, Triple};
 use pyo3::exceptions::PyRuntimeError;
@@ -27,21 +28,21 @@ pyo3::create_exception!(
     "A query that cannot be evaluated, or not within the limits."
 );
 
-/// One publication, ready for questions.
+/// One publication to evaluate queries on.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub struct Evaluation {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: String,
     pub(crate) statements: Statements,
-    /// So many triples are the publication's own, and were not derived.
+    /// Number of stated triples.
     pub(crate) stated: usize,
-    /// The triples from here on are attributes, seen by those who name them.
+    /// The triples from here on are attributes, which only patterns with their property see.
     pub(crate) shown: usize,
     pub(crate) now: Literal,
     pub(crate) operators: Operators,
     /// The results of their calls.
     pub(crate) results: Arc<CallResults>,
-    /// The calls that questions wanted to know of, and nobody made.
+    /// The operator calls without a result that evaluations needed.
     pub(crate) missing: Mutex<Vec<String>>,
 }
 
@@ -76,10 +77,10 @@ impl Evaluation {
 
 #[pymethods]
 impl Evaluation {
-    /// What a query gives, or `None` where it does not match: solutions, and the distinct triples
-    /// of CONSTRUCT and DESCRIBE, at most so many.
+    /// Returns the answer of a query, or `None` if it does not match: solutions, and at most
+    /// `most` distinct triples of CONSTRUCT or DESCRIBE.
     ///
-    /// With `resting`, solutions that rest on the ontology alone do not count.
+    /// With `resting`, a solution must use a triple of the publication.
     #[pyo3(signature = (query, resting, most = None))]
     fn answer<'py>(
         &self,
@@ -88,8 +89,8 @@ impl Evaluation {
         resting: bool,
         most: Option<usize>,
     ) -> PyResult<Option<AnswerRow<'py>>> {
-        let found = py
-            .detach(|| self.ask(|calls| Ok(Prepared::calling(&query.algebra()?, resting, calls))));
+        let found =
+            py.detach(|| self.ask(|calls| Ok(Prepared::new(query.algebra()?, resting, calls))));
         let Some(answer) = found? else { return Ok(None) };
         let solutions = solutions_of(py, &answer)?;
         let Some(graph) = &answer.graph else { return Ok(Some((solutions, None))) };
@@ -99,26 +100,25 @@ impl Evaluation {
         Ok(Some((solutions, Some(triples))))
     }
 
-    /// The calls of operators that questions wanted to know of since this was asked last.
+    /// Returns the operator calls without a result that evaluations needed since the last call.
     fn missing(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.missing))
     }
 
-    /// What the pattern of a query binds, projected or not, whether it rests on the publication or
-    /// not; at most so many solutions.
+    /// Returns at most `most` solutions of the pattern of a query with all variables, whether they
+    /// use the publication or not.
     fn rows<'py>(
         &self,
         py: Python<'py>,
         query: &Query,
         most: usize,
     ) -> PyResult<Bound<'py, PyList>> {
-        let found = py.detach(|| {
-            self.ask(|calls| Ok(Prepared::rows_calling(&query.algebra()?, Some(most), calls)))
-        });
+        let found = py
+            .detach(|| self.ask(|calls| Ok(Prepared::rows(&query.algebra()?, Some(most), calls))));
         solutions_of(py, &found?.unwrap_or_default())
     }
 
-    /// The solutions of a group pattern, as SPARQL writes it with the prefix `gm`; at most so many.
+    /// Returns at most `most` solutions of a group pattern in SPARQL. The prefix `gm` is declared.
     fn solutions<'py>(
         &self,
         py: Python<'py>,
@@ -134,7 +134,7 @@ impl Evaluation {
                     parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
                 let query =
                     parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
-                Ok(Prepared::rows(&query, most))
+                Ok(Prepared::rows(&query, most, CallContext::default()))
             })
         });
         solutions_of(py, &found?.unwrap_or_default())

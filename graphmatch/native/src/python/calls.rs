@@ -1,13 +1,10 @@
 //! Calls of operators, as Python sees them.
 
-use crate::dictionary::Id;
+use super::terms::{object_of, write_text};
+use super::{Done, Shared, lock};
 use crate::events::Statements;
-use crate::indexed::Questions;
 use crate::lexical::read_term;
-use crate::objects::{object_of, write_text};
 use crate::operators::{CallRequests, CallResults, PendingSolution};
-use crate::python::{Done, Shared, lock};
-use numpy::PyReadonlyArray1;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use pyo3::exceptions::PyValueError;
@@ -77,15 +74,10 @@ impl CallRequest {
         tests.iter().map(is_passed).collect()
     }
 
-    /// The terms of the publication's triples.
+    /// The terms of the stated triples, three of each.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.statements.terms().map(|text| object_of(py, text)).collect()
-    }
-
-    /// The number of triples that were stated; the others were derived.
-    #[getter]
-    fn stated(&self) -> Option<usize> {
-        self.done.stated
+        let terms = self.statements.terms().take(3 * self.done.stated.unwrap_or(0));
+        terms.map(|text| object_of(py, text)).collect()
     }
 
     /// Matches the publication again, with the results of calls.
@@ -105,25 +97,4 @@ impl CallRequest {
         });
         outcome?.into_object(py)
     }
-}
-/// Calls Python's function that looks terms up in the indexes of operators.
-pub(crate) fn ask(
-    py: Python<'_>,
-    function: &Py<PyAny>,
-    questions: &Questions,
-) -> PyResult<Vec<Option<Vec<Vec<Id>>>>> {
-    let asked: Vec<(usize, Vec<Bound<'_, PyAny>>)> = questions
-        .iter()
-        .map(|(of, texts)| {
-            let terms = texts.iter().map(|text| object_of(py, text));
-            Ok((*of, terms.collect::<PyResult<_>>()?))
-        })
-        .collect::<PyResult<_>>()?;
-    let answers: Vec<Option<Vec<PyReadonlyArray1<'_, Id>>>> =
-        function.bind(py).call1((asked,))?.extract()?;
-    let ids = |array: PyReadonlyArray1<'_, Id>| Ok(array.as_slice()?.to_vec());
-    answers
-        .into_iter()
-        .map(|found| found.map(|all| all.into_iter().map(ids).collect()).transpose())
-        .collect()
 }

@@ -4,14 +4,14 @@
 //! functions, units); the engine keeps subscriptions in another way. Cost: that of
 //! [`Template::new`], and a Python object for each term and pattern that is asked for.
 
+use super::bad_query;
+use super::terms::{object_of, term_object, variable_object, write_text};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::evaluate::Prepared;
 use crate::limits::Limits;
-use crate::objects::{object_of, term_object, variable_object, write_text};
 use crate::operators::{Operator, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::python::bad_query;
 use crate::query::{Filled, Form, QueryError, Template};
 use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
@@ -20,7 +20,7 @@ use pyo3::types::{PyList, PyTuple};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use std::sync::Arc;
 
-/// What stands for the places of a pattern that has variables of its own.
+/// The names of variables in patterns that have their own.
 const PLACES: [&str; 3] = ["subject", "predicate", "object"];
 
 /// Analyses the texts of queries.
@@ -131,7 +131,7 @@ impl Query {
         })
     }
 
-    /// What a query has in common with those that differ in constants only.
+    /// The parameterised text of a query.
     #[getter]
     fn skeleton(&self) -> &str {
         self.template.text()
@@ -156,8 +156,8 @@ impl Query {
         self.constants.iter().enumerate().map(one).collect()
     }
 
-    /// What the units of constants depend on: constant, property, and the properties beside that
-    /// one with their values.
+    /// The uses of constants that decide their units: constant, property, and the other properties
+    /// of the subject with their values.
     fn uses(&self, py: Python<'_>) -> PyResult<Vec<UseRow>> {
         let uses = py.detach(|| self.template.uses()).map_err(bad_query)?;
         Ok(uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings)).collect())
@@ -244,13 +244,12 @@ impl Query {
         PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// What another SPARQL evaluator has to be asked, for solutions that rest on the publication:
-    /// see [`Prepared::texts`].
+    /// The queries for another SPARQL evaluator: see [`Prepared::texts`].
     fn texts(&self, py: Python<'_>, graph: &str) -> PyResult<(Vec<String>, String)> {
         let graph =
             NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let query = py.detach(|| self.algebra()).map_err(bad_query)?;
-        Ok(Prepared::texts(&query, &graph))
+        Ok(Prepared::texts(query, &graph))
     }
 
     fn __repr__(&self) -> String {

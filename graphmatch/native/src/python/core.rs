@@ -1,0 +1,839 @@
+//! The engine for Python: subscriptions, the ontology, matching.
+
+use super::calls::Calls;
+use super::document::{DocumentMatches, FaultRow, Stream, rows_of};
+use super::evaluation::Evaluation;
+use super::query::parameterizer;
+use super::report::Batch;
+use super::terms::object_of;
+use super::{
+    DetachedTriples, Done, Guarded, MatchOutcome, Shared, fill, refused, statements_of, unreadable,
+};
+use crate::bulk::{SubscriptionBatch, Texts, Values};
+use crate::demand::Demand;
+use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
+use crate::engine::{Change, Saved, State, SubscribeError};
+use crate::events::{Attribute, Cells, Statements};
+use crate::guard::is_plain_rdf_xml;
+use crate::limits::Limits;
+use crate::matching::Worker;
+use crate::ontology::{Folding, Held, Ontology, OntologyInput, Steps};
+use crate::operators::{CallResults, Operator};
+use crate::query::COMPOSITION;
+use crate::reader::{Reader, ReaderOptions, SplitBy};
+use crate::snapshot::{self, SnapshotError};
+use crate::triples::Triple;
+use crate::{lines, values};
+use numpy::PyReadonlyArray1;
+use oxrdf::Literal;
+use oxrdf::vocab::xsd;
+use oxrdfio::RdfFormat;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+/// Maximum number of subscriptions that are added under one lock.
+pub(super) const AT_ONCE: usize = 1 << 16;
+
+/// The report or request of a document in memory, and its faults.
+pub(super) type Single<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>);
+
+/// A demanded property and object, `None` for any.
+pub(super) type MentionRow = (Option<String>, Option<String>);
+
+/// New triples, each with its rule and premise if it was derived, the number of triples that every
+/// pattern sees, and whether the attributes are complete.
+pub(super) type Entailed<'py> =
+    (Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>, usize, bool);
+
+pub(super) fn mentions_of(
+    rows: &[MentionRow],
+    dictionary: &Dictionary,
+    local: &mut LocalTerms,
+) -> Demand {
+    let mut mentions = Demand::default();
+    let mut id = |text: &Option<String>| {
+        text.as_ref().map_or(ANY, |text| local.id_of(text.as_bytes(), dictionary))
+    };
+    for (property, object) in rows {
+        let text = property.as_deref().unwrap_or_default();
+        mentions.count((id(property), id(object)), 1, text.as_bytes());
+    }
+    mentions
+}
+
+/// Strings in the layout of Arrow: the bytes, and the offsets.
+#[derive(FromPyObject)]
+pub(super) struct ArrowTexts<'py>(PyReadonlyArray1<'py, u8>, PyReadonlyArray1<'py, i64>);
+
+impl ArrowTexts<'_> {
+    fn texts(&self) -> PyResult<Texts<'_>> {
+        let text = std::str::from_utf8(self.0.as_slice()?);
+        let text = text.map_err(|_| PyValueError::new_err("texts that are not UTF-8"))?;
+        Ok(Texts { text, offsets: self.1.as_slice()? })
+    }
+}
+
+/// A column of integers, of floating-point numbers, or of places in a list of terms.
+#[derive(FromPyObject)]
+pub(super) enum Column<'py> {
+    Integers(PyReadonlyArray1<'py, i64>),
+    Floats(PyReadonlyArray1<'py, f64>),
+    Places(PyReadonlyArray1<'py, i32>, Vec<String>),
+}
+
+impl Column<'_> {
+    fn values(&self) -> PyResult<Values<'_>> {
+        Ok(match self {
+            Self::Integers(values) => Values::Integers(values.as_slice()?),
+            Self::Floats(values) => Values::Floats(values.as_slice()?),
+            Self::Places(places, terms) => Values::Places(places.as_slice()?, terms),
+        })
+    }
+}
+
+/// The values of an attribute: strings that are IRIs or not, or other values.
+#[derive(FromPyObject)]
+pub(super) enum EventValues<'py> {
+    Texts(ArrowTexts<'py>, bool),
+    Values(Column<'py>),
+}
+
+/// An attribute of events: its property, the values, and the rows that have a value.
+#[derive(FromPyObject)]
+pub(super) struct EventColumn<'py>(String, EventValues<'py>, Option<PyReadonlyArray1<'py, bool>>);
+
+impl EventColumn<'_> {
+    fn attribute(&self) -> PyResult<Attribute<'_>> {
+        let valid = self.2.as_ref().map(|valid| valid.as_slice()).transpose()?;
+        let values = match &self.1 {
+            EventValues::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
+            EventValues::Values(column) => Cells::Values(column.values()?),
+        };
+        Ok(Attribute { property: &self.0, values, valid })
+    }
+}
+
+/// One term for all rows, or a column.
+#[derive(FromPyObject)]
+pub(super) enum ConstantsOrTerm<'py> {
+    Term(String),
+    Column(Column<'py>),
+}
+
+/// The errors of subscriptions with their places.
+pub(super) fn refused_list(
+    py: Python<'_>,
+    errors: Vec<(usize, SubscribeError)>,
+) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for (place, error) in errors {
+        list.append((place, refused(error).into_value(py)))?;
+    }
+    Ok(list)
+}
+
+/// Standing subscriptions over an ontology.
+#[pyclass(frozen, weakref, module = "graphmatch._native")]
+pub(super) struct Core {
+    shared: Arc<Shared>,
+}
+
+impl Core {
+    fn of(py: Python<'_>, mut state: State, limits: Limits) -> PyResult<Self> {
+        let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
+        state.event_paths = limits.event_paths;
+        state.limits.solutions = limits.match_solutions;
+        state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
+        let knowledge = Arc::new(py.None());
+        let guarded = RwLock::new(Guarded { state, knowledge, version: 0, ask: None });
+        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) })
+    }
+}
+
+#[pymethods]
+impl Core {
+    /// Makes an engine with an empty ontology and no subscriptions. Queries can use `prefixes`
+    /// without declaring them, and can call `operators`.
+    #[new]
+    #[pyo3(signature = (prefixes, limits, operators = Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        prefixes: Vec<(String, String)>,
+        limits: Limits,
+        operators: Vec<Operator>,
+    ) -> PyResult<Self> {
+        let state = State::new(parameterizer(&prefixes, limits, operators)?);
+        Self::of(py, state, limits)
+    }
+
+    /// Writes a snapshot: the state, and the options and the ontology as Python encodes them.
+    fn save(&self, py: Python<'_>, path: PathBuf, options: &[u8], ontology: &[u8]) -> PyResult<()> {
+        let written = py.detach(|| {
+            let bytes = snapshot::encode(&(options, ontology, self.shared.read().state.saved()));
+            snapshot::write(&path, &bytes)
+        });
+        written.map_err(unreadable)
+    }
+
+    /// Opens a snapshot. `limits` maps the encoded options to the limits. Returns the encoded
+    /// options and ontology, too. Call [`Core::attach_enricher`] before using the core.
+    #[staticmethod]
+    #[pyo3(signature = (path, prefixes, limits, operators = Vec::new()))]
+    fn open<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        prefixes: Vec<(String, String)>,
+        limits: Py<PyAny>,
+        operators: Vec<Operator>,
+    ) -> PyResult<(Self, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let read = py.detach(|| snapshot::read::<(Vec<u8>, Vec<u8>, Saved)>(&path));
+        let (options, ontology, saved) = read.map_err(unreadable)?;
+        let limits: Limits = limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()?;
+        let parameterizer = parameterizer(&prefixes, limits, operators)?;
+        let state = py.detach(|| State::restored(parameterizer, saved));
+        let state = state.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
+        let core = Self::of(py, state, limits)?;
+        Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
+    }
+
+    /// Sets the object that [`EnrichmentRequest`](super::EnrichmentRequest)s hand to Python.
+    fn attach_enricher(&self, py: Python<'_>, knowledge: Py<PyAny>) {
+        py.detach(|| self.shared.change(|guarded| guarded.knowledge = Arc::new(knowledge)));
+    }
+
+    /// Sets the function that asks the indexes of operators. It gets a list of operators by
+    /// number, each with terms. For each term it returns the ids of constants, or `None` for an
+    /// index that failed.
+    fn ask_by(&self, py: Python<'_>, function: Py<PyAny>) {
+        py.detach(|| {
+            self.shared.change(|guarded| guarded.ask = Some(Arc::new(function)));
+        });
+    }
+
+    /// Returns the constants of indexed operators that were added or removed: the number of the
+    /// operator, the id, and the constants, or `None` if they were removed.
+    fn index_changes<'py>(&self, py: Python<'py>) -> PyResult<Vec<IndexChange<'py>>> {
+        let changes = py.detach(|| {
+            if !self.shared.read().state.indexed.has_changes() {
+                return Vec::new();
+            }
+            self.shared.change(|guarded| guarded.state.indexed.take_changes())
+        });
+        let made = changes.into_iter().map(|(of, id, text)| {
+            let constants = text.map(|text| constants_of(py, &text)).transpose()?;
+            Ok((of, id, constants))
+        });
+        made.collect()
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.shared.read().state.subscriptions.len())
+    }
+
+    fn __contains__(&self, py: Python<'_>, id: &str) -> bool {
+        py.detach(|| self.shared.read().state.subscriptions.find(id).is_some())
+    }
+
+    /// The ids, in the order of subscribing.
+    fn ids(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| {
+            let guarded = self.shared.read();
+            let all = &guarded.state.subscriptions;
+            all.in_order().into_iter().map(|number| all.get(number).name()).collect()
+        })
+    }
+
+    /// Returns the ids of subscriptions by number, `None` for unknown numbers.
+    fn names(
+        &self,
+        py: Python<'_>,
+        numbers: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Vec<Option<String>>> {
+        let numbers = numbers.as_slice()?;
+        Ok(py.detach(|| {
+            let guarded = self.shared.read();
+            let all = &guarded.state.subscriptions;
+            numbers.iter().map(|&number| all.name(number)).collect()
+        }))
+    }
+
+    /// Returns the text and the comment of a subscription, if it exists.
+    fn subscription(&self, py: Python<'_>, id: &str) -> Option<(String, String)> {
+        py.detach(|| {
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            let number = state.subscriptions.find(id)?;
+            Some((state.text(number), state.subscriptions.comment(number).to_owned()))
+        })
+    }
+
+    /// Adds a subscription. `filed` has its constants with root terms and in base units, if Python
+    /// had to find them.
+    #[pyo3(signature = (id, query, comment = "", filed = None))]
+    fn subscribe(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        query: &str,
+        comment: &str,
+        filed: Option<Vec<String>>,
+    ) -> PyResult<()> {
+        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+        let taken = py.detach(|| {
+            self.shared.change(|guarded| {
+                let state = &mut guarded.state;
+                let number = state.subscribe(id, query, filed.as_deref())?;
+                state.subscriptions.set_comment(number, comment);
+                Ok(())
+            })
+        });
+        taken.map_err(refused)
+    }
+
+    /// Adds subscriptions, up to the first one for which Python has to find units or names.
+    /// Returns the number of subscriptions that were read, and the errors of those that are
+    /// invalid, with their places.
+    fn subscribe_many<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+        queries: Vec<String>,
+        comments: Vec<(usize, String)>,
+    ) -> PyResult<(usize, Bound<'py, PyList>)> {
+        let (looked, errors): (usize, Vec<(usize, SubscribeError)>) = py.detach(|| {
+            self.shared.change(|guarded| {
+                let state = &mut guarded.state;
+                let mut comments = comments.iter().peekable();
+                let mut errors = Vec::new();
+                for (place, (id, query)) in ids.iter().zip(&queries).enumerate() {
+                    let comment = comments.next_if(|(of, _)| *of == place);
+                    match state.subscribe(id, query, None) {
+                        Ok(number) => {
+                            if let Some((_, comment)) = comment {
+                                state.subscriptions.set_comment(number, comment);
+                            }
+                        }
+                        Err(SubscribeError::Python) => return (place, errors),
+                        Err(error) => errors.push((place, error)),
+                    }
+                }
+                (ids.len(), errors)
+            })
+        });
+        Ok((looked, refused_list(py, errors)?))
+    }
+
+    /// Adds subscriptions that differ in constants only. `query` has the constants of one of them.
+    /// `constants` has the term of all rows or a column for each constant of the query. `rows` are
+    /// the rows to add. Returns errors like `subscribe_many`, by place in `rows`.
+    fn subscribe_batch<'py>(
+        &self,
+        py: Python<'py>,
+        query: &str,
+        ids: ArrowTexts<'py>,
+        constants: Vec<ConstantsOrTerm<'py>>,
+        rows: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let columns: PyResult<Vec<Values>> = constants
+            .iter()
+            .map(|one| match one {
+                ConstantsOrTerm::Term(term) => Ok(Values::Same(term)),
+                ConstantsOrTerm::Column(column) => column.values(),
+            })
+            .collect();
+        let (names, chosen) = (ids.texts()?, rows.as_slice()?);
+        let batch = SubscriptionBatch { names, columns: columns?, chosen };
+        let errors = py.detach(|| {
+            let mut errors = Vec::new();
+            let count = chosen.len();
+            for begin in (0..count).step_by(AT_ONCE) {
+                let end = count.min(begin + AT_ONCE);
+                let found = self
+                    .shared
+                    .change(|guarded| guarded.state.subscribe_batch(query, &batch, begin..end));
+                errors.extend(found?);
+            }
+            Ok(errors)
+        });
+        refused_list(py, errors.map_err(refused)?)
+    }
+
+    /// Sets the class that a name stands for until the ontology changes.
+    fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
+        py.detach(|| self.shared.change(|guarded| guarded.state.resolve(name, class_)));
+    }
+
+    /// Replaces a subscription. Returns false if the id is unknown.
+    #[pyo3(signature = (id, query, comment = "", filed = None))]
+    fn replace(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        query: &str,
+        comment: &str,
+        filed: Option<Vec<String>>,
+    ) -> PyResult<bool> {
+        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+        let replaced = py.detach(|| {
+            self.shared.change(|guarded| {
+                let state = &mut guarded.state;
+                state.replace(id, query, comment, filed.as_deref())
+            })
+        });
+        replaced.map_err(refused)
+    }
+
+    /// Removes a subscription. Returns false if the id is unknown.
+    fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
+        py.detach(|| {
+            self.shared.change(|guarded| {
+                let found = guarded.state.subscriptions.find(id);
+                found.inspect(|&number| guarded.state.unsubscribe(number)).is_some()
+            })
+        })
+    }
+
+    /// Returns whether the closure of the ontology has a triple with these terms, `None` for any.
+    fn ontology_matches(
+        &self,
+        py: Python<'_>,
+        subject: Option<&str>,
+        predicate: Option<&str>,
+        object: Option<&str>,
+    ) -> bool {
+        py.detach(|| {
+            let guarded = self.shared.read();
+            let mut key = [ANY; 3];
+            for (place, text) in key.iter_mut().zip([subject, predicate, object]) {
+                if let Some(text) = text {
+                    let Some(id) = guarded.state.dictionary.get(text.as_bytes()) else {
+                        return false;
+                    };
+                    *place = id;
+                }
+            }
+            guarded.state.ontology.meets(key)
+        })
+    }
+
+    /// Returns the closure of the ontology.
+    fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let triples = py.detach(|| {
+            let guarded = self.shared.read();
+            let State { dictionary, ontology, .. } = &guarded.state;
+            let local = LocalTerms::default();
+            DetachedTriples::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
+        });
+        triples.objects(py)
+    }
+
+    /// Derives all triples of a publication, whether subscriptions ask for them or not: events as
+    /// graphs, rules, and the attributes of `mentions` (by default those of subscriptions). The
+    /// triples have their root terms, and the first `stated` are stated.
+    ///
+    /// Returns the new triples, each with the rule and the premise of data if it was derived; the
+    /// number of triples that every pattern sees; and whether the attributes are complete.
+    #[pyo3(signature = (id, triples, stated, steps, mentions = None))]
+    fn entail<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        triples: &Bound<'py, PyAny>,
+        stated: usize,
+        steps: Steps,
+        mentions: Option<Vec<MentionRow>>,
+    ) -> PyResult<Entailed<'py>> {
+        let statements = statements_of(triples)?;
+        let (triples, rules, shown, is_whole) = py.detach(|| {
+            self.shared.with_worker(|worker| {
+                let guarded = self.shared.read();
+                let dictionary = &guarded.state.dictionary;
+                fill(dictionary, id, &statements, &mut worker.publication);
+                let local = &mut worker.publication.local;
+                let own = mentions.map(|mentions| mentions_of(&mentions, dictionary, local));
+                let mut context = guarded.state.context();
+                context.mentions = own.as_ref().unwrap_or(context.mentions);
+                let count = statements.len();
+                let (given, shown, is_whole) = worker.follow(context, stated.min(count), steps);
+                let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
+                let premises = origins.iter().map(|origin| origin.premise);
+                let triples = more.iter().copied().chain(premises);
+                let triples = DetachedTriples::new(worker.terms(context), triples);
+                let rules: Vec<&'static str> = origins.iter().map(|origin| origin.rule).collect();
+                (triples, rules, shown - given, is_whole)
+            })
+        });
+        let mut triples = triples.objects(py)?;
+        let premises = triples.split_off(triples.len() - rules.len());
+        let stated = triples.len() - rules.len();
+        let origins = rules.into_iter().zip(premises).map(Some);
+        let origins = std::iter::repeat_n(None, stated).chain(origins);
+        Ok((triples.into_iter().zip(origins).collect(), shown, is_whole))
+    }
+
+    /// Prepares evaluations of queries on a publication. Its first `stated` triples are not
+    /// derived. Those from `shown` on are attributes, which only patterns with their property see.
+    #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
+    #[pyo3(signature = (id, triples, stated, shown, now, calls = None))]
+    fn evaluation(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        triples: &Bound<'_, PyAny>,
+        stated: usize,
+        shown: usize,
+        now: &str,
+        calls: Option<&Calls>,
+    ) -> PyResult<Evaluation> {
+        let statements = statements_of(triples)?;
+        let count = statements.len();
+        let operators = py.detach(|| self.shared.read().state.operators().clone());
+        Ok(Evaluation {
+            operators,
+            results: calls.map(Calls::results).unwrap_or_default(),
+            missing: Mutex::default(),
+            shared: Arc::clone(&self.shared),
+            id: id.to_owned(),
+            statements,
+            stated: stated.min(count),
+            shown: shown.min(count),
+            now: Literal::new_typed_literal(now, xsd::DATE_TIME),
+        })
+    }
+
+    /// Returns whether a subscription or the ontology has a term.
+    fn has_term(&self, py: Python<'_>, term: &str) -> bool {
+        py.detach(|| self.shared.read().state.dictionary.get(term.as_bytes()).is_some())
+    }
+
+    /// Returns how the rows of a subscription are indexed: the access pattern and the second
+    /// pattern, the estimated share of publications with the access pattern, how many sampled
+    /// publications had it and how many were sampled, the length of the posting list, and the
+    /// number of rows with the same join program.
+    #[expect(clippy::type_complexity, reason = "plain tuples for Python")]
+    fn placements(
+        &self,
+        py: Python<'_>,
+        id: &str,
+    ) -> Vec<(Vec<Option<String>>, Option<Vec<Option<String>>>, f64, u32, u32, usize, usize)> {
+        py.detach(|| {
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            let text = |&id: &Id| {
+                (id != ANY)
+                    .then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
+            };
+            let texts = |key: Triple| key.iter().map(text).collect::<Vec<_>>();
+            let Some(number) = state.subscriptions.find(id) else { return Vec::new() };
+            let rows = state.subscriptions.get(number).rows();
+            let placed = rows.iter().filter_map(|&row| state.index.placement(row));
+            let told = placed.map(|placed| {
+                let (met, samples) = placed.met;
+                let second = placed.second.map(texts);
+                let (postings, alike) = (placed.postings, placed.alike);
+                (texts(placed.access), second, placed.frequency, met, samples, postings, alike)
+            });
+            told.collect()
+        })
+    }
+
+    /// Changes the ontology. Returns the numbers of changed triples and names, the ids of the
+    /// reindexed subscriptions, and the ids of those for which Python has to find units.
+    #[expect(clippy::too_many_arguments, reason = "all that an ontology is made of")]
+    #[pyo3(signature = (knowledge, *, terms, triples, plain, roots, names, called, prefixes, steps, always, folding, changed, everything))]
+    fn set_ontology(
+        &self,
+        py: Python<'_>,
+        knowledge: Py<PyAny>,
+        terms: Vec<String>,
+        triples: &[u8],
+        plain: Option<&[u8]>,
+        roots: Vec<(u32, u32)>,
+        names: Vec<(u32, u32)>,
+        called: Vec<(String, u32)>,
+        prefixes: Vec<(String, String)>,
+        steps: Vec<(u32, Steps)>,
+        always: Steps,
+        folding: Option<(bool, bool)>,
+        changed: Vec<String>,
+        everything: bool,
+    ) -> PyResult<(usize, usize, Vec<String>, Vec<String>)> {
+        let rows = |numbers: &[u8]| -> Vec<Triple> {
+            let number = |row: &[u8], place: usize| {
+                let bytes = row[4 * place..].first_chunk();
+                bytes.copied().map_or(0, u32::from_ne_bytes)
+            };
+            numbers.chunks_exact(12).map(|row| [0, 1, 2].map(|place| number(row, place))).collect()
+        };
+        let (triples, plain) = (rows(triples), plain.map(rows));
+        let end = terms.len() as u32;
+        let numbers = triples.iter().chain(plain.iter().flatten()).flatten().copied();
+        let pairs = roots.iter().chain(&names).flat_map(|&(one, other)| [one, other]);
+        let others = called.iter().map(|one| one.1).chain(steps.iter().map(|one| one.0));
+        if numbers.chain(pairs).chain(others).any(|number| number >= end) {
+            return Err(PyValueError::new_err("a number of no term"));
+        }
+        let change: Change = py.detach(|| {
+            let ids: Vec<Id> = self.shared.change(|guarded| {
+                let dictionary = &mut guarded.state.dictionary;
+                terms.iter().map(|text| dictionary.intern(text.as_bytes())).collect()
+            });
+            let id = |number: u32| ids[number as usize];
+            let pairs = |pairs: &[(u32, u32)]| -> Vec<(Id, Id)> {
+                pairs.iter().map(|&(one, other)| (id(one), id(other))).collect()
+            };
+            let triple = |triple: &Triple| triple.map(id);
+            let plain: Option<Vec<Triple>> = plain.map(|plain| plain.iter().map(triple).collect());
+            let triples: Vec<Triple> = triples.iter().map(triple).collect();
+            let (roots, names) = (pairs(&roots), pairs(&names));
+            let called: Vec<(&str, Id)> =
+                called.iter().map(|(name, term)| (name.as_str(), id(*term))).collect();
+            let prefixes: Vec<(&str, &str)> =
+                prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
+            let steps: Vec<(Id, Steps)> =
+                steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
+            let stated = OntologyInput {
+                triples: &triples,
+                plain: plain.as_deref(),
+                roots: &roots,
+                names: &names,
+                called: &called,
+                prefixes: &prefixes,
+                steps: &steps,
+                always,
+                folding: folding.map(|(cases, variants)| Folding { cases, variants }),
+            };
+            let held =
+                self.shared.change(|guarded| Held::new(&mut guarded.state.dictionary, &stated));
+            // Publications are matched by the old ontology while the new one is made.
+            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, stated);
+            self.shared.change(|guarded| {
+                let state = &mut guarded.state;
+                let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+                let change = state.adopt(ontology, &changed, everything);
+                ids.into_iter().for_each(|id| state.dictionary.release(id));
+                guarded.knowledge = Arc::new(knowledge);
+                guarded.version += 1;
+                change
+            })
+        });
+        Ok((change.triples, change.names, change.concerned, change.python))
+    }
+
+    /// Indexes a subscription with the constants that Python found.
+    fn reindex(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
+        let filed: Vec<&str> = filed.iter().map(String::as_str).collect();
+        let change = |guarded: &mut Guarded| guarded.state.file_again(id, &filed);
+        py.detach(|| self.shared.change(change)).map_err(refused)
+    }
+
+    /// Reads a document in memory that is one publication, and matches it.
+    ///
+    /// A document without a format (an extension) is read as N-Quads. Returns a report or a
+    /// request, and faults. Returns `None` if the document has several publications, is not in
+    /// that format, or may need recoding. Then `document` reads it.
+    #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
+    #[pyo3(signature = (data, source, now, format = None, cut = "auto", base = None))]
+    fn match_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        source: &str,
+        now: &str,
+        format: Option<&str>,
+        cut: &str,
+        base: Option<String>,
+    ) -> PyResult<Option<Single<'py>>> {
+        let Some(split_by) = SplitBy::from_name(cut) else { return Ok(None) };
+        if format.is_none() && !lines::may_be_lines(data) {
+            return Ok(None);
+        }
+        let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
+            return Ok(None);
+        };
+        if syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
+            return Ok(None);
+        }
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        let limits = self.shared.limits;
+        let options = ReaderOptions { source: source.to_owned(), split_by, base, limits };
+        let (is_nothing, outcome, faults) = py.detach(|| {
+            let mut reader = Reader::new(data.to_vec(), None, syntax, options);
+            self.shared.with_worker(|worker| {
+                let is_found = reader.next(&mut worker.publication);
+                let faults = rows_of(reader.faults());
+                let is_guess = format.is_none() && !faults.is_empty();
+                if !is_found || is_guess || !reader.is_at_end() {
+                    return Ok::<_, PyErr>((!is_found && format.is_some(), None, faults));
+                }
+                let guarded = self.shared.read();
+                worker.publication.adopt(&guarded.state.dictionary);
+                let (done, none) = (Done::default(), Arc::default());
+                let outcome = self.shared.matched(guarded, worker, &now, done, &none, None)?;
+                self.shared.tend(worker);
+                Ok((false, Some(outcome), faults))
+            })
+        })?;
+        if outcome.is_none() && !is_nothing {
+            return Ok(None);
+        }
+        let outcome = outcome.map(|outcome| outcome.into_object(py)).transpose()?;
+        Ok(Some((outcome, faults)))
+    }
+
+    /// Reads a document from a stream with a method `read`, in the format of an extension. If the
+    /// stream `waits`, publications are matched one by one as they arrive.
+    #[pyo3(signature = (stream, source, format, cut = "auto", waits = true, base = None))]
+    fn document(
+        &self,
+        stream: Py<PyAny>,
+        source: String,
+        format: &str,
+        cut: &str,
+        waits: bool,
+        base: Option<String>,
+    ) -> PyResult<DocumentMatches> {
+        let (Some(split_by), Some(syntax)) =
+            (SplitBy::from_name(cut), RdfFormat::from_extension(format))
+        else {
+            return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
+        };
+        let limits = self.shared.limits;
+        let options = ReaderOptions { source, split_by, base, limits };
+        let interrupted = Arc::default();
+        let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
+        let reader = Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options);
+        let reader = Mutex::new(reader);
+        Ok(DocumentMatches { shared: Arc::clone(&self.shared), reader, waits, interrupted })
+    }
+
+    /// Matches a publication, and returns a report or a request.
+    ///
+    /// The first `stated` triples are stated. Patterns see those from `shown` on only if they name
+    /// the property. Both are all triples by default. `done` are the steps of enrichment that were
+    /// done with this version of the enricher. `calls` has results of operator calls.
+    #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
+    #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, version = None, calls = None))]
+    fn match_triples<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        triples: &Bound<'py, PyAny>,
+        now: &str,
+        stated: Option<usize>,
+        shown: Option<usize>,
+        done: Steps,
+        version: Option<u64>,
+        calls: Option<&Calls>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let statements = statements_of(triples)?;
+        let done = Done { stated, shown, steps: done, version };
+        let results = calls.map(Calls::results).unwrap_or_default();
+        self.match_statements(py, id, &statements, now, done, &results)
+    }
+
+    /// Matches an event, and returns a report or a request, or `None` if Python has to read the
+    /// attributes.
+    fn match_event<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        attributes: &Bound<'py, PyDict>,
+        now: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut statements = Statements::default();
+        if !statements.push_event(id, attributes)? {
+            return Ok(None);
+        }
+        let (done, none) = (Done::default(), Arc::default());
+        self.match_statements(py, id, &statements, now, done, &none).map(Some)
+    }
+
+    /// Matches the events of a table, one for each row.
+    fn match_events(
+        &self,
+        py: Python<'_>,
+        ids: ArrowTexts<'_>,
+        attributes: Vec<EventColumn<'_>>,
+        now: &str,
+    ) -> PyResult<Batch> {
+        let ids = ids.texts()?;
+        let columns: PyResult<Vec<Attribute>> =
+            attributes.iter().map(EventColumn::attribute).collect();
+        let columns = columns?;
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        let reports = py.detach(|| {
+            let mut statements = Statements::default();
+            let mut report = |row, worker: &mut Worker| {
+                let id = ids.get(row).unwrap_or_default();
+                statements.clear();
+                if !statements.push_row(id, row, &columns) {
+                    return Ok(None);
+                }
+                let (done, none) = (Done::default(), Arc::default());
+                let outcome =
+                    self.shared.matched_statements(worker, id, &statements, &now, done, &none)?;
+                Ok(match outcome {
+                    MatchOutcome::Report(report) => Some(*report),
+                    MatchOutcome::EnrichmentRequest(_) | MatchOutcome::Calls(_) => None,
+                })
+            };
+            self.shared.with_worker(|worker| {
+                (0..ids.len()).map(|row| report(row, worker)).collect::<PyResult<Vec<_>>>()
+            })
+        })?;
+        Ok(Batch { reports })
+    }
+}
+
+impl Core {
+    fn match_statements<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        statements: &Statements,
+        now: &str,
+        done: Done,
+        results: &Arc<CallResults>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        let shared = &self.shared;
+        let outcome = py.detach(|| {
+            shared.with_worker(|worker| {
+                shared.matched_statements(worker, id, statements, &now, done, results)
+            })
+        });
+        outcome?.into_object(py)
+    }
+}
+
+/// The number of an operator, the id of a constant, and the constants of that id.
+pub(super) type IndexChange<'py> = (usize, Id, Option<Bound<'py, PyTuple>>);
+
+/// The constants of a composed term as objects.
+pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
+    let literal = values::Literal::of(text);
+    let composed = literal.filter(|one| one.datatype == Some(COMPOSITION.as_bytes()));
+    let Some(composed) = composed else { return PyTuple::new(py, [object_of(py, text)?]) };
+    let plain = composed.plain();
+    let lines = plain.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    PyTuple::new(py, lines.map(|line| object_of(py, line)).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// The number of a row, the offset of its line, and its text.
+pub(super) type OtherRow<'py> = (usize, usize, Bound<'py, PyBytes>);
+
+/// Returns N-Triples lines for rows of three terms, and the rows that may not be valid.
+#[pyfunction]
+pub(super) fn lines_of_rows<'py>(
+    py: Python<'py>,
+    rows: &[u8],
+) -> (Bound<'py, PyBytes>, Vec<OtherRow<'py>>) {
+    let (lines, others) = py.detach(|| lines::lines_of_rows(rows));
+    let others = others.into_iter().map(|(row, at, text)| (row, at, PyBytes::new(py, text)));
+    (PyBytes::new(py, &lines), others.collect())
+}

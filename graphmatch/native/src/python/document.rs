@@ -1,0 +1,105 @@
+//! Documents that are read and matched, one publication after the other.
+
+use super::{Done, Shared, lock};
+use crate::reader::{Fault, Reader};
+use oxrdf::Literal;
+use oxrdf::vocab::xsd;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex};
+
+/// Maximum number of publications of one document that are matched together.
+pub(super) const AHEAD: usize = 64;
+
+/// A fault: what, remedy, line, column, item, and whether something was skipped.
+pub(crate) type FaultRow = (String, String, Option<u64>, Option<u64>, Option<String>, bool);
+
+pub(crate) fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
+    let row = |fault: Fault| {
+        (fault.what, fault.remedy, fault.line, fault.column, fault.item, fault.refused)
+    };
+    faults.into_iter().map(row).collect()
+}
+
+/// A Python stream.
+pub(crate) struct Stream {
+    pub(crate) stream: Py<PyAny>,
+    /// An exception that is not a fault of the document, such as an interrupt by the user.
+    pub(crate) interrupted: Arc<Mutex<Option<PyErr>>>,
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let read = self.stream.call_method1(py, "read", (buffer.len(),)).map_err(|error| {
+                if error.is_instance_of::<PyException>(py) {
+                    return io::Error::other(error);
+                }
+                *lock(&self.interrupted) = Some(error);
+                io::Error::other("reading was interrupted")
+            })?;
+            let bytes = read
+                .extract::<PyBackedBytes>(py)
+                .map_err(|_| io::Error::other("what it reads is no bytes"))?;
+            let length = bytes.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&bytes[..length]);
+            Ok(length)
+        })
+    }
+}
+
+/// A document that is read and matched, one publication after the other.
+#[pyclass(frozen, module = "graphmatch._native")]
+pub(super) struct DocumentMatches {
+    pub(super) shared: Arc<Shared>,
+    pub(super) reader: Mutex<Reader>,
+    /// Whether reading may have to wait for data.
+    pub(super) waits: bool,
+    /// An exception that is not a fault of the document, such as an interrupt by the user.
+    pub(super) interrupted: Arc<Mutex<Option<PyErr>>>,
+}
+
+/// Reports, the last of which may be a request; the number of reports before the faults; the
+/// faults; and whether there is more.
+pub(super) type Step<'py> = (Vec<Bound<'py, PyAny>>, usize, Vec<FaultRow>, bool);
+
+#[pymethods]
+impl DocumentMatches {
+    /// Reads and matches the next publications: one if the stream waits, otherwise several, so
+    /// that threads wait less for each other.
+    fn next<'py>(&self, py: Python<'py>, now: &str) -> PyResult<Step<'py>> {
+        let most = if self.waits { 1 } else { AHEAD };
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        let (found, before, faults, goes_on) = py.detach(|| {
+            self.shared.with_worker(|worker| {
+                let mut found = Vec::new();
+                loop {
+                    let mut reader = lock(&self.reader);
+                    // Reading calls Python, so this thread must not have the state's lock.
+                    let is_found = reader.next(&mut worker.publication);
+                    let faults = rows_of(reader.faults());
+                    drop(reader);
+                    let before = found.len();
+                    if is_found {
+                        let guarded = self.shared.read();
+                        worker.publication.adopt(&guarded.state.dictionary);
+                        let (done, none) = (Done::default(), Arc::default());
+                        found.push(self.shared.matched(guarded, worker, &now, done, &none, None)?);
+                        self.shared.tend(worker);
+                    }
+                    let is_pending = found.last().is_some_and(|one| !one.is_report());
+                    if is_pending || !faults.is_empty() || !is_found || found.len() >= most {
+                        return Ok::<_, PyErr>((found, before, faults, is_found));
+                    }
+                }
+            })
+        })?;
+        if let Some(error) = lock(&self.interrupted).take() {
+            return Err(error);
+        }
+        let found = found.into_iter().map(|found| found.into_object(py));
+        Ok((found.collect::<PyResult<_>>()?, before, faults, goes_on))
+    }
+}

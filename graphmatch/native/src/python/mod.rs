@@ -1,0 +1,445 @@
+//! The Python module: few, coarse calls that release the interpreter's lock.
+//!
+//! There is no call and no Python object for a triple or a match until they are read. Terms are
+//! canonical N-Triples texts, numbers of subscriptions are NumPy arrays.
+
+mod calls;
+mod core;
+mod document;
+mod evaluation;
+mod publications;
+mod query;
+mod report;
+mod terms;
+
+use self::calls::{CallRequest, Calls};
+use self::core::{Core, lines_of_rows};
+use self::document::DocumentMatches;
+use self::evaluation::{Evaluation, EvaluationFailedError};
+use self::publications::Publications;
+use self::query::{Parser, Query};
+use self::report::{Batch, Report, report};
+use self::terms::{object_of, write_text};
+use crate::dictionary::{Dictionary, Id, Terms};
+use crate::engine::{State, SubscribeError};
+use crate::events::Statements;
+use crate::hierarchy::Map;
+use crate::indexed::{IndexAnswers, Questions};
+use crate::limits::Limits;
+use crate::matching::{Needs, Worker};
+use crate::ontology::Steps;
+use crate::operators::CallResults;
+use crate::query::QueryError;
+use crate::reader::Publication;
+use crate::snapshot::{SnapshotError, VERSION};
+use crate::triples::Triple;
+use oxrdf::Literal;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+/// Maximum number of idle workers.
+const WORKERS: usize = 16;
+
+/// Maximum number of times that operator indexes are asked for one publication, if their constants
+/// change meanwhile.
+const ATTEMPTS: usize = 4;
+
+pyo3::create_exception!(
+    _native,
+    InvalidSubscriptionError,
+    PyValueError,
+    "An invalid subscription: what, remedy, line, column."
+);
+
+pyo3::create_exception!(
+    _native,
+    DuplicateIdError,
+    PyValueError,
+    "An id that has a subscription already."
+);
+
+pyo3::create_exception!(
+    _native,
+    NeedsPythonError,
+    PyValueError,
+    "Python has to find units or names of classes first."
+);
+
+pyo3::create_exception!(
+    _native,
+    CorruptSnapshotError,
+    PyValueError,
+    "A file that is not a snapshot, has another version, or is damaged: what, remedy."
+);
+
+fn unreadable(error: SnapshotError) -> PyErr {
+    match error {
+        SnapshotError::Io(error) => error.into(),
+        SnapshotError::Foreign => CorruptSnapshotError::new_err("nothing was saved there"),
+        SnapshotError::Version(version) => CorruptSnapshotError::new_err((
+            format!("saved by another version: its format is {version}, and this one's {VERSION}"),
+            "Subscribe again with this version, and save the engine to make a new snapshot.",
+        )),
+        SnapshotError::Damaged(what) => CorruptSnapshotError::new_err(format!("damaged: {what}")),
+    }
+}
+
+fn refused(error: SubscribeError) -> PyErr {
+    match error {
+        SubscribeError::Duplicate => {
+            DuplicateIdError::new_err("this id has a subscription already")
+        }
+        SubscribeError::Python => {
+            NeedsPythonError::new_err("units or names of classes have to be found")
+        }
+        SubscribeError::Full(what) => InvalidSubscriptionError::new_err((
+            what.to_owned(),
+            "Take fewer or shorter ones.".to_owned(),
+            None::<usize>,
+            None::<usize>,
+        )),
+        SubscribeError::Query(error) => bad_query(error),
+    }
+}
+
+pub(crate) fn bad_query(error: QueryError) -> PyErr {
+    InvalidSubscriptionError::new_err((error.what, error.remedy, error.line, error.column))
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) struct Guarded {
+    pub(crate) state: State,
+    /// Shared, so that a thread can keep it without the interpreter's lock.
+    knowledge: Arc<Py<PyAny>>,
+    version: u64,
+    /// The Python function that asks the indexes of operators.
+    ask: Option<Arc<Py<PyAny>>>,
+}
+
+/// The state that all calls of a [`Core`] share.
+pub(crate) struct Shared {
+    guarded: RwLock<Guarded>,
+    /// Limits of one document.
+    limits: Limits,
+    #[expect(clippy::vec_box, reason = "workers are large, and handed from one to the other")]
+    workers: Mutex<Vec<Box<Worker>>>,
+}
+
+impl Shared {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Guarded> {
+        self.guarded.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state.
+    fn change<T>(&self, change: impl FnOnce(&mut Guarded) -> T) -> T {
+        let mut guarded = self.guarded.write().unwrap_or_else(PoisonError::into_inner);
+        let Guarded { state, .. } = &mut *guarded;
+        state.history.begin_change(&mut state.dictionary);
+        let changed = change(&mut guarded);
+        let Guarded { state, .. } = &mut *guarded;
+        state.history.end_change(&mut state.dictionary);
+        changed
+    }
+
+    /// Runs a function with a worker that no other thread uses.
+    pub(crate) fn with_worker<T>(&self, work: impl FnOnce(&mut Worker) -> T) -> T {
+        let mut worker = lock(&self.workers).pop().unwrap_or_default();
+        let done = work(&mut worker);
+        let mut workers = lock(&self.workers);
+        if workers.len() < WORKERS {
+            workers.push(worker);
+        }
+        done
+    }
+
+    /// Moves rows to better access patterns, if the statistics of a worker suggest it.
+    fn tend(&self, worker: &mut Worker) {
+        let wants = self.read().state.index.wants_rebalance(&worker.rows);
+        if wants && let Ok(mut guarded) = self.guarded.try_write() {
+            guarded.state.index.rebalance(&mut worker.rows);
+        }
+    }
+
+    /// Matches the publication of a worker, or says what Python has to do first.
+    ///
+    /// Indexes of operators are asked without the lock. Afterwards the terms of the publication
+    /// get their present ids: from `statements`, if it was made of these.
+    fn matched<'a>(
+        self: &'a Arc<Self>,
+        mut guarded: RwLockReadGuard<'a, Guarded>,
+        worker: &mut Worker,
+        now: &Literal,
+        done: Done,
+        results: &Arc<CallResults>,
+        statements: Option<&Statements>,
+    ) -> PyResult<MatchOutcome> {
+        let mut attempts = 0;
+        worker.answered = None;
+        loop {
+            let questions = match self.attempt(&guarded, worker, now, done, results) {
+                Ok(outcome) => return Ok(outcome),
+                Err(questions) => questions,
+            };
+            let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
+            attempts += 1;
+            if let Some(function) = function {
+                worker.publication.disown(&guarded.state.dictionary);
+                drop(guarded);
+                let ask = |py: Python<'_>| -> PyResult<Vec<Option<Vec<Vec<u32>>>>> {
+                    function.bind(py).call1((&questions,))?.extract()
+                };
+                let found = Python::attach(|py| match ask(py) {
+                    Err(error) if error.is_instance_of::<PyException>(py) => {
+                        Ok(questions.iter().map(|_| None).collect()) // The indexes failed.
+                    }
+                    found => found,
+                })?;
+                guarded = self.read();
+                match statements {
+                    Some(statements) => {
+                        let id = std::mem::take(&mut worker.publication.id);
+                        fill(&guarded.state.dictionary, &id, statements, &mut worker.publication);
+                    }
+                    None => worker.publication.adopt(&guarded.state.dictionary),
+                }
+                worker.answered = Some(IndexAnswers { questions, found });
+            } else {
+                let found = questions.iter().map(|_| None).collect();
+                worker.answered = Some(IndexAnswers { questions, found });
+            }
+        }
+    }
+
+    fn attempt(
+        self: &Arc<Self>,
+        guarded: &Guarded,
+        worker: &mut Worker,
+        now: &Literal,
+        done: Done,
+        results: &Arc<CallResults>,
+    ) -> Result<MatchOutcome, Questions> {
+        let state = &guarded.state;
+        let count = worker.publication.triples.len();
+        let shown = done.shown.map_or(count, |shown| shown.min(count));
+        let stated = done.stated.map_or(shown, |stated| stated.min(shown));
+        let is_current = done.version.is_none_or(|version| version == guarded.version);
+        let matched = if is_current {
+            state.matches(worker, stated, shown, done.steps, now, results)
+        } else {
+            Err(Needs::Steps(0))
+        };
+        Ok(match matched {
+            Ok(matched) if !matched.requests.solutions.is_empty() => {
+                let terms = worker.terms(state.context());
+                let mut statements = Statements::default();
+                for &id in worker.publication.triples.iter().flatten() {
+                    statements.begin_term().extend_from_slice(&terms.text(id));
+                    statements.end_term();
+                }
+                let id = worker.publication.id.to_string();
+                let done = Done { stated: Some(stated), shown: Some(shown), ..done };
+                let shared = Arc::clone(self);
+                let requests = matched.requests;
+                MatchOutcome::Calls(Box::new(CallRequest {
+                    shared,
+                    id,
+                    statements,
+                    done,
+                    requests,
+                }))
+            }
+            Ok(matched) => {
+                MatchOutcome::Report(Box::new(report(self, state, worker, matched, stated)))
+            }
+            Err(Needs::Indexes(questions)) => return Err(questions),
+            Err(Needs::Steps(steps)) => {
+                let triples = texts(state, worker, stated);
+                let id = worker.publication.id.to_string();
+                let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
+                MatchOutcome::EnrichmentRequest(Box::new(EnrichmentRequest {
+                    id,
+                    triples,
+                    steps,
+                    knowledge,
+                    version,
+                }))
+            }
+        })
+    }
+
+    /// Matches triples that Python gave.
+    pub(crate) fn matched_statements(
+        self: &Arc<Self>,
+        worker: &mut Worker,
+        id: &str,
+        statements: &Statements,
+        now: &Literal,
+        done: Done,
+        results: &Arc<CallResults>,
+    ) -> PyResult<MatchOutcome> {
+        let guarded = self.read();
+        fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
+        let outcome = self.matched(guarded, worker, now, done, results, Some(statements));
+        self.tend(worker);
+        outcome
+    }
+}
+
+/// The first triples of the publication of a worker.
+fn texts(state: &State, worker: &Worker, most: usize) -> DetachedTriples {
+    let triples = worker.publication.triples.iter().take(most).copied();
+    DetachedTriples::new(worker.terms(state.context()), triples)
+}
+
+/// Triples that do not need the dictionary: distinct texts, and their numbers.
+pub(crate) struct DetachedTriples {
+    texts: Vec<Vec<u8>>,
+    rows: Vec<[usize; 3]>,
+}
+
+impl DetachedTriples {
+    fn new(terms: Terms, triples: impl Iterator<Item = Triple>) -> Self {
+        let (mut numbers, mut texts) = (Map::default(), Vec::new());
+        let mut number = |id: Id| {
+            *numbers.entry(id).or_insert_with(|| {
+                texts.push(terms.text(id).into_owned());
+                texts.len() - 1
+            })
+        };
+        let rows = triples.map(|triple| triple.map(&mut number)).collect();
+        Self { texts, rows }
+    }
+
+    /// The triples as tuples of pyoxigraph's terms.
+    fn objects<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let terms = self.texts.iter().map(|text| object_of(py, text));
+        let terms = terms.collect::<PyResult<Vec<_>>>()?;
+        self.rows.iter().map(|row| PyTuple::new(py, row.map(|number| &terms[number]))).collect()
+    }
+}
+
+/// The enrichment of a publication so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Done {
+    /// Number of stated triples; all by default.
+    pub(crate) stated: Option<usize>,
+    /// Number of triples that every pattern sees, and not only those with the property; all by
+    /// default.
+    shown: Option<usize>,
+    /// The steps that were done.
+    steps: Steps,
+    /// Version of the enricher that did the steps.
+    version: Option<u64>,
+}
+
+/// A publication that needs enrichment by Python before it can be matched.
+#[pyclass(frozen, module = "graphmatch._native")]
+pub(crate) struct EnrichmentRequest {
+    /// Id of the publication.
+    #[pyo3(get)]
+    id: String,
+    triples: DetachedTriples,
+    /// The steps to do.
+    #[pyo3(get)]
+    steps: Steps,
+    knowledge: Arc<Py<PyAny>>,
+    /// Version of the enricher.
+    #[pyo3(get)]
+    version: u64,
+}
+
+#[pymethods]
+impl EnrichmentRequest {
+    /// Returns the triples.
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.triples.objects(py)?)
+    }
+
+    /// The enricher that does the steps.
+    #[getter]
+    fn knowledge(&self, py: Python<'_>) -> Py<PyAny> {
+        self.knowledge.clone_ref(py)
+    }
+}
+
+/// A report, or a request to Python.
+pub(crate) enum MatchOutcome {
+    Report(Box<Report>),
+    Calls(Box<CallRequest>),
+    EnrichmentRequest(Box<EnrichmentRequest>),
+}
+
+impl MatchOutcome {
+    fn is_report(&self) -> bool {
+        matches!(self, Self::Report(_))
+    }
+
+    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        match self {
+            Self::Report(report) => Ok(Bound::new(py, *report)?.into_any()),
+            Self::Calls(request) => Ok(Bound::new(py, *request)?.into_any()),
+            Self::EnrichmentRequest(pending) => Ok(Bound::new(py, *pending)?.into_any()),
+        }
+    }
+}
+
+/// Reads triples of pyoxigraph's terms.
+fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
+    let mut statements = Statements::default();
+    for triple in triples.try_iter()? {
+        let triple = triple?;
+        let triple = triple.cast::<PyTuple>()?;
+        for place in 0..3 {
+            write_text(&triple.get_item(place)?, statements.begin_term())?;
+            statements.end_term();
+        }
+    }
+    Ok(statements)
+}
+
+/// Fills a publication with triples.
+pub(crate) fn fill(
+    dictionary: &Dictionary,
+    id: &str,
+    statements: &Statements,
+    publication: &mut Publication,
+) {
+    publication.clear();
+    publication.id = id.into();
+    let mut triple = [0; 3];
+    for (number, text) in statements.terms().enumerate() {
+        triple[number % 3] = publication.local.id_of(text, dictionary);
+        if number % 3 == 2 {
+            publication.triples.push(triple);
+        }
+    }
+}
+
+/// Adds the classes and functions.
+pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Core>()?;
+    module.add_class::<Report>()?;
+    module.add_class::<Batch>()?;
+    module.add_class::<DocumentMatches>()?;
+    module.add_class::<EnrichmentRequest>()?;
+    module.add_class::<CallRequest>()?;
+    module.add_class::<Calls>()?;
+    module.add_class::<Publications>()?;
+    module.add_class::<Evaluation>()?;
+    module.add_class::<Parser>()?;
+    module.add_class::<Query>()?;
+    module.add_function(wrap_pyfunction!(terms::term, module)?)?;
+    module.add_function(wrap_pyfunction!(lines_of_rows, module)?)?;
+    let py = module.py();
+    module.add("EvaluationFailedError", py.get_type::<EvaluationFailedError>())?;
+    module.add("InvalidSubscriptionError", py.get_type::<InvalidSubscriptionError>())?;
+    module.add("DuplicateIdError", py.get_type::<DuplicateIdError>())?;
+    module.add("CorruptSnapshotError", py.get_type::<CorruptSnapshotError>())?;
+    module.add("NeedsPythonError", py.get_type::<NeedsPythonError>())?;
+    Ok(())
+}

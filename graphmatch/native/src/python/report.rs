@@ -1,0 +1,387 @@
+//! Reports: what publications match, with solutions.
+
+use super::evaluation::{solutions_of, triples_of};
+use super::terms::object_of;
+use super::{DetachedTriples, Guarded, Shared};
+use crate::dictionary::{Id, Terms};
+use crate::engine::{Did, Matched, State};
+use crate::evaluate::Answer;
+use crate::history::{FormerSubscription, Moment};
+use crate::index::Index;
+use crate::matching::{Context, Worker};
+use crate::ontology::Ontology;
+use crate::patterns::Counters;
+use crate::query::Form;
+use crate::reader::Publication;
+use crate::subscriptions::Number;
+use crate::triples::Triple;
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Maximum number of ids that are copied without releasing the interpreter's lock.
+pub(super) const FEW: usize = 100;
+
+/// Maximum number of solutions, duplicates included, that are visited to find some.
+pub(super) const LOOKED_AT: usize = 1_000_000;
+
+/// A match and its solutions.
+pub(super) struct SolvedMatch {
+    name: String,
+    found: Found,
+    is_whole: bool,
+}
+
+pub(super) enum Found {
+    Answer(Answer),
+    /// Names of variables, and a term of each for each solution.
+    Rows(Vec<String>, Vec<Vec<Vec<u8>>>),
+}
+
+/// The content of a report with matches. It does not change with the engine.
+pub(super) struct Data {
+    publication: Publication,
+    stated: usize,
+    triples: Vec<Triple>,
+    shown: usize,
+    found: Vec<Number>,
+    answers: Vec<(Number, Answer)>,
+    /// When the report was made, and the ontology of that time.
+    moment: Arc<Moment>,
+    ontology: Arc<Ontology>,
+}
+
+impl SolvedMatch {
+    /// The number of solutions, or of triples of the graph.
+    fn len(&self) -> usize {
+        match &self.found {
+            Found::Answer(Answer { graph: Some(graph), .. }) => graph.len(),
+            Found::Answer(answer) => answer.solutions.len(),
+            Found::Rows(_, rows) => rows.len(),
+        }
+    }
+}
+
+impl Data {
+    fn context<'a>(&'a self, state: &'a State) -> Context<'a> {
+        Context { ontology: &self.ontology, ..state.context() }
+    }
+
+    /// Solves some matches, each up to `most` solutions, until they have `limit` solutions
+    /// together.
+    fn solved(
+        &self,
+        state: &State,
+        worker: &mut Worker,
+        range: Range<usize>,
+        most: usize,
+        limit: usize,
+    ) -> Vec<SolvedMatch> {
+        worker.publication.clone_from(&self.publication);
+        let context = self.context(state);
+        worker.restore(context, &self.triples, self.shown, self.stated, &state.index);
+        worker.rows.patterns.begin_solutions(state.limits.time);
+        let numbers = &self.found[range];
+        let former = self.moment.former(numbers);
+        let (mut solved, mut solutions) = (Vec::new(), 0);
+        for number in numbers {
+            let one = self.solve(state, worker, *number, former.get(number).copied(), most);
+            solutions += one.len();
+            solved.push(one);
+            if solutions >= limit {
+                break;
+            }
+        }
+        solved
+    }
+
+    /// Solves a match up to `most` solutions. `former` is the subscription, if it has changed
+    /// since.
+    fn solve(
+        &self,
+        state: &State,
+        worker: &mut Worker,
+        number: Number,
+        former: Option<&FormerSubscription>,
+        most: usize,
+    ) -> SolvedMatch {
+        let name = match former {
+            Some(former) => former.name.clone(),
+            None => state.subscriptions.get(number).name(),
+        };
+        if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
+            let found = Found::Answer(self.answers[answer].1.clone());
+            return SolvedMatch { name, found, is_whole: true };
+        }
+        let mut index = Index::default();
+        let (index, rows, template) = match former {
+            Some(former) => {
+                let mut add = |branch| index.add(branch, &state.dictionary, &mut Vec::new());
+                let rows = former.branches.iter().filter_map(&mut add).collect();
+                (&index, rows, former.template.clone())
+            }
+            None => {
+                let record = state.subscriptions.get(number);
+                (&state.index, record.rows().to_vec(), state.templates.get(record.template()))
+            }
+        };
+        let projected: Vec<(String, usize)> = template
+            .iter()
+            .flat_map(|template| template.projected())
+            .map(|(name, variable)| (name.to_owned(), usize::from(variable)))
+            .collect();
+        let is_ask = template.as_ref().is_some_and(|template| template.form == Form::Ask);
+        let once = is_ask || template.is_some_and(|template| template.distinct);
+        let mut found: Vec<Id> = Vec::new();
+        let mut seen = hashbrown::HashSet::new();
+        let (mut count, mut is_whole) = (0, true);
+        let mut left =
+            if most < state.limits.solutions { LOOKED_AT } else { most.saturating_mul(100) };
+        for row in rows {
+            worker.solutions(self.context(state), index, row, |terms| {
+                left = left.saturating_sub(1);
+                if count == most || left == 0 {
+                    is_whole = false;
+                    return false;
+                }
+                let begin = found.len();
+                found.extend(projected.iter().map(|&(_, variable)| terms[variable]));
+                if once && !seen.insert(found[begin..].to_vec()) {
+                    found.truncate(begin);
+                } else {
+                    count += 1;
+                }
+                !is_ask
+            });
+            is_whole &= is_ask || !worker.rows.patterns.is_late();
+        }
+        let terms = worker.terms(state.context());
+        let width = projected.len();
+        let solutions = (0..count).map(|row| {
+            let ids = &found[row * width..(row + 1) * width];
+            ids.iter().map(|&id| terms.text(id).into_owned()).collect()
+        });
+        let found = solutions.collect();
+        let names = projected.into_iter().map(|(name, _)| name).collect();
+        SolvedMatch { name, found: Found::Rows(names, found), is_whole }
+    }
+}
+
+/// The matches of one publication.
+#[pyclass(frozen, module = "graphmatch._native")]
+#[derive(Clone)]
+pub(crate) struct Report {
+    shared: Arc<Shared>,
+    publication: Box<str>,
+    /// `None` if nothing matches.
+    data: Option<Arc<Data>>,
+    did: Did,
+    stated: usize,
+    failed: Vec<(String, String)>,
+    undecided: Vec<(String, Vec<String>, bool)>,
+    is_cut: bool,
+}
+
+impl Report {
+    fn found(&self) -> &[Number] {
+        self.data.as_ref().map_or(&[], |data| &data.found)
+    }
+}
+
+#[pymethods]
+impl Report {
+    fn __len__(&self) -> usize {
+        self.found().len()
+    }
+
+    /// Returns the id of the publication.
+    fn publication(&self) -> &str {
+        &self.publication
+    }
+
+    /// Returns the numbers of the subscriptions, in the order of subscribing.
+    fn numbers<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        PyArray1::from_slice(py, self.found())
+    }
+
+    /// Returns counters: probes, postings, candidates, rows with a solution, evaluated
+    /// subscriptions, and stated triples.
+    fn counters(&self) -> (u64, u64, u64, u64, usize, usize) {
+        let Did { index, evaluated } = self.did;
+        let Counters { probes, postings, candidates, matches } = index;
+        (probes, postings, candidates, matches, evaluated, self.stated)
+    }
+
+    /// Returns the subscriptions whose evaluation failed, with the reasons.
+    fn failed(&self) -> Vec<(String, String)> {
+        self.failed.clone()
+    }
+
+    /// The subscriptions that failed calls of operators leave undecided: these calls, and whether the
+    /// subscription matches by other solutions.
+    fn undecided(&self) -> Vec<(String, Vec<String>, bool)> {
+        self.undecided.clone()
+    }
+
+    /// Returns whether attributes are missing because the publication has more property paths than
+    /// the limit.
+    fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Returns the ids of the subscriptions.
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
+        let written = |guarded: &Guarded| {
+            let mut names = Vec::with_capacity(16 * data.found.len());
+            let former = data.moment.former(&data.found);
+            let ends = guarded.state.subscriptions.write_names(&data.found, &former, &mut names);
+            (names, ends)
+        };
+        // Releasing the interpreter's lock takes longer than copying a few ids. A thread with that
+        // lock must not wait for the state's lock, so it only tries to get it.
+        let few = (data.found.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
+        let (names, ends) = match few.flatten() {
+            Some(guarded) => written(&guarded),
+            None => py.detach(|| written(&self.shared.read())),
+        };
+        let names = std::str::from_utf8(&names)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let mut begin = 0;
+        let texts = ends.into_iter().map(|end| &names[std::mem::replace(&mut begin, end)..end]);
+        PyTuple::new(py, texts.collect::<Vec<_>>())
+    }
+
+    /// Returns the stated triples, or `None` if nothing matches.
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(data) = &self.data else { return Ok(None) };
+        let texts = py.detach(|| {
+            let guarded = self.shared.read();
+            let (dictionary, local) = (&guarded.state.dictionary, &data.publication.local);
+            let triples = data.publication.triples.iter().take(data.stated).copied();
+            DetachedTriples::new(Terms { dictionary, local }, triples)
+        });
+        PyTuple::new(py, texts.objects(py)?).map(Some)
+    }
+
+    /// Returns some of the matches: id, solutions as dictionaries, the graph of CONSTRUCT or
+    /// `None`, and whether the solutions are complete.
+    ///
+    /// Returns fewer matches than asked for if these have very many solutions together. With
+    /// `texts`, terms are N-Triples texts, except those of evaluations. `most` limits the
+    /// solutions of each match.
+    #[pyo3(signature = (begin, end, texts = false, most = None))]
+    fn matches<'py>(
+        &self,
+        py: Python<'py>,
+        begin: usize,
+        end: usize,
+        texts: bool,
+        most: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        let Some(data) = &self.data else { return Ok(list) };
+        let end = end.min(data.found.len());
+        let limit = self.shared.limits.match_solutions;
+        let wanted = most.unwrap_or(limit).min(limit);
+        let solved = py.detach(|| {
+            let guarded = self.shared.read();
+            self.shared.with_worker(|worker| {
+                data.solved(&guarded.state, worker, begin.min(end)..end, wanted, limit)
+            })
+        });
+        for one in solved {
+            let (solutions, graph) = match &one.found {
+                Found::Answer(answer) => {
+                    let graph = answer.graph.as_ref().map(|triples| triples_of(py, triples));
+                    (solutions_of(py, answer)?, graph.transpose()?)
+                }
+                Found::Rows(names, rows) => {
+                    let solutions = PyList::empty(py);
+                    for row in rows {
+                        let values = PyDict::new(py);
+                        for (name, text) in names.iter().zip(row) {
+                            match std::str::from_utf8(text) {
+                                Ok(text) if texts => values.set_item(name, text)?,
+                                _ => values.set_item(name, object_of(py, text)?)?,
+                            }
+                        }
+                        solutions.append(values)?;
+                    }
+                    (solutions, None)
+                }
+            };
+            list.append((one.name, solutions, graph, one.is_whole))?;
+        }
+        Ok(list)
+    }
+}
+
+/// The reports of a table of events.
+#[pyclass(frozen, module = "graphmatch._native")]
+pub(super) struct Batch {
+    pub(super) reports: Vec<Option<Report>>,
+}
+
+#[pymethods]
+impl Batch {
+    fn __len__(&self) -> usize {
+        self.reports.len()
+    }
+
+    /// Returns the rows that need enrichment by Python.
+    fn pending(&self) -> Vec<usize> {
+        (0..self.reports.len()).filter(|&row| self.reports[row].is_none()).collect()
+    }
+
+    /// Returns the report of a row.
+    fn report(&self, row: usize) -> Option<Report> {
+        self.reports.get(row)?.clone()
+    }
+
+    /// Returns the numbers of matching subscriptions row after row, and the offsets of the rows.
+    fn numbers<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>) {
+        let mut numbers = Vec::new();
+        let mut offsets = vec![0];
+        for report in &self.reports {
+            numbers.extend(report.iter().flat_map(|report| report.found()));
+            offsets.push(numbers.len() as i64);
+        }
+        (PyArray1::from_vec(py, numbers), PyArray1::from_vec(py, offsets))
+    }
+}
+
+pub(super) fn report(
+    shared: &Arc<Shared>,
+    state: &State,
+    worker: &mut Worker,
+    matched: Matched,
+    stated: usize,
+) -> Report {
+    let Matched { found, answers, failed, is_cut, did, undecided, .. } = matched;
+    let name = |number: Number| state.subscriptions.get(number).name();
+    let failed = failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
+    let undecided =
+        undecided.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
+    let undecided = undecided.collect();
+    let data = (!found.is_empty()).then(|| {
+        Arc::new(Data {
+            publication: worker.publication.clone(),
+            stated,
+            triples: worker.graph.triples.clone(),
+            shown: worker.graph.stated(),
+            found,
+            answers,
+            moment: state.history.now(),
+            ontology: Arc::clone(&state.ontology),
+        })
+    });
+    let (shared, publication) = (Arc::clone(shared), worker.publication.id.clone());
+    Report { shared, publication, data, did, stated, failed, undecided, is_cut }
+}
