@@ -2,18 +2,18 @@
 //!
 //! A [`Reader`] returns one publication after the other. All terms are local to the publication
 //! until [`Publication::adopt`] looks them up in a dictionary, so reading needs no lock. N-Triples
-//! and N-Quads are streamed ([`crate::lines`]), and a bad line is skipped. Documents in other
-//! syntaxes are held in memory and checked ([`crate::guard`]) before a parser reads them. The first
+//! and N-Quads are streamed ([`crate::ntriples`]), and a bad line is skipped. Documents in other
+//! syntaxes are held in memory and checked ([`crate::precheck`]) before a parser reads them. The first
 //! fault ends such a document.
 //!
-//! Cost: that of [`crate::lines`] for lines; otherwise that of the parser, and a hash and a copy of
+//! Cost: that of [`crate::ntriples`] for lines; otherwise that of the parser, and a hash and a copy of
 //! each distinct term.
 
 use crate::dictionary::{self, Dictionary, Id, LOCAL, LocalTerms};
-use crate::guard::{check_json, check_nesting, check_xml, fault_at, place, place_of, too_long};
 use crate::lexical::write_term;
 use crate::limits::Limits;
-use crate::lines::{Lines, parse};
+use crate::ntriples::{LineReader, parse};
+use crate::precheck::{check_json, check_nesting, check_xml, fault_at, place, place_of, too_long};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use memchr::memchr;
@@ -594,7 +594,7 @@ fn is_json(syntax: RdfFormat) -> bool {
 enum Input {
     /// The first bytes of a document, and the rest.
     New(Vec<u8>, Stream),
-    Lines(Lines),
+    Lines(LineReader),
     Quads(Quads),
     End,
 }
@@ -744,7 +744,7 @@ fn begin(
         bytes.drain(..MARK.len());
     }
     if matches!(syntax, RdfFormat::NTriples | RdfFormat::NQuads) {
-        return Ok(Input::Lines(Lines::new(syntax, bytes, stream)));
+        return Ok(Input::Lines(LineReader::new(syntax, bytes, stream)));
     }
     let most = max_bytes(&options.limits);
     while bytes.len() <= most && read_piece(&mut stream, &mut bytes)? {}

@@ -14,16 +14,16 @@ use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
 use crate::engine::{Change, Saved, State, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
-use crate::guard::is_plain_rdf_xml;
 use crate::limits::Limits;
 use crate::matching::Worker;
 use crate::ontology::{Folding, Held, Ontology, OntologyInput, Steps};
 use crate::operators::{CallResults, Operator};
+use crate::precheck::is_plain_rdf_xml;
 use crate::query::COMPOSITION;
 use crate::reader::{Reader, ReaderOptions, SplitBy};
 use crate::snapshot::{self, SnapshotError};
 use crate::triples::Triple;
-use crate::{lines, values};
+use crate::{ntriples, values};
 use numpy::PyReadonlyArray1;
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -649,7 +649,7 @@ impl Core {
         base: Option<String>,
     ) -> PyResult<Option<Single<'py>>> {
         let Some(split_by) = SplitBy::from_name(cut) else { return Ok(None) };
-        if format.is_none() && !lines::may_be_lines(data) {
+        if format.is_none() && !ntriples::may_be_lines(data) {
             return Ok(None);
         }
         let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
@@ -833,7 +833,7 @@ pub(super) fn lines_of_rows<'py>(
     py: Python<'py>,
     rows: &[u8],
 ) -> (Bound<'py, PyBytes>, Vec<OtherRow<'py>>) {
-    let (lines, others) = py.detach(|| lines::lines_of_rows(rows));
+    let (lines, others) = py.detach(|| ntriples::lines_of_rows(rows));
     let others = others.into_iter().map(|(row, at, text)| (row, at, PyBytes::new(py, text)));
     (PyBytes::new(py, &lines), others.collect())
 }

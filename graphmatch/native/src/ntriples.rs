@@ -8,7 +8,7 @@
 //! Cost: 5 to 8 µs for 90 triples in 11 KB; one to two µs for a line that is given to the parser.
 
 use crate::dictionary::{ANY, Id};
-use crate::guard::{check_nesting, place};
+use crate::precheck::{check_nesting, place};
 use crate::reader::{Builder, Fault, MARK, Stream, grouped, max_bytes, read_piece};
 use memchr::{memchr, memchr2, memmem, memrchr};
 use oxrdf::{GraphName, NamedNodeRef, Quad};
@@ -30,7 +30,7 @@ enum Line {
 }
 
 /// A document of lines, as far as it was read.
-pub(crate) struct Lines {
+pub(crate) struct LineReader {
     has_graphs: bool,
     stream: Stream,
     buffer: Vec<u8>,
@@ -45,7 +45,7 @@ pub(crate) struct Lines {
 /// The subject of the line before, as it is written, and its id.
 type Subject<'a> = (&'a [u8], Id);
 
-impl Lines {
+impl LineReader {
     /// Reads some bytes, and then a stream.
     pub(crate) fn new(syntax: RdfFormat, buffer: Vec<u8>, stream: Stream) -> Self {
         let has_graphs = syntax == RdfFormat::NQuads;
@@ -638,53 +638,5 @@ mod tests {
             }
         }
         assert!(plain > 50_000 && bad_lines > 20_000, "{plain} {bad_lines}");
-    }
-
-    fn of_rows(rows: &[&str]) -> (String, Vec<usize>) {
-        let text = rows.concat();
-        let (lines, others) = lines_of_rows(text.as_bytes());
-        (String::from_utf8(lines).unwrap(), others.into_iter().map(|other| other.0).collect())
-    }
-
-    #[test]
-    fn rows_are_lines() {
-        let (lines, others) = of_rows(&[
-            "<a>\r<b>\r<c>\n",
-            "_:a\r<b>\r_:c\n",
-            "<a>\r<b>\r\"see <x> #5 . \\\" # \t it\"@en-GB\n",
-            "<a>\r<b>\r\"5\"^^<http://x#y>\n",
-        ]);
-        assert_eq!(
-            lines,
-            "<a> <b> <c> .\n_:a <b> _:c .\n<a> <b> \"see <x> #5 . \\\" # \t it\"@en-GB .\n\
-             <a> <b> \"5\"^^<http://x#y> .\n"
-        );
-        assert!(others.is_empty());
-    }
-
-    #[test]
-    fn rows_that_may_be_other_terms_are_left_out() {
-        let odd = [
-            "<a> <b>\r<c>\r\n",
-            "<a>\r<b>\r<c>\r<d>\n",
-            "<a>\r<b>\n",
-            "\n",
-            "<a>\r<b> \"c\r\"\n",
-            "<a>\r<b>\r\"c\" . # \"\n",
-            "<a>\r<b>\r\"c\"^^<d> <e>\n",
-            "<a>\r<b>\r\"c\\\"\n",
-            "<a>\r<b>\r\"c\\\n",
-            "_:a <b>\r<c>\r<d>\n",
-            "<a>\r_:b\r<c>\n",
-            "<<( <a> <b> <c> )>>\r<b>\r<c>\n",
-            "\"a\"\r<b>\r<c>\n",
-            "<a>\r<b>\r<c>#\n",
-            "<a>\r<b>\r5\n",
-        ];
-        for row in odd {
-            assert_eq!(of_rows(&[row]), (String::new(), vec![0]), "{row:?}");
-        }
-        let (_, others) = of_rows(&odd);
-        assert_eq!(others, (0..odd.len()).collect::<Vec<_>>());
     }
 }
