@@ -125,70 +125,29 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares a query.
+    /// Prepares a query, which may call operators.
     ///
-    /// With `resting`, a solution must use a triple of the publication: see [`rest`].
-    pub fn new(query: &Query, resting: bool) -> Self {
-        Self::calling(query, resting, CallContext::default())
-    }
-
-    /// Prepares a query that calls operators.
-    pub fn calling(query: &Query, resting: bool, calls: CallContext) -> Self {
+    /// With `delta_check`, a solution must use a triple of the publication: see [`rest`].
+    pub fn new(mut query: Query, delta_check: bool, calls: CallContext) -> Self {
         let mut fresh = Fresh::default();
-        let mut query = query.clone();
-        rest::name_blank_nodes(pattern_of_mut(&mut query), &mut fresh);
-        Self { calls, ..Self::asked(query, resting, &mut fresh).rewritten(fresh) }
-    }
-
-    /// Adds the delta check and the conditions.
-    fn asked(mut query: Query, resting: bool, fresh: &mut Fresh) -> Self {
-        rest::name_blank_nodes(pattern_of_mut(&mut query), fresh);
-        let mut conditions = Vec::new();
-        if resting {
-            let body = body_mut(pattern_of_mut(&mut query));
-            match (rest::group(body), rest::has_subquery(body)) {
-                (None, false) => *body = rest::restricted(std::mem::take(body), fresh),
-                (Some(grouped), false) => {
-                    conditions.push(rest::restricted(grouped.clone(), fresh));
+        let mut conditions = take_conditions(&mut query, delta_check, &mut fresh);
+        let (mut rewriter, mut is_wide) = (Rewriter::new(fresh), false);
+        for query in conditions.iter_mut().chain([&mut query]) {
+            let mut parts = 0;
+            visit(pattern_of_mut(query), &mut |part| {
+                if let Part::Pattern(pattern) = part {
+                    parts += joined_parts(pattern);
                 }
-                (grouped, true) => {
-                    conditions.push(rest::anything(body, fresh));
-                    conditions.extend(grouped.cloned());
-                }
-            }
+            });
+            is_wide |= parts > PLANNED;
+            rewriter.query(query);
         }
-        if matches!(query, Query::Construct { .. } | Query::Describe { .. }) {
-            conditions.push(pattern_of(&query).clone());
-        }
-        let ask =
-            |pattern| Query::Ask { dataset: None, pattern, base_iri: query.base_iri().cloned() };
-        let conditions = conditions.into_iter().map(ask).collect();
-        let (functions, calls) = Default::default();
-        Self { conditions, query, functions, calls, is_wide: false }
-    }
-
-    /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
-    /// be the union of the ontology and the publication, and the publication a named graph.
-    pub fn texts(query: &Query, graph: &NamedNode) -> (Vec<String>, String) {
-        let mut query = query.clone();
-        // `SELECT *` would show the hidden variables.
-        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
-            variables.push(Variable::new_unchecked("_graphmatch_"));
-        }
-        let all = Self::asked(query, true, &mut Fresh::written());
-        let name = format!("<{PUBLICATION}>");
-        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
-        (all.conditions.iter().map(text).collect(), text(&all.query))
+        Self { conditions, query, functions: rewriter.functions, calls, is_wide }
     }
 
     /// Prepares a query for all solutions of the pattern, without projection and delta check; at most
     /// `most`.
-    pub fn rows(query: &Query, most: Option<usize>) -> Self {
-        Self::rows_calling(query, most, CallContext::default())
-    }
-
-    /// Prepares the same query if it calls operators.
-    pub fn rows_calling(query: &Query, most: Option<usize>, calls: CallContext) -> Self {
+    pub fn rows(query: &Query, most: Option<usize>, calls: CallContext) -> Self {
         let body = body(pattern_of(query));
         let pattern = rest::group(body).unwrap_or(body);
         let variables = rest::visible(pattern);
@@ -197,25 +156,46 @@ impl Prepared {
             pattern = GraphPattern::Slice { inner: pattern.into(), start: 0, length: most };
         }
         let base_iri = query.base_iri().cloned();
-        let query = Query::Select { dataset: None, pattern, base_iri };
-        Self::calling(&query, false, calls)
+        Self::new(Query::Select { dataset: None, pattern, base_iri }, false, calls)
     }
 
-    fn rewritten(mut self, fresh: Fresh) -> Self {
-        let mut rewriter = Rewriter::new(fresh);
-        for query in self.conditions.iter_mut().chain([&mut self.query]) {
-            let mut parts = 0;
-            visit(pattern_of_mut(query), &mut |part| {
-                if let Part::Pattern(pattern) = part {
-                    parts += joined_parts(pattern);
-                }
-            });
-            self.is_wide |= parts > PLANNED;
-            rewriter.query(query);
+    /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
+    /// be the union of the ontology and the publication, and the publication a named graph.
+    pub fn texts(mut query: Query, graph: &NamedNode) -> (Vec<String>, String) {
+        // `SELECT *` would show the hidden variables.
+        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
+            variables.push(Variable::new_unchecked("_graphmatch_"));
         }
-        self.functions = rewriter.functions;
-        self
+        let mut fresh = Fresh::written();
+        let conditions = take_conditions(&mut query, true, &mut fresh);
+        let name = format!("<{PUBLICATION}>");
+        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
+        (conditions.iter().map(text).collect(), text(&query))
     }
+}
+
+/// Names the blank nodes of a query and adds the delta check. Returns the queries that must have a
+/// solution, too.
+fn take_conditions(query: &mut Query, delta_check: bool, fresh: &mut Fresh) -> Vec<Query> {
+    rest::name_blank_nodes(pattern_of_mut(query), fresh);
+    let mut conditions = Vec::new();
+    if delta_check {
+        let body = body_mut(pattern_of_mut(query));
+        match (rest::group(body), rest::has_subquery(body)) {
+            (None, false) => *body = rest::restricted(std::mem::take(body), fresh),
+            (Some(grouped), false) => conditions.push(rest::restricted(grouped.clone(), fresh)),
+            (grouped, true) => {
+                conditions.push(rest::anything(body, fresh));
+                conditions.extend(grouped.cloned());
+            }
+        }
+    }
+    if matches!(query, Query::Construct { .. } | Query::Describe { .. }) {
+        conditions.push(pattern_of(query).clone());
+    }
+    let base_iri = query.base_iri();
+    let ask = |pattern| Query::Ask { dataset: None, pattern, base_iri: base_iri.cloned() };
+    conditions.into_iter().map(ask).collect()
 }
 
 /// Returns the number of joins of this pattern alone. Three triple patterns count as one.
@@ -388,22 +368,16 @@ impl<'a> Data<'a> {
     }
 
     fn intern(&self, term: Term) -> Id {
-        let mut scratch = self.scratch.borrow_mut();
-        let mut text = std::mem::take(&mut scratch.text);
-        text.clear();
-        write_term(&mut text, term.as_ref());
-        let id = self.intern_text(&mut scratch, &text);
-        scratch.text = text;
-        id
-    }
-
-    fn intern_text(&self, scratch: &mut Scratch, text: &str) -> Id {
-        let hash = self.of.terms.dictionary.hash(text.as_bytes());
-        if let Some(id) = self.of.terms.find_hashed(text.as_bytes(), hash) {
+        let scratch = &mut *self.scratch.borrow_mut();
+        scratch.text.clear();
+        write_term(&mut scratch.text, term.as_ref());
+        let text = scratch.text.as_bytes();
+        let hash = self.of.terms.dictionary.hash(text);
+        if let Some(id) = self.of.terms.find_hashed(text, hash) {
             return id;
         }
         let before = scratch.terms.len();
-        let id = scratch.terms.intern_hashed(text.as_bytes(), hash) - LOCAL;
+        let id = scratch.terms.intern_hashed(text, hash) - LOCAL;
         if scratch.terms.len() > before {
             bounded::make_text(text.len());
             if scratch.terms.len() >= (ANY - self.first) as usize {
@@ -482,12 +456,6 @@ impl<'a> Data<'a> {
                 let holds = subject != ANY && object != ANY && self.is_a(operator, subject, object);
                 return Box::new(holds.then_some(key).into_iter());
             }
-        }
-        if key.iter().all(|&term| term != ANY) {
-            let holds = of.publication.contains(key)
-                || graph.is_none() && of.background.contains(key)
-                || attributes.is_some_and(|attributes| attributes.contains(key));
-            return Box::new(holds.then_some([subject, property, object]).into_iter());
         }
         // A source is not asked before the triples of those before it were read.
         let sources = std::iter::once(of.publication).chain(attributes);

@@ -13,7 +13,9 @@ use crate::rewrite::{COUNTED, COUNTED_IF_LONG, DATATYPE, DEFINED, VALUE, unmarke
 use crate::values::{Value, compare};
 use ::regex::{Regex, RegexBuilder};
 use hashbrown::HashMap;
+use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
+use spareval::ExpressionTerm;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum size of a compiled expression in bytes, the same as in spareval.
@@ -67,32 +69,22 @@ fn compare_terms(terms: &[Term]) -> Option<Term> {
     Some(Literal::from(holds.filter(|_| is_fit)?).into())
 }
 
-// --- Text -----------------------------------------------------------------------------------------
-
-/// Returns the literal if functions of strings take it.
-fn string(term: &Term) -> Option<&Literal> {
-    match term {
-        Term::Literal(literal) if literal.language().is_some() => Some(literal),
-        Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::STRING => Some(literal),
+/// Returns the text of a string, with or without a language.
+fn text_of(string: &mut ExpressionTerm) -> Option<&mut String> {
+    match string {
+        ExpressionTerm::StringLiteral(value)
+        | ExpressionTerm::LangStringLiteral { value, .. }
+        | ExpressionTerm::DirLangStringLiteral { value, .. } => Some(value),
         _ => None,
     }
 }
 
-/// Returns the value of a string without a language.
+/// Returns the text of a string without a language.
 fn plain(term: &Term) -> Option<&str> {
-    string(term).filter(|literal| literal.language().is_none()).map(Literal::value)
-}
-
-/// Returns a text in the language of a string.
-fn like(string: &Literal, text: String) -> Term {
-    let literal = match (string.language(), string.direction()) {
-        (None, _) => Literal::new_simple_literal(text),
-        (Some(language), None) => Literal::new_language_tagged_literal_unchecked(text, language),
-        (Some(language), Some(direction)) => {
-            Literal::new_directional_language_tagged_literal_unchecked(text, language, direction)
-        }
-    };
-    literal.into()
+    match term {
+        Term::Literal(literal) if literal.datatype() == xsd::STRING => Some(literal.value()),
+        _ => None,
+    }
 }
 
 /// The compiled regular expressions of one evaluation.
@@ -114,30 +106,31 @@ impl Expressions {
 
     /// `REGEX`
     pub(crate) fn is_match(&self, terms: &[Term]) -> Option<Term> {
-        let [text, pattern, flags @ ..] = terms else { return None };
+        let [string, pattern, flags @ ..] = terms else { return None };
         let flags = flags.first().map_or(Some(""), plain)?;
         let expression = self.get(plain(pattern)?, flags)?;
-        let text = string(text)?.value();
+        let mut string = ExpressionTerm::from(string.clone());
+        let text = text_of(&mut string)?;
         bounded::work(text.len() / 16);
         Some(Literal::from(expression.is_match(text)).into())
     }
 
     /// `REPLACE`
     pub(crate) fn replace(&self, terms: &[Term]) -> Option<Term> {
-        let [text, pattern, replacement, flags @ ..] = terms else { return None };
-        let (literal, replacement) = (string(text)?, plain(replacement)?);
+        let [string, pattern, replacement, flags @ ..] = terms else { return None };
         let flags = flags.first().map_or(Some(""), plain)?;
-        let expression = self.get(plain(pattern)?, flags)?;
-        let text = literal.value();
+        let (expression, replacement) = (self.get(plain(pattern)?, flags)?, plain(replacement)?);
+        let mut string = ExpressionTerm::from(string.clone());
+        let text = text_of(&mut string)?;
         bounded::work(text.len() / 16);
         let found = expression.find_iter(text).inspect(|found| {
             bounded::work(1 + (found.len() + replacement.len()) / 16);
         });
         let references = replacement.matches('$').count();
         bounded::room_for(text.len() * (1 + references) + found.count() * replacement.len());
-        let made = expression.replace_all(text, replacement).into_owned();
-        bounded::make_long_text(made.len());
-        Some(like(literal, made))
+        *text = expression.replace_all(text, replacement).into_owned();
+        bounded::make_long_text(text.len());
+        Some(string.into())
     }
 }
 

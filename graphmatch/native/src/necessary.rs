@@ -16,6 +16,7 @@ use crate::pattern::{
     Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
 };
 use crate::query::Slot;
+use crate::rest::group;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{
@@ -148,24 +149,6 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
         GraphPattern::Group { variables, .. } if variables.is_empty() && !top => true,
         GraphPattern::Project { inner, .. } => may_be_empty(inner, false),
         other => parts(other)[0].is_some_and(|inner| may_be_empty(inner, top)),
-    }
-}
-
-/// The number of variables that a SELECT groups by, if it groups.
-fn grouping(mut pattern: &GraphPattern) -> Option<usize> {
-    loop {
-        pattern = match pattern {
-            GraphPattern::Group { variables, .. } => return Some(variables.len()),
-            GraphPattern::Extend { inner, .. }
-            | GraphPattern::Filter { inner, .. }
-            | GraphPattern::OrderBy { inner, .. } => inner,
-            GraphPattern::Join { left, right }
-                if matches!(right.as_ref(), GraphPattern::Values { .. }) =>
-            {
-                left
-            }
-            _ => return None,
-        }
     }
 }
 
@@ -380,17 +363,14 @@ impl<'a> Analysis<'a> {
             GraphPattern::Filter { expr, inner } => {
                 let branches = self.branches(inner);
                 self.expression(expr);
-                self.filtered(branches, expr, grouping(inner).is_some())
+                self.filtered(branches, expr, group(inner).is_some())
             }
-            GraphPattern::Extend { inner, variable, expression } => {
+            GraphPattern::Extend { inner, expression, .. } => {
                 if !(self.describe && matches!(expression, Expression::NamedNode(_))) {
                     self.leave_open("BIND or expression");
                 }
-                let mut branches = self.branches(inner);
+                let branches = self.branches(inner);
                 self.expression(expression);
-                if let Some(&shadowed) = self.named.get(variable.as_str()) {
-                    self.rename(&mut branches, |variable| variable == shadowed);
-                }
                 branches
             }
             GraphPattern::Graph { inner, .. } => {
@@ -427,21 +407,14 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// Analyses a subquery, whose patterns have variables of its own. It requires nothing.
     fn subquery(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
         self.leave_open("subquery");
         let loose = self.loose.len();
-        let (inner, modifiers) = self.modifiers(pattern);
-        let mut branches = self.branches(inner);
+        let (inner, _) = self.modifiers(pattern);
+        let branches = self.branches(inner);
         self.settle(&branches, loose);
-        if grouping(inner) == Some(0) {
-            return vec![Draft::default()]; // it has a row for no solutions
-        }
-        if let Some(projection) = modifiers.projection {
-            let projected: HashSet<u16> =
-                projection.iter().map(|variable| self.variable(variable.as_str())).collect();
-            self.rename(&mut branches, |variable| !projected.contains(&variable));
-        }
-        branches
+        vec![Draft::default()]
     }
 
     /// Notes the demands of a pattern that gives no bindings to solutions.
@@ -450,28 +423,6 @@ impl<'a> Analysis<'a> {
         self.branches(pattern);
         self.remainder.truncate(before.0);
         self.aside = before.1;
-    }
-
-    /// Replaces variables that are local to a pattern by fresh ones.
-    fn rename(&mut self, branches: &mut [Draft], is_local: impl Fn(u16) -> bool) {
-        let mut names: HashMap<u16, u16> = HashMap::new();
-        let variables = &mut self.variables;
-        let mut rename = |number: &mut u16| {
-            if variables[usize::from(*number)].is_some() && is_local(*number) {
-                *number = *names.entry(*number).or_insert_with(|| {
-                    variables.push(None);
-                    (variables.len() - 1) as u16
-                });
-            }
-        };
-        for draft in branches {
-            for node in draft.patterns.iter_mut().flatten() {
-                if let Node::Variable(number) = node {
-                    rename(number);
-                }
-            }
-            draft.filters.iter_mut().for_each(|(number, _)| rename(number));
-        }
     }
 
     /// Returns the terms that the patterns of all branches have.
@@ -746,6 +697,12 @@ struct Taken {
     decides: bool,
 }
 
+impl Taken {
+    fn whole(variable: &str, filter: Filter<Slot>) -> Self {
+        Self { variable: variable.to_owned(), filter, decides: true }
+    }
+}
+
 /// Splits a conjunction. A filter is true if all its parts are.
 pub(crate) fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
     let (mut found, mut rest) = (Vec::new(), vec![expression]);
@@ -770,9 +727,16 @@ pub(crate) fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
 fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
     if let Some((operator, left, right)) = comparison_of(expression) {
         let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
-        return match is_constant {
-            true => relation(mirrored(operator), right, left, constants),
-            false => relation(operator, left, right, constants),
+        let (operator, left, right) =
+            if is_constant { (mirrored(operator), right, left) } else { (operator, left, right) };
+        return match left {
+            Expression::Variable(variable) => {
+                Some(Taken::whole(variable.as_str(), comparison(operator, right, constants)?))
+            }
+            _ if operator == Comparison::Equal => {
+                text_test(TextOperator::Equals, left, right, constants)
+            }
+            _ => None,
         };
     }
     match expression {
@@ -780,26 +744,10 @@ fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken
             let Expression::Variable(variable) = value.as_ref() else { return None };
             let equal = |one| comparison(Comparison::Equal, one, constants);
             let filter = Filter::Any(list.iter().map(equal).collect::<Option<_>>()?);
-            Some(Taken { variable: variable.as_str().to_owned(), filter, decides: true })
+            Some(Taken::whole(variable.as_str(), filter))
         }
         Expression::Or(..) => any_of(expression, constants),
         Expression::FunctionCall(function, arguments) => call(function, arguments, constants),
-        _ => None,
-    }
-}
-
-fn relation(
-    operator: Comparison,
-    left: &Expression,
-    right: &Expression,
-    constants: &mut Constants,
-) -> Option<Taken> {
-    if let Expression::Variable(variable) = left {
-        let filter = comparison(operator, right, constants)?;
-        return Some(Taken { variable: variable.as_str().to_owned(), filter, decides: true });
-    }
-    match operator {
-        Comparison::Equal => text_test(TextOperator::Equals, left, right, constants),
         _ => None,
     }
 }
@@ -837,13 +785,13 @@ fn call(function: &Function, arguments: &[Expression], constants: &mut Constants
             let argument = Slot::Regex { pattern: constants.literal(pattern), flags };
             let operator = TextOperator::Contains;
             let filter = Filter::Text { operator, view, folding, argument };
-            return Some(Taken { variable: variable.to_owned(), filter, decides: false });
+            return Some(Taken { decides: false, ..Taken::whole(variable, filter) });
         }
         (Function::Custom(name), [Expression::Variable(v), Expression::NamedNode(concept)]) => {
             let operator = TaxonomyOperator::of_iri(name.as_str())?;
             let concept = Slot::Constant(constants.iri(concept));
             let filter = Filter::Taxonomy { operator, concept };
-            return Some(Taken { variable: v.as_str().to_owned(), filter, decides: true });
+            return Some(Taken::whole(v.as_str(), filter));
         }
         _ => return None,
     };
@@ -866,7 +814,7 @@ fn text_test(
         change => Slot::Folded(number, change),
     };
     let filter = Filter::Text { operator, view, folding, argument };
-    Some(Taken { variable: variable.to_owned(), filter, decides: true })
+    Some(Taken::whole(variable, filter))
 }
 
 fn unfolded(expression: &Expression) -> (Folding, &Expression) {

@@ -137,11 +137,12 @@ impl Rewriter {
                     variables.push(self.fresh.variable());
                     bindings.iter_mut().for_each(|row| row.push(Some(row_term())));
                 }
-                bindings.iter_mut().flatten().flatten().for_each(|term| {
-                    if let GroundTerm::Triple(triple) = term {
-                        mark_object(&mut triple.object);
+                // spareval would take the values of literals inside triple terms.
+                for term in bindings.iter_mut().flatten().flatten() {
+                    if let Ok(marked) = marked_term(term.clone().into()).try_into() {
+                        *term = marked;
                     }
-                });
+                }
             }
             GraphPattern::Group { inner, aggregates, .. } => {
                 self.pattern(inner);
@@ -348,14 +349,5 @@ fn along_attributes(path: &mut Path) {
             along_attributes(b);
         }
         Path::NegatedPropertySet(_) => {}
-    }
-}
-
-/// Marks a literal inside a triple term of VALUES, of which spareval uses the value.
-fn mark_object(term: &mut GroundTerm) {
-    match term {
-        GroundTerm::Literal(literal) => *literal = marked(literal.clone()),
-        GroundTerm::Triple(triple) => mark_object(&mut triple.object),
-        GroundTerm::NamedNode(_) => {}
     }
 }

@@ -29,7 +29,10 @@ impl State {
         let mut is_certain = prefilter.tests.is_empty();
         let solutions = match is_certain {
             true => Answer::default(),
-            false => evaluate(&Prepared::new(&prefilter.query, resting))?.unwrap_or_default(),
+            false => {
+                evaluate(&Prepared::new(prefilter.query.clone(), resting, CallContext::default()))?
+                    .unwrap_or_default()
+            }
         };
         'solutions: for solution in &solutions.solutions {
             let value = |variable: &Variable| {
@@ -63,7 +66,7 @@ impl State {
         if is_certain {
             matched.did.evaluated += 1;
             let calls = CallContext::new(self.operators(), results);
-            answer = evaluate(&Prepared::calling(&query, resting, calls.clone()))?;
+            answer = evaluate(&Prepared::new(query, resting, calls.clone()))?;
             let (missing, open) = calls.take_noted();
             if !prefilter.is_complete && !missing.is_empty() {
                 let calls = missing.into_iter().map(|call| {

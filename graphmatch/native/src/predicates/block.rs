@@ -236,25 +236,19 @@ fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> (Option<
     (inline::checked(digits, places).map(|id| id as i32), is_exact)
 }
 
-/// A row of a block.
-#[derive(Clone, Copy)]
-pub struct BlockRow {
-    /// The number of the row.
-    pub number: u32,
-    /// The number of its shape.
-    pub shape: u32,
-    /// The place of its first constant, and the number of constants.
-    begin: u32,
-    count: u32,
-}
-
 /// Rows of one table.
 #[derive(Default)]
 pub struct Block {
-    /// The rows.
-    pub rows: Vec<BlockRow>,
+    /// The numbers of the rows.
+    pub rows: Vec<u32>,
+    /// The number of each row's shape.
+    pub shapes: Vec<u32>,
     /// The constants of all rows.
     constants: Vec<Id>,
+    /// The number of constants of each row, while all rows have equally many.
+    width: usize,
+    /// The end of each row's constants, if not. A check of equal rows need not read it.
+    ends: Vec<u32>,
     /// A bit for each row that was not removed.
     alive: Vec<u64>,
     removed: usize,
@@ -275,7 +269,7 @@ impl Block {
         let step = old.len().div_ceil(SAMPLE_ROWS).max(1);
         let column = |(at, column): (usize, &TableColumn)| {
             let ends = old.alive().step_by(step).filter_map(|row| {
-                let test = shapes[old.rows[row].shape as usize].test_of(at)?;
+                let test = shapes[old.shapes[row] as usize].test_of(at)?;
                 Some(interval(test, old.constants(row), keys))
             });
             let is_interval = matches!(column.test, TestKind::Interval(_));
@@ -283,6 +277,7 @@ impl Block {
         };
         Self {
             rows: Vec::with_capacity(full),
+            shapes: Vec::with_capacity(full),
             constants: Vec::with_capacity(full * old.constants.len() / old.rows.len().max(1)),
             columns: columns.iter().enumerate().map(column).collect(),
             outgrown: full,
@@ -307,8 +302,11 @@ impl Block {
 
     /// The constants of a row.
     pub fn constants(&self, row: usize) -> &[Id] {
-        let BlockRow { begin, count, .. } = self.rows[row];
-        &self.constants[begin as usize..][..count as usize]
+        if self.ends.is_empty() {
+            return &self.constants[row * self.width..][..self.width];
+        }
+        let begin = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.constants[begin as usize..self.ends[row] as usize]
     }
 
     /// The number of bytes that it takes.
@@ -318,8 +316,8 @@ impl Block {
             let sets = column.cells.iter().chain([&column.free]).chain(column.terms.values());
             sets.map(|set| 64 + 2 * set.list.capacity() + 8 * set.words.capacity()).sum::<usize>()
         };
-        4 * self.constants.capacity()
-            + size_of::<BlockRow>() * self.rows.capacity()
+        let integers = [&self.rows, &self.shapes, &self.ends, &self.constants];
+        4 * integers.map(Vec::capacity).iter().sum::<usize>()
             + 8 * self.alive.len()
             + self.columns.iter().map(sets).sum::<usize>()
     }
@@ -342,9 +340,17 @@ impl Block {
         for (number, column) in self.columns.iter_mut().enumerate() {
             column.push(at, shape.test_of(number), constants, keys);
         }
-        let (begin, count) = (self.constants.len() as u32, constants.len() as u32);
-        self.rows.push(BlockRow { number: row, shape: number, begin, count });
+        if at == 0 {
+            self.width = constants.len();
+        } else if self.ends.is_empty() && self.width != constants.len() {
+            self.ends = (1..=at).map(|rows| (rows * self.width) as u32).collect();
+        }
+        self.rows.push(row);
+        self.shapes.push(number);
         self.constants.extend_from_slice(constants);
+        if !self.ends.is_empty() {
+            self.ends.push(self.constants.len() as u32);
+        }
     }
 
     /// Removes a row; returns whether most rows were removed.

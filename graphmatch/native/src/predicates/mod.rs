@@ -106,20 +106,12 @@ impl Tables {
         let Some((shape, constants)) = ConjunctionShape::of(branch, dictionary) else {
             return false;
         };
-        if !self.has_room(row) {
+        let has_room = self.blocks.len() < MAX_BLOCKS && row != NOWHERE;
+        if !has_room || self.place(row).is_some() {
             return false;
         }
         let known = self.by_shape.get(&shape).copied();
-        let shape = known.unwrap_or_else(|| self.new_shape(shape));
-        self.add_row(shape, &constants, row, dictionary);
-        true
-    }
-
-    fn has_room(&self, row: u32) -> bool {
-        self.place(row).is_none() && self.blocks.len() < MAX_BLOCKS && row != NOWHERE
-    }
-
-    fn add_row(&mut self, number: usize, constants: &[Id], row: u32, dictionary: &Dictionary) {
+        let number = known.unwrap_or_else(|| self.new_shape(shape));
         let shape = &mut self.shapes[number];
         for slot in shape.shape.ordered() {
             let id = constants[slot];
@@ -135,7 +127,8 @@ impl Tables {
         if self.places.len() <= row as usize {
             self.places.resize(row as usize + 1, NOWHERE);
         }
-        self.push(number, constants, row);
+        self.push(number, &constants, row);
+        true
     }
 
     /// Adds a row to the last block of its table.
@@ -168,7 +161,7 @@ impl Tables {
             table.blocks.push(self.blocks.insert(new));
         }
         for at in old.alive() {
-            self.push(old.rows[at].shape as usize, old.constants(at), old.rows[at].number);
+            self.push(old.shapes[at] as usize, old.constants(at), old.rows[at]);
         }
     }
 
@@ -176,7 +169,7 @@ impl Tables {
     pub fn branch(&self, row: u32) -> Option<Branch> {
         let (block, at) = self.place(row)?;
         let block = &self.blocks[block];
-        let shape = &self.shapes[block.rows[at].shape as usize];
+        let shape = &self.shapes[block.shapes[at] as usize];
         Some(shape.shape.branch(block.constants(at)))
     }
 
@@ -187,7 +180,7 @@ impl Tables {
         self.rows -= 1;
         let block = &mut self.blocks[handle];
         let is_sparse = block.remove(at);
-        let number = block.rows[at].shape as usize;
+        let number = block.shapes[at] as usize;
         let shape = &mut self.shapes[number];
         let table_number = shape.table;
         let table = &mut self.tables[table_number];
@@ -372,14 +365,15 @@ impl Tables {
             let touched = batch.iter().fold(0, |touched, &row| {
                 let constants = block.constants(row as usize);
                 let ends = constants.first().zip(constants.last());
-                touched ^ ends.map_or(0, |(first, last)| first ^ last)
+                let ends = ends.map_or(0, |(first, last)| first ^ last);
+                touched ^ ends ^ block.rows[row as usize] ^ block.shapes[row as usize]
             });
             black_box(touched);
             for &row in batch {
                 let row = row as usize;
-                let (constants, row) = (block.constants(row), block.rows[row]);
-                let shape = &self.shapes[row.shape as usize];
-                if last.replace(row.shape) != Some(row.shape) {
+                let (constants, number) = (block.constants(row), block.shapes[row]);
+                let shape = &self.shapes[number as usize];
+                if last.replace(number) != Some(number) {
                     block.find_windows(shape, points, spans, windows);
                 }
                 let is_met = || {
@@ -389,7 +383,7 @@ impl Tables {
                     })
                 };
                 if windows.decide(constants).unwrap_or_else(is_met) {
-                    out.push(row.number);
+                    out.push(block.rows[row]);
                 }
             }
         }

@@ -2,12 +2,9 @@
 
 use super::terms::{object_of, write_text};
 use super::{Done, MatchOutcome, Shared, lock};
-use crate::dictionary::Id;
 use crate::events::Statements;
-use crate::indexed::Questions;
 use crate::lexical::read_term;
 use crate::operators::{CallRequests, CallResults, PendingSolution};
-use numpy::PyReadonlyArray1;
 use oxrdf::Term;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -76,15 +73,10 @@ impl CallRequest {
         tests.iter().map(is_passed).collect()
     }
 
-    /// The terms of the publication's triples.
+    /// The terms of the stated triples, three of each.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.statements.terms().map(|text| object_of(py, text)).collect()
-    }
-
-    /// The number of triples that were stated; the others were derived.
-    #[getter]
-    fn stated(&self) -> Option<usize> {
-        self.done.stated
+        let terms = self.statements.terms().take(3 * self.done.stated.unwrap_or(0));
+        terms.map(|text| object_of(py, text)).collect()
     }
 
     /// Matches the publication again, with the results of calls.
@@ -92,25 +84,4 @@ impl CallRequest {
         let results = calls.results();
         self.shared.match_statements(py, &self.id, &self.statements, now, self.done, &results)
     }
-}
-/// Calls Python's function that looks terms up in the indexes of operators.
-pub(crate) fn ask(
-    py: Python<'_>,
-    function: &Py<PyAny>,
-    questions: &Questions,
-) -> PyResult<Vec<Option<Vec<Vec<Id>>>>> {
-    let asked: Vec<(usize, Vec<Bound<'_, PyAny>>)> = questions
-        .iter()
-        .map(|(of, texts)| {
-            let terms = texts.iter().map(|text| object_of(py, text));
-            Ok((*of, terms.collect::<PyResult<_>>()?))
-        })
-        .collect::<PyResult<_>>()?;
-    let answers: Vec<Option<Vec<PyReadonlyArray1<'_, Id>>>> =
-        function.bind(py).call1((asked,))?.extract()?;
-    let ids = |array: PyReadonlyArray1<'_, Id>| Ok(array.as_slice()?.to_vec());
-    answers
-        .into_iter()
-        .map(|found| found.map(|all| all.into_iter().map(ids).collect()).transpose())
-        .collect()
 }

@@ -87,8 +87,8 @@ impl Evaluation {
         resting: bool,
         most: Option<usize>,
     ) -> PyResult<Option<AnswerRow<'py>>> {
-        let found = py
-            .detach(|| self.ask(|calls| Ok(Prepared::calling(&query.algebra()?, resting, calls))));
+        let found =
+            py.detach(|| self.ask(|calls| Ok(Prepared::new(query.algebra()?, resting, calls))));
         let Some(answer) = found? else { return Ok(None) };
         let solutions = solutions_of(py, &answer)?;
         let Some(graph) = &answer.graph else { return Ok(Some((solutions, None))) };
@@ -111,9 +111,8 @@ impl Evaluation {
         query: &Query,
         most: usize,
     ) -> PyResult<Bound<'py, PyList>> {
-        let found = py.detach(|| {
-            self.ask(|calls| Ok(Prepared::rows_calling(&query.algebra()?, Some(most), calls)))
-        });
+        let found = py
+            .detach(|| self.ask(|calls| Ok(Prepared::rows(&query.algebra()?, Some(most), calls))));
         solutions_of(py, &found?.unwrap_or_default())
     }
 
@@ -133,7 +132,7 @@ impl Evaluation {
                     parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
                 let query =
                     parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
-                Ok(Prepared::rows(&query, most))
+                Ok(Prepared::rows(&query, most, CallContext::default()))
             })
         });
         solutions_of(py, &found?.unwrap_or_default())

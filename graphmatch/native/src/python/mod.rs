@@ -12,7 +12,7 @@ mod query;
 mod report;
 mod terms;
 
-use self::calls::{CallRequest, Calls, ask};
+use self::calls::{CallRequest, Calls};
 use self::core::{Core, lines_of_rows};
 use self::document::DocumentMatches;
 use self::evaluation::{Evaluation, EvaluationFailedError};
@@ -21,7 +21,7 @@ use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
 use self::terms::{object_of, write_text};
 use crate::dictionary::{Dictionary, Id, Terms};
-use crate::engine::{Refusal, State};
+use crate::engine::{State, SubscribeError};
 use crate::events::Statements;
 use crate::hierarchy::Map;
 use crate::indexed::{IndexAnswers, Questions};
@@ -87,17 +87,21 @@ fn unreadable(error: SnapshotError) -> PyErr {
     }
 }
 
-fn refused(error: Refusal) -> PyErr {
+fn refused(error: SubscribeError) -> PyErr {
     match error {
-        Refusal::Duplicate => DuplicateIdError::new_err("this id has a subscription already"),
-        Refusal::Python => NeedsPythonError::new_err("units or names of classes have to be found"),
-        Refusal::Full(what) => InvalidSubscriptionError::new_err((
+        SubscribeError::Duplicate => {
+            DuplicateIdError::new_err("this id has a subscription already")
+        }
+        SubscribeError::Python => {
+            NeedsPythonError::new_err("units or names of classes have to be found")
+        }
+        SubscribeError::Full(what) => InvalidSubscriptionError::new_err((
             what.to_owned(),
             "Take fewer or shorter ones.".to_owned(),
             None::<usize>,
             None::<usize>,
         )),
-        Refusal::Query(error) => bad_query(error),
+        SubscribeError::Query(error) => bad_query(error),
     }
 }
 
@@ -184,11 +188,13 @@ impl Shared {
             };
             let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
             attempts += 1;
-            let epoch = guarded.state.indexed.epoch();
             if let Some(function) = function {
                 worker.publication.disown(&guarded.state.dictionary);
                 drop(guarded);
-                let found = Python::attach(|py| match ask(py, &function, &questions) {
+                let ask = |py: Python<'_>| -> PyResult<Vec<Option<Vec<Vec<u32>>>>> {
+                    function.bind(py).call1((&questions,))?.extract()
+                };
+                let found = Python::attach(|py| match ask(py) {
                     Err(error) if error.is_instance_of::<PyException>(py) => {
                         Ok(questions.iter().map(|_| None).collect()) // The indexes failed.
                     }
@@ -202,10 +208,10 @@ impl Shared {
                     }
                     None => worker.publication.adopt(&guarded.state.dictionary),
                 }
-                worker.answered = Some(IndexAnswers { questions, found, epoch });
+                worker.answered = Some(IndexAnswers { questions, found });
             } else {
                 let found = questions.iter().map(|_| None).collect();
-                worker.answered = Some(IndexAnswers { questions, found, epoch });
+                worker.answered = Some(IndexAnswers { questions, found });
             }
         }
     }

@@ -249,7 +249,7 @@ impl Query {
         let graph =
             NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let query = py.detach(|| self.algebra()).map_err(bad_query)?;
-        Ok(Prepared::texts(&query, &graph))
+        Ok(Prepared::texts(query, &graph))
     }
 
     fn __repr__(&self) -> String {
