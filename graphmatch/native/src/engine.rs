@@ -6,6 +6,7 @@
 //! meet are not asked of the index, and left to the evaluator.
 
 use crate::algebra::{AlgebraCache, substitute};
+use crate::demand::{Demand, DemandedPair};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
@@ -15,8 +16,7 @@ use crate::indexed::Indexed;
 use crate::lexical::read_term;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
-use crate::mentions::{Mention, Mentions};
-use crate::ontology::{Ontology, Stated, Steps, UNITS};
+use crate::ontology::{Ontology, OntologyInput, Steps, UNITS};
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Branch, Node, Pattern};
@@ -26,7 +26,7 @@ use crate::subscriptions::{
     EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
 };
 use crate::templates::Templates;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ pub type Saved = (
     Ontology,
     Templates,
     (Index, Vec<u8>),
-    Vec<(Mention, u32)>,
+    Vec<(DemandedPair, u32)>,
     HashMap<Box<[u8]>, Id>,
     (Subscriptions, BTreeSet<Number>),
 );
@@ -130,7 +130,7 @@ pub struct State {
     /// The data that reports need of former subscriptions.
     pub history: History,
     /// The properties and objects that subscriptions can use.
-    pub mentions: Mentions,
+    pub mentions: Demand,
     /// The templates.
     pub templates: Templates,
     /// The subscriptions.
@@ -154,13 +154,13 @@ impl State {
     /// Nothing known, no subscriptions.
     pub fn new(parameterizer: Parameterizer) -> Self {
         let mut dictionary = Dictionary::default();
-        let ontology = Arc::new(Ontology::new(&mut dictionary, Stated::default()));
+        let ontology = Arc::new(Ontology::new(&mut dictionary, OntologyInput::default()));
         let indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
             history: History::default(),
-            mentions: Mentions::default(),
+            mentions: Demand::default(),
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
             index: Index::default(),
@@ -176,7 +176,7 @@ impl State {
 
     /// Returns the parts that a snapshot holds: everything except functions and limits.
     pub fn saved(&self) -> impl Serialize + '_ {
-        let demand: Vec<(Mention, u32)> = self.mentions.counted().collect();
+        let demand: Vec<(DemandedPair, u32)> = self.mentions.counted().collect();
         let index = (&self.index, self.index.table_rows());
         let subscriptions = (&self.subscriptions, &self.unindexed);
         (
@@ -192,14 +192,15 @@ impl State {
 
     /// Makes a state of the parts that a snapshot holds; `None` if they do not fit together.
     pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
-        let (mut dictionary, ontology, templates, index, demand, concepts, subscriptions) = saved;
+        let (mut dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
         let (mut index, table_rows) = index;
         let (subscriptions, unindexed) = subscriptions;
         index.rebuild(&table_rows, &dictionary)?;
-        let mut mentions = Mentions::default();
-        for ((property, object), times) in demand {
+        let mut mentions = Demand::default();
+        for ((property, object), times) in pairs {
             let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
-            mentions.add((property, object), times, &text);
+            let times = i32::try_from(times).unwrap_or(i32::MAX);
+            mentions.count((property, object), times, &text);
         }
         let mut indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
         if parameterizer.operators.0.iter().any(|operator| operator.is_indexed) {
@@ -207,7 +208,7 @@ impl State {
                 let record = subscriptions.get(number);
                 if templates.get(record.template())?.calls() {
                     for &row in record.rows() {
-                        indexed.count(&index.branch(row), true, &mut dictionary);
+                        indexed.count(&index.branch(row), true, &dictionary);
                     }
                 }
             }
@@ -492,12 +493,7 @@ impl State {
             } else {
                 self.dictionary.text(property)
             };
-            let mention = (property, object);
-            if comes {
-                self.mentions.add(mention, 1, &text);
-            } else {
-                self.mentions.remove(mention, 1, &text);
-            }
+            self.mentions.count((property, object), if comes { 1 } else { -1 }, &text);
         }
     }
 
@@ -722,10 +718,10 @@ impl State {
         let mut concerned: Vec<Number> = Vec::new();
         let Self { templates, dictionary, ontology: old, subscriptions, .. } = self;
         {
-            let difference = old.difference(&ontology);
-            change.triples = difference.triples().len();
-            change.names = difference.names.len() + changed.len();
-            let names: HashSet<Id> = difference.names.iter().chain(&changed).copied().collect();
+            let (mut names, triples) = old.difference(&ontology);
+            change.triples = triples;
+            change.names = names.len() + changed.len();
+            names.extend(&changed);
             for number in subscriptions.in_order() {
                 let record = subscriptions.get(number);
                 let Some(kept) = templates.remember(record.template()) else { continue };
@@ -736,8 +732,10 @@ impl State {
                 if !is_concerned && change.triples > 0 {
                     let filled = kept.filled(filed, dictionary);
                     let patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
-                    is_concerned =
-                        patterns.into_iter().any(|pattern| difference.meets(pattern.map(known)));
+                    is_concerned = patterns.into_iter().any(|pattern| {
+                        let key = pattern.map(known);
+                        old.meets(key) != ontology.meets(key)
+                    });
                     filled.interned.into_iter().for_each(|id| dictionary.release(id));
                 }
                 if is_concerned {
