@@ -115,7 +115,7 @@ class Enriched:
     annotations
         What its text names, and where.
     origins
-        Each triple of E(P) with the one that it was derived from, if it was.
+        Each triple of E(P) with the rule and the triple that it was derived by, if it was.
     mapped
         Triples that mapping functions gave, each with the name of the function.
     runs
@@ -269,7 +269,7 @@ class Knowledge:
         >>> x, laptop, computer = (NamedNode(f"urn:{n}") for n in ("x", "laptop", "computer"))
         >>> knowledge = Knowledge(Ontology([(laptop, SUBCLASS, computer)]))
         >>> knowledge.follow([(x, TYPE, laptop)]) == {
-        ...     (x, TYPE, laptop): None, (x, TYPE, computer): (x, TYPE, laptop)
+        ...     (x, TYPE, laptop): None, (x, TYPE, computer): ("rdfs9", (x, TYPE, laptop))
         ... }
         True
         """
@@ -284,12 +284,10 @@ class Knowledge:
         steps: int,
         mentions: Iterable[Mention] | None = None,
     ) -> tuple[Derived, int, bool]:
-        """Have the core do some steps with everything that follows; see `_native.Core.follow`."""
+        """Have the core do some steps with everything that follows; see `_native.Core.entail`."""
         rows = None if mentions is None else [(_text(p), _text(o)) for p, o in mentions]
         found, shown, is_whole = self._core.entail(plain(id), given, stated, steps, rows)
-        known = (*given, *(triple for triple, _ in found))
-        origins = {triple: None if n is None else known[n] for triple, n in found}
-        return origins, shown, is_whole
+        return dict(found), shown, is_whole
 
     @property
     def closure(self) -> frozenset[Triple]:

@@ -430,7 +430,8 @@ class _Attempt:
             if current in self.mapped:
                 return self.mapped[current]
             seen.add(current)
-            current = closed.get(current)
+            origin = closed.get(current)
+            current = None if origin is None else origin[1]
         return None
 
     def _answer(

@@ -21,8 +21,8 @@ Term: TypeAlias = NamedNode | BlankNode | Literal | TripleTerm
 Triple: TypeAlias = tuple[Term, Term, Term]
 """Subject, predicate, object."""
 
-Derived: TypeAlias = dict[Triple, Triple | None]
-"""Triples, each with the one that it was derived from; a given one has ``None``."""
+Derived: TypeAlias = dict[Triple, tuple[str, Triple] | None]
+"""Triples, each with the rule and the triple that it was derived by; a given one has ``None``."""
 
 Mention: TypeAlias = tuple[Term | None, Term | None]
 """A property and an object that a pattern asks for; ``None`` for any."""

@@ -1,14 +1,14 @@
 """Why a triple holds of a publication: stated, found in its text, or derived, and how.
 
-A derived triple leads back, step by step, to one that the publication states; each
-step is one rule of the ontology, which is named by the terms that it went through.
+A derived triple leads back, step by step, to one that the publication states. The core returns
+the rule of each step; here it is written with the terms that it went through.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal
 
 from graphmatch.knowledge import Enriched, Knowledge
 from semantic.annotation.annotate import Annotation, Form
@@ -20,7 +20,7 @@ from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.pattern import TaxonomyOperator, TaxonomyTest
 from semantic.terms import Term, Triple
-from semantic.vocabulary import BROADER, DOMAIN, INVERSE_OF, NARROWER, RANGE, TYPE
+from semantic.vocabulary import TYPE
 
 
 class Provenance:
@@ -47,7 +47,7 @@ class Provenance:
         """The is-a links that the publication states itself."""
         self.prefixes = ontology.prefixes
         self.language = language
-        self._parents = enriched.origins
+        self._origins = enriched.origins
         self._mapped = enriched.mapped
         known = ontology if knowledge.rdfs else Ontology()
         rooted = known.rewrite(enriched.stated).triples
@@ -64,13 +64,13 @@ class Provenance:
 
     def holds(self, triple: Triple) -> bool:
         """Whether a triple is the publication's, stated or derived."""
-        return triple in self._parents
+        return triple in self._origins
 
     def sources(self, triple: Triple) -> Iterator[Triple]:
         """Yield the triples that one was derived from, the last one first."""
-        while (parent := self._parents.get(triple)) is not None:
-            yield parent
-            triple = parent
+        while (origin := self._origins.get(triple)) is not None:
+            triple = origin[1]
+            yield triple
 
     def classes_called(self, text: Literal) -> tuple[Term, ...]:
         """Return the classes and concepts that a value of an attribute names."""
@@ -91,12 +91,12 @@ class Provenance:
 
         A triple that is the ontology's alone has the reason "in the ontology".
         """
-        if triple not in self._parents:
+        if triple not in self._origins:
             return ["in the ontology"]
         steps: list[str] = []
-        while (parent := self._parents[triple]) is not None:
-            steps += self._steps(parent, triple)
-            triple = parent
+        while (origin := self._origins[triple]) is not None:
+            steps += self._steps(*origin, triple)
+            triple = origin[1]
         if (measured := self._measured.get(triple)) is not None:
             steps.append(self._conversion(measured, triple))
             triple = measured
@@ -133,10 +133,10 @@ class Provenance:
             return f"{before} is {after} in base units"
         return f"{before} is a quantity, and {after} in base units"
 
-    def _steps(self, parent: Triple, triple: Triple) -> Iterator[str]:
-        """Yield why one triple leads to the next."""
+    def _steps(self, rule: str, parent: Triple, triple: Triple) -> Iterator[str]:
+        """Yield why a rule derives one triple from another."""
         if isa_name_of(triple[1]) is None:
-            yield self._step(parent, triple)
+            yield self._step(rule, parent, triple)
             return
         value, class_ = parent[2], triple[2]
         if not isinstance(value, Literal):
@@ -154,33 +154,23 @@ class Provenance:
         if path := self._path(value, class_):
             yield path
             return
-        for triple in self._parents:
+        for triple in self._origins:
             if triple[:2] == (value, TYPE) and class_ == self.ontology.root(triple[2]):
                 yield from self.reasons(triple)
                 return
 
-    def _step(self, parent: Triple, triple: Triple) -> str:
-        """Name the rule that leads from one triple to the next."""
-        if parent[:2] == triple[:2] and (path := self._path(parent[2], triple[2])):
-            return path
-        if parent[::2] == triple[::2] and (path := self._path(parent[1], triple[1])):
-            return path
-        if triple[1] == TYPE:
-            for end, says, node in (("domain", DOMAIN, 0), ("range", RANGE, 2)):
-                if triple[0] == parent[node] and self._fact(parent[1], says, triple[2]):
-                    return f"{self._write(triple[2])} is the {end} of {self._write(parent[1])}"
-        if parent[::2] == triple[2::-2] and self._inverse(parent[1], triple[1]):
+    def _step(self, rule: str, parent: Triple, triple: Triple) -> str:
+        """Say how a rule derives one triple from another."""
+        is_inverse = rule in ("inverse", "narrower") and parent[::2] == triple[2::-2]
+        if rule == "rdfs2" and triple[0] == parent[0]:
+            return f"{self._write(triple[2])} is the domain of {self._write(parent[1])}"
+        if rule == "rdfs3" and triple[0] == parent[2]:
+            return f"{self._write(triple[2])} is the range of {self._write(parent[1])}"
+        if is_inverse:
             return f"{self._write(parent[1])} is the inverse of {self._write(triple[1])}"
-        return f"it follows from {' '.join(map(self._write, parent))}"
-
-    def _fact(self, subject: Term, predicate: NamedNode, object_: Term) -> bool:
-        """Whether the ontology or the publication says a domain, a range or an inverse."""
-        triple = (subject, predicate, object_)
-        return triple in self._parents or self._knowledge.meets(triple)
-
-    def _inverse(self, one: Term, other: Term) -> bool:
-        stated = self._fact(one, INVERSE_OF, other) or self._fact(other, INVERSE_OF, one)
-        return stated or {one, other} == {BROADER, NARROWER}
+        place = 1 if rule == "rdfs7" else 2
+        path = self._path(parent[place], triple[place])
+        return path or f"it follows from {' '.join(map(self._write, parent))}"
 
     def _path(self, low: Term, high: Term) -> str:
         """Write the way up from one term to another; nothing where there is none."""

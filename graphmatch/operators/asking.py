@@ -84,7 +84,7 @@ class Asked:
         """Return the publication, with the triples that were stated."""
         if self._publication is None:
             assert request is not None
-            terms = request.triples()[: 3 * (request.stated or 0)]
+            terms = request.triples()
             triples = zip(terms[::3], terms[1::3], terms[2::3], strict=True)
             self._publication = publication_of(request.id, triples, self._source)
         return self._publication
@@ -171,10 +171,11 @@ class _Indexed:
                 self._ids = np.concatenate([self._ids, np.zeros(key + 1, np.uint32)])
             self._ids[key] = id
 
-    def ask(self, arguments: Sequence[Term]) -> list[NDArray[np.uint32]]:
-        """Return for each argument the constants for which the call is true."""
+    def ask(self, arguments: Iterable[str]) -> list[list[int]]:
+        """Return for each argument, as N-Triples, the constants for which the call is true."""
         with self.lock:
-            return [self._found(self.index.matches(argument)) for argument in arguments]
+            found = map(self.index.matches, map(_native.term, arguments))
+            return [self._found(keys).tolist() for keys in found]
 
     def _found(self, keys: ArrayLike) -> NDArray[np.uint32]:
         import numpy as np
@@ -260,10 +261,8 @@ class Operators:
                 problem = Problem(what, Place(one.operator.iri), remedy, Severity.WARNING)
                 self._on_problem(problem)
 
-    def _ask(
-        self, questions: Sequence[tuple[int, Sequence[Term]]]
-    ) -> list[list[NDArray[np.uint32]] | None]:
-        answers: list[list[NDArray[np.uint32]] | None] = []
+    def _ask(self, questions: Sequence[tuple[int, Sequence[str]]]) -> list[list[list[int]] | None]:
+        answers: list[list[list[int]] | None] = []
         for number, arguments in questions:
             one = self._indexed[number]
             try:

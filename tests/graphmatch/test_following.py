@@ -224,7 +224,7 @@ def test_derivations(drawn: st.DataObject) -> None:
     assert parents.keys() == set(enriched.triples)
     for triple in parents:
         steps = 0
-        while (parent := parents[triple]) is not None:
-            triple, steps = parent, steps + 1
+        while (origin := parents[triple]) is not None:
+            triple, steps = origin[1], steps + 1
             assert steps <= len(parents)
         assert triple not in enriched.derived

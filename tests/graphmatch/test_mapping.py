@@ -144,7 +144,7 @@ def test_functions_feed_each_other_through_rules() -> None:
         (X, EX["badge"], Literal("yes")): "f0",
     }
     years: Triple = (X, EX["years"], Literal(23))
-    assert mapped.closed[years] == (X, EX["experience"], Literal(23))
+    assert mapped.closed[years] == ("rdfs7", (X, EX["experience"], Literal(23)))
     assert (X, TYPE, EX["Employee"]) in mapped.closed
     assert mapped.runs == 3
 

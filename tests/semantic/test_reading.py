@@ -313,6 +313,12 @@ def test_each_bad_line_is_one_problem(line: str, column: int | None, what: str, 
         assert problem.endswith("Correct the line; it was skipped.")
 
 
+def test_a_known_term_is_refused_in_a_place_of_another_kind() -> None:
+    text = f'_:x <{E}p> "x" .\n<{E}a> _:x <{E}b> .\n"x" <{E}p> <{E}b> .\n'
+    (publication,), problems = read_with_problems(stream(text), format="nt")
+    assert (len(publication.triples), len(problems)) == (1, 2)
+
+
 def test_a_line_that_is_not_utf_8_is_skipped() -> None:
     data = f'{GOOD}\n<{E}a> <{E}p> "caf\xe9" .\n<{E}b> <{E}p> <{E}a> .\n'.encode("latin-1")
     (publication,), problems = read_with_problems(io.BytesIO(data), format="nt")

@@ -13,11 +13,11 @@
 //!
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
+use crate::demand::{AttributePathTrie, Demand, StepHash};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
-use crate::graph::Graph;
+use crate::graph::{Graph, Origin};
 use crate::hierarchy::{Map, Set, Walk};
 use crate::lexical;
-use crate::mentions::{Asked, Mentions};
 use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
 use crate::triples::Triple;
@@ -43,7 +43,7 @@ struct Node {
 #[derive(Clone, Copy)]
 struct Reached {
     node: Id,
-    place: u32,
+    place: StepHash,
     /// The previous resource of the path.
     before: u32,
 }
@@ -57,14 +57,14 @@ pub struct Flattening {
     /// superclasses.
     wanted: Map<(Id, Id), Box<[Id]>>,
     /// The demanded steps that a property takes.
-    steps: Map<Id, Box<[u32]>>,
+    steps: Map<Id, Box<[StepHash]>>,
     /// Pairs of place and value whose classes have been derived for the current root.
-    done: Set<(u32, Id)>,
+    done: Set<(StepHash, Id)>,
     nodes: Map<Id, Node>,
     next: Vec<u32>,
     roots: Vec<Id>,
     agenda: Vec<Reached>,
-    places: Vec<u32>,
+    places: Vec<StepHash>,
     classes: Vec<Id>,
     named: Vec<Id>,
     /// Numbers of event steps.
@@ -244,12 +244,12 @@ impl Ontology {
         stated: usize,
         name: Option<Id>,
         terms: Terms,
-        mentions: &Mentions,
+        mentions: &Demand,
         most: usize,
         walk: &mut Walk,
         flattening: &mut Flattening,
     ) -> bool {
-        let (asked, length) = (mentions.asked(), graph.triples.len());
+        let (asked, length) = (mentions.attribute_paths(), graph.triples.len());
         let is_attribute = |number| {
             let [_, property, _]: Triple = graph.triples[number];
             names::text(terms, property).starts_with(names::ATTRIBUTE)
@@ -260,9 +260,9 @@ impl Ontology {
         flattening.refresh(self, mentions);
         flattening.index(graph, length);
         flattening.find_roots(graph, stated, name, terms);
-        let ontology = self;
+        let (ontology, origin) = (self, Origin { rule: "attribute", premise: [ANY; 3] });
         let mut flattener =
-            Flattener { ontology, graph, stated, terms, mentions, walk, flattening, most, from: 0 };
+            Flattener { ontology, graph, stated, terms, mentions, walk, flattening, most, origin };
         (0..flattener.flattening.roots.len()).all(|root| flattener.go(root))
     }
 }
@@ -292,9 +292,9 @@ impl Flattening {
     }
 
     /// Clears the cache if the ontology or the demand has changed.
-    fn refresh(&mut self, ontology: &Ontology, mentions: &Mentions) {
+    fn refresh(&mut self, ontology: &Ontology, mentions: &Demand) {
         let (serial, version) = mentions.stamp();
-        let stamp = (ontology.serial, serial, version);
+        let stamp = (ontology.serial.0, serial, version);
         if self.stamp != stamp || self.wanted.len() + self.steps.len() > REMEMBERED {
             self.stamp = stamp;
             self.wanted.clear();
@@ -365,29 +365,33 @@ struct Flattener<'a> {
     graph: &'a mut Graph,
     stated: usize,
     terms: Terms<'a>,
-    mentions: &'a Mentions,
+    mentions: &'a Demand,
     walk: &'a mut Walk,
     flattening: &'a mut Flattening,
     /// Number of steps left.
     most: usize,
-    /// The number of the triple of the last step.
-    from: usize,
+    /// The last step, from which attributes are derived.
+    origin: Origin,
 }
 
 impl Flattener<'_> {
     /// Derives the attributes of one root. Returns false if no steps are left.
     fn go(&mut self, root: usize) -> bool {
         let root = self.flattening.roots[root];
-        let asked = self.mentions.asked();
+        let asked = self.mentions.attribute_paths();
         self.flattening.done.clear();
         self.flattening.agenda.clear();
-        self.flattening.agenda.push(Reached { node: root, place: Asked::ROOT, before: NONE });
+        self.flattening.agenda.push(Reached {
+            node: root,
+            place: AttributePathTrie::ROOT,
+            before: NONE,
+        });
         let mut next = 0;
         while let Some(&reached) = self.flattening.agenda.get(next) {
             let mut number = self.flattening.first(reached.node);
             while number != NONE {
                 let triple = self.graph.triples[number as usize];
-                self.from = number as usize;
+                self.origin.premise = triple;
                 let mut places = std::mem::take(&mut self.flattening.places);
                 self.find_places(triple[1], reached.place, &mut places);
                 for &place in &places {
@@ -411,16 +415,16 @@ impl Flattener<'_> {
     }
 
     /// Finds the places that a property leads to from a place of the demanded paths.
-    fn find_places(&mut self, property: Id, from: u32, places: &mut Vec<u32>) {
+    fn find_places(&mut self, property: Id, from: StepHash, places: &mut Vec<StepHash>) {
         places.clear();
-        let asked = self.mentions.asked();
+        let asked = self.mentions.attribute_paths();
         let mut tell = |place| {
             if !places.contains(&place) {
                 places.push(place);
             }
         };
         if let Some(end) = asked.end(property) {
-            if from == Asked::ROOT {
+            if from == AttributePathTrie::ROOT {
                 return tell(end);
             }
         } else if self.ontology.flags(property) & OWN != 0
@@ -461,9 +465,9 @@ impl Flattener<'_> {
     }
 
     /// Derives the attributes that end at a place, and their classes.
-    fn end(&mut self, root: Id, number: u32, value: Id) {
-        let Some(place) = self.mentions.asked().place(number) else { return };
-        if !place.attributes.is_empty() {
+    fn end(&mut self, root: Id, place: StepHash, value: Id) {
+        let Some(ends) = self.mentions.attribute_paths().place(place) else { return };
+        if !ends.attributes.is_empty() {
             if self.terms.kind(value) == Kind::Blank {
                 self.types(value, self.stated);
             } else {
@@ -471,16 +475,16 @@ impl Flattener<'_> {
                 self.flattening.classes.push(value);
             }
             for &value in &self.flattening.classes {
-                for &property in &place.attributes {
-                    self.graph.derive([root, property, value], self.from);
+                for &property in &ends.attributes {
+                    self.graph.derive([root, property, value], self.origin);
                 }
             }
         }
-        if !place.isa.is_empty() && self.flattening.done.insert((number, value)) {
+        if !ends.isa.is_empty() && self.flattening.done.insert((place, value)) {
             self.name_classes(value);
             for number in 0..self.flattening.named.len() {
                 let class = self.flattening.named[number];
-                for &property in &place.isa {
+                for &property in &ends.isa {
                     self.add_classes(root, property, class);
                 }
             }
@@ -489,16 +493,16 @@ impl Flattener<'_> {
 
     /// Derives a class and its superclasses as values of a property, if they are demanded.
     fn add_classes(&mut self, root: Id, property: Id, class: Id) {
-        let is_wanted = |mentions: &Mentions, class| {
+        let is_wanted = |mentions: &Demand, class| {
             mentions.names_object(property, class) || mentions.names_object(property, ANY)
         };
         if self.ontology.flags(class) & OWN == 0 || !self.walk.is_plain(class) {
             if is_wanted(self.mentions, class) {
-                self.graph.derive([root, property, class], self.from);
+                self.graph.derive([root, property, class], self.origin);
             }
             for &class in self.walk.above(self.ontology, class) {
                 if is_wanted(self.mentions, class) {
-                    self.graph.derive([root, property, class], self.from);
+                    self.graph.derive([root, property, class], self.origin);
                 }
             }
             return;
@@ -509,7 +513,7 @@ impl Flattener<'_> {
             all.filter(|&class| is_wanted(self.mentions, class)).collect()
         });
         for &class in &*wanted {
-            self.graph.derive([root, property, class], self.from);
+            self.graph.derive([root, property, class], self.origin);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Subscriptions that differ in constants only: one text, and columns of constants.
 
 use crate::dictionary::Id;
-use crate::engine::{Refusal, State};
+use crate::engine::{State, SubscribeError};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -91,7 +91,7 @@ impl State {
         text: &str,
         batch: &SubscriptionBatch,
         range: Range<usize>,
-    ) -> Result<Vec<(usize, Refusal)>, Refusal> {
+    ) -> Result<Vec<(usize, SubscribeError)>, SubscribeError> {
         let (template, constants) = self.template(text)?;
         let is_alike = batch.columns.len() == constants.len();
         let mut refused = Vec::new();
@@ -106,7 +106,7 @@ impl State {
         }
         self.templates.drop_unused(template);
         let what = "the rows have another number of constants than the text";
-        if is_alike { Ok(refused) } else { Err(Refusal::Full(what)) }
+        if is_alike { Ok(refused) } else { Err(SubscribeError::Full(what)) }
     }
 
     fn subscribe_row(
@@ -115,10 +115,10 @@ impl State {
         name: &str,
         columns: &[Values],
         row: usize,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SubscribeError> {
         self.check_name(name)?;
         let terms: Option<Vec<Cow<str>>> = columns.iter().map(|column| column.term(row)).collect();
-        let terms = terms.ok_or(Refusal::Full("it has no value for one of its tests"))?;
+        let terms = terms.ok_or(SubscribeError::Full("it has no value for one of its tests"))?;
         let constants: Vec<Id> =
             terms.iter().map(|term| self.dictionary.intern(term.as_bytes())).collect();
         self.file(name, template, constants, None).map(|_| ())

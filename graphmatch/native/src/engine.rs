@@ -6,6 +6,7 @@
 //! meet are not asked of the index, and left to the evaluator.
 
 use crate::algebra::{AlgebraCache, substitute};
+use crate::demand::{Demand, DemandedPair};
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
@@ -15,8 +16,7 @@ use crate::indexed::Indexed;
 use crate::lexical::read_term;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
-use crate::mentions::{Mention, Mentions};
-use crate::ontology::{Ontology, Stated, Steps, UNITS};
+use crate::ontology::{Ontology, OntologyInput, Steps, UNITS};
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Branch, Node, Pattern};
@@ -26,7 +26,7 @@ use crate::subscriptions::{
     EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
 };
 use crate::templates::Templates;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -45,17 +45,17 @@ pub type Saved = (
     Ontology,
     Templates,
     (Index, Vec<u8>),
-    Vec<(Mention, u32)>,
+    Vec<(DemandedPair, u32)>,
     HashMap<Box<[u8]>, Id>,
     (Subscriptions, BTreeSet<Number>),
 );
 
 /// Why a subscription was not taken in.
 #[derive(Debug)]
-pub enum Refusal {
-    /// Its name is taken.
+pub enum SubscribeError {
+    /// Another subscription has this id.
     Duplicate,
-    /// Its text is none; with the place.
+    /// The text cannot be a subscription.
     Query(QueryError),
     /// Units or names of classes in it have to be found first, by Python.
     Python,
@@ -63,15 +63,15 @@ pub enum Refusal {
     Full(&'static str),
 }
 
-impl From<QueryError> for Refusal {
+impl From<QueryError> for SubscribeError {
     fn from(error: QueryError) -> Self {
         Self::Query(error)
     }
 }
 
-/// What of a subscription the index is asked, and what is left to be evaluated.
-pub struct Filing {
-    /// What the index is given: each by itself makes the subscription a candidate.
+/// How a subscription is indexed.
+pub struct IndexPlan {
+    /// The rows. Each one makes the subscription a candidate.
     pub entries: Vec<Branch>,
     /// How it is filed.
     pub flags: Flags,
@@ -79,16 +79,16 @@ pub struct Filing {
     interned: Vec<Id>,
 }
 
-/// What matching did.
+/// Counters of one match.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Did {
-    /// What the index did.
+    /// The counters of the index.
     pub index: Counters,
     /// How many subscriptions were evaluated.
     pub evaluated: usize,
 }
 
-/// What a publication matches.
+/// The matches of a publication.
 #[derive(Default)]
 pub struct Matched {
     /// The subscriptions, in the order of subscribing.
@@ -104,20 +104,20 @@ pub struct Matched {
     pub undecided: Vec<(Number, Vec<String>, bool)>,
     /// Whether it had more paths of properties than the limit, so that attributes are missing.
     pub is_cut: bool,
-    /// What was done.
+    /// The counters.
     pub did: Did,
 }
 
-/// What a change of the ontology meant.
+/// The effects of a change of the ontology.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// How many triples follow from one ontology and not from the other.
     pub triples: usize,
     /// How many terms have another root.
     pub names: usize,
-    /// The subscriptions that were filed anew.
+    /// The subscriptions that were indexed again.
     pub concerned: Vec<String>,
-    /// Of these, those for which Python has to find units or names.
+    /// The indexed subscriptions that still need units or names from Python.
     pub python: Vec<String>,
 }
 
@@ -125,20 +125,19 @@ pub struct Change {
 pub struct State {
     /// The terms that are mentioned.
     pub dictionary: Dictionary,
-    /// What is known.
-    /// Shared with the reports that were made under it.
+    /// The ontology, shared with the reports that were made under it.
     pub ontology: Arc<Ontology>,
-    /// What reports need of former subscriptions.
+    /// The data that reports need of former subscriptions.
     pub history: History,
-    /// What is asked for.
-    pub mentions: Mentions,
-    /// What subscriptions have in common.
+    /// The properties and objects that subscriptions can use.
+    pub mentions: Demand,
+    /// The templates.
     pub templates: Templates,
     /// The subscriptions.
     pub subscriptions: Subscriptions,
-    /// Their rows.
+    /// The rows of the subscriptions.
     pub index: Index,
-    /// What an evaluation may cost.
+    /// The limits of one evaluation.
     pub limits: EvaluationLimits,
     /// The constants of operators that have an index.
     pub indexed: Indexed,
@@ -146,7 +145,7 @@ pub struct State {
     pub event_paths: usize,
     parameterizer: Parameterizer,
     unindexed: BTreeSet<Number>,
-    /// What stands for classes by their names, as Python found them in this ontology.
+    /// The classes that Python found by name in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
     algebra: AlgebraCache,
 }
@@ -155,13 +154,13 @@ impl State {
     /// Nothing known, no subscriptions.
     pub fn new(parameterizer: Parameterizer) -> Self {
         let mut dictionary = Dictionary::default();
-        let ontology = Arc::new(Ontology::new(&mut dictionary, Stated::default()));
+        let ontology = Arc::new(Ontology::new(&mut dictionary, OntologyInput::default()));
         let indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
             history: History::default(),
-            mentions: Mentions::default(),
+            mentions: Demand::default(),
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
             index: Index::default(),
@@ -175,9 +174,9 @@ impl State {
         }
     }
 
-    /// The parts that a snapshot holds: all but functions and limits, which are the program's.
+    /// Returns the parts that a snapshot holds: everything except functions and limits.
     pub fn saved(&self) -> impl Serialize + '_ {
-        let demand: Vec<(Mention, u32)> = self.mentions.counted().collect();
+        let demand: Vec<(DemandedPair, u32)> = self.mentions.counted().collect();
         let index = (&self.index, self.index.table_rows());
         let subscriptions = (&self.subscriptions, &self.unindexed);
         (
@@ -193,14 +192,15 @@ impl State {
 
     /// Makes a state of the parts that a snapshot holds; `None` if they do not fit together.
     pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
-        let (mut dictionary, ontology, templates, index, demand, concepts, subscriptions) = saved;
+        let (mut dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
         let (mut index, table_rows) = index;
         let (subscriptions, unindexed) = subscriptions;
         index.rebuild(&table_rows, &dictionary)?;
-        let mut mentions = Mentions::default();
-        for ((property, object), times) in demand {
+        let mut mentions = Demand::default();
+        for ((property, object), times) in pairs {
             let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
-            mentions.add((property, object), times, &text);
+            let times = i32::try_from(times).unwrap_or(i32::MAX);
+            mentions.count((property, object), times, &text);
         }
         let mut indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
         if parameterizer.operators.0.iter().any(|operator| operator.is_indexed) {
@@ -208,7 +208,7 @@ impl State {
                 let record = subscriptions.get(number);
                 if templates.get(record.template())?.calls() {
                     for &row in record.rows() {
-                        indexed.count(&index.branch(row), true, &mut dictionary);
+                        indexed.count(&index.branch(row), true, &dictionary);
                     }
                 }
             }
@@ -238,7 +238,7 @@ impl State {
         &self.parameterizer.operators
     }
 
-    /// What publications are seen under.
+    /// The context in which publications are matched.
     pub fn context(&self) -> Context<'_> {
         let Self { dictionary, ontology, mentions, event_paths, .. } = self;
         Context { dictionary, ontology, mentions, event_paths: *event_paths }
@@ -247,13 +247,13 @@ impl State {
     // -- subscribing --------------------------------------------------------------------------
 
     /// The template of a text, and the text's constants.
-    pub(crate) fn template(&mut self, text: &str) -> Result<(u32, Vec<String>), Refusal> {
+    pub(crate) fn template(&mut self, text: &str) -> Result<(u32, Vec<String>), SubscribeError> {
         let query = self.parameterizer.parameterize(text)?;
         let mut found = self.templates.find(&query.text);
         if found.is_none() {
             found = self.templates.add(&Template::new(&query, &self.parameterizer)?);
         }
-        let number = found.ok_or(Refusal::Full("there is no room for more templates"))?;
+        let number = found.ok_or(SubscribeError::Full("there is no room for more templates"))?;
         let mut constants = query.constants;
         if let Some(template) = self.templates.remember(number) {
             constants.extend(template.operators());
@@ -262,12 +262,12 @@ impl State {
     }
 
     /// Fails if no subscription can have this name.
-    pub(crate) fn check_name(&self, name: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), SubscribeError> {
         if self.subscriptions.find(name).is_some() {
-            return Err(Refusal::Duplicate);
+            return Err(SubscribeError::Duplicate);
         }
         if name.len() > LONGEST_NAME {
-            return Err(Refusal::Full("its id is longer than 65,535 bytes"));
+            return Err(SubscribeError::Full("its id is longer than 65,535 bytes"));
         }
         Ok(())
     }
@@ -280,7 +280,7 @@ impl State {
         name: &str,
         text: &str,
         filed: Option<&[&str]>,
-    ) -> Result<Number, Refusal> {
+    ) -> Result<Number, SubscribeError> {
         self.check_name(name)?;
         let (template, constants) = self.template(text)?;
         let mut intern = |text: &str| self.dictionary.intern(text.as_bytes());
@@ -291,17 +291,16 @@ impl State {
         result
     }
 
-    /// Files a subscription with constants that are mentioned for it already; they are released
-    /// where it is refused.
+    /// Adds a subscription whose constants have been retained; releases them on error.
     pub(crate) fn file(
         &mut self,
         name: &str,
         template: u32,
         constants: Vec<Id>,
         filed: Option<Vec<Id>>,
-    ) -> Result<Number, Refusal> {
+    ) -> Result<Number, SubscribeError> {
         let result = match filed.or_else(|| self.rooted(template, &constants)) {
-            None => Err(Refusal::Python),
+            None => Err(SubscribeError::Python),
             Some(rooted) => self.keep(name, template, &constants, rooted, None),
         };
         if result.is_err() {
@@ -347,11 +346,11 @@ impl State {
         constants: &[Id],
         rooted: Vec<Id>,
         before: Option<Number>,
-    ) -> Result<Number, Refusal> {
-        let Some(filing) = self.filing(template, &rooted) else {
-            return Err(Refusal::Full("its template is not there"));
+    ) -> Result<Number, SubscribeError> {
+        let Some(plan) = self.index_plan(template, &rooted) else {
+            return Err(SubscribeError::Full("its template is not there"));
         };
-        let Filing { entries, mut flags, interned } = filing;
+        let IndexPlan { entries, mut flags, interned } = plan;
         let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
         for branch in &entries {
             self.mention(branch);
@@ -381,7 +380,7 @@ impl State {
                 self.take_row(row);
             }
             rooted.iter().for_each(|&id| self.dictionary.release(id));
-            return Err(Refusal::Full("there is no room for more subscriptions"));
+            return Err(SubscribeError::Full("there is no room for more subscriptions"));
         };
         if flags & UNINDEXED != 0 {
             self.unindexed.insert(number);
@@ -390,8 +389,8 @@ impl State {
         Ok(number)
     }
 
-    /// Adds a subscription to the others, or keeps one otherwise than before, as the owner of its
-    /// rows; nothing where there is no room.
+    /// Stores a subscription, or changes a stored one, and makes it the owner of its rows. Returns
+    /// `None` if there is no room.
     fn own(&mut self, entry: Entry, before: Option<Number>) -> Option<Number> {
         let number = match before {
             Some(number) => self.subscriptions.change(number, entry).then_some(number)?,
@@ -418,7 +417,7 @@ impl State {
     }
 
     /// Decides what of a query the index is asked.
-    fn filing(&mut self, template: u32, rooted: &[Id]) -> Option<Filing> {
+    fn index_plan(&mut self, template: u32, rooted: &[Id]) -> Option<IndexPlan> {
         let kept = self.templates.get(template)?;
         let filled = kept.filled(rooted, &mut self.dictionary);
         let mut flags = if kept.aggregates { RESTING } else { 0 };
@@ -469,7 +468,7 @@ impl State {
         if flags & UNINDEXED != 0 {
             entries.clear();
         }
-        Some(Filing { entries, flags, interned: filled.interned })
+        Some(IndexPlan { entries, flags, interned: filled.interned })
     }
 
     fn mention(&mut self, branch: &Branch) {
@@ -494,12 +493,7 @@ impl State {
             } else {
                 self.dictionary.text(property)
             };
-            let mention = (property, object);
-            if comes {
-                self.mentions.add(mention, 1, &text);
-            } else {
-                self.mentions.remove(mention, 1, &text);
-            }
+            self.mentions.count((property, object), if comes { 1 } else { -1 }, &text);
         }
     }
 
@@ -513,16 +507,16 @@ impl State {
         self.templates.release(template);
     }
 
-    /// Puts a subscription in the place of the one that has its name; false where there is none.
+    /// Replaces the subscription that has this id. Returns false if there is none.
     pub fn replace(
         &mut self,
         name: &str,
         text: &str,
         comment: &str,
         filed: Option<&[&str]>,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
-        // Taken in by another name first, so that nothing is lost where it is refused.
+        // It is added under another id first, so that nothing is lost if it is refused.
         let mut other = "\u{0}".to_owned();
         while self.subscriptions.find(&other).is_some() {
             other.push('\u{0}');
@@ -540,7 +534,7 @@ impl State {
         if self.own(entry, Some(number)).is_none() {
             self.suspend(number, name, before, &constants);
             self.unsubscribe(other);
-            return Err(Refusal::Full("there is no room for more subscriptions"));
+            return Err(SubscribeError::Full("there is no room for more subscriptions"));
         }
         if self.unindexed.remove(&other) {
             self.unindexed.insert(number);
@@ -712,11 +706,11 @@ impl State {
 
     // -- the ontology -------------------------------------------------------------------------
 
-    /// Goes over to another ontology, and files those subscriptions anew that it concerns.
+    /// Replaces the ontology and indexes the affected subscriptions again.
     ///
     /// `names` are those that stand for other classes now; with `everything` all subscriptions are
-    /// concerned. Those for which Python has to find units or names match nothing until
-    /// [`State::file_again`] is told.
+    /// concerned. A subscription that needs units or names from Python matches nothing until
+    /// [`State::file_again`] is called.
     pub fn adopt(&mut self, ontology: Ontology, names: &[&str], everything: bool) -> Change {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
@@ -724,10 +718,10 @@ impl State {
         let mut concerned: Vec<Number> = Vec::new();
         let Self { templates, dictionary, ontology: old, subscriptions, .. } = self;
         {
-            let difference = old.difference(&ontology);
-            change.triples = difference.triples().len();
-            change.names = difference.names.len() + changed.len();
-            let names: HashSet<Id> = difference.names.iter().chain(&changed).copied().collect();
+            let (mut names, triples) = old.difference(&ontology);
+            change.triples = triples;
+            change.names = names.len() + changed.len();
+            names.extend(&changed);
             for number in subscriptions.in_order() {
                 let record = subscriptions.get(number);
                 let Some(kept) = templates.remember(record.template()) else { continue };
@@ -738,8 +732,10 @@ impl State {
                 if !is_concerned && change.triples > 0 {
                     let filled = kept.filled(filed, dictionary);
                     let patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
-                    is_concerned =
-                        patterns.into_iter().any(|pattern| difference.meets(pattern.map(known)));
+                    is_concerned = patterns.into_iter().any(|pattern| {
+                        let key = pattern.map(known);
+                        old.meets(key) != ontology.meets(key)
+                    });
                     filled.interned.into_iter().for_each(|id| dictionary.release(id));
                 }
                 if is_concerned {
@@ -789,7 +785,7 @@ impl State {
     }
 
     /// Files a subscription with the constants that Python found.
-    pub fn file_again(&mut self, name: &str, filed: &[&str]) -> Result<(), Refusal> {
+    pub fn file_again(&mut self, name: &str, filed: &[&str]) -> Result<(), SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let filed: Vec<Id> =
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
@@ -804,12 +800,13 @@ impl State {
     }
 }
 
-/// What is noted of a row: whose it is, and whether that has to be evaluated.
+/// The owner of a row: a subscription, and whether it must be evaluated.
 fn owner(number: Number, flags: Flags) -> Number {
     if flags & EXACT == 0 { number | ASKED } else { number }
 }
 
-/// What a constant is looked up by among the names that have roots: a text without its language.
+/// The id by which a constant is looked up among terms with roots: that of a literal without its
+/// language tag.
 fn key(id: Id, dictionary: &Dictionary) -> Id {
     let text = dictionary.text(id);
     match (text.first(), memchr::memrchr(b'"', &text)) {
@@ -820,7 +817,7 @@ fn key(id: Id, dictionary: &Dictionary) -> Id {
     }
 }
 
-/// A place of a pattern as a look-up has it.
+/// The id of a constant, or [`ANY`].
 fn known(node: Node) -> Id {
     match node {
         Node::Constant(id) => id,

@@ -94,14 +94,23 @@ struct Cell {
 
 const FREE: Cell = Cell { tag: 0, first: ANY };
 
+/// How a triple was derived.
+#[derive(Clone, Copy)]
+pub struct Origin {
+    /// The name of the rule.
+    pub rule: &'static str,
+    /// The premise of data, or the only premise.
+    pub premise: Key,
+}
+
 /// The distinct triples of a publication.
 pub struct Graph {
     /// The triples, in the order in which they came.
     pub triples: Vec<Key>,
     /// Patterns with a variable as predicate do not match triples from this number on.
     named_only: usize,
-    /// For each derived triple, the number of the triple that it was derived from.
-    origins: Vec<u32>,
+    /// How the last triples were derived.
+    origins: Vec<Origin>,
     tagger: Tagger,
     cells: Vec<Cell>,
     used: usize,
@@ -167,19 +176,17 @@ impl Graph {
         true
     }
 
-    /// Adds a triple that was derived from another one, given by number. Returns false for a
-    /// known triple.
-    pub fn derive(&mut self, triple: Key, from: usize) -> bool {
+    /// Adds a derived triple; false if it is there already.
+    pub fn derive(&mut self, triple: Key, origin: Origin) -> bool {
         let is_new = self.push(triple);
         if is_new {
-            self.origins.push(from as u32);
+            self.origins.push(origin);
         }
         is_new
     }
 
-    /// The numbers of the triples that the last triples were derived from. All triples after the
-    /// first derived one must have been derived.
-    pub fn origins(&self) -> &[u32] {
+    /// How the last triples were derived. No triple may have been pushed after them.
+    pub fn origins(&self) -> &[Origin] {
         &self.origins
     }
 

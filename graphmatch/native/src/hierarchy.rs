@@ -1,9 +1,9 @@
 //! Terms under terms, with several parents, on ids: the hierarchies of an ontology, and G-ToPSS's
 //! is-a operators.
 //!
-//! What is above a term is found by a walk that keeps no stack, and is remembered, as long as all
-//! that is remembered has at most [`REMEMBERED`] terms: so a second question costs one look-up, and
-//! a chain of 100,000 classes does no harm. The terms of a cycle are above themselves.
+//! A walk without a stack finds the ancestors of a term. They are cached, up to [`CACHED_TERMS`] terms
+//! in all, so a second question costs one look-up, and a chain of 100,000 classes does no harm. The
+//! terms of a cycle are above themselves.
 
 use crate::dictionary::{Id, Terms};
 use crate::ontology::Ontology;
@@ -17,15 +17,15 @@ use std::hash::Hash;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many terms the remembered answers of one hierarchy hold together.
-const REMEMBERED: usize = 2_000_000;
+/// Maximum number of terms in the cached answers of one hierarchy.
+const CACHED_TERMS: usize = 2_000_000;
 
-/// A map with hashes that nobody can guess.
+/// A map with random hash keys, against attacks.
 pub type Map<K, V> = HashMap<K, V, RandomState>;
-/// A set of the same.
+/// A set with random hash keys.
 pub type Set<K> = HashSet<K, RandomState>;
 
-/// The values of each key, sorted and each once.
+/// Groups values by their keys, sorts them and removes duplicates.
 pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
     let mut found: Map<K, Vec<Id>> = Map::default();
     for (key, value) in pairs {
@@ -55,19 +55,19 @@ impl Links {
         let begin = self.0.partition_point(|link| link.0 < term);
         self.0[begin..].iter().take_while(move |link| link.0 == term).map(|link| link.1)
     }
+}
 
-    /// All terms that links lead to from one, sorted.
-    fn walk(&self, start: Id) -> Vec<Id> {
-        let (mut found, mut seen) = (Vec::new(), Set::default());
-        let (mut current, mut next) = (start, 0);
-        loop {
-            found.extend(self.of(current).filter(|&term| seen.insert(term)));
-            let Some(&following) = found.get(next) else { break };
-            (current, next) = (following, next + 1);
-        }
-        found.sort_unstable();
-        found
+/// Returns all terms that links lead to from one, sorted.
+fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<Id> {
+    let (mut found, mut seen) = (Vec::new(), Set::default());
+    let (mut current, mut next) = (start, 0);
+    loop {
+        found.extend(links(current).filter(|&term| seen.insert(term)));
+        let Some(&following) = found.get(next) else { break };
+        (current, next) = (following, next + 1);
     }
+    found.sort_unstable();
+    found
 }
 
 /// Terms under terms.
@@ -80,7 +80,7 @@ pub struct Hierarchy {
     #[serde(skip)]
     above: Map<Id, OnceLock<Box<[Id]>>>,
     #[serde(skip)]
-    remembered: AtomicUsize,
+    cached: AtomicUsize,
 }
 
 impl From<Vec<(Id, Id)>> for Hierarchy {
@@ -95,7 +95,7 @@ impl Hierarchy {
         let parents = Links::new(links.into_iter().filter(|(child, parent)| child != parent));
         let children = Links::new(parents.0.iter().map(|&(child, parent)| (parent, child)));
         let above = parents.0.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
-        Self { parents, children, above, remembered: AtomicUsize::new(0) }
+        Self { parents, children, above, cached: AtomicUsize::new(0) }
     }
 
     /// The terms that others are above.
@@ -118,16 +118,16 @@ impl Hierarchy {
         self.parents.of(term)
     }
 
-    /// All terms above, sorted; borrowed where they are remembered.
+    /// All terms above, sorted; borrowed if they are cached.
     pub fn ancestors(&self, term: Id) -> Cow<'_, [Id]> {
         let Some(known) = self.above.get(&term) else { return Cow::Borrowed(&[]) };
         if let Some(found) = known.get() {
             return Cow::Borrowed(found);
         }
-        let found = self.parents.walk(term);
-        let before = self.remembered.fetch_add(found.len(), Ordering::Relaxed);
-        if before.saturating_add(found.len()) > REMEMBERED {
-            self.remembered.fetch_sub(found.len(), Ordering::Relaxed);
+        let found = reachable(term, |term| self.parents.of(term));
+        let before = self.cached.fetch_add(found.len(), Ordering::Relaxed);
+        if before.saturating_add(found.len()) > CACHED_TERMS {
+            self.cached.fetch_sub(found.len(), Ordering::Relaxed);
             return Cow::Owned(found);
         }
         Cow::Borrowed(known.get_or_init(|| found.into()))
@@ -135,7 +135,7 @@ impl Hierarchy {
 
     /// All terms below, sorted.
     pub fn descendants(&self, term: Id) -> Vec<Id> {
-        self.children.walk(term)
+        reachable(term, |term| self.children.of(term))
     }
 
     /// Whether a term is above another.
@@ -144,13 +144,13 @@ impl Hierarchy {
     }
 }
 
-/// The is-a links of one publication, and what is above the terms that were asked about.
+/// The is-a links of one publication, with a cache of ancestors.
 ///
 /// A term is below its superclasses, its broader concepts, and the classes that it is an instance
 /// of; a publication may state links of its own. Only stated links count, rules or not.
 ///
-/// Cost: what is above a term is found once a publication, and then one binary search a test.
-/// Terms of the ontology have theirs from it, unless the publication puts something above them.
+/// Cost: the ancestors of a term are found once per publication; then a test is one binary search.
+/// For a term of the ontology, the ontology's cache is used if the publication puts nothing above it.
 ///
 /// Source: Petrovic, Liu, Jacobsen: G-ToPSS, WWW 2005, sections 3.2 and 3.4.
 #[derive(Default)]
@@ -198,22 +198,9 @@ impl Walk {
         {
             return above;
         }
-        let Self { links, is_inside, known } = self;
-        known.entry(term).or_insert_with(|| {
-            let (mut seen, mut agenda) = (Set::default(), vec![term]);
-            while let Some(current) = agenda.pop() {
-                agenda.extend(links.of(current).filter(|&term| seen.insert(term)));
-                if *is_inside {
-                    let parents = ontology.links().parents(current);
-                    agenda.extend(parents.filter(|&term| seen.insert(term)));
-                } else {
-                    seen.extend(ontology.links().ancestors(current).iter());
-                }
-            }
-            let mut found: Vec<Id> = seen.into_iter().collect();
-            found.sort_unstable();
-            found
-        })
+        let Self { links, known, .. } = self;
+        let parents = |term| links.of(term).chain(ontology.links().parents(term));
+        known.entry(term).or_insert_with(|| reachable(term, parents))
     }
 
     /// Whether an operator holds between two terms.

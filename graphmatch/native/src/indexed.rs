@@ -5,9 +5,9 @@
 //! index is asked once with the terms that the variable may be, and what it answers is added as
 //! triples. So a subscription costs nothing unless its constants are met.
 //!
-//! Here are the constants of each operator, counted by the rows that have them, and where variables
-//! are bound: the places of the patterns beside. The index itself is Python's, and follows the
-//! [`Indexed::changes`]; a constant keeps its id until Python was told that it went.
+//! This module counts the constants of each operator by the rows that have them, and the places of
+//! triples where the variables are bound. The index itself is in Python. It follows the changes of
+//! constants, and knows each constant by a key that is not used again.
 
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::operators::Operators;
@@ -16,15 +16,13 @@ use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
 
 /// The terms to look up in the index of each operator, by the operator's number.
-pub type Questions = Vec<(usize, Vec<Vec<u8>>)>;
+pub type Questions = Vec<(usize, Vec<String>)>;
 
 /// The answers of operator indexes to some questions.
 pub struct IndexAnswers {
     pub questions: Questions,
-    /// For each question and term the ids of constants; `None` if the index failed.
-    pub found: Vec<Option<Vec<Vec<Id>>>>,
-    /// The value of [`Indexed::epoch`] before the indexes were asked.
-    pub epoch: u64,
+    /// For each question and term the keys of constants; `None` if the index failed.
+    pub found: Vec<Option<Vec<Vec<u32>>>>,
 }
 
 /// A place of triples: its number, and the property they have, or [`ANY`].
@@ -33,21 +31,22 @@ type Place = (u8, Id);
 #[derive(Default)]
 struct One {
     id: Id,
-    constants: HashMap<Id, u32>,
+    /// By constant the number of rows, and the key.
+    constants: HashMap<Id, (u32, u32)>,
     places: HashMap<Place, u32>,
 }
 
-/// What has changed: the number of the operator, the constant, and whether it came.
-pub type Change = (usize, Id, bool);
+/// A constant that was added or removed: the number of the operator, the key, and the text, which is
+/// `None` if it was removed.
+pub type Change = (usize, u32, Option<Vec<u8>>);
 
 /// The constants of operators that have an index.
 #[derive(Default)]
 pub struct Indexed {
     all: Vec<One>,
+    by_key: HashMap<u32, Id>,
+    last_key: u32,
     changes: Vec<Change>,
-    /// Constants of which Python is being told that they went.
-    told: Vec<Id>,
-    epoch: u64,
 }
 
 impl Indexed {
@@ -63,8 +62,13 @@ impl Indexed {
         self.all[number].id
     }
 
+    /// The constant of a key, if it was not removed.
+    pub fn constant(&self, key: u32) -> Option<Id> {
+        self.by_key.get(&key).copied()
+    }
+
     /// The constants of an operator.
-    pub fn keys(&self, number: usize) -> impl Iterator<Item = Id> {
+    pub fn constants(&self, number: usize) -> impl Iterator<Item = Id> {
         self.all[number].constants.keys().copied()
     }
 
@@ -93,42 +97,41 @@ impl Indexed {
         self.place(branch, pattern[0]).is_some()
     }
 
-    /// A row comes, or goes.
-    pub fn count(&mut self, branch: &Branch, comes: bool, dictionary: &mut Dictionary) {
+    /// Counts a row that is added or removed.
+    pub fn count(&mut self, branch: &Branch, is_added: bool, dictionary: &Dictionary) {
         for pattern in &branch.patterns {
             let Some(number) = self.of(pattern) else { continue };
-            let Node::Constant(key) = pattern[2] else { continue };
+            let Node::Constant(constant) = pattern[2] else { continue };
             let place = self.place(branch, pattern[0]);
             let one = &mut self.all[number];
             if let Some(place) = place {
-                step(&mut one.places, place, comes);
-            }
-            if step(&mut one.constants, key, comes) {
-                if comes {
-                    dictionary.retain(key); // until Python was told that it went
+                let count = one.places.entry(place).or_insert(0);
+                *count = if is_added { *count + 1 } else { count.saturating_sub(1) };
+                if *count == 0 {
+                    one.places.remove(&place);
                 }
-                self.changes.push((number, key, comes));
+            }
+            let (count, key) = one.constants.entry(constant).or_insert_with(|| {
+                self.last_key = self.last_key.wrapping_add(1);
+                (0, self.last_key)
+            });
+            let key = *key;
+            *count = if is_added { *count + 1 } else { count.saturating_sub(1) };
+            if *count == 0 {
+                one.constants.remove(&constant);
+                self.by_key.remove(&key);
+                self.changes.push((number, key, None));
+            } else if self.by_key.insert(key, constant).is_none() {
+                self.changes.push((number, key, Some(dictionary.text(constant).into_owned())));
             }
         }
     }
 
-    /// What has changed since this was asked last.
-    pub fn changes(&mut self, dictionary: &mut Dictionary) -> Vec<Change> {
-        self.epoch += u64::from(!self.told.is_empty());
-        for id in std::mem::take(&mut self.told) {
-            dictionary.release(id);
-        }
-        let changes = std::mem::take(&mut self.changes);
-        self.told.extend(changes.iter().filter(|one| !one.2).map(|one| one.1));
-        changes
+    /// Takes the changes since the last call.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
     }
 
-    /// A number that grows when ids of constants become free for other terms.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// Whether something has changed.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }
@@ -158,22 +161,5 @@ impl Indexed {
             }
         }
         found
-    }
-}
-
-/// Counts one more or less; whether it is the first or was the last.
-fn step<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, u32>, key: K, comes: bool) -> bool {
-    if comes {
-        let count = counts.entry(key).or_insert(0);
-        *count += 1;
-        return *count == 1;
-    }
-    match counts.get_mut(&key) {
-        Some(count) if *count > 1 => {
-            *count -= 1;
-            false
-        }
-        Some(_) => counts.remove(&key).is_some(),
-        None => false,
     }
 }

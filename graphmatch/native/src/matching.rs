@@ -5,7 +5,7 @@
 //! steps, the caller gets [`Needs`] and matches again after Python has done them.
 
 use crate::attributes::Flattening;
-use crate::closing::Closing;
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
 use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, Source};
 use crate::evaluate::{Limits, graph_name};
@@ -14,7 +14,7 @@ use crate::graph::Graph;
 use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
 use crate::indexed::{IndexAnswers, Indexed, Questions};
-use crate::mentions::Mentions;
+use crate::materialize::MaterializationCache;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
 };
@@ -39,7 +39,7 @@ pub struct Worker {
     pub rows: Scratch,
     /// False if the search for attributes reached its limit.
     pub is_whole: bool,
-    closing: Closing,
+    materialization: MaterializationCache,
     flattening: Flattening,
     walk: RefCell<Walk>,
     memo: RefCell<Memo>,
@@ -78,7 +78,7 @@ impl Source for Ontology {
     }
 
     fn contains(&self, triple: Triple) -> bool {
-        Ontology::contains(self, triple)
+        self.meets(triple)
     }
 }
 
@@ -87,7 +87,7 @@ impl Source for Ontology {
 pub struct Context<'a> {
     pub dictionary: &'a Dictionary,
     pub ontology: &'a Ontology,
-    pub mentions: &'a Mentions,
+    pub mentions: &'a Demand,
     /// Maximum number of steps of the search for attributes.
     pub event_paths: usize,
 }
@@ -124,7 +124,7 @@ impl Worker {
     pub fn enrich(&mut self, context: Context, stated: usize, shown: usize, steps: Steps) -> Steps {
         let Context { dictionary, ontology, mentions, .. } = context;
         let mut own = self.begin(stated, shown);
-        let Self { publication, graph, closing, flattening, walk, .. } = self;
+        let Self { publication, graph, materialization, flattening, walk, .. } = self;
         let mut steps = steps;
         if steps & EVENT != 0 {
             let local = &mut publication.local;
@@ -157,7 +157,7 @@ impl Worker {
         let triples = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(ontology, triples, terms);
         if steps & RULES != 0 {
-            ontology.close(graph, terms, mentions, closing);
+            ontology.materialize(graph, terms, mentions, materialization);
         }
         for [_, property, _] in graph.triples.iter().skip(own) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
@@ -182,12 +182,11 @@ impl Worker {
             return Ok(());
         }
         let terms = self.terms(context);
-        let text = |&id: &Id| terms.text(id).into_owned();
+        let text = |&id: &Id| String::from_utf8_lossy(&terms.text(id)).into_owned();
         let texts = questions.iter();
         let texts: Questions =
             texts.map(|(of, ids)| (*of, ids.iter().map(text).collect())).collect();
-        let is_current =
-            |one: &IndexAnswers| one.epoch == indexed.epoch() && one.questions == texts;
+        let is_current = |one: &IndexAnswers| one.questions == texts;
         let Some(answers) = answered.filter(is_current).map(|one| one.found) else {
             return Err(texts);
         };
@@ -196,15 +195,15 @@ impl Worker {
             let Some(found) = answers.get(place).and_then(Option::as_ref) else {
                 self.failed.push(operator);
                 for id in ids {
-                    for key in indexed.keys(of) {
-                        self.graph.push([id, operator, key]);
+                    for constant in indexed.constants(of) {
+                        self.graph.push([id, operator, constant]);
                     }
                 }
                 continue;
             };
             for (id, keys) in ids.into_iter().zip(found) {
-                for &key in keys {
-                    self.graph.push([id, operator, key]);
+                for constant in keys.iter().filter_map(|&key| indexed.constant(key)) {
+                    self.graph.push([id, operator, constant]);
                 }
             }
         }
@@ -227,7 +226,7 @@ impl Worker {
     fn add_attributes(&mut self, context: Context, own: usize) -> bool {
         let Context { dictionary, ontology, mentions, event_paths } = context;
         let Self { publication, graph, flattening, walk, .. } = self;
-        if mentions.asked().is_empty() {
+        if mentions.attribute_paths().is_empty() {
             return true;
         }
         let terms = Terms { dictionary, local: &publication.local };
@@ -254,7 +253,7 @@ impl Worker {
     ) -> (usize, usize, bool) {
         let Context { dictionary, ontology, .. } = context;
         let own = self.begin(stated, self.publication.triples.len());
-        let Self { publication, graph, closing, flattening, walk, .. } = self;
+        let Self { publication, graph, materialization, flattening, walk, .. } = self;
         let given = graph.triples.len();
         if steps & EVENT != 0 {
             ontology.write_event(graph, dictionary, &mut publication.local, flattening);
@@ -262,7 +261,7 @@ impl Worker {
         let terms = Terms { dictionary, local: &publication.local };
         walk.get_mut().begin(ontology, publication.triples[..stated].iter().copied(), terms);
         if steps & RULES != 0 {
-            ontology.close(graph, terms, &Mentions::of_everything(), closing);
+            ontology.materialize(graph, terms, &Demand::of_everything(), materialization);
         }
         let shown = graph.triples.len();
         (given, shown, steps & ATTRIBUTES == 0 || self.add_attributes(context, own))

@@ -1,29 +1,29 @@
-//! What is known: one ontology, ready for matching.
+//! One ontology, compiled for matching.
 //!
-//! The plain meaning of an ontology (files, roots of synonyms, units, labels) is Python's, which
-//! hands over triples with roots put in. Made of them, once: the compiled rules ([`Schema`]), the
-//! triples that follow from the ontology alone (C(O)), the is-a links, the names of classes and
-//! properties. Nothing of this depends on subscriptions.
+//! Python reads the files, and finds roots of synonyms, units and labels. It hands over triples with
+//! root terms. The core makes of them the closure C(O), the hierarchies, the is-a links and the names
+//! of classes and properties. None of this depends on subscriptions.
 //!
-//! The pairs of a hierarchy (`rdfs:subClassOf` and its kin are transitive) are not among the
-//! triples that are kept, for a high taxonomy has very many: look-ups find them by walking.
+//! A high taxonomy has very many pairs of a term and an ancestor. These are not stored: look-ups find
+//! them by a walk.
 //!
-//! Cost: linear in the triples and in what follows, apart from sorting. What a term calls for is
-//! one look-up in an array.
+//! Cost: linear in the triples of the closure, apart from sorting. Finding the steps of a term is one
+//! look-up in an array.
 
+use crate::demand::{AttributePathTrie, Demand, Serial};
 use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, Map, Set, grouped};
 use crate::lexical;
-use crate::mentions::{Asked, Serial};
+use crate::materialize::{Compiler, MaterializationCache};
 use crate::names;
-use crate::rules;
+use crate::rules::Condition;
 use crate::schema::{Schema, Vocabulary};
 use crate::triples::{Sorted, Triple};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
-/// From an ontology alone at most so many triples follow; the rest is left out.
+/// Maximum number of triples that are derived from an ontology alone.
 pub const ONTOLOGY_TRIPLES: usize = 50_000_000;
 
 /// Steps of enrichment that terms call for, a bit each.
@@ -46,7 +46,7 @@ pub const ATTRIBUTES: Steps = 1 << 6;
 /// Classes with others above them: [`RULES`], where anything has a type.
 pub const CLASS: Steps = 1 << 7;
 
-// What is known of a term beside the steps.
+// Flags of a term besides the steps.
 const PUBLIC: Steps = (1 << 8) - 1;
 /// Broader concepts are above it.
 pub(crate) const TOPIC: Steps = 1 << 8;
@@ -98,20 +98,20 @@ impl Folding {
     }
 }
 
-/// What an ontology is made of. All ids are the dictionary's, and stay its maker's, who may
-/// release them when the ontology is made.
+/// The data that an ontology is compiled from. All ids belong to the caller, who may release them
+/// afterwards.
 #[derive(Default)]
-pub struct Stated<'a> {
-    /// The ontology's triples, roots put in, with what `gm:Taxonomy` and units add.
+pub struct OntologyInput<'a> {
+    /// The ontology's triples with root terms, and those that `gm:Taxonomy` and units add.
     pub triples: &'a [Triple],
     /// Without entailment: the triples as they are stated, for queries to be asked of.
     pub plain: Option<&'a [Triple]>,
-    /// Terms with their roots, where these are others: IRIs, and texts (by what they are looked up
-    /// by, as a literal without a language).
+    /// Terms that have another root, with this root: IRIs, and texts as literals without a
+    /// language, folded if texts are folded.
     pub roots: &'a [(Id, Id)],
     /// Texts (likewise) with the terms that they stand for: the rule *name*.
     pub names: &'a [(Id, Id)],
-    /// What classes and concepts are called: labels, last parts of IRIs.
+    /// Labels and last parts of IRIs, with the classes and concepts that have them.
     pub called: &'a [(&'a str, Id)],
     /// Prefixes with their namespaces.
     pub prefixes: &'a [(&'a str, &'a str)],
@@ -130,8 +130,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Holds the terms of what is stated.
-    pub fn new(dictionary: &mut Dictionary, stated: &Stated) -> Self {
+    /// Holds the terms of an ontology.
+    pub fn new(dictionary: &mut Dictionary, stated: &OntologyInput) -> Self {
         let vocabulary = Vocabulary::new(dictionary);
         let mut mentioned: Set<Id> = Set::default();
         mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
@@ -148,10 +148,10 @@ impl Held {
 }
 
 /// One ontology, ready for matching.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Ontology {
-    #[serde(skip, default = "serial")]
-    pub(crate) serial: u64,
+    #[serde(skip)]
+    pub(crate) serial: Serial,
     pub(crate) schema: Schema,
     /// Whether rules and roots are applied at all.
     pub(crate) entailment: bool,
@@ -172,59 +172,53 @@ pub struct Ontology {
     mentioned: Vec<Id>,
 }
 
-fn serial() -> u64 {
-    Serial::default().0
-}
-
 impl Ontology {
     /// Makes an ontology, which mentions its terms until it is released.
-    pub fn new(dictionary: &mut Dictionary, stated: Stated) -> Self {
+    pub fn new(dictionary: &mut Dictionary, stated: OntologyInput) -> Self {
         let held = Held::new(dictionary, &stated);
         Self::of(dictionary, held, stated)
     }
 
     /// The same of terms that are held in the dictionary already, which only has to be read.
-    pub fn of(dictionary: &Dictionary, held: Held, stated: Stated) -> Self {
+    pub fn of(dictionary: &Dictionary, held: Held, stated: OntologyInput) -> Self {
         let Held { vocabulary, mentioned } = held;
         let local = LocalTerms::default();
         let terms = Terms { dictionary, local: &local };
         let called = || stated.called.iter().copied();
         let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
         let mut ontology = Self {
-            serial: serial(),
-            schema: Schema::default(),
             entailment: stated.plain.is_none(),
             always: stated.always & PUBLIC,
             flags: vec![0; end],
             roots: stated.roots.iter().copied().collect(),
-            synonyms: Map::default(),
             names: grouped(stated.names.iter().copied()),
-            has_texts: false,
             folding: stated.folding,
-            background: Sorted::default(),
-            links: Hierarchy::default(),
             called: grouped(called().map(|(name, term)| (name.into(), term))),
             called_folded: grouped(called().map(|(name, term)| (names::folded(name).into(), term))),
             prefixes: stated.prefixes.iter().map(|&(p, n)| (p.into(), n.into())).collect(),
-            properties: Map::default(),
             mentioned,
+            ..Self::default()
         };
         ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
         ontology.note_names(stated.roots, stated.names, terms);
-        ontology.schema.vocabulary = vocabulary;
-        let mut closed = Graph::default();
-        stated.triples.iter().for_each(|&triple| _ = closed.push(triple));
-        let (most, pairs) = (ONTOLOGY_TRIPLES, [false; 3]);
-        rules::extend(&ontology, false, &mut closed, terms, pairs, most);
-        let closed = closed.triples;
-        ontology.schema = Schema::new(vocabulary, &closed, terms);
+        let mut closure = Graph::default();
+        stated.triples.iter().for_each(|&triple| _ = closure.push(triple));
+        ontology.schema = Schema::new(vocabulary, &[], terms);
+        ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
+        let schema = vocabulary.schema();
+        schema.into_iter().for_each(|property| ontology.note(property, SCHEMA | LEADS));
+        let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
+        let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
+        compiler.derive(&mut closure, &mut cache, ONTOLOGY_TRIPLES);
+        let closure = closure.triples;
+        ontology.schema = Schema::new(vocabulary, &closure, terms);
         ontology.note_links(stated.triples, terms);
-        ontology.note_schema();
+        ontology.note_schema(&closure, terms);
         ontology.note_properties(terms);
         for &(term, steps) in stated.steps {
             ontology.note(term, steps & PUBLIC);
         }
-        ontology.background = Sorted::new(stated.plain.map_or(closed, <[Triple]>::to_vec));
+        ontology.background = Sorted::new(stated.plain.map_or(closure, <[Triple]>::to_vec));
         ontology
     }
 
@@ -248,7 +242,7 @@ impl Ontology {
         }
     }
 
-    /// Finds the is-a properties, and what is stated with them.
+    /// Finds the is-a properties, and the links that are stated with them.
     fn note_links(&mut self, triples: &[Triple], terms: Terms) {
         let v = self.schema.vocabulary;
         for (link, bit) in [
@@ -259,7 +253,7 @@ impl Ontology {
             (v.broader_transitive, SAYS_BROADER),
             (v.narrower, SAYS_NARROWER),
         ] {
-            for property in self.schema.properties().descendants(link).into_iter().chain([link]) {
+            for property in self.schema.properties.descendants(link).into_iter().chain([link]) {
                 self.note(property, bit);
             }
         }
@@ -295,27 +289,31 @@ impl Ontology {
     }
 
     /// Notes which terms the rules concern.
-    fn note_schema(&mut self) {
+    fn note_schema(&mut self, closure: &[Triple], terms: Terms) {
         let Self { schema, flags, .. } = self;
         let mut note = |term: Id, bit| note(flags, term, bit);
-        schema.classes().terms().for_each(|class| note(class, CLASS));
-        schema.properties().terms().for_each(|property| note(property, LEADS));
-        schema.concepts().terms().for_each(|concept| note(concept, TOPIC));
-        schema.vocabulary.schema().into_iter().for_each(|property| note(property, SCHEMA | LEADS));
-        for table in [&schema.domains, &schema.ranges, &schema.inverses] {
-            table.keys().for_each(|&property| note(property, LEADS));
+        schema.classes.terms().for_each(|class| note(class, CLASS));
+        schema.properties.terms().for_each(|property| note(property, LEADS));
+        schema.concepts.terms().for_each(|concept| note(concept, TOPIC));
+        let v = &schema.vocabulary;
+        for &[s, p, o] in closure.iter().filter(|[.., o]| terms.kind(*o) != Kind::Literal) {
+            if [v.domain, v.range, v.inverse_of].contains(&p) {
+                note(s, LEADS);
+            }
+            if p == v.inverse_of {
+                note(o, LEADS);
+            }
         }
     }
 
     /// Notes what the properties are called that the ontology knows.
     fn note_properties(&mut self, terms: Terms) {
-        let (schema, mut properties) = (&self.schema, Vec::new());
+        let v = &self.schema.vocabulary;
+        let mut properties = Vec::new();
         for &id in &self.mentioned {
-            let is_known = self.flags(id) & IS_PROPERTY != 0
-                || [&schema.domains, &schema.ranges, &schema.inverses]
-                    .iter()
-                    .any(|table| table.contains_key(&id));
-            if is_known && terms.kind(id) == Kind::Iri {
+            let leads =
+                self.flags(id) & (LEADS | SCHEMA) == LEADS || [v.broader, v.narrower].contains(&id);
+            if (leads || self.flags(id) & IS_PROPERTY != 0) && terms.kind(id) == Kind::Iri {
                 self.step_names(id, terms, |name| {
                     if !name.starts_with('<') {
                         properties.push((Box::from(name), id));
@@ -373,7 +371,7 @@ impl Ontology {
         self.folding.map_or_else(|| text.to_owned(), |folding| folding.fold(text))
     }
 
-    /// What a text is looked up by: a literal without a language that is mentioned.
+    /// The key of a text: a literal without a language that is in the dictionary.
     fn key(&self, id: Id, terms: Terms) -> Option<Id> {
         if !self.has_texts || inline::is_inline(id) {
             return None;
@@ -433,25 +431,41 @@ impl Ontology {
 
     /// Whether a triple that follows from the ontology alone has these terms.
     pub fn meets(&self, key: Triple) -> bool {
-        if key.contains(&ANY) {
-            return self.matching(key).next().is_some();
-        }
-        self.contains(key)
-    }
-
-    /// Whether a triple follows from the ontology alone, or is stated by it.
-    pub fn contains(&self, triple: Triple) -> bool {
-        let [s, p, o] = triple;
-        self.background.contains(triple)
-            || self.pairs_of(p).is_some_and(|hierarchy| hierarchy.is_above(o, s))
+        self.matching(key).next().is_some()
     }
 
     fn pairs_of(&self, property: Id) -> Option<&Hierarchy> {
-        let number = self.schema.vocabulary.hierarchies().iter().position(|&p| p == property)?;
-        self.entailment.then_some(&self.schema.hierarchies[number])
+        self.schema.hierarchy(property).filter(|_| self.entailment)
     }
 
-    /// The triples that follow from the ontology alone and have these terms: C(O), each once.
+    /// Calls a function with each term that the ontology's schema has in the place of [`ANY`] in a
+    /// key. A hierarchy is gone up to the top, or one step.
+    pub(crate) fn each_schema_term(
+        &self,
+        key: Triple,
+        is_one_step: bool,
+        terms: Terms,
+        call: impl FnMut(Id),
+    ) {
+        let [s, p, _] = key;
+        match self.pairs_of(p) {
+            Some(hierarchy) if is_one_step => hierarchy.parents(s).for_each(call),
+            Some(hierarchy) => hierarchy.ancestors(s).iter().copied().for_each(call),
+            None => {
+                let triples = self.background.matching(key);
+                let triples = triples.filter(|triple| terms.kind(triple[2]) != Kind::Literal);
+                triples.map(|triple| if s == ANY { triple[0] } else { triple[2] }).for_each(call);
+            }
+        }
+    }
+
+    /// Whether the ontology may have triples with a key.
+    pub(crate) fn is_known(&self, key: Triple) -> bool {
+        let is_known = |id| id == ANY || self.flags(id) & OWN != 0 || inline::is_inline(id);
+        key.into_iter().all(is_known)
+    }
+
+    /// The distinct triples of the ontology's closure with some terms.
     pub fn matching(&self, key: Triple) -> impl Iterator<Item = Triple> + '_ {
         let [s, p, o] = key;
         let hierarchies = self.schema.vocabulary.hierarchies().into_iter();
@@ -463,70 +477,33 @@ impl Ontology {
     }
 
     /// The pairs of a hierarchy that have some terms.
-    fn pairs(&self, [s, property, o]: Triple) -> Box<dyn Iterator<Item = Triple> + '_> {
-        let Some(hierarchy) = self.pairs_of(property) else { return Box::new([].into_iter()) };
-        match (s, o) {
-            (ANY, ANY) => {
-                let all = hierarchy.terms();
-                Box::new(all.flat_map(move |term| self.pairs([term, property, ANY])))
-            }
-            (ANY, _) => {
-                let below = hierarchy.descendants(o).into_iter();
-                Box::new(below.map(move |below| [below, property, o]))
-            }
-            _ => {
-                let above = hierarchy.ancestors(s).into_owned().into_iter();
-                let above = above.filter(move |&above| o == ANY || o == above);
-                Box::new(above.map(move |above| [s, property, above]))
-            }
-        }
+    fn pairs(&self, [s, property, o]: Triple) -> impl Iterator<Item = Triple> + '_ {
+        self.pairs_of(property).into_iter().flat_map(move |hierarchy| {
+            let low = match (s, o) {
+                (ANY, ANY) => hierarchy.terms().collect(),
+                (ANY, _) => hierarchy.descendants(o),
+                _ => vec![s],
+            };
+            low.into_iter().flat_map(move |s| {
+                let high = match o {
+                    ANY => hierarchy.ancestors(s).into_owned(),
+                    _ => Vec::from_iter(hierarchy.is_above(o, s).then_some(o)),
+                };
+                high.into_iter().map(move |o| [s, property, o])
+            })
+        })
     }
 
-    /// What holds by one of two ontologies and not by the other.
-    pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a> {
+    /// Returns the terms that have different roots in two ontologies, texts by their keys, and the
+    /// number of triples that only one of them has, without the pairs of hierarchies.
+    pub fn difference(&self, other: &Self) -> (Set<Id>, usize) {
         let differing = |one: &Self, other: &Self| -> Vec<Id> {
             let differs = |&(term, root): &(&Id, &Id)| other.roots.get(term) != Some(root);
             one.roots.iter().filter(differs).map(|(&term, _)| term).collect()
         };
-        let mut names = differing(self, other);
-        names.extend(differing(other, self));
-        names.sort_unstable();
-        names.dedup();
-        let triples = Sorted::new(self.background.difference(&other.background));
-        Difference { names, triples, ontologies: [self, other] }
-    }
-}
-
-/// What holds by one of two ontologies and not by the other.
-pub struct Difference<'a> {
-    /// Terms that have another root, texts by what they are looked up by.
-    pub names: Vec<Id>,
-    triples: Sorted,
-    ontologies: [&'a Ontology; 2],
-}
-
-impl Difference<'_> {
-    /// The triples that come or go, less the pairs of hierarchies that are not kept.
-    pub fn triples(&self) -> &[Triple] {
-        self.triples.all()
-    }
-
-    /// Whether a triple that comes or goes has these terms.
-    pub fn meets(&self, key: Triple) -> bool {
-        // Where all pairs of a hierarchy are meant, a link has come or gone.
-        let [s, p, o] = key;
-        let [one, other] = self.ontologies;
-        let pairs = |ontology: &Ontology, property| {
-            let mut pairs: Vec<Triple> = ontology.pairs([s, property, o]).collect();
-            pairs.sort_unstable();
-            pairs
-        };
-        let hierarchies = one.schema.vocabulary.hierarchies().into_iter();
-        self.triples.matching(key).next().is_some()
-            || (s, o) != (ANY, ANY)
-                && hierarchies
-                    .filter(|&property| p == ANY || p == property)
-                    .any(|property| pairs(one, property) != pairs(other, property))
+        let names = [differing(self, other), differing(other, self)];
+        let triples = self.background.difference(&other.background);
+        (names.into_iter().flatten().collect(), triples.len())
     }
 }
 
@@ -550,7 +527,7 @@ impl Ontology {
     }
 
     /// Whether an attribute that is asked for has a step that goes along a property.
-    pub(crate) fn is_step(&self, property: Id, terms: Terms, asked: &Asked) -> bool {
+    pub(crate) fn is_step(&self, property: Id, terms: Terms, asked: &AttributePathTrie) -> bool {
         let mut found = false;
         if !asked.is_empty() {
             self.step_names(property, terms, |name| found |= asked.step(name).is_some());

@@ -1,13 +1,12 @@
 //! The rules against a fixpoint over all pairs of triples, on small generated graphs.
 
-use crate::attributes::Flattening;
-use crate::closing::Closing;
+use crate::demand::{Demand, DemandedPair};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph as Publication;
 use crate::hierarchy::Walk;
-use crate::mentions::{Mention, Mentions};
+use crate::materialize::MaterializationCache;
 use crate::names;
-use crate::ontology::{Folding, Ontology, ROOTS, RULES, Stated};
+use crate::ontology::{Folding, Ontology, OntologyInput, ROOTS, RULES};
 use crate::pattern::TaxonomyOperator;
 use crate::schema::Vocabulary;
 use crate::triples::{Triple, has};
@@ -90,18 +89,21 @@ impl Known {
 
     fn ontology(&mut self, triples: &str) -> Ontology {
         let triples = self.triples(triples);
-        Ontology::new(&mut self.dictionary, Stated { triples: &triples, ..Stated::default() })
+        Ontology::new(
+            &mut self.dictionary,
+            OntologyInput { triples: &triples, ..OntologyInput::default() },
+        )
     }
 
     fn terms(&self) -> Terms<'_> {
         Terms { dictionary: &self.dictionary, local: &self.local }
     }
 
-    fn mentions(&self, mentions: &[Mention]) -> Mentions {
-        let mut found = Mentions::default();
-        for &(property, object) in mentions {
+    fn demand(&self, demand: &[DemandedPair]) -> Demand {
+        let mut found = Demand::default();
+        for &(property, object) in demand {
             let text = if property == ANY { &b""[..] } else { names::text(self.terms(), property) };
-            found.add((property, object), 1, text);
+            found.count((property, object), 1, text);
         }
         found
     }
@@ -313,7 +315,7 @@ impl Pool {
         graph_of(&found).triples
     }
 
-    fn mentions(&self, random: &mut Random) -> Vec<Mention> {
+    fn demand(&self, random: &mut Random) -> Vec<DemandedPair> {
         let mut found = Vec::new();
         for _ in 0..random.below(5) {
             let properties = [&self.own[..], &self.said].concat();
@@ -325,8 +327,8 @@ impl Pool {
     }
 }
 
-fn is_asked([_, p, o]: Triple, mentions: &[Mention]) -> bool {
-    mentions.iter().any(|&(property, object)| has([p, o, ANY], [property, object, ANY]))
+fn is_asked([_, p, o]: Triple, demand: &[DemandedPair]) -> bool {
+    demand.iter().any(|&(property, object)| has([p, o, ANY], [property, object, ANY]))
 }
 
 fn graph_of(triples: &[Triple]) -> Publication {
@@ -339,15 +341,15 @@ fn closed(
     ontology: &Ontology,
     publication: &[Triple],
     known: &Known,
-    mentions: &Mentions,
-    closing: &mut Closing,
+    demand: &Demand,
+    cache: &mut MaterializationCache,
 ) -> Graph {
     let mut triples = graph_of(publication);
     let given = triples.triples.len();
-    ontology.close(&mut triples, known.terms(), mentions, closing);
+    ontology.materialize(&mut triples, known.terms(), demand, cache);
     let origins = triples.origins();
     assert_eq!(origins.len(), triples.triples.len() - given);
-    assert!(origins.iter().zip(given..).all(|(&from, derived)| (from as usize) < derived));
+    assert!(origins.iter().all(|origin| triples.triples.contains(&origin.premise)));
     triples.triples.into_iter().collect()
 }
 
@@ -355,7 +357,7 @@ fn closed(
 fn rules_against_a_fixpoint() {
     let mut random = Random(7);
     let (mut with_schema, mut with_derived) = (0, 0);
-    let everything = Mentions::of_everything();
+    let everything = Demand::of_everything();
     for round in 0..4_000 {
         let mut known = Known::new();
         let pool = Pool::new(&mut known);
@@ -365,7 +367,7 @@ fn rules_against_a_fixpoint() {
         } else {
             Vec::new()
         };
-        let made = Stated { triples: &stated, names: &names, ..Stated::default() };
+        let made = OntologyInput { triples: &stated, names: &names, ..OntologyInput::default() };
         let ontology = Ontology::new(&mut known.dictionary, made);
         let mut naive_names: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
         for &(text, term) in &names {
@@ -396,8 +398,8 @@ fn rules_against_a_fixpoint() {
 
         let publication = pool.publication(&mut random);
         let expected = naive.saturate(publication.iter().copied().collect(), Some(&background));
-        let mut closing = Closing::default();
-        let full = closed(&ontology, &publication, &known, &everything, &mut closing);
+        let mut cache = MaterializationCache::default();
+        let full = closed(&ontology, &publication, &known, &everything, &mut cache);
         assert_eq!(
             known.shown(full.iter().copied()),
             known.shown(expected.iter().copied()),
@@ -408,11 +410,11 @@ fn rules_against_a_fixpoint() {
         with_schema += usize::from(full.iter().any(|triple| v.schema().contains(&triple[1])));
         with_derived += usize::from(full.len() > publication.len());
 
-        let mentioned = pool.mentions(&mut random);
-        let mut mentions = known.mentions(&mentioned);
+        let mentioned = pool.demand(&mut random);
+        let mut demand = known.demand(&mentioned);
         for step in 0..=mentioned.len() {
             let asked = &mentioned[step..];
-            let some = closed(&ontology, &publication, &known, &mentions, &mut closing);
+            let some = closed(&ontology, &publication, &known, &demand, &mut cache);
             assert!(some.is_subset(&full));
             let missing: Vec<Triple> =
                 full.difference(&some).copied().filter(|&triple| is_asked(triple, asked)).collect();
@@ -425,106 +427,11 @@ fn rules_against_a_fixpoint() {
                 known.shown(asked.iter().filter(|m| m.1 != ANY).map(|&(p, o)| [p, p, o]))
             );
             if let Some(&(property, object)) = mentioned.get(step) {
-                mentions.remove((property, object), 1, names::text(known.terms(), property));
+                demand.count((property, object), -1, names::text(known.terms(), property));
             }
         }
     }
     assert!(with_schema > 500 && with_derived > 1_000, "{with_schema} {with_derived}");
-}
-
-#[test]
-fn what_holds_by_one_of_two_ontologies() {
-    let mut random = Random(11);
-    for _ in 0..300 {
-        let mut known = Known::new();
-        let pool = Pool::new(&mut known);
-        let (old, extra) = (pool.ontology(&mut random), pool.ontology(&mut random));
-        let mut new: Vec<Triple> = [&old[..], &extra[..extra.len().min(2)]].concat();
-        new = graph_of(&new).triples;
-        if random.below(2) == 0 && !new.is_empty() {
-            new.swap_remove(random.below(new.len()));
-        }
-        let root = (random.of(&pool.resources), random.of(&pool.resources));
-        let make = |known: &mut Known, triples: &[Triple], roots: &[(Id, Id)]| {
-            let stated = Stated { triples, roots, ..Stated::default() };
-            Ontology::new(&mut known.dictionary, stated)
-        };
-        let one = make(&mut known, &old, &[]);
-        let other = make(&mut known, &new, &[root]);
-        let difference = one.difference(&other);
-        assert_eq!(difference.names, [root.0]);
-        let all = |ontology: &Ontology| -> Graph { ontology.matching([ANY; 3]).collect() };
-        let (before, after) = (all(&one), all(&other));
-        let changed: Vec<Triple> = before.symmetric_difference(&after).copied().collect();
-        assert_eq!(difference.meets([ANY; 3]), !changed.is_empty());
-        for _ in 0..20 {
-            let mut key = [random.of(&pool.terms), random.of(&pool.said), random.of(&pool.terms)];
-            for place in &mut key {
-                if random.below(2) == 0 {
-                    *place = ANY;
-                }
-            }
-            assert_eq!(difference.meets(key), changed.iter().any(|&triple| has(triple, key)));
-        }
-    }
-}
-
-#[test]
-fn is_a_against_a_walk_over_links() {
-    let mut random = Random(3);
-    for _ in 0..1_000 {
-        let mut known = Known::new();
-        let pool = Pool::new(&mut known);
-        let stated = pool.ontology(&mut random);
-        let made = Stated { triples: &stated, ..Stated::default() };
-        let ontology = Ontology::new(&mut known.dictionary, made);
-        let publication = pool.publication(&mut random);
-        let v = ontology.schema.vocabulary;
-        let up = [v.type_, v.sub_class, v.sub_property, v.broader, v.broader_transitive];
-        let mut links = BTreeSet::new();
-        for (triples, is_own) in [(&stated, false), (&publication, true)] {
-            for &[s, p, o] in triples {
-                let mut says = ontology.schema.properties().ancestors(p).to_vec();
-                says.push(p);
-                let is_literal = known.terms().kind(o) == Kind::Literal && !is_own;
-                for property in says {
-                    if up.contains(&property) && (!is_literal || property == v.type_) {
-                        links.insert((s, o));
-                    }
-                    if property == v.narrower && !is_literal {
-                        links.insert((o, s));
-                    }
-                }
-            }
-        }
-        let reach = |start: Id| {
-            let mut found = BTreeSet::new();
-            let mut agenda = vec![start];
-            while let Some(term) = agenda.pop() {
-                for &(child, parent) in &links {
-                    if child == term && found.insert(parent) {
-                        agenda.push(parent);
-                    }
-                }
-            }
-            found
-        };
-        let mut walk = Walk::default();
-        walk.begin(&ontology, publication.iter().copied(), known.terms());
-        let all = [&pool.terms[..], &pool.resources, &pool.literals].concat();
-        for &term in &all {
-            for &concept in &all {
-                let mut holds =
-                    |operator| walk.holds(&ontology, operator, term, concept, known.terms());
-                let below = term == concept || reach(term).contains(&concept);
-                let above = term == concept || reach(concept).contains(&term);
-                assert_eq!(holds(TaxonomyOperator::Descendant), below);
-                assert_eq!(holds(TaxonomyOperator::Ancestor), above);
-                let child = term != concept && links.contains(&(term, concept));
-                assert_eq!(holds(TaxonomyOperator::Child), child);
-            }
-        }
-    }
 }
 
 // -- examples -------------------------------------------------------------------------------
@@ -534,9 +441,9 @@ fn follows(ontology: &str, publication: &str, more: &str) {
     let made = known.ontology(ontology);
     let stated = known.publication(publication);
     let mut triples = graph_of(&stated);
-    let everything = Mentions::of_everything();
-    let mut closing = Closing::default();
-    made.close(&mut triples, known.terms(), &everything, &mut closing);
+    let everything = Demand::of_everything();
+    let mut cache = MaterializationCache::default();
+    made.materialize(&mut triples, known.terms(), &everything, &mut cache);
     let found = triples.triples.into_iter().filter(|triple| !stated.contains(triple));
     let expected = known.publication(more);
     assert_eq!(known.shown(found), known.shown(expected), "{ontology} | {publication}");
@@ -588,9 +495,9 @@ fn chains_and_cycles_of_any_length() {
     let asked = known.ids("a :rdfs:subClassOf99999 :p :skos:broader4 :rdfs:subPropertyOf99990");
     let publication = known
         .publication(":x a :rdfs:subClassOf0 . :x :p :skos:broader5 . :x :rdfs:subPropertyOf7 :y");
-    let mentions = known.mentions(&[(asked[0], asked[1]), (asked[2], asked[3]), (asked[4], ANY)]);
-    let mut closing = Closing::default();
-    let found = closed(&ontology, &publication, &known, &mentions, &mut closing);
+    let demand = known.demand(&[(asked[0], asked[1]), (asked[2], asked[3]), (asked[4], ANY)]);
+    let mut cache = MaterializationCache::default();
+    let found = closed(&ontology, &publication, &known, &demand, &mut cache);
     let more = ":x a :rdfs:subClassOf99999 . :x :p :skos:broader4 . \
                 :x :rdfs:subPropertyOf99990 :y . :x :rdfs:subPropertyOf99999 :y";
     let expected = [publication, known.publication(more)].concat();
@@ -606,12 +513,12 @@ fn chains_and_cycles_of_any_length() {
         ontology.meets(known.triples(":rdfs:subClassOf3 rdfs:subClassOf :rdfs:subClassOf99")[0])
     );
 
-    // A publication's own chain, of which nobody asks for the pairs.
+    // A publication's own chain, whose pairs are not demanded.
     let own: String =
         (0..LENGTH).map(|n| format!(":own{n} rdfs:subClassOf :own{} . ", n + 1)).collect();
     let empty = known.ontology("");
     let publication = known.publication(&(own + ":x a :own99990"));
-    let found = closed(&empty, &publication, &known, &mentions, &mut closing);
+    let found = closed(&empty, &publication, &known, &demand, &mut cache);
     assert_eq!(found.len(), publication.len() + 10);
 }
 
@@ -621,7 +528,7 @@ fn roots_of_terms_and_texts() {
     let ids = known.ids(":old :new \"US\" \"USA\" \"us\" :usa");
     let roots = [(ids[0], ids[1]), (ids[2], ids[3])];
     let names = [(ids[3], ids[5])];
-    let made = Stated { roots: &roots, names: &names, ..Stated::default() };
+    let made = OntologyInput { roots: &roots, names: &names, ..OntologyInput::default() };
     let ontology = Ontology::new(&mut known.dictionary, made);
     for (term, root) in [
         (":old", ":new"),
@@ -642,13 +549,13 @@ fn roots_of_terms_and_texts() {
 
     let folded = [(ids[4], ids[3])];
     let folding = Folding { cases: true, variants: false };
-    let made = Stated { roots: &folded, folding: Some(folding), ..Stated::default() };
+    let made = OntologyInput { roots: &folded, folding: Some(folding), ..OntologyInput::default() };
     let ontology = Ontology::new(&mut known.dictionary, made);
     for text in ["\"US\"", "\"uS\"@en", "\"us\""] {
         let text = known.own(text);
         assert_eq!(ontology.root(text, known.terms()), ids[3]);
     }
-    let without = Stated { roots: &roots, plain: Some(&[]), ..Stated::default() };
+    let without = OntologyInput { roots: &roots, plain: Some(&[]), ..OntologyInput::default() };
     let without = Ontology::new(&mut known.dictionary, without);
     assert_eq!(without.root(ids[0], known.terms()), ids[0]);
     let mut walk = Walk::default();
@@ -664,210 +571,30 @@ fn names_count_in_the_ontology_too() {
         known.triples(":in rdfs:subPropertyOf skos:broader . :paris :in \"France\" . :x :p :paris");
     let names = known.ids("\"France\" :france");
     let names = [(names[0], names[1])];
-    let stated = Stated { triples: &triples, names: &names, ..Stated::default() };
+    let stated = OntologyInput { triples: &triples, names: &names, ..OntologyInput::default() };
     let ontology = Ontology::new(&mut known.dictionary, stated);
     let pairs = ":paris skos:broaderTransitive :france . :x :p :france";
     assert!(known.triples(pairs).into_iter().all(|triple| ontology.meets(triple)));
     let publication = known.publication(":y :q :paris");
-    let everything = Mentions::of_everything();
-    let found = closed(&ontology, &publication, &known, &everything, &mut Closing::default());
+    let everything = Demand::of_everything();
+    let found =
+        closed(&ontology, &publication, &known, &everything, &mut MaterializationCache::default());
     let expected = known.publication(":y :q :paris . :y :q :france");
     assert_eq!(known.shown(found), known.shown(expected));
-}
-
-#[test]
-fn threads_share_an_ontology() {
-    fn is_shared<T: Send + Sync>() {}
-    is_shared::<Ontology>();
-    is_shared::<Mentions>();
 }
 
 #[test]
 fn terms_go_with_the_ontology() {
     let mut known = Known::new();
     let triples = known.triples(":A rdfs:subClassOf :B . :x :p \"1\" . :x :p \"1\"");
-    let ontology =
-        Ontology::new(&mut known.dictionary, Stated { triples: &triples, ..Stated::default() });
+    let ontology = Ontology::new(
+        &mut known.dictionary,
+        OntologyInput { triples: &triples, ..OntologyInput::default() },
+    );
     triples.iter().flatten().for_each(|&id| known.dictionary.release(id));
     assert!(known.dictionary.get(b"<urn:e:A>").is_some());
     ontology.release(&mut known.dictionary);
     assert!(known.dictionary.get(b"<urn:e:A>").is_none());
     let type_ = Known::text("rdf:type");
     assert!(known.dictionary.get(type_.as_bytes()).is_none());
-}
-
-// -- attributes -----------------------------------------------------------------------------
-
-/// What of a publication is found when some things are asked for, beside what is stated.
-fn found(
-    known: &mut Known,
-    ontology: &Ontology,
-    publication: &str,
-    asked: &[Mention],
-) -> BTreeSet<String> {
-    known.local.clear();
-    let stated = known.publication(publication);
-    let mentions = known.mentions(asked);
-    let mut triples = graph_of(&stated);
-    let (mut flattening, mut walk) = (Flattening::default(), Walk::default());
-    let mut closing = Closing::default();
-    ontology.write_event(&mut triples, &known.dictionary, &mut known.local, &mut flattening);
-    let terms = Terms { dictionary: &known.dictionary, local: &known.local };
-    ontology.close(&mut triples, terms, &mentions, &mut closing);
-    walk.begin(ontology, stated.iter().copied(), terms);
-    let is_whole = ontology.add_attributes(
-        &mut triples,
-        stated.len(),
-        None,
-        terms,
-        &mentions,
-        1_000,
-        &mut walk,
-        &mut flattening,
-    );
-    assert!(is_whole);
-    let more = triples.triples.into_iter().filter(|triple| !stated.contains(triple));
-    known.shown(more)
-}
-
-fn lines(known: &mut Known, triples: &str) -> BTreeSet<String> {
-    let triples = known.publication(triples);
-    known.shown(triples)
-}
-
-#[test]
-fn attributes_of_a_graph() {
-    let mut known = Known::new();
-    let ontology = known.ontology(
-        ":Laptop rdfs:subClassOf :Computer . :Computer rdfs:subClassOf :Product . \
-         :email rdfs:subPropertyOf :contact . :target rdfs:range :Thing",
-    );
-    let ids = known.ids(
-        "attribute:price.value attribute:seller.contact isa:target :Product attribute:target \
-         :Thing attribute:way.way",
-    );
-    let asked = [
-        (ids[0], ANY),
-        (ids[1], ANY),
-        (ids[2], ids[3]),
-        (ids[2], ids[5]),
-        (ids[4], ANY),
-        (ids[6], ANY),
-    ];
-    let graph = ":offer :price _:p . _:p :value \"5\" . :offer :seller _:s . _:s :email \"m\" . \
-                 :offer :target _:t . _:t a :Laptop . _:t :way _:t . :offer :way :offer . \
-                 :other :way :a . :a :way :other . :other <urn:o/price> _:p";
-    let more = found(&mut known, &ontology, graph, &asked);
-    let attributes: BTreeSet<String> =
-        more.into_iter().filter(|line| line.contains("graphmatch")).collect();
-    let expected = lines(
-        &mut known,
-        ":offer attribute:price.value \"5\" . :offer attribute:seller.contact \"m\" . \
-         :offer attribute:target :Laptop . :offer isa:target :Product . :offer isa:target :Thing . \
-         :other attribute:way.way :other . :a attribute:way.way :a . :other attribute:price.value \"5\"",
-    );
-    assert_eq!(attributes, expected);
-}
-
-#[test]
-fn an_event_as_a_graph() {
-    let mut known = Known::new();
-    let triples = known.triples(
-        ":Laptop rdfs:subClassOf :Computer . :price rdfs:domain :Offer . :value rdfs:range :Number . \
-         :target rdfs:subPropertyOf :about . :Computer rdfs:subClassOf :Product",
-    );
-    let laptop = known.id(":Laptop");
-    let (old, new) = (known.id(":cost"), known.id(":price"));
-    let called = [("Laptop", laptop), ("laptop PC", laptop)];
-    let stated =
-        Stated { triples: &triples, called: &called, roots: &[(old, new)], ..Stated::default() };
-    let ontology = Ontology::new(&mut known.dictionary, stated);
-    let ids = known.ids("a :Computer isa:about :Product attribute:about :value :price");
-    let asked = [(ids[0], ids[1]), (ids[2], ids[3]), (ids[4], ANY), (ids[5], ANY), (ids[6], ANY)];
-    let event = ":e attribute:cost.value \"450\" . :e attribute:target \"LAPTOP\" . \
-                 :e attribute:other \"x\" . _:attribute1 attribute:other \"y\"";
-    let more = found(&mut known, &ontology, event, &asked);
-    let expected = lines(
-        &mut known,
-        ":e :price _:attribute0 . _:attribute0 :value \"450\" . :e :target \"LAPTOP\" . \
-         :e :target _:attribute2 . _:attribute2 a :Laptop . _:attribute2 a :Computer . _:attribute2 a :Product . \
-         :e :about \"LAPTOP\" . :e :about _:attribute2 . :e attribute:about \"LAPTOP\" . \
-         :e isa:about :Product",
-    );
-    assert_eq!(more, expected);
-    let first = ":e :other \"x\" . :e attribute:price.value \"450\"";
-    assert!(found(&mut known, &ontology, first, &asked).is_empty(), "it is no event");
-}
-
-#[test]
-fn names_of_classes() {
-    let mut known = Known::new();
-    let ids = known.ids(":Laptop <urn:f:Laptop> :PC");
-    let triples = known.triples(":Laptop a owl:Class . <urn:f:Laptop> rdfs:subClassOf :PC");
-    let called = [
-        ("Laptop", ids[0]),
-        ("Laptop", ids[1]),
-        ("tragbar", ids[0]),
-        ("PC", ids[2]),
-        ("pc", ids[0]),
-    ];
-    let prefixes = [("f", "urn:f:"), ("e", "urn:e:")];
-    let stated =
-        Stated { triples: &triples, called: &called, prefixes: &prefixes, ..Stated::default() };
-    let ontology = Ontology::new(&mut known.dictionary, stated);
-    let mut room = String::new();
-    for (text, expected) in [
-        ("Laptop", &ids[..2]),
-        ("laptop", &ids[..2]),
-        ("f:Laptop", &ids[1..2]),
-        ("f:PC", &[]),
-        ("e:PC", &ids[2..]),
-        ("  TRAGBAR ", &ids[..1]),
-        ("PC", &ids[2..]),
-        ("pc", &ids[..1]),
-        ("Pc", &[ids[0], ids[2]]),
-        ("unheard", &[]),
-    ] {
-        let mut found = Vec::new();
-        ontology.called(text, known.terms(), &mut room, |term| found.push(term));
-        assert_eq!(found, expected, "{text}");
-    }
-}
-
-#[test]
-fn a_range_may_lead_to_a_concept() {
-    let mut known = Known::new();
-    let ontology = known.ontology(":by rdfs:range :Firm . :Firm skos:broader :trade");
-    let ids = known.ids("isa:by :trade");
-    let more = found(&mut known, &ontology, ":x :by :y", &[(ids[0], ids[1])]);
-    assert_eq!(more, lines(&mut known, ":y a :Firm . :x isa:by :trade"));
-}
-
-#[test]
-fn too_many_paths_are_told() {
-    let mut known = Known::new();
-    let ontology = known.ontology("");
-    let asked = known.ids("attribute:w.w.w.w.w.w");
-    let mentions = known.mentions(&[(asked[0], ANY)]);
-    let mut graph = String::new();
-    for from in 0..12 {
-        for to in 0..12 {
-            graph.push_str(&format!(":n{from} :w :n{to} . "));
-        }
-    }
-    let stated = known.publication(&graph);
-    let mut triples = graph_of(&stated);
-    let mut walk = Walk::default();
-    walk.begin(&ontology, stated.iter().copied(), known.terms());
-    let is_whole = ontology.add_attributes(
-        &mut triples,
-        stated.len(),
-        None,
-        known.terms(),
-        &mentions,
-        1_000,
-        &mut walk,
-        &mut Flattening::default(),
-    );
-    assert!(!is_whole);
 }

@@ -281,19 +281,20 @@ impl Prefilter {
         let is_slice = matches!(pattern_of(query), GraphPattern::Slice { .. });
         let is_complete = tested.len() == calls && !is_open && !is_slice;
         tests.retain(|_| !is_open);
-        let arguments = tests.iter().flat_map(|test| &test.arguments);
-        let mut variables: Vec<Variable> = Vec::new();
-        for argument in arguments {
-            if let Expression::Variable(variable) = argument
-                && !variables.contains(variable)
-            {
-                variables.push(variable.clone());
-            }
-        }
+        let arguments = tests.iter().flat_map(|test: &Test| &test.arguments);
+        let variables: HashSet<Variable> = arguments.filter_map(variable_of).collect();
+        let variables = variables.into_iter().collect();
         let pattern = GraphPattern::Project { inner: inner.into(), variables };
         let pattern = GraphPattern::Distinct { inner: pattern.into() };
         let query = Query::Select { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         Self { query, tests, is_complete }
+    }
+}
+
+fn variable_of(expression: &Expression) -> Option<Variable> {
+    match expression {
+        Expression::Variable(variable) => Some(variable.clone()),
+        _ => None,
     }
 }
 

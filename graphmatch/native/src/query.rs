@@ -1,16 +1,12 @@
-//! Queries as templates with constants.
+//! Query templates: branches of patterns and filters with slots for constants.
 //!
-//! A [`Template`] is what queries that differ in constants only have in common: the branches of
-//! patterns and filters that every solution satisfies, and why these may not be the whole query.
-//! It is made once for each skeleton by a complete SPARQL parser; [`Template::filled`] puts the
-//! constants of one query in, and decides what these decide.
+//! Queries that differ in constants only share a [`Template`]. It has the branches that every
+//! solution satisfies, and the reasons why these may not be the whole query. [`Template::filled`]
+//! puts the constants of one query in. A template stores no algebra: [`Template::algebra`] parses
+//! its text again.
 //!
-//! A template keeps no algebra: it is parsed again from the skeleton where it is needed
-//! ([`Template::substituted`], [`Template::uses`]).
-//!
-//! Memory: some 300 bytes, the skeleton, and 24 bytes for each triple pattern. Of most templates
-//! only what a snapshot has is kept: the skeleton, the names of variables, and some 3 bytes for each
-//! triple pattern ([`crate::templates`]).
+//! A template takes about 300 bytes, its text, and 24 bytes for each triple pattern. Most templates
+//! are stored encoded, with 3 bytes for each triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
     Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, substitute, visit,
@@ -38,16 +34,16 @@ use std::panic::resume_unwind;
 /// The stack on which deep queries are parsed and analysed.
 const STACK: usize = 64 << 20;
 
-/// Why a text is no subscription, and where.
+/// The reason why a text cannot be a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
-    /// The line, from 1, where it is known.
+    /// The line, from 1, if it is known.
     pub line: Option<usize>,
-    /// The column in characters, from 1, where it is known.
+    /// The column in characters, from 1, if it is known.
     pub column: Option<usize>,
 }
 
@@ -58,7 +54,7 @@ impl QueryError {
         Self { what: what.into(), remedy: remedy.into(), line: None, column: None }
     }
 
-    /// Adds the place of an offset into the text; none where it is beyond the text.
+    /// Adds the place of an offset into the text. An offset beyond the text has none.
     pub(crate) fn at(mut self, text: &str, offset: usize) -> Self {
         if let Some(before) = text.get(..offset) {
             self.line = Some(before.bytes().filter(|byte| *byte == b'\n').count() + 1);
@@ -80,8 +76,7 @@ impl QueryError {
         Self::new(format!("{NOT_SPARQL}{what}"), remedy).at(text, offset)
     }
 
-    /// Says where a query stops being SPARQL, and what stands there, by the parser's message: what
-    /// that would have expected instead is a list that helps nobody.
+    /// The error of a query that breaks the grammar, without the parser's list of expected tokens.
     pub(crate) fn unreadable(text: &str, message: &str) -> Self {
         match place(text, message) {
             Some((offset, _)) => Self::out_of_place(text, offset),
@@ -89,7 +84,7 @@ impl QueryError {
         }
     }
 
-    /// What the parser says of a query that is SPARQL and makes no sense, if it does.
+    /// The error of a query that follows the grammar but breaks another rule of SPARQL.
     pub(crate) fn senseless(text: &str, message: &str) -> Option<Self> {
         let (offset, reason) = place(text, message)?;
         let reasons = reason.strip_prefix("one of ").unwrap_or(reason);
@@ -117,7 +112,10 @@ fn place<'a>(text: &str, message: &'a str) -> Option<(usize, &'a str)> {
 }
 
 /// How the parser's sentences about queries begin that are SPARQL but for their meaning.
-const REASONS: [&str; 13] = [
+const REASONS: [&str; 16] = [
+    "\\u escape",
+    "The character that can",
+    "language tag",
     "BIND is",
     "The SELECT",
     "SELECT *",
@@ -149,15 +147,15 @@ pub enum Form {
 /// A constant of a filter before constants are put in, by its number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Slot {
-    /// As the query has it.
+    /// The constant itself.
     Constant(u32),
-    /// With its case changed.
+    /// The constant in upper or lower case.
     Folded(u32, Folding),
-    /// What every match of a regular expression contains: one text of several.
+    /// One of several strings of which every match of a regular expression contains one.
     Regex {
-        /// The expression.
+        /// The regular expression.
         pattern: u32,
-        /// Its flags.
+        /// The flags of the expression.
         flags: Option<u32>,
     },
 }
@@ -199,7 +197,7 @@ pub struct Filled {
     pub interned: Vec<Id>,
 }
 
-/// What queries that differ in constants only have in common.
+/// A query without its constants.
 #[derive(Serialize, Deserialize)]
 pub struct Template {
     text: Box<str>,
@@ -221,8 +219,8 @@ pub struct Template {
 #[derive(Serialize, Deserialize)]
 struct Part {
     patterns: Box<[Pattern]>,
-    /// The names of variables, each with a line break behind it; fresh ones have names that are no
-    /// variable's of the query, the same in each branch.
+    /// The names of variables, each followed by a line break. Names of fresh variables differ from
+    /// those of the query.
     names: Box<str>,
     filters: Box<[Tested<Slot>]>,
 }
@@ -248,7 +246,7 @@ impl Part {
     }
 }
 
-/// What a query of triple patterns and filters alone does not have.
+/// The parts that a query of triple patterns and filters alone does not have.
 #[derive(Default, Serialize, Deserialize)]
 struct More {
     remainder: Box<[Cow<'static, str>]>,
@@ -354,7 +352,7 @@ impl Template {
         })
     }
 
-    /// What queries of this template have in common, see [`filled`].
+    /// The text, with markers for constants: see [`filled`].
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -523,7 +521,7 @@ fn triple_patterns(query: &Query) -> usize {
     count
 }
 
-/// Runs what is recursive over a query, on a stack that is large enough.
+/// Runs a recursion over a query, on a large stack if the query is deep.
 pub(crate) fn on_stack<T: Send>(
     deep: bool,
     run: impl FnOnce() -> Result<T, QueryError> + Send,

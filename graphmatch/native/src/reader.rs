@@ -483,10 +483,6 @@ struct Quads {
 impl Quads {
     /// Checks a document, and sets up its parser.
     fn new(text: Vec<u8>, syntax: RdfFormat, options: &ReaderOptions) -> Result<Self, Fault> {
-        if let Err(error) = std::str::from_utf8(&text) {
-            let remedy = "Save the document as UTF-8.";
-            return Err(fault_at("not UTF-8", remedy, &text, error.valid_up_to()));
-        }
         let (is_xml, is_json) = (syntax == RdfFormat::RdfXml, is_json(syntax));
         if is_xml {
             check_xml(&text, &options.limits)?;
@@ -552,6 +548,10 @@ impl Quads {
     /// The fault of a parser's error. Errors of RDF/XML have no place, so the fault gets the last line
     /// that was read.
     fn fault(&self, error: RdfParseError) -> Fault {
+        if let Err(error) = std::str::from_utf8(&self.text) {
+            let remedy = "Save the document as UTF-8.";
+            return fault_at("not UTF-8", remedy, &self.text, error.valid_up_to());
+        }
         let error = match error {
             RdfParseError::Io(_) => {
                 let name = self.syntax.name();

@@ -7,6 +7,7 @@ use crate::limits::Limits;
 use crate::query::QueryError;
 use crate::reader::grouped;
 use oxiri::Iri;
+use std::ops::Range;
 
 /// The parser reads the arguments of these functions twice, so each nested call doubles its time.
 const READ_TWICE: [&str; 4] = ["REGEX", "REPLACE", "SUBSTR", "GROUP_CONCAT"];
@@ -14,12 +15,13 @@ const READ_TWICE: [&str; 4] = ["REGEX", "REPLACE", "SUBSTR", "GROUP_CONCAT"];
 const MAX_READ_TWICE: usize = 12;
 /// Maximum number of variables and groups per permitted triple pattern.
 const PARTS_PER_PATTERN: usize = 4;
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 const BRACKETS: [(&str, &str); 6] =
     [("<<(", ")>>"), ("<<", ">>"), ("{|", "|}"), ("(", ")"), ("{", "}"), ("[", "]")];
 /// Tokens of several signs.
 const LONG_SIGNS: [&str; 6] = ["^^", "&&", "||", "!=", "<=", ">="];
 
-/// What the parser and its caller need to know about a text.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
     /// Whether recursion over the query needs a large stack.
@@ -32,7 +34,7 @@ pub(crate) struct Scanned {
     pub unresolved: Option<QueryError>,
 }
 
-/// What the text around a token is part of.
+/// The part of a query around a token.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     /// A query's head or solution modifiers. Round brackets begin expressions.
@@ -73,6 +75,8 @@ struct Scanner<'a> {
     defaults: &'a [String],
     declared_names: Vec<&'a str>,
     has_base: bool,
+    /// Places and what the parser has to read there instead.
+    edits: Vec<(Range<usize>, String)>,
     found: Scanned,
 }
 
@@ -105,6 +109,7 @@ pub(crate) fn scan<'a>(
         defaults,
         declared_names: Vec::new(),
         has_base: false,
+        edits: Vec::new(),
         found: Scanned::default(),
     };
     let mut is_empty = true;
@@ -115,12 +120,31 @@ pub(crate) fn scan<'a>(
     if is_empty {
         return Err(QueryError::new("the query is empty", "Write a SPARQL query."));
     }
+    if !scanner.edits.is_empty() {
+        let mut edited = text.to_owned();
+        scanner.edits.into_iter().rev().for_each(|(at, with)| edited.replace_range(at, &with));
+        scanner.found.text = Some(edited);
+    }
     let is_deep = scanner.deepest > 32 || scanner.operators > 100;
     Ok(Scanned { is_deep, ..scanner.found })
 }
 
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
+}
+
+/// The length and the datatype of an unsigned number.
+fn number(text: &str) -> (usize, &'static str) {
+    let digits = |at: usize| at + text[at..].bytes().take_while(u8::is_ascii_digit).count();
+    let (mut end, mut datatype) = (digits(0), "integer");
+    if text[end..].starts_with('.') && digits(end + 1) > end + 1 {
+        (end, datatype) = (digits(end + 1), "decimal");
+    }
+    if text[end..].starts_with(['e', 'E']) {
+        let sign = usize::from(text[end + 1..].starts_with(['+', '-']));
+        (end, datatype) = (digits(end + 1 + sign), "double");
+    }
+    (end, datatype)
 }
 
 /// The length of a string literal, or of the whole text if the literal does not end.
@@ -174,6 +198,13 @@ impl<'a> Scanner<'a> {
                 self.operand(end);
                 return self.name(start, if self.is_prologue { end } else { 0 });
             }
+            '+' if self.mode == Mode::Pattern && is_number => {
+                // The parser would read the sign as the end of a path.
+                let (length, datatype) = number(&rest[1..]);
+                let literal = format!("\"{}\"^^<{XSD}{datatype}>", &rest[..=length]);
+                self.edits.push((start..start + 1 + length, literal));
+                self.operand(1 + length);
+            }
             '+' | '-' if begins && is_number => self.at += 1,
             '0'..='9' => self.operand(length(|c| c.is_ascii_alphanumeric() || c == '.')),
             c if is_word(c) || c == ':' => return self.word(),
@@ -190,15 +221,6 @@ impl<'a> Scanner<'a> {
         }
         self.has_operand = true;
         self.word.clear();
-    }
-
-    /// Puts another text in a place. The parser wants `true` in lower case, and no space in
-    /// `CONCAT (`.
-    fn rewrite(&mut self, start: usize, with: String) {
-        if self.text[start..start + with.len()] != with {
-            let text = self.found.text.get_or_insert_with(|| self.text.to_owned());
-            text.replace_range(start..start + with.len(), &with);
-        }
     }
 
     fn unresolved(&mut self, what: String, remedy: &str, start: usize) {
@@ -248,15 +270,16 @@ impl<'a> Scanner<'a> {
         self.operand(length);
         self.has_operand = matches!(word.as_str(), "TRUE" | "FALSE");
         if self.has_operand {
-            self.rewrite(start, word.to_ascii_lowercase());
+            self.edits.push((start..start + length, word.to_ascii_lowercase()));
         }
         if self.has_operand || word == "A" {
             return Ok(());
         }
         let after = rest[length..].trim_start();
         if matches!(word.as_str(), "COALESCE" | "CONCAT") && after.starts_with('(') {
-            let gap = &rest[length..rest.len() - after.len()];
-            self.rewrite(start, format!("{gap}{word}"));
+            // The parser wants no space before this bracket.
+            let end = self.text.len() - after.len();
+            self.edits.push((start..end, format!("{}{word}", &self.text[start + length..end])));
         }
         self.is_prologue &= matches!(word.as_str(), "PREFIX" | "BASE" | "VERSION");
         let (reason, remedy) = match word.as_str() {

@@ -1,7 +1,8 @@
-//! What an ontology's schema says, as tables: all superclasses of a class, all superproperties, …
+//! The schema of an ontology: the terms that rules know, and the hierarchies.
 
 use crate::dictionary::{Dictionary, Id, Kind, Terms};
-use crate::hierarchy::{Hierarchy, Map, grouped};
+use crate::hierarchy::Hierarchy;
+use crate::rules::{Rule, rules};
 use crate::triples::Triple;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ macro_rules! vocabulary {
         }
 
         impl Vocabulary {
-            /// Interns the terms, each once; [`Vocabulary::ids`] are to be released.
+            /// Interns the terms. The caller releases [`Vocabulary::ids`].
             pub fn new(dictionary: &mut Dictionary) -> Self {
                 let mut id = |path| {
                     dictionary.intern(format!("<http://www.w3.org/{path}>").as_bytes())
@@ -70,75 +71,58 @@ impl Vocabulary {
         ]
     }
 
-    /// The properties that say what is above, and are transitive.
+    /// The transitive properties that make hierarchies.
     pub fn hierarchies(&self) -> [Id; 3] {
         [self.sub_class, self.sub_property, self.broader_transitive]
     }
 
-    /// What classes are instances of.
+    /// The classes of classes.
     pub fn classes(&self) -> [Id; 2] {
         [self.class, self.owl_class]
     }
 
-    /// What properties are instances of.
+    /// The classes of properties.
     pub fn properties(&self) -> [Id; 4] {
         [self.property, self.object_property, self.datatype_property, self.annotation_property]
     }
 }
 
-/// Terms with others, each once.
-type Grouped = Map<Id, Vec<Id>>;
-
-/// What an ontology's schema says, in tables.
+/// An ontology's schema.
 #[derive(Default, Serialize, Deserialize)]
+#[serde(from = "(Vocabulary, Hierarchy, Hierarchy, Hierarchy)")]
 pub struct Schema {
-    /// What the rules know.
+    /// The terms that rules know.
     pub vocabulary: Vocabulary,
-    /// Classes, properties and concepts: the order of [`Vocabulary::hierarchies`].
-    pub hierarchies: [Hierarchy; 3],
-    /// Property to the classes that its subjects are of.
-    pub domains: Grouped,
-    /// Property to the classes that its objects are of.
-    pub ranges: Grouped,
-    /// Property to its inverses.
-    pub inverses: Grouped,
+    #[serde(skip)]
+    pub rules: Vec<Rule>,
+    pub classes: Hierarchy,
+    pub properties: Hierarchy,
+    /// The concepts of SKOS.
+    pub concepts: Hierarchy,
+}
+
+impl From<(Vocabulary, Hierarchy, Hierarchy, Hierarchy)> for Schema {
+    fn from(saved: (Vocabulary, Hierarchy, Hierarchy, Hierarchy)) -> Self {
+        let (vocabulary, classes, properties, concepts) = saved;
+        Self { rules: rules(&vocabulary), vocabulary, classes, properties, concepts }
+    }
 }
 
 impl Schema {
-    /// Makes the tables of all that follows from an ontology.
-    pub fn new(vocabulary: Vocabulary, closed: &[Triple], terms: Terms) -> Self {
-        let v = &vocabulary;
-        let pairs = |property| {
-            let is_said =
-                move |&&[_, p, o]: &&Triple| p == property && terms.kind(o) != Kind::Literal;
-            closed.iter().filter(is_said).map(|&[s, _, o]| (s, o))
-        };
-        Self {
-            hierarchies: v.hierarchies().map(|property| Hierarchy::new(pairs(property))),
-            domains: grouped(pairs(v.domain)),
-            ranges: grouped(pairs(v.range)),
-            inverses: grouped(
-                pairs(v.inverse_of)
-                    .chain([(v.broader, v.narrower)])
-                    .flat_map(|(p, q)| [(p, q), (q, p)]),
-            ),
-            vocabulary,
-        }
+    /// Compiles the schema of an ontology with all derived triples.
+    pub fn new(vocabulary: Vocabulary, closure: &[Triple], terms: Terms) -> Self {
+        let [classes, properties, concepts] = vocabulary.hierarchies().map(|property| {
+            let triples = closure.iter().filter(|&&[_, p, _]| p == property);
+            let links = triples.filter(|&&[_, _, o]| terms.kind(o) != Kind::Literal);
+            Hierarchy::new(links.map(|&[s, _, o]| (s, o)))
+        });
+        Self { vocabulary, rules: rules(&vocabulary), classes, properties, concepts }
     }
 
-    /// The classes.
-    pub fn classes(&self) -> &Hierarchy {
-        &self.hierarchies[0]
-    }
-
-    /// The properties.
-    pub fn properties(&self) -> &Hierarchy {
-        &self.hierarchies[1]
-    }
-
-    /// The concepts of SKOS.
-    pub fn concepts(&self) -> &Hierarchy {
-        &self.hierarchies[2]
+    /// The hierarchy that a property makes, if it makes one.
+    pub fn hierarchy(&self, property: Id) -> Option<&Hierarchy> {
+        let number = self.vocabulary.hierarchies().iter().position(|&p| p == property)?;
+        [&self.classes, &self.properties, &self.concepts].get(number).copied()
     }
 }
 

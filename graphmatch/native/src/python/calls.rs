@@ -1,17 +1,11 @@
 //! Calls of operators, as Python sees them.
 
-use super::Done;
-use super::Shared;
-use super::lock;
 use super::terms::{object_of, write_text};
-use crate::dictionary::Id;
+use super::{Done, MatchOutcome, Shared, lock};
 use crate::events::Statements;
-use crate::indexed::Questions;
 use crate::lexical::read_term;
 use crate::operators::{CallRequests, CallResults, PendingSolution};
-use numpy::PyReadonlyArray1;
-use oxrdf::vocab::xsd;
-use oxrdf::{Literal, Term};
+use oxrdf::Term;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -79,53 +73,15 @@ impl CallRequest {
         tests.iter().map(is_passed).collect()
     }
 
-    /// The terms of the publication's triples.
+    /// The terms of the stated triples, three of each.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.statements.terms().map(|text| object_of(py, text)).collect()
-    }
-
-    /// The number of triples that were stated; the others were derived.
-    #[getter]
-    fn stated(&self) -> Option<usize> {
-        self.done.stated
+        let terms = self.statements.terms().take(3 * self.done.stated.unwrap_or(0));
+        terms.map(|text| object_of(py, text)).collect()
     }
 
     /// Matches the publication again, with the results of calls.
-    fn rematch<'py>(
-        &self,
-        py: Python<'py>,
-        calls: &Calls,
-        now: &str,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+    fn rematch(&self, py: Python<'_>, calls: &Calls, now: &str) -> PyResult<MatchOutcome> {
         let results = calls.results();
-        let (shared, id, done) = (&self.shared, &self.id, self.done);
-        let outcome = py.detach(|| {
-            shared.with_worker(|worker| {
-                shared.matched_statements(worker, id, &self.statements, &now, done, &results)
-            })
-        });
-        outcome?.into_object(py)
+        self.shared.match_statements(py, &self.id, &self.statements, now, self.done, &results)
     }
-}
-/// Calls Python's function that looks terms up in the indexes of operators.
-pub(crate) fn ask(
-    py: Python<'_>,
-    function: &Py<PyAny>,
-    questions: &Questions,
-) -> PyResult<Vec<Option<Vec<Vec<Id>>>>> {
-    let asked: Vec<(usize, Vec<Bound<'_, PyAny>>)> = questions
-        .iter()
-        .map(|(of, texts)| {
-            let terms = texts.iter().map(|text| object_of(py, text));
-            Ok((*of, terms.collect::<PyResult<_>>()?))
-        })
-        .collect::<PyResult<_>>()?;
-    let answers: Vec<Option<Vec<PyReadonlyArray1<'_, Id>>>> =
-        function.bind(py).call1((asked,))?.extract()?;
-    let ids = |array: PyReadonlyArray1<'_, Id>| Ok(array.as_slice()?.to_vec());
-    answers
-        .into_iter()
-        .map(|found| found.map(|all| all.into_iter().map(ids).collect()).transpose())
-        .collect()
 }

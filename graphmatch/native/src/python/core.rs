@@ -1,7 +1,7 @@
 //! The engine for Python: subscriptions, the ontology, matching.
 
 use super::calls::Calls;
-use super::document::{DocumentMatches, FaultRow, Stream, rows_of};
+use super::document::{DocumentMatches, FaultRow, reader_of, rows_of};
 use super::evaluation::Evaluation;
 use super::query::parameterizer;
 use super::report::Batch;
@@ -10,15 +10,15 @@ use super::{
     DetachedTriples, Done, Guarded, MatchOutcome, Shared, fill, refused, statements_of, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
-use crate::engine::{Change, Refusal, Saved, State};
+use crate::engine::{Change, Saved, State, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
 use crate::guard::is_plain_rdf_xml;
 use crate::limits::Limits;
 use crate::matching::Worker;
-use crate::mentions::Mentions;
-use crate::ontology::{Folding, Held, Ontology, Stated, Steps};
-use crate::operators::{CallResults, Operator};
+use crate::ontology::{Folding, Held, Ontology, OntologyInput, Steps};
+use crate::operators::Operator;
 use crate::query::COMPOSITION;
 use crate::reader::{Reader, ReaderOptions, SplitBy};
 use crate::snapshot::{self, SnapshotError};
@@ -39,27 +39,28 @@ use std::time::Duration;
 pub(super) const AT_ONCE: usize = 1 << 16;
 
 /// The report or request of a document in memory, and its faults.
-pub(super) type Single<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>);
+pub(super) type Single = (Option<MatchOutcome>, Vec<FaultRow>);
 
 /// A demanded property and object, `None` for any.
 pub(super) type MentionRow = (Option<String>, Option<String>);
 
-/// Derived triples with the place of the triple that each was derived from, the number of triples
-/// that every pattern sees, and whether the attributes are complete.
-pub(super) type Followed<'py> = (Vec<(Bound<'py, PyTuple>, Option<u32>)>, usize, bool);
+/// New triples, each with its rule and premise if it was derived, the number of triples that every
+/// pattern sees, and whether the attributes are complete.
+pub(super) type Entailed<'py> =
+    (Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>, usize, bool);
 
 pub(super) fn mentions_of(
     rows: &[MentionRow],
     dictionary: &Dictionary,
     local: &mut LocalTerms,
-) -> Mentions {
-    let mut mentions = Mentions::default();
+) -> Demand {
+    let mut mentions = Demand::default();
     let mut id = |text: &Option<String>| {
         text.as_ref().map_or(ANY, |text| local.id_of(text.as_bytes(), dictionary))
     };
     for (property, object) in rows {
         let text = property.as_deref().unwrap_or_default();
-        mentions.add((id(property), id(object)), 1, text.as_bytes());
+        mentions.count((id(property), id(object)), 1, text.as_bytes());
     }
     mentions
 }
@@ -126,7 +127,7 @@ pub(super) enum ConstantsOrTerm<'py> {
 /// The errors of subscriptions with their places.
 pub(super) fn refused_list(
     py: Python<'_>,
-    errors: Vec<(usize, Refusal)>,
+    errors: Vec<(usize, SubscribeError)>,
 ) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for (place, error) in errors {
@@ -220,14 +221,9 @@ impl Core {
             if !self.shared.read().state.indexed.has_changes() {
                 return Vec::new();
             }
-            self.shared.change(|guarded| {
-                let State { indexed, dictionary, .. } = &mut guarded.state;
-                let changes = indexed.changes(dictionary).into_iter();
-                let text = |id: Id| dictionary.text(id).into_owned();
-                changes.map(|(of, id, came)| (of, id, came.then(|| text(id)))).collect()
-            })
+            self.shared.change(|guarded| guarded.state.indexed.take_changes())
         });
-        let made = changes.into_iter().map(|(of, id, text): (usize, Id, Option<Vec<u8>>)| {
+        let made = changes.into_iter().map(|(of, id, text)| {
             let constants = text.map(|text| constants_of(py, &text)).transpose()?;
             Ok((of, id, constants))
         });
@@ -308,7 +304,7 @@ impl Core {
         queries: Vec<String>,
         comments: Vec<(usize, String)>,
     ) -> PyResult<(usize, Bound<'py, PyList>)> {
-        let (looked, errors): (usize, Vec<(usize, Refusal)>) = py.detach(|| {
+        let (looked, errors): (usize, Vec<(usize, SubscribeError)>) = py.detach(|| {
             self.shared.change(|guarded| {
                 let state = &mut guarded.state;
                 let mut comments = comments.iter().peekable();
@@ -321,7 +317,7 @@ impl Core {
                                 state.subscriptions.set_comment(number, comment);
                             }
                         }
-                        Err(Refusal::Python) => return (place, errors),
+                        Err(SubscribeError::Python) => return (place, errors),
                         Err(error) => errors.push((place, error)),
                     }
                 }
@@ -439,9 +435,8 @@ impl Core {
     /// graphs, rules, and the attributes of `mentions` (by default those of subscriptions). The
     /// triples have their root terms, and the first `stated` are stated.
     ///
-    /// Returns the derived triples, each with the place of the triple that it was derived from
-    /// among the distinct given ones and the derived ones; the number of triples that every
-    /// pattern sees; and whether the attributes are complete.
+    /// Returns the new triples, each with the rule and the premise of data if it was derived; the
+    /// number of triples that every pattern sees; and whether the attributes are complete.
     #[pyo3(signature = (id, triples, stated, steps, mentions = None))]
     fn entail<'py>(
         &self,
@@ -451,9 +446,9 @@ impl Core {
         stated: usize,
         steps: Steps,
         mentions: Option<Vec<MentionRow>>,
-    ) -> PyResult<Followed<'py>> {
+    ) -> PyResult<Entailed<'py>> {
         let statements = statements_of(triples)?;
-        let (triples, origins, shown, is_whole) = py.detach(|| {
+        let (triples, rules, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let guarded = self.shared.read();
                 let dictionary = &guarded.state.dictionary;
@@ -465,14 +460,19 @@ impl Core {
                 let count = statements.len();
                 let (given, shown, is_whole) = worker.follow(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
-                let told = std::iter::repeat_n(None, more.len() - origins.len());
-                let told = told.chain(origins.iter().copied().map(Some));
-                let told: Vec<Option<u32>> = told.collect();
-                let texts = DetachedTriples::new(worker.terms(context), more.iter().copied());
-                (texts, told, shown - given, is_whole)
+                let premises = origins.iter().map(|origin| origin.premise);
+                let triples = more.iter().copied().chain(premises);
+                let triples = DetachedTriples::new(worker.terms(context), triples);
+                let rules: Vec<&'static str> = origins.iter().map(|origin| origin.rule).collect();
+                (triples, rules, shown - given, is_whole)
             })
         });
-        Ok((triples.objects(py)?.into_iter().zip(origins).collect(), shown, is_whole))
+        let mut triples = triples.objects(py)?;
+        let premises = triples.split_off(triples.len() - rules.len());
+        let stated = triples.len() - rules.len();
+        let origins = rules.into_iter().zip(premises).map(Some);
+        let origins = std::iter::repeat_n(None, stated).chain(origins);
+        Ok((triples.into_iter().zip(origins).collect(), shown, is_whole))
     }
 
     /// Prepares evaluations of queries on a publication. Its first `stated` triples are not
@@ -596,7 +596,7 @@ impl Core {
                 prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
             let steps: Vec<(Id, Steps)> =
                 steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
-            let stated = Stated {
+            let stated = OntologyInput {
                 triples: &triples,
                 plain: plain.as_deref(),
                 roots: &roots,
@@ -638,16 +638,16 @@ impl Core {
     /// that format, or may need recoding. Then `document` reads it.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
     #[pyo3(signature = (data, source, now, format = None, cut = "auto", base = None))]
-    fn match_bytes<'py>(
+    fn match_bytes(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         data: &[u8],
         source: &str,
         now: &str,
         format: Option<&str>,
         cut: &str,
         base: Option<String>,
-    ) -> PyResult<Option<Single<'py>>> {
+    ) -> PyResult<Option<Single>> {
         let Some(split_by) = SplitBy::from_name(cut) else { return Ok(None) };
         if format.is_none() && !lines::may_be_lines(data) {
             return Ok(None);
@@ -681,7 +681,6 @@ impl Core {
         if outcome.is_none() && !is_nothing {
             return Ok(None);
         }
-        let outcome = outcome.map(|outcome| outcome.into_object(py)).transpose()?;
         Ok(Some((outcome, faults)))
     }
 
@@ -697,18 +696,9 @@ impl Core {
         waits: bool,
         base: Option<String>,
     ) -> PyResult<DocumentMatches> {
-        let (Some(split_by), Some(syntax)) =
-            (SplitBy::from_name(cut), RdfFormat::from_extension(format))
-        else {
-            return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
-        };
-        let limits = self.shared.limits;
-        let options = ReaderOptions { source, split_by, base, limits };
-        let interrupted = Arc::default();
-        let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
-        let reader = Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options);
-        let reader = Mutex::new(reader);
-        Ok(DocumentMatches { shared: Arc::clone(&self.shared), reader, waits, interrupted })
+        let (reader, interrupt) = reader_of(stream, source, format, cut, base, self.shared.limits)?;
+        let (shared, reader) = (Arc::clone(&self.shared), Mutex::new(reader));
+        Ok(DocumentMatches { shared, reader, waits, interrupt })
     }
 
     /// Matches a publication, and returns a report or a request.
@@ -718,39 +708,39 @@ impl Core {
     /// done with this version of the enricher. `calls` has results of operator calls.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
     #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, version = None, calls = None))]
-    fn match_triples<'py>(
+    fn match_triples(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         id: &str,
-        triples: &Bound<'py, PyAny>,
+        triples: &Bound<'_, PyAny>,
         now: &str,
         stated: Option<usize>,
         shown: Option<usize>,
         done: Steps,
         version: Option<u64>,
         calls: Option<&Calls>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
         let done = Done { stated, shown, steps: done, version };
         let results = calls.map(Calls::results).unwrap_or_default();
-        self.match_statements(py, id, &statements, now, done, &results)
+        self.shared.match_statements(py, id, &statements, now, done, &results)
     }
 
     /// Matches an event, and returns a report or a request, or `None` if Python has to read the
     /// attributes.
-    fn match_event<'py>(
+    fn match_event(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         id: &str,
-        attributes: &Bound<'py, PyDict>,
+        attributes: &Bound<'_, PyDict>,
         now: &str,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> PyResult<Option<MatchOutcome>> {
         let mut statements = Statements::default();
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
         let (done, none) = (Done::default(), Arc::default());
-        self.match_statements(py, id, &statements, now, done, &none).map(Some)
+        self.shared.match_statements(py, id, &statements, now, done, &none).map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -778,8 +768,8 @@ impl Core {
                 let outcome =
                     self.shared.matched_statements(worker, id, &statements, &now, done, &none)?;
                 Ok(match outcome {
-                    MatchOutcome::Report(report) => Some(*report),
-                    MatchOutcome::EnrichmentRequest(_) | MatchOutcome::Calls(_) => None,
+                    MatchOutcome::Report(report) => Some(report),
+                    MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })
             };
             self.shared.with_worker(|worker| {
@@ -787,27 +777,6 @@ impl Core {
             })
         })?;
         Ok(Batch { reports })
-    }
-}
-
-impl Core {
-    fn match_statements<'py>(
-        &self,
-        py: Python<'py>,
-        id: &str,
-        statements: &Statements,
-        now: &str,
-        done: Done,
-        results: &Arc<CallResults>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let shared = &self.shared;
-        let outcome = py.detach(|| {
-            shared.with_worker(|worker| {
-                shared.matched_statements(worker, id, statements, &now, done, results)
-            })
-        });
-        outcome?.into_object(py)
     }
 }
 

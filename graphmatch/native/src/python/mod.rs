@@ -12,7 +12,7 @@ mod query;
 mod report;
 mod terms;
 
-use self::calls::{CallRequest, Calls, ask};
+use self::calls::{CallRequest, Calls};
 use self::core::{Core, lines_of_rows};
 use self::document::DocumentMatches;
 use self::evaluation::{Evaluation, EvaluationFailedError};
@@ -21,7 +21,7 @@ use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
 use self::terms::{object_of, write_text};
 use crate::dictionary::{Dictionary, Id, Terms};
-use crate::engine::{Refusal, State};
+use crate::engine::{State, SubscribeError};
 use crate::events::Statements;
 use crate::hierarchy::Map;
 use crate::indexed::{IndexAnswers, Questions};
@@ -34,6 +34,7 @@ use crate::reader::Publication;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use oxrdf::Literal;
+use oxrdf::vocab::xsd;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -86,17 +87,21 @@ fn unreadable(error: SnapshotError) -> PyErr {
     }
 }
 
-fn refused(error: Refusal) -> PyErr {
+fn refused(error: SubscribeError) -> PyErr {
     match error {
-        Refusal::Duplicate => DuplicateIdError::new_err("this id has a subscription already"),
-        Refusal::Python => NeedsPythonError::new_err("units or names of classes have to be found"),
-        Refusal::Full(what) => InvalidSubscriptionError::new_err((
+        SubscribeError::Duplicate => {
+            DuplicateIdError::new_err("this id has a subscription already")
+        }
+        SubscribeError::Python => {
+            NeedsPythonError::new_err("units or names of classes have to be found")
+        }
+        SubscribeError::Full(what) => InvalidSubscriptionError::new_err((
             what.to_owned(),
             "Take fewer or shorter ones.".to_owned(),
             None::<usize>,
             None::<usize>,
         )),
-        Refusal::Query(error) => bad_query(error),
+        SubscribeError::Query(error) => bad_query(error),
     }
 }
 
@@ -183,11 +188,13 @@ impl Shared {
             };
             let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
             attempts += 1;
-            let epoch = guarded.state.indexed.epoch();
             if let Some(function) = function {
                 worker.publication.disown(&guarded.state.dictionary);
                 drop(guarded);
-                let found = Python::attach(|py| match ask(py, &function, &questions) {
+                let ask = |py: Python<'_>| -> PyResult<Vec<Option<Vec<Vec<u32>>>>> {
+                    function.bind(py).call1((&questions,))?.extract()
+                };
+                let found = Python::attach(|py| match ask(py) {
                     Err(error) if error.is_instance_of::<PyException>(py) => {
                         Ok(questions.iter().map(|_| None).collect()) // The indexes failed.
                     }
@@ -201,10 +208,10 @@ impl Shared {
                     }
                     None => worker.publication.adopt(&guarded.state.dictionary),
                 }
-                worker.answered = Some(IndexAnswers { questions, found, epoch });
+                worker.answered = Some(IndexAnswers { questions, found });
             } else {
                 let found = questions.iter().map(|_| None).collect();
-                worker.answered = Some(IndexAnswers { questions, found, epoch });
+                worker.answered = Some(IndexAnswers { questions, found });
             }
         }
     }
@@ -239,35 +246,39 @@ impl Shared {
                 let done = Done { stated: Some(stated), shown: Some(shown), ..done };
                 let shared = Arc::clone(self);
                 let requests = matched.requests;
-                MatchOutcome::Calls(Box::new(CallRequest {
-                    shared,
-                    id,
-                    statements,
-                    done,
-                    requests,
-                }))
+                MatchOutcome::Calls(CallRequest { shared, id, statements, done, requests })
             }
-            Ok(matched) => {
-                MatchOutcome::Report(Box::new(report(self, state, worker, matched, stated)))
-            }
+            Ok(matched) => MatchOutcome::Report(report(self, state, worker, matched, stated)),
             Err(Needs::Indexes(questions)) => return Err(questions),
             Err(Needs::Steps(steps)) => {
                 let triples = texts(state, worker, stated);
                 let id = worker.publication.id.to_string();
                 let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
-                MatchOutcome::EnrichmentRequest(Box::new(EnrichmentRequest {
-                    id,
-                    triples,
-                    steps,
-                    knowledge,
-                    version,
-                }))
+                let request = EnrichmentRequest { id, triples, steps, knowledge, version };
+                MatchOutcome::Enrichment(request)
             }
         })
     }
 
     /// Matches triples that Python gave.
-    pub(crate) fn matched_statements(
+    pub(crate) fn match_statements(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        id: &str,
+        statements: &Statements,
+        now: &str,
+        done: Done,
+        results: &Arc<CallResults>,
+    ) -> PyResult<MatchOutcome> {
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        py.detach(|| {
+            self.with_worker(|worker| {
+                self.matched_statements(worker, id, statements, &now, done, results)
+            })
+        })
+    }
+
+    fn matched_statements(
         self: &Arc<Self>,
         worker: &mut Worker,
         id: &str,
@@ -362,24 +373,11 @@ impl EnrichmentRequest {
 }
 
 /// A report, or a request to Python.
+#[derive(IntoPyObject)]
 pub(crate) enum MatchOutcome {
-    Report(Box<Report>),
-    Calls(Box<CallRequest>),
-    EnrichmentRequest(Box<EnrichmentRequest>),
-}
-
-impl MatchOutcome {
-    fn is_report(&self) -> bool {
-        matches!(self, Self::Report(_))
-    }
-
-    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        match self {
-            Self::Report(report) => Ok(Bound::new(py, *report)?.into_any()),
-            Self::Calls(request) => Ok(Bound::new(py, *request)?.into_any()),
-            Self::EnrichmentRequest(pending) => Ok(Bound::new(py, *pending)?.into_any()),
-        }
-    }
+    Report(Report),
+    Calls(CallRequest),
+    Enrichment(EnrichmentRequest),
 }
 
 /// Reads triples of pyoxigraph's terms.
