@@ -17,7 +17,6 @@ mod guard;
 mod hierarchy;
 mod history;
 mod index;
-mod indexed;
 mod interner;
 mod join;
 mod lexical;
@@ -30,6 +29,7 @@ mod necessary;
 mod ontology;
 #[cfg(test)]
 mod ontology_tests;
+mod operator_index;
 mod operators;
 mod parameterize;
 mod pattern;
