@@ -1,4 +1,4 @@
-//! What is asked and changed of SPARQL's algebra in several places.
+//! Functions over SPARQL's algebra that several modules use.
 //!
 //! Recursion is as deep as the query; its depth is bounded before it is parsed.
 
@@ -29,7 +29,7 @@ macro_rules! patterns {
             }
         }
 
-        /// What a query's own projection, order and limits are applied to.
+        /// The pattern below a query's own projection, order and limits.
         pub(crate) fn $body(pattern: &$($mut)? GraphPattern) -> &$($mut)? GraphPattern {
             match pattern {
                 GraphPattern::Slice { inner, .. }
@@ -151,7 +151,7 @@ macro_rules! operands {
 operands!(operands);
 operands!(operands_mut, mut);
 
-/// What is inside a pattern, at any depth.
+/// A pattern or expression inside a pattern, at any depth.
 pub(crate) enum Part<'a> {
     Pattern(&'a mut GraphPattern),
     Expression(&'a mut Expression),

@@ -117,7 +117,7 @@ pub struct Change {
     pub names: usize,
     /// The subscriptions that were indexed again.
     pub concerned: Vec<String>,
-    /// Those among them for which Python must find units or names.
+    /// The indexed subscriptions that still need units or names from Python.
     pub python: Vec<String>,
 }
 
@@ -174,7 +174,7 @@ impl State {
         }
     }
 
-    /// The parts that a snapshot holds: all but functions and limits, which are the program's.
+    /// Returns the parts that a snapshot holds: everything except functions and limits.
     pub fn saved(&self) -> impl Serialize + '_ {
         let demand: Vec<(DemandedPair, u32)> = self.mentions.counted().collect();
         let index = (&self.index, self.index.table_rows());
@@ -389,8 +389,8 @@ impl State {
         Ok(number)
     }
 
-    /// Adds a subscription to the others, or keeps one otherwise than before, as the owner of its
-    /// rows; nothing where there is no room.
+    /// Stores a subscription, or changes a stored one, and makes it the owner of its rows. Returns
+    /// `None` if there is no room.
     fn own(&mut self, entry: Entry, before: Option<Number>) -> Option<Number> {
         let number = match before {
             Some(number) => self.subscriptions.change(number, entry).then_some(number)?,
@@ -507,7 +507,7 @@ impl State {
         self.templates.release(template);
     }
 
-    /// Puts a subscription in the place of the one that has its name; false where there is none.
+    /// Replaces the subscription that has this id. Returns false if there is none.
     pub fn replace(
         &mut self,
         name: &str,
@@ -706,11 +706,11 @@ impl State {
 
     // -- the ontology -------------------------------------------------------------------------
 
-    /// Goes over to another ontology, and files those subscriptions anew that it concerns.
+    /// Replaces the ontology and indexes the affected subscriptions again.
     ///
     /// `names` are those that stand for other classes now; with `everything` all subscriptions are
-    /// concerned. Those for which Python has to find units or names match nothing until
-    /// [`State::file_again`] is told.
+    /// concerned. A subscription that needs units or names from Python matches nothing until
+    /// [`State::file_again`] is called.
     pub fn adopt(&mut self, ontology: Ontology, names: &[&str], everything: bool) -> Change {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
@@ -805,7 +805,8 @@ fn owner(number: Number, flags: Flags) -> Number {
     if flags & EXACT == 0 { number | ASKED } else { number }
 }
 
-/// What a constant is looked up by among the names that have roots: a text without its language.
+/// The id by which a constant is looked up among terms with roots: that of a literal without its
+/// language tag.
 fn key(id: Id, dictionary: &Dictionary) -> Id {
     let text = dictionary.text(id);
     match (text.first(), memchr::memrchr(b'"', &text)) {

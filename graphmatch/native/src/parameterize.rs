@@ -85,7 +85,7 @@ pub(crate) fn filled(
 pub struct ParameterizedQuery {
     /// The algebra with slots.
     pub(crate) query: Query,
-    /// What queries that differ in constants only have in common.
+    /// The template's text: the query with markers for constants.
     pub(crate) text: String,
     /// The canonical N-Triples text of each constant.
     pub(crate) constants: Vec<String>,

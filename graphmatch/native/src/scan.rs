@@ -21,7 +21,7 @@ const BRACKETS: [(&str, &str); 6] =
 /// Tokens of several signs.
 const LONG_SIGNS: [&str; 6] = ["^^", "&&", "||", "!=", "<=", ">="];
 
-/// What the parser and its caller need to know about a text.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
     /// Whether recursion over the query needs a large stack.
@@ -34,7 +34,7 @@ pub(crate) struct Scanned {
     pub unresolved: Option<QueryError>,
 }
 
-/// What the text around a token is part of.
+/// The part of a query around a token.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     /// A query's head or solution modifiers. Round brackets begin expressions.

@@ -1,4 +1,4 @@
-//! Query templates, each once, as long as a subscription has it.
+//! The query templates of all subscriptions, without duplicates.
 //!
 //! If each subscription has a shape of its own, templates would be most of the memory. So they are
 //! stored encoded, in about 150 bytes, and decoded when they are needed, in half a microsecond. The

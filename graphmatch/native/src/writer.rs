@@ -24,7 +24,7 @@ pub(crate) fn written(query: &Query) -> String {
     writer.text
 }
 
-/// What a SELECT consists of.
+/// The clauses of a SELECT.
 #[derive(Default)]
 struct Select<'a> {
     distinct: &'static str,

@@ -206,10 +206,23 @@ impl Windows {
     /// Whether a candidate matches; `None` if its constants have to be compared by value.
     #[inline]
     pub fn decide(&self, constants: &[Id]) -> Option<bool> {
-        let windows = self.lows.iter().zip(&self.highs);
-        // Without a branch, the processor compares several constants at once.
-        let outside = constants.iter().zip(windows).fold(0, |any, (&id, (&low, &high))| {
-            any | i32::from((id as i32) < low) | i32::from(id as i32 > high)
+        let is_outside = |id: Id, low: i32, high: i32| {
+            i32::from((id as i32) < low) | i32::from(id as i32 > high)
+        };
+        let (fours, rest) = constants.as_chunks::<4>();
+        let ((lows, last_lows), (highs, last_highs)) =
+            (self.lows.as_chunks::<4>(), self.highs.as_chunks::<4>());
+        // The processor compares four constants at once.
+        let mut lanes = [0; 4];
+        for ((ids, lows), highs) in fours.iter().zip(lows).zip(highs) {
+            for lane in 0..4 {
+                lanes[lane] |= is_outside(ids[lane], lows[lane], highs[lane]);
+            }
+        }
+        let rest = rest.iter().zip(last_lows).zip(last_highs);
+        let outside = rest.fold(lanes[0] | lanes[1] | lanes[2] | lanes[3], |any, one| {
+            let ((&id, &low), &high) = one;
+            any | is_outside(id, low, high)
         });
         match outside != 0 {
             true => self.is_necessary.then_some(false),
@@ -241,14 +254,15 @@ fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> (Option<
 pub struct Block {
     /// The numbers of the rows.
     pub rows: Vec<u32>,
-    /// The number of each row's shape.
-    pub shapes: Vec<u32>,
+    /// The shape of all rows and its number of constants, while all rows have the same shape.
+    shape: u32,
+    width: usize,
+    /// The shape of each row, if not.
+    shapes: Vec<u32>,
+    /// The end of each row's constants, if not.
+    ends: Vec<u32>,
     /// The constants of all rows.
     constants: Vec<Id>,
-    /// The number of constants of each row, while all rows have equally many.
-    width: usize,
-    /// The end of each row's constants, if not. A check of equal rows need not read it.
-    ends: Vec<u32>,
     /// A bit for each row that was not removed.
     alive: Vec<u64>,
     removed: usize,
@@ -269,7 +283,7 @@ impl Block {
         let step = old.len().div_ceil(SAMPLE_ROWS).max(1);
         let column = |(at, column): (usize, &TableColumn)| {
             let ends = old.alive().step_by(step).filter_map(|row| {
-                let test = shapes[old.shapes[row] as usize].test_of(at)?;
+                let test = shapes[old.shape(row) as usize].test_of(at)?;
                 Some(interval(test, old.constants(row), keys))
             });
             let is_interval = matches!(column.test, TestKind::Interval(_));
@@ -277,7 +291,6 @@ impl Block {
         };
         Self {
             rows: Vec::with_capacity(full),
-            shapes: Vec::with_capacity(full),
             constants: Vec::with_capacity(full * old.constants.len() / old.rows.len().max(1)),
             columns: columns.iter().enumerate().map(column).collect(),
             outgrown: full,
@@ -298,6 +311,11 @@ impl Block {
     /// The places of rows that were not removed.
     pub fn alive(&self) -> impl Iterator<Item = usize> {
         (0..self.rows.len()).filter(|&row| self.alive[row / 64] >> (row % 64) & 1 == 1)
+    }
+
+    /// The number of a row's shape.
+    pub fn shape(&self, row: usize) -> u32 {
+        self.shapes.get(row).copied().unwrap_or(self.shape)
     }
 
     /// The constants of a row.
@@ -341,14 +359,15 @@ impl Block {
             column.push(at, shape.test_of(number), constants, keys);
         }
         if at == 0 {
-            self.width = constants.len();
-        } else if self.ends.is_empty() && self.width != constants.len() {
+            (self.shape, self.width) = (number, constants.len());
+        } else if self.ends.is_empty() && number != self.shape {
+            self.shapes = vec![self.shape; at];
             self.ends = (1..=at).map(|rows| (rows * self.width) as u32).collect();
         }
         self.rows.push(row);
-        self.shapes.push(number);
         self.constants.extend_from_slice(constants);
         if !self.ends.is_empty() {
+            self.shapes.push(number);
             self.ends.push(self.constants.len() as u32);
         }
     }

@@ -161,7 +161,7 @@ impl Tables {
             table.blocks.push(self.blocks.insert(new));
         }
         for at in old.alive() {
-            self.push(old.shapes[at] as usize, old.constants(at), old.rows[at]);
+            self.push(old.shape(at) as usize, old.constants(at), old.rows[at]);
         }
     }
 
@@ -169,7 +169,7 @@ impl Tables {
     pub fn branch(&self, row: u32) -> Option<Branch> {
         let (block, at) = self.place(row)?;
         let block = &self.blocks[block];
-        let shape = &self.shapes[block.shapes[at] as usize];
+        let shape = &self.shapes[block.shape(at) as usize];
         Some(shape.shape.branch(block.constants(at)))
     }
 
@@ -180,7 +180,7 @@ impl Tables {
         self.rows -= 1;
         let block = &mut self.blocks[handle];
         let is_sparse = block.remove(at);
-        let number = block.shapes[at] as usize;
+        let number = block.shape(at) as usize;
         let shape = &mut self.shapes[number];
         let table_number = shape.table;
         let table = &mut self.tables[table_number];
@@ -366,12 +366,12 @@ impl Tables {
                 let constants = block.constants(row as usize);
                 let ends = constants.first().zip(constants.last());
                 let ends = ends.map_or(0, |(first, last)| first ^ last);
-                touched ^ ends ^ block.rows[row as usize] ^ block.shapes[row as usize]
+                touched ^ ends ^ block.rows[row as usize]
             });
             black_box(touched);
             for &row in batch {
                 let row = row as usize;
-                let (constants, number) = (block.constants(row), block.shapes[row]);
+                let (constants, number) = (block.constants(row), block.shape(row));
                 let shape = &self.shapes[number as usize];
                 if last.replace(number) != Some(number) {
                     block.find_windows(shape, points, spans, windows);

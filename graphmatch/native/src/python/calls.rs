@@ -1,12 +1,11 @@
 //! Calls of operators, as Python sees them.
 
 use super::terms::{object_of, write_text};
-use super::{Done, Shared, lock};
+use super::{Done, MatchOutcome, Shared, lock};
 use crate::events::Statements;
 use crate::lexical::read_term;
 use crate::operators::{CallRequests, CallResults, PendingSolution};
-use oxrdf::vocab::xsd;
-use oxrdf::{Literal, Term};
+use oxrdf::Term;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -81,20 +80,8 @@ impl CallRequest {
     }
 
     /// Matches the publication again, with the results of calls.
-    fn rematch<'py>(
-        &self,
-        py: Python<'py>,
-        calls: &Calls,
-        now: &str,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+    fn rematch(&self, py: Python<'_>, calls: &Calls, now: &str) -> PyResult<MatchOutcome> {
         let results = calls.results();
-        let (shared, id, done) = (&self.shared, &self.id, self.done);
-        let outcome = py.detach(|| {
-            shared.with_worker(|worker| {
-                shared.matched_statements(worker, id, &self.statements, &now, done, &results)
-            })
-        });
-        outcome?.into_object(py)
+        self.shared.match_statements(py, &self.id, &self.statements, now, self.done, &results)
     }
 }

@@ -1,7 +1,7 @@
 //! The engine for Python: subscriptions, the ontology, matching.
 
 use super::calls::Calls;
-use super::document::{DocumentMatches, FaultRow, Stream, rows_of};
+use super::document::{DocumentMatches, FaultRow, reader_of, rows_of};
 use super::evaluation::Evaluation;
 use super::query::parameterizer;
 use super::report::Batch;
@@ -18,7 +18,7 @@ use crate::guard::is_plain_rdf_xml;
 use crate::limits::Limits;
 use crate::matching::Worker;
 use crate::ontology::{Folding, Held, Ontology, OntologyInput, Steps};
-use crate::operators::{CallResults, Operator};
+use crate::operators::Operator;
 use crate::query::COMPOSITION;
 use crate::reader::{Reader, ReaderOptions, SplitBy};
 use crate::snapshot::{self, SnapshotError};
@@ -39,7 +39,7 @@ use std::time::Duration;
 pub(super) const AT_ONCE: usize = 1 << 16;
 
 /// The report or request of a document in memory, and its faults.
-pub(super) type Single<'py> = (Option<Bound<'py, PyAny>>, Vec<FaultRow>);
+pub(super) type Single = (Option<MatchOutcome>, Vec<FaultRow>);
 
 /// A demanded property and object, `None` for any.
 pub(super) type MentionRow = (Option<String>, Option<String>);
@@ -638,16 +638,16 @@ impl Core {
     /// that format, or may need recoding. Then `document` reads it.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
     #[pyo3(signature = (data, source, now, format = None, cut = "auto", base = None))]
-    fn match_bytes<'py>(
+    fn match_bytes(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         data: &[u8],
         source: &str,
         now: &str,
         format: Option<&str>,
         cut: &str,
         base: Option<String>,
-    ) -> PyResult<Option<Single<'py>>> {
+    ) -> PyResult<Option<Single>> {
         let Some(split_by) = SplitBy::from_name(cut) else { return Ok(None) };
         if format.is_none() && !lines::may_be_lines(data) {
             return Ok(None);
@@ -681,7 +681,6 @@ impl Core {
         if outcome.is_none() && !is_nothing {
             return Ok(None);
         }
-        let outcome = outcome.map(|outcome| outcome.into_object(py)).transpose()?;
         Ok(Some((outcome, faults)))
     }
 
@@ -697,18 +696,9 @@ impl Core {
         waits: bool,
         base: Option<String>,
     ) -> PyResult<DocumentMatches> {
-        let (Some(split_by), Some(syntax)) =
-            (SplitBy::from_name(cut), RdfFormat::from_extension(format))
-        else {
-            return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
-        };
-        let limits = self.shared.limits;
-        let options = ReaderOptions { source, split_by, base, limits };
-        let interrupted = Arc::default();
-        let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
-        let reader = Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options);
-        let reader = Mutex::new(reader);
-        Ok(DocumentMatches { shared: Arc::clone(&self.shared), reader, waits, interrupted })
+        let (reader, interrupt) = reader_of(stream, source, format, cut, base, self.shared.limits)?;
+        let (shared, reader) = (Arc::clone(&self.shared), Mutex::new(reader));
+        Ok(DocumentMatches { shared, reader, waits, interrupt })
     }
 
     /// Matches a publication, and returns a report or a request.
@@ -718,39 +708,39 @@ impl Core {
     /// done with this version of the enricher. `calls` has results of operator calls.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
     #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, version = None, calls = None))]
-    fn match_triples<'py>(
+    fn match_triples(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         id: &str,
-        triples: &Bound<'py, PyAny>,
+        triples: &Bound<'_, PyAny>,
         now: &str,
         stated: Option<usize>,
         shown: Option<usize>,
         done: Steps,
         version: Option<u64>,
         calls: Option<&Calls>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
         let done = Done { stated, shown, steps: done, version };
         let results = calls.map(Calls::results).unwrap_or_default();
-        self.match_statements(py, id, &statements, now, done, &results)
+        self.shared.match_statements(py, id, &statements, now, done, &results)
     }
 
     /// Matches an event, and returns a report or a request, or `None` if Python has to read the
     /// attributes.
-    fn match_event<'py>(
+    fn match_event(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         id: &str,
-        attributes: &Bound<'py, PyDict>,
+        attributes: &Bound<'_, PyDict>,
         now: &str,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> PyResult<Option<MatchOutcome>> {
         let mut statements = Statements::default();
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
         let (done, none) = (Done::default(), Arc::default());
-        self.match_statements(py, id, &statements, now, done, &none).map(Some)
+        self.shared.match_statements(py, id, &statements, now, done, &none).map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -778,8 +768,8 @@ impl Core {
                 let outcome =
                     self.shared.matched_statements(worker, id, &statements, &now, done, &none)?;
                 Ok(match outcome {
-                    MatchOutcome::Report(report) => Some(*report),
-                    MatchOutcome::EnrichmentRequest(_) | MatchOutcome::Calls(_) => None,
+                    MatchOutcome::Report(report) => Some(report),
+                    MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })
             };
             self.shared.with_worker(|worker| {
@@ -787,27 +777,6 @@ impl Core {
             })
         })?;
         Ok(Batch { reports })
-    }
-}
-
-impl Core {
-    fn match_statements<'py>(
-        &self,
-        py: Python<'py>,
-        id: &str,
-        statements: &Statements,
-        now: &str,
-        done: Done,
-        results: &Arc<CallResults>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
-        let shared = &self.shared;
-        let outcome = py.detach(|| {
-            shared.with_worker(|worker| {
-                shared.matched_statements(worker, id, statements, &now, done, results)
-            })
-        });
-        outcome?.into_object(py)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Documents that are read and matched, one publication after the other.
 
-use super::{Done, Shared, lock};
-use crate::reader::{Fault, Reader};
+use super::{Done, MatchOutcome, Shared, lock};
+use crate::limits::Limits;
+use crate::reader::{Fault, Reader, ReaderOptions, SplitBy};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
-use pyo3::exceptions::PyException;
+use oxrdfio::RdfFormat;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use std::io::{self, Read};
@@ -23,11 +25,33 @@ pub(crate) fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
     faults.into_iter().map(row).collect()
 }
 
+/// An exception that is not a fault of the document, such as an interrupt by the user.
+pub(super) type Interrupt = Arc<Mutex<Option<PyErr>>>;
+
 /// A Python stream.
-pub(crate) struct Stream {
-    pub(crate) stream: Py<PyAny>,
-    /// An exception that is not a fault of the document, such as an interrupt by the user.
-    pub(crate) interrupted: Arc<Mutex<Option<PyErr>>>,
+struct Stream {
+    stream: Py<PyAny>,
+    interrupt: Interrupt,
+}
+
+/// Makes a reader of a stream with a method `read`, in the format of an extension.
+pub(super) fn reader_of(
+    stream: Py<PyAny>,
+    source: String,
+    format: &str,
+    cut: &str,
+    base: Option<String>,
+    limits: Limits,
+) -> PyResult<(Reader, Interrupt)> {
+    let (Some(split_by), Some(syntax)) =
+        (SplitBy::from_name(cut), RdfFormat::from_extension(format))
+    else {
+        return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
+    };
+    let options = ReaderOptions { source, split_by, base, limits };
+    let interrupt = Interrupt::default();
+    let stream = Stream { stream, interrupt: Arc::clone(&interrupt) };
+    Ok((Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options), interrupt))
 }
 
 impl Read for Stream {
@@ -37,7 +61,7 @@ impl Read for Stream {
                 if error.is_instance_of::<PyException>(py) {
                     return io::Error::other(error);
                 }
-                *lock(&self.interrupted) = Some(error);
+                *lock(&self.interrupt) = Some(error);
                 io::Error::other("reading was interrupted")
             })?;
             let bytes = read
@@ -57,19 +81,18 @@ pub(super) struct DocumentMatches {
     pub(super) reader: Mutex<Reader>,
     /// Whether reading may have to wait for data.
     pub(super) waits: bool,
-    /// An exception that is not a fault of the document, such as an interrupt by the user.
-    pub(super) interrupted: Arc<Mutex<Option<PyErr>>>,
+    pub(super) interrupt: Interrupt,
 }
 
 /// Reports, the last of which may be a request; the number of reports before the faults; the
 /// faults; and whether there is more.
-pub(super) type Step<'py> = (Vec<Bound<'py, PyAny>>, usize, Vec<FaultRow>, bool);
+pub(super) type Step = (Vec<MatchOutcome>, usize, Vec<FaultRow>, bool);
 
 #[pymethods]
 impl DocumentMatches {
     /// Reads and matches the next publications: one if the stream waits, otherwise several, so
     /// that threads wait less for each other.
-    fn next<'py>(&self, py: Python<'py>, now: &str) -> PyResult<Step<'py>> {
+    fn next(&self, py: Python<'_>, now: &str) -> PyResult<Step> {
         let most = if self.waits { 1 } else { AHEAD };
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let (found, before, faults, goes_on) = py.detach(|| {
@@ -89,17 +112,16 @@ impl DocumentMatches {
                         found.push(self.shared.matched(guarded, worker, &now, done, &none, None)?);
                         self.shared.tend(worker);
                     }
-                    let is_pending = found.last().is_some_and(|one| !one.is_report());
+                    let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));
                     if is_pending || !faults.is_empty() || !is_found || found.len() >= most {
                         return Ok::<_, PyErr>((found, before, faults, is_found));
                     }
                 }
             })
         })?;
-        if let Some(error) = lock(&self.interrupted).take() {
+        if let Some(error) = lock(&self.interrupt).take() {
             return Err(error);
         }
-        let found = found.into_iter().map(|found| found.into_object(py));
-        Ok((found.collect::<PyResult<_>>()?, before, faults, goes_on))
+        Ok((found, before, faults, goes_on))
     }
 }

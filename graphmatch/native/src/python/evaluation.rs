@@ -4,11 +4,9 @@
 //! ontology. Each query is evaluated with the present ontology. Cost: 100 ns per term of the
 //! publication, and the evaluation.
 
-use super::Shared;
-use super::fill;
-use super::lock;
 use super::query::Query;
 use super::terms::term_object;
+use super::{Shared, fill, lock};
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
 use crate::operators::{CallContext, CallResults, Operators};

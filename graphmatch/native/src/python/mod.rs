@@ -34,6 +34,7 @@ use crate::reader::Publication;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use oxrdf::Literal;
+use oxrdf::vocab::xsd;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -245,35 +246,39 @@ impl Shared {
                 let done = Done { stated: Some(stated), shown: Some(shown), ..done };
                 let shared = Arc::clone(self);
                 let requests = matched.requests;
-                MatchOutcome::Calls(Box::new(CallRequest {
-                    shared,
-                    id,
-                    statements,
-                    done,
-                    requests,
-                }))
+                MatchOutcome::Calls(CallRequest { shared, id, statements, done, requests })
             }
-            Ok(matched) => {
-                MatchOutcome::Report(Box::new(report(self, state, worker, matched, stated)))
-            }
+            Ok(matched) => MatchOutcome::Report(report(self, state, worker, matched, stated)),
             Err(Needs::Indexes(questions)) => return Err(questions),
             Err(Needs::Steps(steps)) => {
                 let triples = texts(state, worker, stated);
                 let id = worker.publication.id.to_string();
                 let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
-                MatchOutcome::EnrichmentRequest(Box::new(EnrichmentRequest {
-                    id,
-                    triples,
-                    steps,
-                    knowledge,
-                    version,
-                }))
+                let request = EnrichmentRequest { id, triples, steps, knowledge, version };
+                MatchOutcome::Enrichment(request)
             }
         })
     }
 
     /// Matches triples that Python gave.
-    pub(crate) fn matched_statements(
+    pub(crate) fn match_statements(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        id: &str,
+        statements: &Statements,
+        now: &str,
+        done: Done,
+        results: &Arc<CallResults>,
+    ) -> PyResult<MatchOutcome> {
+        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
+        py.detach(|| {
+            self.with_worker(|worker| {
+                self.matched_statements(worker, id, statements, &now, done, results)
+            })
+        })
+    }
+
+    fn matched_statements(
         self: &Arc<Self>,
         worker: &mut Worker,
         id: &str,
@@ -368,24 +373,11 @@ impl EnrichmentRequest {
 }
 
 /// A report, or a request to Python.
+#[derive(IntoPyObject)]
 pub(crate) enum MatchOutcome {
-    Report(Box<Report>),
-    Calls(Box<CallRequest>),
-    EnrichmentRequest(Box<EnrichmentRequest>),
-}
-
-impl MatchOutcome {
-    fn is_report(&self) -> bool {
-        matches!(self, Self::Report(_))
-    }
-
-    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        match self {
-            Self::Report(report) => Ok(Bound::new(py, *report)?.into_any()),
-            Self::Calls(request) => Ok(Bound::new(py, *request)?.into_any()),
-            Self::EnrichmentRequest(pending) => Ok(Bound::new(py, *pending)?.into_any()),
-        }
-    }
+    Report(Report),
+    Calls(CallRequest),
+    Enrichment(EnrichmentRequest),
 }
 
 /// Reads triples of pyoxigraph's terms.

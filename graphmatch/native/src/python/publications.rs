@@ -3,19 +3,15 @@
 //! Documents are read as for matching ([`crate::reader`]), without a dictionary. Each distinct term
 //! of a publication becomes one object.
 
-use super::document::FaultRow;
-use super::document::Stream;
-use super::document::rows_of;
+use super::document::{FaultRow, Interrupt, reader_of, rows_of};
 use super::lock;
 use super::terms::object_named;
 use crate::dictionary::{Id, LOCAL};
 use crate::limits::Limits;
-use crate::reader::{Publication, Reader, ReaderOptions, SplitBy};
-use oxrdfio::RdfFormat;
-use pyo3::exceptions::PyValueError;
+use crate::reader::{Publication, Reader};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// A publication with its id, faults, and whether there is more.
 type Step<'py> = (Option<(String, Bound<'py, PyTuple>)>, Vec<FaultRow>, bool);
@@ -27,8 +23,7 @@ pub(crate) struct Publications {
     reader: Mutex<(Reader, Publication)>,
     /// Prefix of the labels of blank nodes.
     names: String,
-    /// An exception that is not a fault of the document, such as an interrupt by the user.
-    interrupted: Arc<Mutex<Option<PyErr>>>,
+    interrupt: Interrupt,
 }
 
 #[pymethods]
@@ -48,20 +43,12 @@ impl Publications {
         names: &str,
         may_be_empty: bool,
     ) -> PyResult<Self> {
-        let (Some(split_by), Some(syntax)) =
-            (SplitBy::from_name(cut), RdfFormat::from_extension(format))
-        else {
-            return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
-        };
-        let options = ReaderOptions { source, split_by, base, limits };
-        let interrupted = Arc::default();
-        let stream = Stream { stream, interrupted: Arc::clone(&interrupted) };
-        let mut reader = Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options);
+        let (mut reader, interrupt) = reader_of(stream, source, format, cut, base, limits)?;
         if may_be_empty {
             reader.allow_nothing();
         }
         let reader = Mutex::new((reader, Publication::default()));
-        Ok(Self { reader, names: names.to_owned(), interrupted })
+        Ok(Self { reader, names: names.to_owned(), interrupt })
     }
 
     /// Reads the next publication.
@@ -73,7 +60,7 @@ impl Publications {
             let is_found = reader.next(&mut publication);
             (is_found, publication, rows_of(reader.faults()))
         });
-        if let Some(error) = lock(&self.interrupted).take() {
+        if let Some(error) = lock(&self.interrupt).take() {
             return Err(error);
         }
         let found = is_found.then(|| -> PyResult<_> {
