@@ -35,7 +35,7 @@ from graphmatch.matcher import (
     MatchReport,
     UnknownError,
 )
-from graphmatch.operators.asking import OPERATOR_SECONDS, Asked, Calls, Operators
+from graphmatch.operators.evaluator import OPERATOR_SECONDS, Calls, CallSession, OperatorEvaluator
 from graphmatch.operators.operator import Operator
 from graphmatch.report import CoreMatches, EventReports, report_of
 from graphmatch.subscription import (
@@ -182,7 +182,7 @@ class Engine(Matcher):
         if not isinstance(ontology, Ontology | None):
             what = f"the ontology is {shown(ontology)}"
             raise TypeError(f"{what}. Load it from its files: Engine(Ontology.load('news.ttl')).")
-        calls = Operators(operators, on_problem, operator_seconds)
+        calls = OperatorEvaluator(operators, on_problem, operator_seconds)
         core = _native.Core(list(PREFIXES.items()), limits, calls.rows)
         self._begin(core, Entailment(entailment), clock, on_problem, limits, calls)
         self._adopt(self._know(ontology or Ontology(), annotator))
@@ -194,7 +194,7 @@ class Engine(Matcher):
         clock: Clock,
         on_problem: OnProblem,
         limits: Limits,
-        operators: Operators,
+        operators: OperatorEvaluator,
     ) -> None:
         self._core = core
         self._operators = operators
@@ -339,6 +339,7 @@ class Engine(Matcher):
         with self._changing:
             self._take(self._core.subscribe, *_row(subscription, query))
             self._note_words()
+        self._operators.report_problems()
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
         """Put a subscription in the place of the one that has its id: also in the order.
@@ -355,6 +356,7 @@ class Engine(Matcher):
             found = self._take(self._core.replace, id, text, comment)
             self._filings.pop(id, None)
             self._note_words()
+        self._operators.report_problems()
         if not found:
             raise UnknownError(id)
 
@@ -386,6 +388,7 @@ class Engine(Matcher):
             if not _asked(self._core.unsubscribe, id):
                 raise UnknownError(id)
             self._operators.follow(self._core)
+        self._operators.report_problems()
 
     # -- very many subscriptions ------------------------------------------------------------
 
@@ -422,6 +425,7 @@ class Engine(Matcher):
         ]:
             with self._changing:
                 refused += self._take_in(some)
+            self._operators.report_problems()
         return tuple(refused)
 
     def _take_in(self, rows: Sequence[tuple[str, str, str]]) -> Iterator[GraphMatchError]:
@@ -529,10 +533,11 @@ class Engine(Matcher):
                     refused.append((place, _error_of(error, id)))
                     continue
                 try:
-                    self.subscribe(id, rows.said(row))
+                    self._take(self._core.subscribe, *_row(id, rows.said(row)))
                 except GraphMatchError as own:
                     refused.append((place, own))
-            self._operators.follow(self._core)
+            self._note_words()
+        self._operators.report_problems()
         return refused
 
     def lint(self, *ids: str) -> Iterator[Warned]:
@@ -589,6 +594,7 @@ class Engine(Matcher):
                     what = f"{error.problem.what}; it matches nothing now"
                     problems.append(replace(error.problem, what=what))
             self._operators.follow(self._core)
+        self._operators.report_problems()
         for problem in problems:  # not before: the callback may use the engine
             self._on_problem(problem)
         return Change(triples, names, len(concerned))
@@ -657,7 +663,7 @@ class Engine(Matcher):
         """
         problems, runs = (prepared.problems, prepared.runs) if prepared else ((), 0)
         steps = 0
-        asked: Asked | None = None
+        asked: CallSession | None = None
         while not isinstance(found, _native.Report):
             if isinstance(found, _native.CallRequest):
                 asked = asked or self._operators.begin(publication, source)
@@ -1119,7 +1125,7 @@ class Engine(Matcher):
             knowledge, labels = self._knowledge, self._labels
             own = knowledge.own_annotator is not None
             known = knowledge.ontology, knowledge.annotator, own
-        calls = Operators(self.operators, on_problem, self._operators.seconds)
+        calls = OperatorEvaluator(self.operators, on_problem, self._operators.seconds)
         core = _native.Core(list(PREFIXES.items()), self._limits, calls.rows)
         engine = Engine.__new__(Engine)
         engine._begin(core, self._entailment, clock, on_problem, self._limits, calls)
@@ -1241,7 +1247,7 @@ class Engine(Matcher):
         from graphmatch.saving import opened, read
 
         path = Path(path)
-        calls = Operators(operators, on_problem, operator_seconds)
+        calls = OperatorEvaluator(operators, on_problem, operator_seconds)
         core, options, known = opened(path, limits, calls.rows)
         entailment = Entailment(options.entailment)
         engine = cls.__new__(cls)

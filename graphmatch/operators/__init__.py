@@ -1,15 +1,15 @@
-"""Operators: Python functions that subscriptions call, for what takes milliseconds or seconds.
+"""Operators: slow tests as Python functions that subscriptions call.
 
-`operator` makes a function one; `Within`, `Near`, `Shacl`, `Reasoner` and `Similar` are there.
-``Engine(operators=[…])`` takes them. See docs/guides/operators.md.
+`operator` turns a function into an operator. `Within`, `Near`, `Shacl`, `Reasoner` and `Similar`
+are included. Pass them as ``Engine(operators=[…])``. See docs/guides/operators.md.
 """
 
 from graphmatch.operators.operator import (
-    Index,
     MissingOperatorError,
     Operator,
+    OperatorIndex,
     load_operators,
     operator,
 )
 
-__all__ = ["Index", "MissingOperatorError", "Operator", "load_operators", "operator"]
+__all__ = ["MissingOperatorError", "Operator", "OperatorIndex", "load_operators", "operator"]

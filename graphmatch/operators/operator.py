@@ -1,6 +1,6 @@
-"""What an operator is: a Python function with an IRI, and what has to be known to call it.
+"""An operator: a Python function with an IRI and the options of its calls.
 
-As a function of SPARQL it gives a truth or a value::
+A query calls it as a SPARQL function that returns a truth or a value::
 
     FILTER(op:about(?text, news:Climate))
     BIND(op:score(?text, "x") AS ?score) FILTER(?score > 0.8)
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SECONDS = 10.0
-"""How long a call may take that says nothing else."""
+"""Default time limit of a call."""
 _GROUP = "graphmatch.operators"
 
 
-class Index(Protocol):
+class OperatorIndex(Protocol):
     """Decides the calls of one operator for all subscriptions together.
 
-    It holds the constants with which subscriptions call the operator, and is asked with an
-    argument that comes from a publication. The calls of its methods follow each other, and
-    publications wait for them; `matches` must not change the engine.
+    It stores the constants of the subscriptions' calls. The engine queries it with an argument from
+    a publication. The engine calls one method at a time, and publications wait for it. `matches`
+    must not change the engine.
     """
 
     def add(self, constants: Sequence[Term]) -> int:
-        """Take the constants of some call in; return a number of theirs, a small one.
+        """Add the constants of a call; return a small number for them.
 
         Raises
         ------
         ValueError
-            When they mean nothing to the operator.
+            If the operator cannot use them.
         """
 
     def remove(self, key: int) -> None:
-        """Forget constants; their number may be given again."""
+        """Remove constants. Their number may be reused."""
 
     def matches(self, argument: Term) -> NDArray[np.intp]:
         """Return the numbers of the constants for which the call is true."""
@@ -59,35 +59,35 @@ class Operator:
     Parameters
     ----------
     iri
-        What subscriptions call it.
+        The name in queries.
     function
-        Plain or ``async``. It gets the arguments as pyoxigraph's terms; returns a truth, a number,
-        a text or a term.
+        Plain or ``async``. Its arguments are pyoxigraph terms. It returns a truth, a number, a
+        text or a term.
     cost
-        Seconds of a call, as long as nothing was measured.
+        Expected seconds per call, until calls were measured.
     version
-        Of the function; answers are kept, and measurements saved, by version.
+        The version of the function. Results are cached and measurements saved by version.
     pure
-        Whether a call with equal arguments always gives the same, so that answers are kept
-        across publications.
+        Whether equal arguments always give equal results, so that results are cached for later
+        publications.
     batch
-        How many calls are made at once. A plain function is then called with a list of tuples of
-        arguments, and returns as many results; of an ``async`` one so many calls run together.
+        Maximum number of calls made together. A plain function then takes a list of tuples of
+        arguments and returns as many results. Calls of an ``async`` function run concurrently.
     timeout
-        Seconds of a call, after which it is unknown. With ``None`` a plain function is called on
-        the thread that matches: cheaper by some 20 µs, and nothing can stop it.
+        Seconds after which a call fails. With ``None``, the thread that matches calls a plain
+        function itself. This saves about 20 µs, but nothing can stop the call.
     processes
-        Whether it runs in another process, which is killed when it takes too long. It has to be
-        importable by module and name.
+        Whether it runs in another process, which is killed if a call takes too long. The function
+        must be importable by module and name.
     publication
-        Whether its first argument is the `Publication`; then it is not pure.
+        Whether its first argument is the `Publication`. Then it is not pure.
     index
-        Makes an index over the constants of all subscriptions.
+        Creates an index over the constants of all subscriptions.
 
     Raises
     ------
     InputError
-        When something of it makes no sense.
+        If an option is invalid.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Operator:
         timeout: float | None = SECONDS,
         processes: bool = False,
         publication: bool = False,
-        index: Callable[[], Index] | None = None,
+        index: Callable[[], OperatorIndex] | None = None,
     ) -> None:
         def refuse(what: str, remedy: str) -> InputError:
             return InputError(Problem(what, Place(iri), remedy))
@@ -110,7 +110,7 @@ class Operator:
         try:
             NamedNode(iri)
         except ValueError:
-            raise refuse("the name of an operator is no absolute IRI", "Name it.") from None
+            raise refuse("the name of an operator is not an absolute IRI", "Give it one.") from None
         if iri.startswith(("urn:graphmatch:", "http://www.w3.org/2001/XMLSchema#")):
             raise refuse("this IRI is taken", "Choose one of your own.")
         if not cost > 0 or (timeout is not None and not timeout > 0):
@@ -119,7 +119,7 @@ class Operator:
             raise refuse("a batch is below one", "Give a number of calls.")
         if processes and (publication or inspect.iscoroutinefunction(function)):
             raise refuse(
-                "what is async or gets the publication runs in no other process",
+                "an async function or one that gets the publication cannot run in another process",
                 "Leave `processes` out.",
             )
         self.iri, self.function = iri, function
@@ -157,7 +157,7 @@ def term_of(result: object) -> Term:
     if hasattr(result, "item"):  # NumPy's numbers
         return term_of(result.item())
     kind = type(result).__name__
-    raise TypeError(f"returned a {kind}, which is no truth, number, text, IRI or literal")
+    raise TypeError(f"returned a {kind} instead of a truth, number, text, IRI or literal")
 
 
 def operator(
@@ -170,9 +170,9 @@ def operator(
     timeout: float | None = SECONDS,
     processes: bool = False,
     publication: bool = False,
-    index: Callable[[], Index] | None = None,
+    index: Callable[[], OperatorIndex] | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]:
-    """Make a function an operator; the parameters are those of `Operator`.
+    """Make a function an operator. The parameters are those of `Operator`.
 
     Examples
     --------
@@ -201,12 +201,12 @@ def operator(
 
 
 def needed(module: str, extra: str) -> Any:
-    """Return a library that an operator needs.
+    """Import a library that an operator needs.
 
     Raises
     ------
     MissingOperatorError
-        When it is not installed.
+        If it is not installed.
     """
     try:
         return importlib.import_module(module)
@@ -221,19 +221,19 @@ class MissingOperatorError(GraphMatchError):
 
 
 def load_operators(names: Iterable[str]) -> list[Operator]:
-    """Return operators by their names, each once.
+    """Return operators by their names, without duplicates.
 
     Parameters
     ----------
     names
-        ``module:name`` or ``file.py:name``, of an operator, of what makes one, or of a list of
-        these; modules of the working directory, too. Or the name of an entry point of the group
-        ``graphmatch.operators``.
+        ``module:name`` or ``file.py:name`` of an operator, of a function that returns one, or of a
+        list of operators. Modules may be in the working directory. Or the name of an entry point
+        of the group ``graphmatch.operators``.
 
     Raises
     ------
     MissingOperatorError
-        When there is none of that name.
+        If there is none of that name.
 
     Examples
     --------
@@ -295,15 +295,15 @@ def _file(path: Path) -> object:
 
 
 def _operators(found: object, name: str) -> list[Operator]:
-    remedy = "Make it a function under @operator, or a list of such."
-    problem = Problem("it is no operator", Place(name), remedy)
+    remedy = "Decorate a function with @operator, or name a list of operators."
+    problem = Problem("it is not an operator", Place(name), remedy)
     if callable(found) and not isinstance(found, Operator):
         try:
             found = found()
         except GraphMatchError:
             raise
         except Exception as error:
-            what = f"it is no operator, and calling it makes none: {error!r}"[:500]
+            what = f"it is not an operator, and calling it failed: {error!r}"[:500]
             raise MissingOperatorError(Problem(what, Place(name), remedy)) from error
     several = list(found) if isinstance(found, list | tuple) else [found]
     operators = [one for one in several if isinstance(one, Operator)]

@@ -1,12 +1,12 @@
-"""What an OWL reasoner says of a publication's individuals: class membership.
+"""Class membership of a publication's individuals, computed by an OWL reasoner.
 
-What was stated of the publication is put beside an ontology, and HermiT or Pellet are asked whether
-an individual has a class. Java is started at the first call and kept, with the ontology loaded;
-each publication is a small ontology that imports it, and gets a reasoner of its own. py4j speaks
-with Java, on a port of this machine and with a token. Nothing is imported from elsewhere.
+HermiT or Pellet decides whether an individual has a class, given the ontology and the publication's
+stated triples. Java starts at the first call and keeps the ontology loaded. Each publication is
+a small ontology that imports it, and gets its own reasoner. py4j connects to Java on a local port
+with a token. No other ontology is imported.
 
-Cost: 1 to 4 s at first; then 10 to 50 ms a publication for a small ontology, for the reasoner
-prepares the whole of it anew, and 1 to 5 ms for each further call.
+Cost: 1 to 4 s for the first publication. Each later one takes 10 to 50 ms with a small ontology,
+because the reasoner prepares the whole ontology again. Each further call takes 1 to 5 ms.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ from semantic.vocabulary import OP, OWL, RDF, TYPE
 _ONTOLOGY, _PUBLICATION = "urn:graphmatch:ontology", "urn:graphmatch:publication"
 _BLANK = "urn:graphmatch:blank:"
 _LEFT_OUT = frozenset({OWL["imports"], OWL["versionIRI"]})
-"""Properties of a document, which would have a reasoner reach out."""
+"""Properties of a document that would make a reasoner fetch other documents."""
 _STRUCTURE = (f"<{OWL.iri}", written(RDF["first"]), written(RDF["rest"]))
-"""What a blank node has that stands for an expression, and for no individual."""
-_REMEDY = "Correct the ontology or what was published, or try the other reasoner."
+"""Predicates of blank nodes that are class expressions instead of individuals."""
+_REMEDY = "Correct the ontology or the publication, or try the other reasoner."
 
 
 class Reasoner(Operator):
-    """``op:instance(?individual, class)``: whether a reasoner finds that it is one.
+    """``op:instance(?individual, class)``: whether the individual is an instance of the class.
 
     Needs ``graphmatch[java]``.
 
     Parameters
     ----------
     ontology
-        Triples of OWL axioms; those of `Ontology.stated`, say.
+        Triples of OWL axioms, for example `Ontology.stated`.
     program
         ``"hermit"`` or ``"pellet"``.
     limits
-        `Limits.reasoning_bytes` holds.
+        The limit `reasoning_bytes` applies.
     timeout
-        Seconds of a call. A reasoner that takes longer is killed, and started anew for the next.
+        Seconds of a call. A reasoner that takes longer is killed. The next call starts another.
 
     Raises
     ------
     MissingOperatorError
-        When py4j is not installed.
+        If py4j is not installed.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class _Service:
     def is_instance(self, publication: Publication, individual: Term, class_: Term) -> bool:
         """Return whether an individual of a publication has a class."""
         if not isinstance(class_, NamedNode):
-            raise TypeError(f"{written(class_)} is no class by name")
+            raise TypeError(f"{written(class_)} is not the name of a class")
         if isinstance(individual, Literal):
             return False
         until = perf_counter() + self._seconds
@@ -144,7 +144,7 @@ class _Service:
         timer.start()
         try:
             yield
-        except self._py4j.Py4JJavaError as error:  # what Java threw; it goes on
+        except self._py4j.Py4JJavaError as error:  # Java threw an exception and continues.
             raise _refusal(self._program, error.java_exception.toString()) from None
         except (self._py4j.Py4JError, OSError) as error:
             said = self._java.said() if self._java is not None else ""
@@ -187,12 +187,12 @@ class _Service:
             reasoner = pellet.getInstance().createNonBufferingReasoner(told)
         if not reasoner.isConsistent():
             reasoner.dispose()
-            what = "what was published and the ontology are inconsistent together"
+            what = "the publication contradicts the ontology"
             return OntologyError(Problem(what, Place(publication.id), _REMEDY))
         return reasoner
 
     def _parse(self, java: _Java, manager: Any, name: str, text: str) -> Any:
-        """Load a document; that of a publication imports the ontology, which is there."""
+        """Load a document. The document of a publication imports the loaded ontology."""
         owl, jvm = java.owl, java.gateway.jvm
         made = manager.createOntology(owl.model.IRI.create(name))
         if name == _PUBLICATION:
@@ -201,12 +201,12 @@ class _Service:
             )
             manager.applyChange(owl.model.AddImport(made, link))
         parser = jvm.uk.ac.manchester.cs.owl.owlapi.turtle.parser.TurtleOntologyParser()
-        header = f"<{name}> {TYPE} {OWL['Ontology']} .\n"  # the parser refuses what is empty
+        header = f"<{name}> {TYPE} {OWL['Ontology']} .\n"  # The parser refuses an empty document.
         parser.parse(owl.io.StringDocumentSource(header + text), made)
         return made
 
     def _forget(self) -> None:
-        """Give back what the last publication took."""
+        """Free the resources of the last publication."""
         last, self._last = self._last, None
         if last is not None and not isinstance(last[1], OntologyError):
             last[1].dispose()
@@ -232,7 +232,7 @@ class _Service:
 
 
 class _Java:
-    """A Java program with a reasoner, which ends with this process."""
+    """A Java program with a reasoner. It ends with this process."""
 
     def __init__(self, program: Program, memory: int) -> None:
         jar = next(file for file in files("py4j") or () if file.suffix == ".jar").locate()
@@ -245,7 +245,7 @@ class _Java:
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(  # noqa: S603 -- every part is ours
                 [java, *options, *server],
-                stdin=subprocess.PIPE,  # it ends when this is closed
+                stdin=subprocess.PIPE,  # Java ends when this pipe is closed.
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # an interrupt from the keyboard is for us
@@ -254,7 +254,7 @@ class _Java:
         self.gateway: Any = None
         self.owl: Any = None
         self.kill = finalize(self, _kill, self._process, self._clients, folder, os.getpid())
-        """Ends it, once."""
+        """Ends the program. Further calls have no effect."""
 
     @property
     def is_alive(self) -> bool:
@@ -262,7 +262,7 @@ class _Java:
         return self._process.poll() is None
 
     def connect(self, py4j: Any, until: float, seconds: float) -> None:
-        """Wait until Java says on which port it listens, and what the token is."""
+        """Wait until Java has printed its port and token."""
         while len(said := self.said().split("\n")) < 3:
             if not self.is_alive or perf_counter() > until:
                 raise OSError("it does not start")
@@ -270,17 +270,18 @@ class _Java:
         parameters = py4j.GatewayParameters(
             port=int(said[0]),
             auth_token=said[1],
-            read_timeout=seconds + 1,  # what is collected as garbage is told to Java, at any time
+            # Garbage collection in Python may send messages to Java at any time.
+            read_timeout=seconds + 1,
         )
         self._clients.append(py4j.GatewayClient(gateway_parameters=parameters))
         self.gateway = py4j.JavaGateway(*self._clients, gateway_parameters=parameters)
         self.owl = self.gateway.jvm.org.semanticweb.owlapi
 
     def said(self) -> str:
-        """Return the beginning of what it printed."""
+        """Return the beginning of the output."""
         try:
             return self._output.read_bytes()[:2000].decode("utf-8", "replace")
-        except FileNotFoundError:  # it was ended
+        except FileNotFoundError:  # The program was ended.
             return ""
 
 
@@ -293,7 +294,7 @@ def _kill(
     if os.getpid() != owner:  # a child that was forked
         return
     for client in clients:
-        client.is_connected = False  # nothing needs to be given back
+        client.is_connected = False  # There is nothing to release.
     process.kill()
     process.wait()
     if process.stdin is not None:
@@ -304,7 +305,7 @@ def _kill(
 
 
 def _refusal(program: Program, said: str) -> OntologyError:
-    what = f"{program} refuses the ontology or what was published: {said}"[:500]
+    what = f"{program} refuses the ontology or the publication: {said}"[:500]
     return OntologyError(Problem(what, Place("ontology"), _REMEDY))
 
 
@@ -313,9 +314,9 @@ def _name(term: Term) -> str:
 
 
 def _lines(triples: Iterable[Triple], *, named: bool = False) -> str:
-    """Return triples as N-Triples, without what is said of documents.
+    """Return triples as N-Triples, without triples about documents.
 
-    With `named`, blank nodes that are individuals get names, so that one can ask for them.
+    With `named`, blank nodes that are individuals get names, so that queries can refer to them.
     """
     several = [
         (s, p, o)

@@ -1,13 +1,13 @@
-"""In which order calls are made, so that few of them decide all candidates.
+"""The order of calls, chosen so that few calls decide all candidates.
 
-Of a publication's candidates each solution is a conjunction of tests, and a test is asked of a
-call; calls are shared. A call that fails a test decides every solution that has it. The next call
-is the one with the greatest ``(1 - p) · n / c``: how likely a test fails, how many undecided
-solutions have it, what it costs. This is the greedy algorithm for pipelined set cover, within a
-factor of 4 of the best order that is fixed before, and adaptive.
+Each solution of a candidate is a conjunction of tests of calls. Solutions share calls. A failed
+test rejects every solution with this test. The next call is the one with the greatest
+``(1 - p) · n / c``. Here ``1 - p`` is the probability that the test fails, ``n`` the number of
+undecided solutions with the test, and ``c`` the cost of the call. This is the greedy algorithm for
+pipelined set cover. It is adaptive, and within a factor of 4 of the best fixed order.
 
-The ``n`` only become less, so a heap is kept lazily: what is taken from it is looked at again.
-Cost: some microseconds for each test of each solution, all in all.
+``n`` only decreases, so the heap is lazy: the score of its top is computed again before use. Cost:
+a few microseconds per test of a solution.
 
 Source: Munagala, Srivastava, Motwani, Widom, "The pipelined set cover problem", ICDT 2005; Liu,
 Parthasarathy, Ranganathan, Yang, DEBS 2007, for sharing.
@@ -23,16 +23,16 @@ from threading import Lock
 from typing import Any
 
 _KEPT = 50_000
-"""So many predicates are measured."""
+"""Maximum number of measured predicates."""
 _MEMORY = 64
-"""An average forgets what was so many measurements ago."""
+"""Number of measurements that a moving average covers."""
 _PRIOR = 3.0
-"""So many measurements of a predicate weigh as much as its operator's average."""
+"""Weight of the operator's average, in measurements of a predicate."""
 
 
 @dataclass(slots=True)
 class Average:
-    """Moving averages of what calls cost, and of how often they were true."""
+    """Moving averages of the cost of calls and of the share of passed tests."""
 
     cost: float
     true: float = 0.5
@@ -40,20 +40,20 @@ class Average:
     truths: float = 0
 
     def time(self, seconds: float) -> None:
-        """Learn what a call cost."""
+        """Add the cost of a call."""
         self.costs = min(self.costs + 1, _MEMORY)
         self.cost += (seconds - self.cost) / self.costs
 
     def note(self, truth: bool) -> None:
-        """Learn what a test gave."""
+        """Add the result of a test."""
         self.truths = min(self.truths + 1, _MEMORY)
         self.true += (truth - self.true) / self.truths
 
 
 class Statistics:
-    """Costs and selectivities, by operator and by predicate: an operator with constants.
+    """Costs and selectivities by operator and by predicate (operator, constants and comparison).
 
-    Threads may share one.
+    Several threads may use it.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Statistics:
         self._lock = Lock()
 
     def expect(self, operator: str, cost: float) -> None:
-        """Say what an operator's calls cost, as long as nothing was measured."""
+        """Set the expected cost of an operator's calls, until calls were measured."""
         self._operators.setdefault(operator, Average(cost))
 
     def cost(self, operator: str, predicate: str) -> float:
@@ -75,7 +75,7 @@ class Statistics:
         return max(cost / (own.costs + _PRIOR), 1e-7)
 
     def true(self, operator: str, predicate: str) -> float:
-        """Return how likely a test is passed."""
+        """Return the probability that a test is passed."""
         general = self._operators[operator]
         usual = (general.true * general.truths + 0.5) / (general.truths + 1)
         own = self._predicates.get(predicate)
@@ -84,13 +84,13 @@ class Statistics:
         return (own.true * own.truths + usual * _PRIOR) / (own.truths + _PRIOR)
 
     def time(self, operator: str, predicate: str, seconds: float) -> None:
-        """Learn what a call took."""
+        """Add the time of a call."""
         with self._lock:
             self._operators[operator].time(seconds)
             self._of(operator, predicate).time(seconds)
 
     def note(self, operator: str, predicate: str, truth: bool) -> None:
-        """Learn what a test of a candidate gave."""
+        """Add the result of a candidate's test."""
         with self._lock:
             self._operators[operator].note(truth)
             self._of(operator, predicate).note(truth)
@@ -105,7 +105,7 @@ class Statistics:
         return found
 
     def written(self) -> dict[str, Any]:
-        """Return all as JSON has it."""
+        """Return all measurements for JSON."""
         with self._lock:
             return {
                 "operators": {name: _numbers(one) for name, one in self._operators.items()},
@@ -113,12 +113,12 @@ class Statistics:
             }
 
     def read(self, said: Mapping[str, Any], operators: Iterable[str]) -> None:
-        """Learn what was written, of these operators.
+        """Load saved measurements of these operators.
 
         Raises
         ------
         ValueError, TypeError, KeyError
-            When it was somebody else who wrote it.
+            If they are damaged.
         """
         known = set(operators)
         for name, numbers in said["operators"].items():
@@ -136,26 +136,26 @@ def _numbers(one: Average) -> list[float]:
 def _average(numbers: Sequence[float]) -> Average:
     cost, true, costs, truths = map(float, numbers)
     if not (cost >= 0 and 0 <= true <= 1 and 0 <= costs <= _MEMORY and 0 <= truths <= _MEMORY):
-        raise ValueError("measurements that are none")
+        raise ValueError("invalid measurements")
     return Average(cost, true, costs, truths)
 
 
 @dataclass(slots=True)
-class Rows:
-    """Solutions that wait for calls, as the core gives them.
+class PendingSolutions:
+    """Solutions that wait for calls.
 
     Parameters
     ----------
     calls
-        How many calls there are.
+        The number of calls.
     tests
-        For each test its call.
+        The call of each test.
     candidates
-        For each solution its candidate.
+        The candidate of each solution.
     members
-        For each its tests, a conjunction.
+        The tests of each solution, a conjunction.
     once
-        For each whether one solution is enough for its candidate.
+        Whether one solution is enough for the candidate, for each solution.
     """
 
     calls: int
@@ -167,22 +167,22 @@ class Rows:
 
 @dataclass(slots=True)
 class Schedule:
-    """The calls that are still worth making for one publication, the best first.
+    """The calls of one publication that can still decide a candidate, the best first.
 
     Parameters
     ----------
     rows
-        What waits.
+        The solutions.
     costs
-        Of each call, in seconds.
+        The cost of each call, in seconds.
     fails
-        Of each test, how likely it fails.
+        The probability that a test fails, for each test.
 
     Examples
     --------
-    Two solutions share call 0; when that fails, nothing else has to be called.
+    Two solutions share call 0. If it fails, no other call is needed.
 
-    >>> rows = Rows(3, [0, 1, 2], [0, 1], [[0, 1], [0, 2]], [False, False])
+    >>> rows = PendingSolutions(3, [0, 1, 2], [0, 1], [[0, 1], [0, 2]], [False, False])
     >>> schedule = Schedule(rows, [1.0, 1.0, 1.0], [0.5, 0.6, 0.6])
     >>> schedule.take()
     [0]
@@ -191,7 +191,7 @@ class Schedule:
     []
     """
 
-    rows: Rows
+    rows: PendingSolutions
     costs: Sequence[float]
     fails: Sequence[float]
     _gains: list[float] = field(init=False)
@@ -226,14 +226,14 @@ class Schedule:
     def take(
         self, most: Callable[[int], int] = lambda _: 1, alike: Sequence[object] = ()
     ) -> list[int]:
-        """Return the best call, and others of which none can make another needless.
+        """Return the best call, and others that it and they cannot make needless.
 
         Parameters
         ----------
         most
-            How many may be made together with a call.
+            Maximum number of calls made together with a call.
         alike
-            Of each call what has to be the same for those that are made together.
+            A value for each call. Only calls with equal values are made together.
         """
         taken: list[int] = []
         aside: list[tuple[float, int]] = []
@@ -264,7 +264,7 @@ class Schedule:
         return taken
 
     def decide(self, call: int, passed: Mapping[int, bool | None]) -> None:
-        """Learn what the tests of a call gave; ``None`` where it is unknown."""
+        """Add the results of a call's tests; ``None`` if the call failed."""
         self._made[call] = True
         for row, test in self._of[call]:
             if not self._live[row]:
@@ -273,7 +273,7 @@ class Schedule:
                 self._drop(row)
                 continue
             if passed[test] is None:
-                self._unknown.add(row)  # another test may still fail
+                self._unknown.add(row)  # Another test may still fail.
             self._left[row] -= 1
             if not self._left[row]:
                 self._live[row] = False
@@ -288,7 +288,7 @@ class Schedule:
                 self._gains[self.rows.tests[test]] -= self.fails[test]
 
     def left(self) -> list[int]:
-        """Return the calls that undecided solutions have, and that nobody made."""
+        """Return the missing calls of undecided solutions."""
         return [
             call
             for call, rows in enumerate(self._of)

@@ -1,7 +1,7 @@
 """SHACL shapes as a condition: whether a resource of the publication conforms to a shape.
 
-A publication is what was stated of it; pySHACL looks at one resource and one shape a call. Needs
-``graphmatch[shacl]``. Cost: some 10 ms a call.
+The data are the stated triples of the publication. Each call validates one resource against one
+shape with pySHACL. Needs ``graphmatch[shacl]``. Cost: about 10 ms per call.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class Shacl(Operator):
     Parameters
     ----------
     shapes
-        A file, in any of RDF's formats.
+        A file in any RDF format.
     knowledge
-        A file of what else is known: classes, say.
+        A file with further triples, such as classes.
     timeout
         Seconds of a call.
 
     Raises
     ------
     InputError
-        When a file cannot be read.
+        If a file cannot be read.
     """
 
     def __init__(

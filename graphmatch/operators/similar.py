@@ -30,16 +30,16 @@ _FEW = 64
 
 
 class Similar(Operator):
-    """``op:similar(?text, "another", 0.6)``: whether the cosine of two texts' vectors is so large.
+    """``op:similar(?text, "another", 0.6)``: whether the texts have this cosine similarity.
 
     Parameters
     ----------
     embed
-        From a list of texts to an array of vectors, a row each; see the guide for models.
+        Returns an array of vectors for a list of texts, one row per text. The guide names models.
     version
-        Of the model.
+        The version of the model.
     cost
-        Seconds of an embedding, as long as nothing was measured.
+        Expected seconds per embedding, until calls were measured.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Similar(Operator):
 
 
 class _Texts:
-    """The vectors of all subscriptions' texts."""
+    """The vectors of the texts of all subscriptions."""
 
     def __init__(self, embed: Embed, one: Callable[[str], NDArray[np.float32]]) -> None:
         import numpy as np
@@ -78,7 +78,7 @@ class _Texts:
         self._new: dict[int, str] = {}
 
     def add(self, constants: Sequence[Term]) -> int:
-        """Take a text in, and how similar others have to be."""
+        """Add a text and the similarity that others need."""
         import numpy as np
 
         if len(constants) != 2:
@@ -94,7 +94,7 @@ class _Texts:
         return key
 
     def remove(self, key: int) -> None:
-        """Forget a text."""
+        """Remove a text."""
         import numpy as np
 
         self._new.pop(key, None)
@@ -102,7 +102,7 @@ class _Texts:
         self._free.append(key)
 
     def matches(self, argument: Term) -> NDArray[np.intp]:
-        """Return the texts that an argument is similar enough to."""
+        """Return the texts that are similar enough to an argument."""
         import numpy as np
 
         if not isinstance(argument, Literal):
@@ -113,7 +113,7 @@ class _Texts:
         return np.flatnonzero(scores >= self._least[: self._count])
 
     def _fill(self) -> None:
-        """Embed the texts that are new, many at once."""
+        """Embed the new texts in batches."""
         import numpy as np
 
         waiting = list(self._new.items())
@@ -146,7 +146,7 @@ def _unit(vectors: Any) -> NDArray[np.float32]:
 def _text(term: Term) -> str:
     text = getattr(term, "value", None)
     if text is None or isinstance(term, NamedNode):
-        raise ValueError(f"{term} is no text")
+        raise ValueError(f"{term} is not a text")
     return str(text)
 
 

@@ -1,12 +1,12 @@
-"""Geometry: which regions of subscriptions a publication's geometry lies in, or is near to.
+"""Geometry: whether a publication's geometry lies within the region of a subscription, or near it.
 
-Geometries are GeoSPARQL's ``geo:wktLiteral``: WKT, perhaps with the IRI of its coordinates before;
-longitude first in CRS84, which holds where none is named, and latitude first in EPSG 4326. Regions
-are kept in shapely's STRtree, so that a subscription costs nothing where its box is not met. Needs
-``graphmatch[geo]``.
+Geometries are ``geo:wktLiteral`` of GeoSPARQL: WKT with an optional IRI of the coordinate system.
+Longitude comes first in CRS84, the default, and latitude first in EPSG 4326. Regions are in
+shapely's STRtree, so a subscription costs nothing unless its bounding box contains the geometry.
+Needs ``graphmatch[geo]``.
 
-Cost: of one point and 100,000 regions some 30 µs, and 8 µs for each box of a polygon of 2,000
-vertices that it is in. The tree is built when it is first asked: 0.1 s for 100,000 regions.
+Cost: about 30 µs for one point and 100,000 regions, and 8 µs for each matching box of a polygon of
+2,000 vertices. The first query builds the tree: 0.1 s for 100,000 regions.
 
 Source: Leutenegger, Lopez, Edgington: STR: A simple and efficient algorithm for R-tree packing,
 ICDE 1997; OGC GeoSPARQL 1.1 (22-047r1).
@@ -33,9 +33,9 @@ _WKT = GEO["wktLiteral"]
 _CRS84 = ("http://www.opengis.net/def/crs/OGC/1.3/CRS84", "")
 _EPSG_4326 = "http://www.opengis.net/def/crs/EPSG/0/4326"
 _RELATIONS = {"sfWithin": "contains", "sfIntersects": "intersects", "sfContains": "within"}
-"""How a region stands to an argument that stands so to it."""
+"""The relation of a region to an argument, by the relation of the argument to the region."""
 _EARTH = 6_371_008.8
-"""The mean radius, in metres."""
+"""Mean radius of the Earth in metres."""
 _FEW = 64
 
 
@@ -50,7 +50,7 @@ def geometry(term: Term) -> Any:
     Raises
     ------
     ValueError
-        When it is none, or its coordinates are in a system that is not known here.
+        If it is not a geometry, or its coordinate system is unknown.
 
     Examples
     --------
@@ -59,13 +59,13 @@ def geometry(term: Term) -> Any:
         geometry(Literal("POINT(2.35 48.85)", datatype=GEO["wktLiteral"]))
     """
     if not isinstance(term, Literal) or term.datatype != _WKT:
-        raise ValueError("it is no geo:wktLiteral")
+        raise ValueError("it is not a geo:wktLiteral")
     return _parsed(term.value)
 
 
 @lru_cache(maxsize=1024)
 def _prepared(term: Term) -> Any:
-    """Return a geometry that is asked again and again."""
+    """Return a geometry prepared for many comparisons."""
     shapely = _shapely()
     found = geometry(term)
     shapely.prepare(found)
@@ -91,7 +91,7 @@ def _parsed(text: str) -> Any:
 
 
 class _Boxes:
-    """Geometries by number, found by their boxes; those that came lately in a tree of their own."""
+    """Geometries by number, found by their bounding boxes. New ones have a tree of their own."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -104,7 +104,7 @@ class _Boxes:
         self._places: dict[int, tuple[NDArray[np.intp], int]] = {}
 
     def add(self, found: Any) -> int:
-        """Take a geometry in."""
+        """Add a geometry."""
         import numpy as np
 
         number = self._free.pop() if self._free else self._count
@@ -117,7 +117,7 @@ class _Boxes:
         return number
 
     def remove(self, number: int) -> None:
-        """Forget a geometry."""
+        """Remove a geometry."""
         if number in self._places:
             numbers, place = self._places.pop(number)
             numbers[place] = -1
@@ -281,7 +281,7 @@ class _Circles:
 def _number(term: Term) -> float:
     number = float(term.value) if isinstance(term, Literal) else math.nan
     if not 0 <= number < math.inf:
-        raise ValueError(f"{term} is no distance in metres")
+        raise ValueError(f"{term} is not a distance in metres")
     return number
 
 

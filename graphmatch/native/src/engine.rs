@@ -12,11 +12,11 @@ use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
-use crate::indexed::Indexed;
 use crate::lexical::read_term;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::ontology::{Ontology, OntologyInput, Steps, UNITS};
+use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{Parameterizer, filled};
 use crate::pattern::{Branch, Node, Pattern};
@@ -140,7 +140,7 @@ pub struct State {
     /// The limits of one evaluation.
     pub limits: EvaluationLimits,
     /// The constants of operators that have an index.
-    pub indexed: Indexed,
+    pub indexed: OperatorConstants,
     /// How many steps are gone in all when a publication is flattened into attributes.
     pub event_paths: usize,
     parameterizer: Parameterizer,
@@ -155,7 +155,7 @@ impl State {
     pub fn new(parameterizer: Parameterizer) -> Self {
         let mut dictionary = Dictionary::default();
         let ontology = Arc::new(Ontology::new(&mut dictionary, OntologyInput::default()));
-        let indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
+        let indexed = OperatorConstants::new(&parameterizer.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
@@ -202,7 +202,7 @@ impl State {
             let times = i32::try_from(times).unwrap_or(i32::MAX);
             mentions.count((property, object), times, &text);
         }
-        let mut indexed = Indexed::new(&parameterizer.operators, &mut dictionary);
+        let mut indexed = OperatorConstants::new(&parameterizer.operators, &mut dictionary);
         if parameterizer.operators.0.iter().any(|operator| operator.is_indexed) {
             for number in subscriptions.numbers() {
                 let record = subscriptions.get(number);

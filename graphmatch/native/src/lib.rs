@@ -16,7 +16,6 @@ mod graph;
 mod hierarchy;
 mod history;
 mod index;
-mod indexed;
 mod interner;
 mod join;
 mod lexical;
@@ -29,6 +28,7 @@ mod ntriples;
 mod ontology;
 #[cfg(test)]
 mod ontology_tests;
+mod operator_index;
 mod operators;
 mod parameterize;
 mod pattern;

@@ -13,11 +13,11 @@ use crate::filter::{FilterEvaluator, Memo};
 use crate::graph::Graph;
 use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
-use crate::indexed::{IndexAnswers, Indexed, Questions};
 use crate::materialize::MaterializationCache;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
 };
+use crate::operator_index::{IndexAnswers, OperatorConstants, Questions};
 use crate::pattern::TaxonomyOperator;
 use crate::reader::Publication;
 use crate::subscriptions::RowId;
@@ -174,7 +174,7 @@ impl Worker {
 
     /// Adds the answers of operator indexes as triples that only patterns with this operator see.
     /// Returns the questions if Python must ask the indexes first.
-    pub fn ask(&mut self, context: Context, indexed: &Indexed) -> Result<(), Questions> {
+    pub fn ask(&mut self, context: Context, indexed: &OperatorConstants) -> Result<(), Questions> {
         self.failed.clear();
         let answered = self.answered.take();
         let questions = indexed.questions(&self.graph.triples);

@@ -107,7 +107,7 @@ impl CallContext {
         value
     }
 
-    /// Takes the calls that were noted: those that nobody made, and those that failed.
+    /// Takes the noted calls: the missing ones and the failed ones.
     pub fn take_noted(&self) -> (Vec<String>, Vec<String>) {
         let noted = std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner));
         let (failed, missing): (Vec<_>, Vec<_>) = noted.into_iter().partition(|one| one.1);

@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode
 from graphmatch.engine import Engine
 from graphmatch.matcher import MatchReport
 from graphmatch.operators import Operator
-from graphmatch.operators.calls import ABANDONED
+from graphmatch.operators.runner import ABANDONED
 from semantic.errors import Problem
 from semantic.publication import Publication
 from semantic.terms import Term

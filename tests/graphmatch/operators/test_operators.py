@@ -475,11 +475,11 @@ def test_the_command(tmp_path: Path) -> None:
     for name, said in (
         ("none", "no operators have this name"),
         ("none:none", "cannot be loaded"),
-        ("json:loads", "is no operator"),
+        ("json:loads", "is not an operator"),
         (f"{tmp_path / 'none.py'}:x", "cannot be loaded"),
         (f"{tmp_path / 'raises.py'}:x", "cannot be loaded: ZeroDivisionError"),
         (f"{tmp_path / 'leaves.py'}:x", "cannot be loaded: SystemExit"),
-        (f"{tmp_path / 'makes.py'}:fails", "calling it makes none: KeyError"),
+        (f"{tmp_path / 'makes.py'}:fails", "calling it failed: KeyError"),
         (f"{tmp_path / 'makes.py'}:needs", "missing 1 required"),
         (f"{tmp_path / 'makes.py'}:misses", "needs no_such_module"),
     ):

@@ -9,7 +9,7 @@ from time import process_time
 
 import pytest
 
-from graphmatch.operators.schedule import Rows, Schedule, Statistics
+from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
 from graphmatch.published import make_order
 from graphmatch.published.sequential import Order, Outcome, Predicate, Subscription
 
@@ -46,7 +46,7 @@ class Workload:
     def ours(self, truth: Sequence[bool]) -> list[int]:
         count, several = len(self.subscriptions), self.statistics
         every = list(range(self.predicates))
-        rows = Rows(
+        rows = PendingSolutions(
             self.predicates,
             every,
             list(range(count)),
@@ -138,7 +138,7 @@ def test_that_calls_made_together_need_each_other_not() -> None:
         once = [rng.random() < 0.5 for _ in range(6)]
         candidates = [rng.randrange(6) for _ in members]
         enough = [once[candidate] for candidate in candidates]
-        rows = Rows(calls, list(range(calls)), candidates, members, enough)
+        rows = PendingSolutions(calls, list(range(calls)), candidates, members, enough)
         schedule = Schedule(rows, [1.0] * calls, [0.5] * calls)
         truth = [rng.choice([True, False, None]) for _ in range(calls)]
         made: set[int] = set()

@@ -9,8 +9,8 @@ use spargebra::term::Variable;
 use std::collections::BTreeSet;
 
 impl State {
-    /// Evaluates a candidate whose query calls operators. Adds the calls that it still needs, or
-    /// those that failed and leave it undecided, to what was matched.
+    /// Evaluates a candidate whose query calls operators. If calls are missing, adds a request for
+    /// them to `matched`. If failed calls leave solutions undecided, adds these calls.
     pub(super) fn evaluate_calling(
         &self,
         worker: &Worker,

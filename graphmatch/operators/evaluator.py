@@ -1,8 +1,9 @@
-"""The operators of an engine: which calls a publication waits for, and what they gave.
+"""The operators of an engine: the calls for each publication, and their results.
 
-The core finds candidates, and returns the calls that they need (`_native.CallRequest`). `Operators`
-makes those that are worth making, and has the publication matched again with what they gave, until
-nothing waits. Each call is made once a publication; what pure ones gave is kept for later ones.
+The core finds candidates and returns the calls that they need (`_native.CallRequest`).
+`OperatorEvaluator` makes the calls that can still decide a candidate. Then the core matches the
+publication again with the results, until no call is missing. Each call is made once per
+publication. Results of pure operators are cached.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from pyoxigraph import NamedNode
 
 from graphmatch import _native
 from graphmatch.matcher import Call, Unknown
-from graphmatch.operators.calls import ABANDONED, Arguments, Runner
-from graphmatch.operators.operator import Index, Operator
-from graphmatch.operators.schedule import Rows, Schedule, Statistics
+from graphmatch.operators.operator import Operator, OperatorIndex
+from graphmatch.operators.runner import ABANDONED, Arguments, Runner
+from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
 from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.publication import Publication
@@ -35,24 +36,24 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _KEPT = 100_000
-"""So many answers of pure operators are kept."""
+"""Maximum number of cached results of pure operators."""
 OPERATOR_SECONDS = 60.0
-"""How long the calls of operators for one publication may take together, usually."""
+"""Default time limit for all calls of one publication."""
 _LONG = 200
 _OVER = "the publication's time for operators was over"
 
 
-class Asked:
-    """What is known of the calls for one publication.
+class CallSession:
+    """The calls for one publication and their results.
 
     Parameters
     ----------
     publication
-        What is matched, if it is at hand.
+        The publication, if it exists already.
     source
-        The document that it is read from.
+        The document that the publication comes from.
     until
-        When the time for operators is over, as `perf_counter` has it.
+        The end of the time for operators, on the clock of `perf_counter`.
     """
 
     __slots__ = ("_publication", "_source", "made", "native", "recalled", "spent", "until", "why")
@@ -61,27 +62,27 @@ class Asked:
         self._publication, self._source = publication, source
         self.native = _native.Calls()
         self.made: list[_Made] = []
-        """The calls, in their order."""
+        """The calls in order."""
         self.why: dict[str, str] = {}
-        """Of those that are unknown."""
+        """The reasons why calls failed."""
         self.recalled = 0
         self.spent: dict[str, float] = {}
-        """Seconds, by operator: none may take the time of the others."""
+        """Seconds by operator. None may use the time of the others."""
         self.until = until
 
     def put(self, call: str, given: Term | None, seconds: float, why: str = "") -> None:
-        """Learn what a call gave."""
+        """Add the result of a call; ``None`` if it failed."""
         self.native.put(call, given)
         self.made.append((call, given, seconds, why, False))
         if given is None:
             self.why[call] = why
 
     def spend(self, operator: str, seconds: float) -> None:
-        """Learn what calls of an operator took."""
+        """Add the time that calls of an operator took."""
         self.spent[operator] = self.spent.get(operator, 0.0) + seconds
 
     def publication(self, request: _native.CallRequest | None) -> Publication:
-        """Return the publication, with the triples that were stated."""
+        """Return the publication with its stated triples."""
         if self._publication is None:
             assert request is not None
             terms = request.triples()
@@ -90,20 +91,20 @@ class Asked:
         return self._publication
 
     def keep(self, call: str, given: Term) -> None:
-        """Learn what a call gave for an earlier publication."""
+        """Add a cached result."""
         self.native.put(call, given)
         self.made.append((call, given, 0.0, "", True))
         self.recalled += 1
 
     def recall(self, calls: Iterable[Call]) -> None:
-        """Learn what calls gave for this publication before."""
+        """Add the results of earlier calls for this publication."""
         for call in calls:
             said = "\n".join([call.operator, *map(written, call.arguments)])
             self.native.put(said, call.given)
 
 
 class Calls(Sequence[Call]):
-    """Calls that are made into objects when they are looked at."""
+    """A sequence of calls whose objects are created on access."""
 
     __slots__ = ("_made",)
 
@@ -124,7 +125,7 @@ class Calls(Sequence[Call]):
 
 
 _Made: TypeAlias = tuple[str, Term | None, float, str, bool]
-"""What is called, what it gave, seconds, why it is unknown, whether it was known before."""
+"""The call, the result, the seconds, the reason if it failed, and whether it was cached."""
 
 
 def _call(call: str, given: Term | None, seconds: float, why: str, kept: bool = False) -> Call:
@@ -132,10 +133,10 @@ def _call(call: str, given: Term | None, seconds: float, why: str, kept: bool = 
     return Call(operator, tuple(map(_native.term, texts)), given, seconds, why, kept)
 
 
-class _Indexed:
-    """An operator's index, and what the core calls its constants."""
+class _IndexedOperator:
+    """An operator's index, and the core's keys of its constants."""
 
-    def __init__(self, operator: Operator, make: Callable[[], Index]) -> None:
+    def __init__(self, operator: Operator, make: Callable[[], OperatorIndex]) -> None:
         import numpy as np
 
         self.operator, self.index, self.lock = operator, make(), Lock()
@@ -145,12 +146,12 @@ class _Indexed:
         self._ids: NDArray[np.uint32] = np.zeros(64, np.uint32)
 
     def follow(self, id: int, constants: Sequence[Term] | None) -> None:
-        """Take in constants that came, or let those go that went.
+        """Add constants, or remove those of a key if `constants` is ``None``.
 
         Raises
         ------
         Exception
-            Whatever the index raises, and where it gives no number, or one that is taken.
+            Any exception of the index. `ValueError` if it returns a number that is in use.
         """
         import numpy as np
 
@@ -189,7 +190,7 @@ class _Indexed:
         return ids
 
 
-class Operators:
+class OperatorEvaluator:
     """The operators of one engine.
 
     Parameters
@@ -197,15 +198,15 @@ class Operators:
     operators
         Each with an IRI of its own.
     on_problem
-        Called with constants that mean nothing to an operator, indexes that fail, and operators
-        that are given up.
+        Called with constants that an operator cannot use, indexes that fail, and operators that
+        are suspended.
     seconds
-        How long the calls for one publication may take together.
+        Time limit for all calls of one publication.
 
     Raises
     ------
     InputError
-        When two have the same IRI.
+        If two operators have the same IRI.
     """
 
     def __init__(
@@ -224,61 +225,72 @@ class Operators:
         self.seconds = seconds
         self._on_problem = on_problem
         self._runners = {one.iri: Runner(one) for one in self.all}
-        self._indexed = [_Indexed(one, one.index) for one in self.all if one.index is not None]
+        self._indexes = [
+            _IndexedOperator(one, one.index) for one in self.all if one.index is not None
+        ]
         self._kept: OrderedDict[str, Term] = OrderedDict()
         self._lock = Lock()
+        self._problems: list[Problem] = []
         self._told: set[str] = set()
         self.close = finalize(self, _close, tuple(self._runners.values()))
-        """Ends threads and processes that wait for calls."""
+        """Ends the threads and processes that wait for calls."""
 
     @property
     def rows(self) -> list[tuple[str, bool]]:
-        """What the core has to know."""
+        """The operators as the core expects them."""
         return [one.row for one in self.all]
 
     def attach(self, core: _native.Core) -> None:
-        """Have the core ask the indexes."""
-        if self._indexed:
+        """Let the core query the indexes."""
+        if self._indexes:
             core.ask_by(self._ask)
             self.follow(core)
+            self.report_problems()
 
     def follow(self, core: _native.Core) -> None:
-        """Have the indexes hold what subscriptions call now."""
-        if not self._indexed:
+        """Update the indexes with the constants of the subscriptions."""
+        if not self._indexes:
             return
         for number, id, constants in core.index_changes():
-            one = self._indexed[number]
+            one = self._indexes[number]
             try:
                 one.follow(id, constants)
-            except Exception as error:  # noqa: BLE001 - what an index raises is its answer
+            except Exception as error:  # noqa: BLE001 - an index may raise anything
                 said = ", ".join(map(written, constants or ()))[:_LONG] or "no constant"
                 why = str(error) if isinstance(error, ValueError) else repr(error)[:_LONG]
-                what = f"{said} means nothing to the operator ({why}); it is met by nothing"
-                remedy = "Correct the subscriptions that say it."
+                what = f"the operator cannot use {said} ({why}); no publication will match"
+                remedy = "Correct the subscriptions with this constant."
                 if constants is None:
                     what = f"its index cannot forget constants ({why})"
-                    remedy = "Mend its `remove`."
+                    remedy = "Fix its `remove`."
                 problem = Problem(what, Place(one.operator.iri), remedy, Severity.WARNING)
-                self._on_problem(problem)
+                self._problems.append(problem)
+
+    def report_problems(self) -> None:
+        """Report the problems that `follow` met. The callback may use the engine."""
+        with self._lock:
+            problems, self._problems = self._problems, []
+        for problem in problems:
+            self._on_problem(problem)
 
     def _ask(self, questions: Sequence[tuple[int, Sequence[str]]]) -> list[list[list[int]] | None]:
         answers: list[list[list[int]] | None] = []
         for number, arguments in questions:
-            one = self._indexed[number]
+            one = self._indexes[number]
             try:
                 answers.append(one.ask(arguments))
-            except Exception as error:  # noqa: BLE001 - what an index raises is its answer
+            except Exception as error:  # noqa: BLE001 - an index may raise anything
                 one.failure = f"{type(error).__name__}: {error}"[:500]
                 answers.append(None)
         return answers
 
     def learn(self, path: Path, measured: Mapping[str, Any], operators: Iterable[str]) -> None:
-        """Learn what was measured and saved of these operators.
+        """Load the saved measurements of these operators.
 
         Raises
         ------
         SavedError
-            When it was somebody else who wrote it.
+            If they are damaged.
         """
         from graphmatch.saving import SavedError
 
@@ -288,12 +300,12 @@ class Operators:
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise SavedError(path, f"damaged: {error}") from error
 
-    def begin(self, publication: Publication | None, source: str) -> Asked:
-        """Begin with a publication, and the document that it is from."""
-        return Asked(publication, source, perf_counter() + self.seconds)
+    def begin(self, publication: Publication | None, source: str) -> CallSession:
+        """Return a session for the calls of a publication from a document."""
+        return CallSession(publication, source, perf_counter() + self.seconds)
 
-    def make(self, request: _native.CallRequest, asked: Asked) -> None:
-        """Make the calls that a publication waits for, as far as they are worth it."""
+    def make(self, request: _native.CallRequest, session: CallSession) -> None:
+        """Make the requested calls that can still decide a candidate."""
         rows = request.solutions()
         tests = list({test: None for *_, row in rows for test in row})
         calls = list({test[0]: None for test in tests})
@@ -310,7 +322,7 @@ class Operators:
             for name, several in zip(names, of_call, strict=True)
         ]
         fails = [1 - statistics.true(*one) for one in of_test]
-        pending = Rows(
+        pending = PendingSolutions(
             calls=len(calls),
             tests=[numbers[text] for text, _ in tests],
             candidates=[candidate for candidate, *_ in rows],
@@ -321,30 +333,30 @@ class Operators:
 
         def decide(several: Iterable[int], *, is_new: bool) -> None:
             for call in several:
-                passed = request.passed(asked.native, [tests[place] for place in of_call[call]])
+                passed = request.passed(session.native, [tests[place] for place in of_call[call]])
                 schedule.decide(call, dict(zip(of_call[call], passed, strict=True)))
                 for test, truth in zip(of_call[call], passed, strict=True):
                     if is_new and truth is not None:
                         statistics.note(*of_test[test], truth)
 
-        decide(self._recall(calls, names, asked), is_new=False)
+        decide(self._recall(calls, names, session), is_new=False)
         sizes = {name: runner.together for name, runner in self._runners.items()}
         share = self.seconds / max(1, len(set(names)))
         while taken := schedule.take(lambda call: sizes[names[call]], names):
             operator, runner = self.by_iri[names[taken[0]]], self._runners[names[taken[0]]]
-            left = min(asked.until - perf_counter(), share - asked.spent.get(operator.iri, 0.0))
+            left = min(session.until - perf_counter(), share - session.spent.get(operator.iri, 0.0))
             if left <= 0:
                 late = [call for call in schedule.left() if names[call] == operator.iri]
                 for call in late:
-                    asked.put(calls[call], None, 0.0, _OVER)
+                    session.put(calls[call], None, 0.0, _OVER)
                 decide(late, is_new=False)
                 continue
-            arguments = [self._arguments(operator, calls[n], request, asked) for n in taken]
+            arguments = [self._arguments(operator, calls[n], request, session) for n in taken]
             begin = perf_counter()
             outcomes = runner.run(arguments, left)
-            asked.spend(operator.iri, perf_counter() - begin)
+            session.spend(operator.iri, perf_counter() - begin)
             for call, outcome in zip(taken, outcomes, strict=True):
-                asked.put(calls[call], outcome.given, outcome.seconds, outcome.why)
+                session.put(calls[call], outcome.given, outcome.seconds, outcome.why)
                 predicate = of_test[of_call[call][0]][1]
                 statistics.time(operator.iri, predicate, outcome.seconds)
                 if operator.pure and outcome.given is not None:
@@ -354,27 +366,33 @@ class Operators:
                 self._give_up(operator)
 
     def _arguments(
-        self, operator: Operator, call: str, request: _native.CallRequest | None, asked: Asked
+        self,
+        operator: Operator,
+        call: str,
+        request: _native.CallRequest | None,
+        session: CallSession,
     ) -> Arguments:
         terms = tuple(map(_native.term, call.split("\n")[1:]))
-        return (asked.publication(request), *terms) if operator.publication else terms
+        return (session.publication(request), *terms) if operator.publication else terms
 
-    def miss(self, asked: Asked, evaluation: _native.Evaluation, query: Query) -> bool:
-        """Make the calls that an evaluation of a query misses; return whether there were any."""
+    def miss(self, session: CallSession, evaluation: _native.Evaluation, query: Query) -> bool:
+        """Make the calls that the evaluation of a query lacks; return whether there were any."""
         if not any(f"<{one.iri}>" in query.text for one in self.all):
             return False
         evaluation.rows(query, 1)
         missing = evaluation.missing()
         for call in missing:
             operator = self.by_iri[call.partition("\n")[0]]
-            left = max(asked.until - perf_counter(), 0.0)
-            arguments = self._arguments(operator, call, None, asked)
+            left = max(session.until - perf_counter(), 0.0)
+            arguments = self._arguments(operator, call, None, session)
             [outcome] = self._runners[operator.iri].run([arguments], left)
-            asked.put(call, outcome.given, outcome.seconds, outcome.why)
+            session.put(call, outcome.given, outcome.seconds, outcome.why)
         return bool(missing)
 
-    def _recall(self, calls: Sequence[str], names: Sequence[str], asked: Asked) -> list[int]:
-        """Learn what is kept of earlier publications; return which calls these are."""
+    def _recall(
+        self, calls: Sequence[str], names: Sequence[str], session: CallSession
+    ) -> list[int]:
+        """Add cached results; return the numbers of their calls."""
         found = []
         with self._lock:
             for number, call in enumerate(calls):
@@ -382,7 +400,7 @@ class Operators:
                 is_pure = self.by_iri[names[number]].pure
                 if is_pure and (given := self._kept.get(short)) is not None:
                     self._kept.move_to_end(short)
-                    asked.keep(call, given)
+                    session.keep(call, given)
                     found.append(number)
         return found
 
@@ -396,11 +414,11 @@ class Operators:
         if operator.iri not in self._told:
             self._told.add(operator.iri)
             what = f"{ABANDONED} of its calls did not return; it is not called until they do"
-            remedy = "Mend it, or give it a longer timeout or a process of its own."
+            remedy = "Fix it, or give it a longer timeout or a process of its own."
             self._on_problem(Problem(what, Place(operator.iri), remedy, Severity.WARNING))
 
     def calls_of(self, subscription: Subscription, calls: Iterable[Call]) -> tuple[str, ...]:
-        """Return, as lines, the calls that a subscription is about, and what was not called."""
+        """Return the calls of a subscription and its operators without a call, as lines."""
         constants = {term for term, _ in subscription.query.constants()}
         lines: list[str] = []
         several = list(calls) if self.all else []
@@ -409,7 +427,7 @@ class Operators:
             near = [call for call in own if not constants.isdisjoint(call.arguments)]
             lines += map(str, near or own)
             if not own:
-                how = "its index is asked" if one.index is not None else "nothing depended on it"
+                how = "its index decides" if one.index is not None else "nothing depended on it"
                 lines.append(f"{compact(NamedNode(one.iri))} was not called: {how}")
         return tuple(lines)
 
@@ -418,21 +436,21 @@ class Operators:
         return [one for one in self.all if f"<{one.iri}>" in text]
 
     def describe(self, subscription: Subscription) -> Iterator[str]:
-        """Yield, as lines, what operators a subscription calls, and what calls cost."""
+        """Yield the operators of a subscription and the cost of their calls, as lines."""
         for one in self._of(subscription):
             cost, true = self.statistics.cost(one.iri, ""), self.statistics.true(one.iri, "")
-            how = "its index is asked once a publication; " if one.index is not None else ""
+            how = "its index is queried once per publication; " if one.index is not None else ""
             how += f"{1000 * cost:.3g} ms a call, true of {true:.0%} of candidates"
             yield f"calls {compact(NamedNode(one.iri))}: {how}"
 
-    def unknown(self, found: _native.Report, asked: Asked | None) -> tuple[Unknown, ...]:
-        """Return what calls left open that gave nothing."""
+    def unknown(self, found: _native.Report, session: CallSession | None) -> tuple[Unknown, ...]:
+        """Return the subscriptions that failed calls leave undecided."""
         if not self.all:
             return ()
-        failures = {one.operator.iri: one.failure for one in self._indexed if one.failure}
+        failures = {one.operator.iri: one.failure for one in self._indexes if one.failure}
 
         def call(text: str) -> Call:
-            why = asked.why.get(text, "") if asked is not None else ""
+            why = session.why.get(text, "") if session is not None else ""
             return _call(text, None, 0.0, why or f"its index failed: {failures.get(text, '')}")
 
         return tuple(
@@ -447,7 +465,7 @@ def _close(runners: Iterable[Runner]) -> None:
 
 
 def _short(text: str) -> str:
-    """Return a call, or what it asks, by a name that is not long."""
+    """Return a call or a predicate, with a hash instead of long arguments."""
     if len(text) <= _LONG:
         return text
     operator = text.partition("\n")[0]

@@ -1,8 +1,8 @@
-"""Making calls: on threads, in an event loop, in other processes; each within its time.
+"""Runs calls on threads, in an event loop or in other processes, each with a time limit.
 
-A plain function runs on a thread of its operator, so that a call that hangs can be left alone: the
-thread stays behind, and is counted until the call returns. An operator that left `ABANDONED`
-threads behind is not called meanwhile. Handing a call over costs some 20 µs.
+A plain function runs on a thread of its operator. If a call hangs, the thread is abandoned and
+counted until the call returns. An operator with `ABANDONED` such threads is suspended. Passing a
+call to a thread costs about 20 µs.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 ABANDONED = 4
-"""So many calls of an operator may be out at once before it is given up."""
+"""Number of calls that did not return, at which an operator is suspended."""
 _TOGETHER = 16
-"""So many calls of an `async` operator run together that says nothing else."""
+"""Default number of concurrent calls of an `async` operator."""
 
 Arguments: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a call.
+class CallOutcome:
+    """The outcome of a call.
 
     Parameters
     ----------
     given
-        What it gave; ``None`` when that is unknown.
+        The result; ``None`` if the call failed.
     seconds
-        What it took.
+        The time that it took.
     why
-        Why it is unknown.
+        The reason if it failed.
     """
 
     given: Term | None
@@ -57,7 +57,7 @@ _Job: TypeAlias = tuple[Callable[..., Any], Sequence[Arguments], bool, "SimpleQu
 
 
 def _serve(jobs: SimpleQueue[_Job | None]) -> None:
-    """Make the calls of one operator, one after the other, on a thread."""
+    """Make the calls of one operator in sequence, on a thread."""
     process = os.getpid()
     while (job := jobs.get()) is not None:
         function, several, together, results = job
@@ -68,17 +68,17 @@ def _serve(jobs: SimpleQueue[_Job | None]) -> None:
                 answer: tuple[Any, str] = result, ""
             except BaseException as error:
                 if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
-                    raise  # somebody pressed Ctrl-C
+                    raise  # The user pressed Ctrl-C.
                 answer = None, _said(error)
             if os.getpid() != process:
-                os._exit(0)  # the function forked, and this is the child
+                os._exit(0)  # The function forked, and this is the child.
             results.put((*answer, perf_counter() - begin))
             if together:
                 break
 
 
 _Worker: TypeAlias = tuple[Thread, "SimpleQueue[_Job | None]"]
-"""A thread, and the jobs that it takes."""
+"""A thread and its queue of jobs."""
 
 
 def _worker() -> _Worker:
@@ -109,7 +109,7 @@ def _said(error: BaseException) -> str:
 
 @dataclass(slots=True)
 class Runner:
-    """Makes the calls of one operator. Threads may share one."""
+    """Makes the calls of one operator. Several threads may use it."""
 
     operator: Operator
     _idle: list[_Worker] = field(default_factory=list)
@@ -120,25 +120,25 @@ class Runner:
 
     @property
     def together(self) -> int:
-        """How many calls may be made at once."""
+        """Maximum number of concurrent calls."""
         if self.operator.batch is not None:
             return self.operator.batch
         return _TOGETHER if self.operator.is_async else 1
 
     @property
     def abandoned(self) -> int:
-        """How many calls were left alone, and did not return yet."""
+        """Number of calls that timed out and have not returned."""
         if self._left:
             with self._lock:
                 self._left = [thread for thread in self._left if thread.is_alive()]
         return len(self._left)
 
-    def run(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
-        """Make calls; all together take no more than so many seconds."""
+    def run(self, several: Sequence[Arguments], seconds: float) -> list[CallOutcome]:
+        """Make calls within a time limit for all of them together."""
         operator = self.operator
         if (abandoned := self.abandoned) >= ABANDONED:
             why = f"the operator is given up: {abandoned} calls did not return"
-            return [Outcome(None, 0.0, why)] * len(several)
+            return [CallOutcome(None, 0.0, why)] * len(several)
         if operator.is_async:
             return self._run_async(several, seconds)
         if operator.processes:
@@ -149,7 +149,7 @@ class Runner:
         return self._run_threads(several, seconds)
 
     def close(self) -> None:
-        """End threads and processes that wait for calls."""
+        """End the threads and processes that wait for calls."""
         for _, jobs in self._idle:
             jobs.put(None)
         self._idle.clear()
@@ -159,28 +159,28 @@ class Runner:
             self._loop = None
         self._kill()
 
-    def _answers(self, answer: tuple[Any, str, float], count: int) -> list[Outcome]:
-        """Return what one call, or a batch, gave: the result, why it is unknown, seconds."""
+    def _answers(self, answer: tuple[Any, str, float], count: int) -> list[CallOutcome]:
+        """Return the outcomes of one call or of a batch."""
         result, why, seconds = answer
         if why:
-            return [Outcome(None, seconds, why)] * count
+            return [CallOutcome(None, seconds, why)] * count
         if self.operator.batch is None:
             return [self._answer(result, seconds)]
         if not isinstance(result, Sequence) and hasattr(result, "tolist"):
             result = result.tolist()
         if not isinstance(result, list | tuple) or len(result) != count:
             what = f"returned a {type(result).__name__} for a batch, and not {count} results"
-            return [Outcome(None, seconds, what)] * count
+            return [CallOutcome(None, seconds, what)] * count
         return [self._answer(one, seconds / count) for one in result]
 
-    def _answer(self, result: Any, seconds: float) -> Outcome:
+    def _answer(self, result: Any, seconds: float) -> CallOutcome:
         try:
-            return Outcome(term_of(result), seconds)
+            return CallOutcome(term_of(result), seconds)
         except Exception as error:  # noqa: BLE001 - `result` may be any object
-            return Outcome(None, seconds, str(error)[:500])
+            return CallOutcome(None, seconds, str(error)[:500])
 
-    def run_here(self, several: Sequence[Arguments]) -> list[Outcome]:
-        """Make calls on this thread, whatever time they take."""
+    def run_here(self, several: Sequence[Arguments]) -> list[CallOutcome]:
+        """Make calls on this thread, without a time limit."""
         results: SimpleQueue[Any] = SimpleQueue()
         jobs: SimpleQueue[_Job | None] = SimpleQueue()
         is_batch = self.operator.batch is not None
@@ -189,17 +189,19 @@ class Runner:
         _serve(jobs)
         return self._collected(several, results)
 
-    def _collected(self, several: Sequence[Arguments], results: SimpleQueue[Any]) -> list[Outcome]:
+    def _collected(
+        self, several: Sequence[Arguments], results: SimpleQueue[Any]
+    ) -> list[CallOutcome]:
         if self.operator.batch is not None:
             return self._answers(results.get(), len(several))
         answers = [results.get() for _ in several]
         return [one for answer in answers for one in self._answers(answer, 1)]
 
-    def _run_threads(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
+    def _run_threads(self, several: Sequence[Arguments], seconds: float) -> list[CallOutcome]:
         begin = perf_counter()
         limit = self.operator.timeout or seconds
         is_batch = self.operator.batch is not None
-        found: list[Outcome] = []
+        found: list[CallOutcome] = []
         while len(found) < len(several):
             rest = several[len(found) :]
             with self._lock:
@@ -218,19 +220,23 @@ class Runner:
                     self._left.append(thread)
                 found += self._late(begin, seconds, limit, len(rest) if is_batch else 1)
                 if self.abandoned >= ABANDONED or perf_counter() - begin >= seconds:
-                    return found + [Outcome(None, 0.0, found[-1].why)] * (len(several) - len(found))
+                    return found + [CallOutcome(None, 0.0, found[-1].why)] * (
+                        len(several) - len(found)
+                    )
             else:
                 with self._lock:
                     self._idle.append(worker)
         return found
 
-    def _late(self, begin: float, seconds: float, limit: float, count: int) -> list[Outcome]:
-        """Return what became of calls that take too long."""
+    def _late(self, begin: float, seconds: float, limit: float, count: int) -> list[CallOutcome]:
+        """Return the outcomes of calls that take too long."""
         if perf_counter() - begin >= seconds:
-            return [Outcome(None, seconds, "the publication's time for operators was over")] * count
-        return [Outcome(None, limit, f"no answer within {limit:g} s")] * count
+            return [
+                CallOutcome(None, seconds, "the publication's time for operators was over")
+            ] * count
+        return [CallOutcome(None, limit, f"no answer within {limit:g} s")] * count
 
-    def _run_async(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
+    def _run_async(self, several: Sequence[Arguments], seconds: float) -> list[CallOutcome]:
         import asyncio
 
         limit = min(self.operator.timeout or seconds, seconds)
@@ -242,21 +248,21 @@ class Runner:
                 self._loop = thread, loop
             thread, loop = self._loop
 
-        async def one(arguments: Arguments) -> Outcome:
+        async def one(arguments: Arguments) -> CallOutcome:
             begin = perf_counter()
             try:
                 async with asyncio.timeout(limit) as time:
                     result = await self.operator.function(*arguments)
             except BaseException as error:
                 if isinstance(error, TimeoutError) and time.expired():
-                    return Outcome(None, limit, f"no answer within {limit:g} s")
+                    return CallOutcome(None, limit, f"no answer within {limit:g} s")
                 task = asyncio.current_task()
                 if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                    raise  # nobody waits for it
-                return Outcome(None, perf_counter() - begin, _said(error))
+                    raise  # The caller has stopped waiting.
+                return CallOutcome(None, perf_counter() - begin, _said(error))
             return self._answer(result, perf_counter() - begin)
 
-        async def all_() -> list[Outcome]:
+        async def all_() -> list[CallOutcome]:
             return list(await asyncio.gather(*map(one, several)))
 
         future = asyncio.run_coroutine_threadsafe(all_(), loop)
@@ -264,19 +270,19 @@ class Runner:
             return future.result(limit + 1.0)
         except TimeoutError:
             future.cancel()
-            with self._lock:  # it blocks the loop
+            with self._lock:  # The call blocks the loop, so a new loop is needed.
                 if thread not in self._left:
                     self._left.append(thread)
                 if self._loop == (thread, loop):
                     self._loop = None
             loop.call_soon_threadsafe(loop.stop)
-            return [Outcome(None, limit, f"no answer within {limit:g} s")] * len(several)
+            return [CallOutcome(None, limit, f"no answer within {limit:g} s")] * len(several)
 
-    def _run_process(self, several: Sequence[Arguments], seconds: float) -> list[Outcome]:
+    def _run_process(self, several: Sequence[Arguments], seconds: float) -> list[CallOutcome]:
         begin = perf_counter()
         limit = self.operator.timeout or seconds
         is_batch = self.operator.batch is not None
-        found: list[Outcome] = []
+        found: list[CallOutcome] = []
         groups = [list(several)] if is_batch else [[one] for one in several]
         for group in groups:
             began = perf_counter()
@@ -288,7 +294,7 @@ class Runner:
                 connection.send_bytes(json.dumps(texts).encode())
                 if not connection.poll(max(left, 0.0)):
                     self._kill()
-                    found += [Outcome(None, limit, f"no answer within {left:g} s")] * len(group)
+                    found += [CallOutcome(None, limit, f"no answer within {left:g} s")] * len(group)
                     continue
                 answers = json.loads(connection.recv_bytes())
             except (EOFError, OSError) as error:
@@ -300,12 +306,13 @@ class Runner:
             seconds = (perf_counter() - began) / len(group)
             terms = [None if text is None else _native.term(text) for text, _ in answers]
             found += [
-                Outcome(term, seconds, why) for term, (_, why) in zip(terms, answers, strict=True)
+                CallOutcome(term, seconds, why)
+                for term, (_, why) in zip(terms, answers, strict=True)
             ]
         return found
 
     def _started(self, seconds: float) -> Connection:
-        """Return the connection to the process; what it imports is no call's time."""
+        """Return the connection to the process. Its start does not count as a call's time."""
         import multiprocessing
 
         if self._child is None:
@@ -334,15 +341,16 @@ class Runner:
 
 
 def _serve_process(connection: Connection, module: str, name: str, batch: int | None) -> None:
-    """Make the calls of an operator that is named, in a process of its own.
+    """Make the calls of an operator, given by name, in a process of its own.
 
-    Arguments and answers are terms in N-Triples, as JSON; before these it says why it cannot start.
+    Arguments and results are N-Triples in JSON. The first message is empty, or the reason why the
+    process cannot start.
     """
     try:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except Exception as error:  # noqa: BLE001 - whatever a module raises
+    except Exception as error:  # noqa: BLE001 - a module may raise anything
         connection.send_bytes(_said(error).encode())
         return
     connection.send_bytes(b"")

@@ -1,13 +1,13 @@
 //! Operators that have an index over the constants of all subscriptions.
 //!
-//! A call of such an operator in a filter, of a variable with constants, is a triple pattern: the
-//! variable, the operator, and what stands for the constants. Before a publication is matched, the
-//! index is asked once with the terms that the variable may be, and what it answers is added as
-//! triples. So a subscription costs nothing unless its constants are met.
+//! A filter that calls such an operator with a variable and constants is a triple pattern: the
+//! variable, the operator, and a term for the constants. Before the core matches a publication, it
+//! queries the index once with the possible terms of the variable, and adds the results as triples.
+//! Therefore a subscription costs nothing unless its constants are among the results.
 //!
 //! This module counts the constants of each operator by the rows that have them, and the places of
-//! triples where the variables are bound. The index itself is in Python. It follows the changes of
-//! constants, and knows each constant by a key that is not used again.
+//! triples that bind the variables. The index itself is in Python. It follows the changes of
+//! constants, and knows each constant by a key that is never used again.
 
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::operators::Operators;
@@ -18,18 +18,18 @@ use hashbrown::{HashMap, HashSet};
 /// The terms to look up in the index of each operator, by the operator's number.
 pub type Questions = Vec<(usize, Vec<String>)>;
 
-/// The answers of operator indexes to some questions.
+/// The results of operator indexes.
 pub struct IndexAnswers {
     pub questions: Questions,
     /// For each question and term the keys of constants; `None` if the index failed.
     pub found: Vec<Option<Vec<Vec<u32>>>>,
 }
 
-/// A place of triples: its number, and the property they have, or [`ANY`].
+/// The position of a term in triples, and their property or [`ANY`].
 type Place = (u8, Id);
 
 #[derive(Default)]
-struct One {
+struct IndexedOperator {
     id: Id,
     /// By constant the number of rows, and the key.
     constants: HashMap<Id, (u32, u32)>,
@@ -42,22 +42,23 @@ pub type Change = (usize, u32, Option<Vec<u8>>);
 
 /// The constants of operators that have an index.
 #[derive(Default)]
-pub struct Indexed {
-    all: Vec<One>,
+pub struct OperatorConstants {
+    all: Vec<IndexedOperator>,
     by_key: HashMap<u32, Id>,
     last_key: u32,
     changes: Vec<Change>,
 }
 
-impl Indexed {
+impl OperatorConstants {
     pub fn new(operators: &Operators, dictionary: &mut Dictionary) -> Self {
         let mut id = |iri: &str| dictionary.intern(format!("<{iri}>").as_bytes());
         let indexed = operators.0.iter().filter(|one| one.is_indexed);
-        let all = indexed.map(|one| One { id: id(&one.iri), ..One::default() });
+        let all =
+            indexed.map(|one| IndexedOperator { id: id(&one.iri), ..IndexedOperator::default() });
         Self { all: all.collect(), ..Self::default() }
     }
 
-    /// The term of an operator.
+    /// The id of an operator's IRI.
     pub fn id(&self, number: usize) -> Id {
         self.all[number].id
     }
@@ -72,13 +73,13 @@ impl Indexed {
         self.all[number].constants.keys().copied()
     }
 
-    /// Which operator a pattern asks for.
+    /// The number of the operator whose results a pattern matches.
     pub fn of(&self, pattern: &Pattern) -> Option<usize> {
         let Node::Constant(property) = pattern[1] else { return None };
         self.all.iter().position(|one| one.id == property)
     }
 
-    /// Where triples have what a variable is bound to; the same of each order of patterns.
+    /// The place that binds a variable, independent of the order of patterns.
     fn place(&self, branch: &Branch, variable: Node) -> Option<Place> {
         let own = branch.patterns.iter().filter(|pattern| self.of(pattern).is_none());
         let places = own.flat_map(|pattern| {
@@ -92,7 +93,7 @@ impl Indexed {
         places.min_by_key(|&(place, property)| (property == ANY, place != 2, place, property))
     }
 
-    /// Whether a pattern's variable is bound by others of a branch.
+    /// Whether other patterns of a branch bind the variable of a pattern.
     pub fn is_bound(&self, branch: &Branch, pattern: &Pattern) -> bool {
         self.place(branch, pattern[0]).is_some()
     }
@@ -136,7 +137,7 @@ impl Indexed {
         !self.changes.is_empty()
     }
 
-    /// What indexes have to be asked for a publication: operators with distinct terms.
+    /// The distinct terms of a publication that each operator's index is queried with.
     pub fn questions(&self, triples: &[Triple]) -> Vec<(usize, Vec<Id>)> {
         let mut found = Vec::new();
         for (number, one) in self.all.iter().enumerate() {
