@@ -209,17 +209,16 @@ impl Windows {
         let is_outside = |id: Id, low: i32, high: i32| {
             i32::from((id as i32) < low) | i32::from(id as i32 > high)
         };
-        let (fours, rest) = constants.as_chunks::<4>();
-        let ((lows, last_lows), (highs, last_highs)) =
-            (self.lows.as_chunks::<4>(), self.highs.as_chunks::<4>());
+        let (fours, lows, highs) =
+            (constants.chunks_exact(4), self.lows.chunks_exact(4), self.highs.chunks_exact(4));
+        let rest = fours.remainder().iter().zip(lows.remainder()).zip(highs.remainder());
         // The processor compares four constants at once.
         let mut lanes = [0; 4];
-        for ((ids, lows), highs) in fours.iter().zip(lows).zip(highs) {
+        for ((ids, lows), highs) in fours.zip(lows).zip(highs) {
             for lane in 0..4 {
                 lanes[lane] |= is_outside(ids[lane], lows[lane], highs[lane]);
             }
         }
-        let rest = rest.iter().zip(last_lows).zip(last_highs);
         let outside = rest.fold(lanes[0] | lanes[1] | lanes[2] | lanes[3], |any, one| {
             let ((&id, &low), &high) = one;
             any | is_outside(id, low, high)
