@@ -228,7 +228,7 @@ def test_that_an_explanation_says_how_a_subscription_is_indexed_after_the_answer
         "  access pattern: * dcterms:subject news:Environment: estimated at 0.1 % of publications; "
         "2 rows are filed there\n"
         "    then looked for: * rss:title *\n"
-        "  query template: shared with 7 other rows\n"
+        "  query template: shared with 8 other rows\n"
     )
 
 
@@ -354,7 +354,7 @@ def test_explanation_as_json() -> None:
     (filed,) = other["index"]
     assert filed["access pattern"][2] == "<https://graphmatch.example/news#Environment>"
     assert filed["second pattern"] == [None, f"<{TITLE}>", None]
-    assert (filed["rows"], filed["same template"]) == (2, 8)
+    assert (filed["rows"], filed["same template"]) == (2, 9)
     assert [tuple(near) for near in other["nearest"]] == [("triple", "because", "but")] * 2
     assert (match["failure"], other["evidence"]) == (None, [])
     assert other["failure"] == "no triple meets ?item dcterms:subject news:Environment"

@@ -582,7 +582,6 @@ impl State {
         filled(self.templates.text(record.template()), |number, _, text| {
             let id = constants.get(number).copied().unwrap_or_default();
             text.push_str(&String::from_utf8_lossy(&self.dictionary.text(id)));
-            text.push(' ');
             false
         })
     }

@@ -126,7 +126,6 @@ impl Query {
     fn text(&self) -> String {
         filled(self.template.text(), |number, _, text| {
             text.push_str(self.constants.get(number).map_or("", |constant| constant));
-            text.push(' ');
             false
         })
     }
