@@ -252,7 +252,7 @@ impl<'a> Scanner<'a> {
             !is_part
         };
         let name = &rest[..rest.find(is_name).unwrap_or(rest.len())];
-        if let Some((prefix, _)) = name.split_once(':') {
+        if let Some((prefix, local)) = name.split_once(':') {
             if self.word == "PREFIX" {
                 self.declared_names.push(prefix);
             } else if prefix != "_"
@@ -261,6 +261,13 @@ impl<'a> Scanner<'a> {
             {
                 let what = format!("the prefix {prefix}: is not declared");
                 self.unresolved(what, "Declare it: PREFIX name: <namespace>.", start);
+            }
+            let local = local.trim_end_matches('.');
+            if prefix != "_" && !local.starts_with('.') && local.matches('.').count() > 1 {
+                // The parser would end the name at the second dot.
+                let begin = start + prefix.len() + 1;
+                let escaped = local.replace("\\.", ".").replace('.', "\\.");
+                self.edits.push((begin..begin + local.len(), escaped));
             }
             self.operand(name.len());
             return self.name(start, 0);

@@ -215,6 +215,14 @@ def test_that_constants_before_a_list_have_roots() -> None:
     assert [m.subscription for m in engine.match(Publication.of("p", graph))] == ["s", "t"]
 
 
+@pytest.mark.parametrize("name", ["a.b.c", "a..b..c", r"a\.b.c.d", r"a.b.c\."])
+def test_dots_in_names(name: str) -> None:
+    iri = NamedNode("urn:" + name.replace("\\", ""))
+    for end in (" }", ". }", ".?s ?p ?o }"):
+        subscription = parse(f"PREFIX n: <urn:> SELECT * {{ ?s ?p n:{name}{end}")
+        assert subscription.branches[0].patterns[0].object == iri
+
+
 def test_lists() -> None:
     subscription = parse("SELECT * { ?s <urn:p> (1 [ <urn:q> 2 ] ()) }")
     (branch,) = subscription.branches
