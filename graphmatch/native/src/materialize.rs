@@ -206,6 +206,8 @@ struct Joins {
     data: Lookup,
     /// The triples of schema, without pairs.
     schema: Lookup,
+    /// The `owl:sameAs` triples of the schema.
+    same: Set<Triple>,
     /// Whether only transitivity gave a triple, by its number.
     is_pair: Vec<bool>,
     /// The hierarchies of which pairs are derived.
@@ -407,9 +409,15 @@ impl Materializer<'_> {
 impl Joins {
     fn push(&mut self, triple: Triple, is_pair: bool, ontology: &Ontology, terms: Terms) {
         let is_schema = ontology.flags(triple[1]) & SCHEMA != 0;
+        let [s, p, o] = triple;
+        // Symmetry gives this triple too, and would not find it new.
+        let is_pair = is_pair && !self.same.contains(&[o, p, s]);
         self.data.push(triple);
-        if is_schema && !is_pair && terms.kind(triple[2]) != Kind::Literal {
+        if is_schema && !is_pair && terms.kind(o) != Kind::Literal {
             self.schema.push(triple);
+            if p == ontology.schema.vocabulary.same_as {
+                self.same.insert(triple);
+            }
         }
         self.is_pair.push(is_pair);
     }
