@@ -45,8 +45,8 @@ type CompiledRule = (usize, Id);
 pub struct MaterializationCache {
     stamp: (u64, u64, u64),
     size: usize,
-    /// By a property, with [`ANY`] or with an object.
-    compiled: Map<[Id; 2], Box<[CompiledRule]>>,
+    /// By a property, with [`ANY`] or with an object, and the rule that is left out.
+    compiled: Map<([Id; 2], usize), Box<[CompiledRule]>>,
 }
 
 impl MaterializationCache {
@@ -60,10 +60,10 @@ impl MaterializationCache {
         }
     }
 
-    /// The rules for a property with [`ANY`], or with an object.
-    fn rules(&mut self, compiler: &Compiler, key: [Id; 2]) -> &[CompiledRule] {
-        self.compiled.entry(key).or_insert_with(|| {
-            let rules = compiler.compile(key);
+    /// The rules for a property with [`ANY`], or with an object, without one rule.
+    fn rules(&mut self, compiler: &Compiler, key: [Id; 2], omitted: usize) -> &[CompiledRule] {
+        self.compiled.entry((key, omitted)).or_insert_with(|| {
+            let rules = compiler.compile(key, omitted);
             self.size += rules.len() + 8;
             rules
         })
@@ -112,11 +112,14 @@ impl Compiler<'_> {
     }
 
     /// Calls a function with each compiled rule for a property and an object, its conclusion and
-    /// whether it depends on the object. A hierarchy is gone up to the top, or one step.
+    /// whether it depends on the object. A hierarchy is gone up to the top, or one step. One rule is
+    /// left out: where a hierarchy gave all that is above a term, to go up from each again would
+    /// cost the square of its height.
     fn each_rule(
         &self,
         [property, object]: [Id; 2],
         is_one_step: bool,
+        omitted: usize,
         mut call: impl FnMut(CompiledRule, [Id; 2], bool),
     ) {
         let ontology = self.ontology;
@@ -124,7 +127,7 @@ impl Compiler<'_> {
         let has_object_rules =
             object != ANY && ontology.flags(object) & (CLASS | TOPIC | LEADS) != 0;
         for (number, rule) in ontology.schema.rules.iter().enumerate() {
-            let Some(data) = rule.data else { continue };
+            let Some(data) = rule.data.filter(|_| number != omitted) else { continue };
             let is_of_object = data[2] == rule.schema[0];
             let is_out = match rule.condition {
                 Condition::None | Condition::Transitive(_) => false,
@@ -151,9 +154,9 @@ impl Compiler<'_> {
     }
 
     /// Compiles the rules that are of use for a property, or for a property with an object.
-    fn compile(&self, [property, object]: [Id; 2]) -> Box<[CompiledRule]> {
+    fn compile(&self, [property, object]: [Id; 2], omitted: usize) -> Box<[CompiledRule]> {
         let mut found = Vec::new();
-        self.each_rule([property, object], false, |compiled, conclusion, is_of_object| {
+        self.each_rule([property, object], false, omitted, |compiled, conclusion, is_of_object| {
             if is_of_object == (object != ANY) && self.is_useful(conclusion, compiled.0) {
                 found.push(compiled);
             }
@@ -172,8 +175,8 @@ impl Compiler<'_> {
             if self.is_asked(current[0], current[1]) {
                 return true;
             }
-            self.each_rule(current, true, |(rule, _), following, _| {
-                if rule != omitted && seen.insert(following) {
+            self.each_rule(current, true, omitted, |_, following, _| {
+                if seen.insert(following) {
                     agenda.push(following);
                 }
             });
@@ -206,6 +209,8 @@ struct Joins {
     data: Lookup,
     /// The triples of schema, without pairs.
     schema: Lookup,
+    /// The `owl:sameAs` triples of the schema.
+    same: Set<Triple>,
     /// Whether only transitivity gave a triple, by its number.
     is_pair: Vec<bool>,
     /// The hierarchies of which pairs are derived.
@@ -272,7 +277,7 @@ impl Materializer<'_> {
                 *wanted |= demand.asks_for(hierarchy) || self.compiler.is_read(hierarchy);
                 // The links of a hierarchy give all conclusions of domains and ranges.
                 let key = [hierarchy, ANY];
-                self.compiler.each_rule(key, true, |(rule, _), _, _| {
+                self.compiler.each_rule(key, true, NO_RULE, |(rule, _), _, _| {
                     let property = ontology.schema.rules[rule].conclusion[1];
                     *wanted |= matches!(property, Node::Variable(_));
                 });
@@ -298,7 +303,7 @@ impl Materializer<'_> {
         let [_, property, object] = triple;
         let mut apply = |&(number, term): &CompiledRule| {
             let rule = &ontology.schema.rules[number];
-            let Some(data) = rule.data.filter(|_| number != complete) else { return };
+            let Some(data) = rule.data else { return };
             let mut bindings = [ANY; 4];
             bind(data, triple, &mut bindings);
             bindings[rule.unknown()] = term;
@@ -314,7 +319,7 @@ impl Materializer<'_> {
                 Condition::Transitive(place) => joins.wanted[place],
                 _ => true,
             };
-            compiler.each_rule([property, object], false, |compiled, _, _| {
+            compiler.each_rule([property, object], false, complete, |compiled, _, _| {
                 if wanted(compiled.0) {
                     apply(&compiled);
                 }
@@ -323,16 +328,16 @@ impl Materializer<'_> {
         }
         let known = ontology.flags(property);
         if known & LEADS != 0 {
-            cache.rules(&compiler, [property, ANY]).iter().for_each(&mut apply);
+            cache.rules(&compiler, [property, ANY], complete).iter().for_each(&mut apply);
         }
         if ontology.flags(object) & (CLASS | TOPIC) == 0 {
             return;
         }
         if known & OWN != 0 || demand.has_property(property) {
-            cache.rules(&compiler, [property, object]).iter().for_each(apply);
+            cache.rules(&compiler, [property, object], complete).iter().for_each(apply);
         } else if compiler.is_asked(property, ANY) {
             // The id of a term that nothing holds may be another term's tomorrow.
-            compiler.compile([property, object]).iter().for_each(apply);
+            compiler.compile([property, object], complete).iter().for_each(apply);
         }
     }
 
@@ -407,9 +412,15 @@ impl Materializer<'_> {
 impl Joins {
     fn push(&mut self, triple: Triple, is_pair: bool, ontology: &Ontology, terms: Terms) {
         let is_schema = ontology.flags(triple[1]) & SCHEMA != 0;
+        let [s, p, o] = triple;
+        // Symmetry gives this triple too, and would not find it new.
+        let is_pair = is_pair && !self.same.contains(&[o, p, s]);
         self.data.push(triple);
-        if is_schema && !is_pair && terms.kind(triple[2]) != Kind::Literal {
+        if is_schema && !is_pair && terms.kind(o) != Kind::Literal {
             self.schema.push(triple);
+            if p == ontology.schema.vocabulary.same_as {
+                self.same.insert(triple);
+            }
         }
         self.is_pair.push(is_pair);
     }
