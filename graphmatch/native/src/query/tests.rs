@@ -97,7 +97,7 @@ fn branches_of_patterns() {
         ("VALUES () { () () } ?s <urn:p> ?o", &["?s p ?o"], &["VALUES"]),
         (
             "?s <urn:p> ?o { SELECT ?s { ?s <urn:q> ?o FILTER(?o > 5) } }",
-            &["?s p ?o . ?s q _2"],
+            &["?s p ?o"],
             &["subquery"],
         ),
         (
@@ -107,7 +107,7 @@ fn branches_of_patterns() {
         ),
         (
             "?s <urn:p> ?o { SELECT ?s (COUNT(?x) AS ?n) { ?s <urn:q> ?x } GROUP BY ?s }",
-            &["?s p ?o . ?s q _2"],
+            &["?s p ?o"],
             &["BIND or expression", "aggregate", "subquery"],
         ),
         (
@@ -398,7 +398,7 @@ fn what_is_refused_and_where() {
         (format!("ASK {{ ?s <urn:p>{} ?o }}", "/<urn:p>".repeat(9999)), "1:", "`subscription_op"),
         (format!("ASK {{ ?s ?p ?o FILTER({}?o) }}", "!".repeat(9999)), "1:", "`subscription_op"),
         (format!("ASK {{ ?s ?p \u{1} {}", "(".repeat(9999)), "1:", "more than `nesting` (256)"),
-        (format!("ASK {{ ?s ?p \u{1} {}", "(SUBSTR".repeat(99)), "1:", "not SPARQL"),
+        (format!("ASK {{ ?s ?p \u{1} {}", "(SUBSTR".repeat(99)), "1:", "nest more than 12 deep"),
         (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(900)), "1:", "not SPARQL"),
         (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(12_000)), "1:", "`subscription_op"),
     ])
