@@ -93,9 +93,13 @@ impl State {
         range: Range<usize>,
     ) -> Result<Vec<(usize, SubscribeError)>, SubscribeError> {
         let (template, constants) = self.template(text)?;
-        let is_alike = batch.columns.len() == constants.len();
+        if batch.columns.len() != constants.len() {
+            self.templates.drop_unused(template);
+            let what = "the rows have another number of constants than the text";
+            return Err(SubscribeError::Full(what));
+        }
         let mut refused = Vec::new();
-        for place in range.filter(|_| is_alike) {
+        for place in range {
             let row = batch.chosen.get(place).and_then(|&row| usize::try_from(row).ok());
             let Some((row, name)) = row.and_then(|row| Some((row, batch.names.get(row)?))) else {
                 continue;
@@ -105,8 +109,7 @@ impl State {
             }
         }
         self.templates.drop_unused(template);
-        let what = "the rows have another number of constants than the text";
-        if is_alike { Ok(refused) } else { Err(SubscribeError::Full(what)) }
+        Ok(refused)
     }
 
     fn subscribe_row(

@@ -579,7 +579,7 @@ impl State {
     pub fn text(&self, number: Number) -> String {
         let record = self.subscriptions.get(number);
         let constants = record.constants();
-        filled(self.templates.text(record.template()), |number, _, text| {
+        filled(self.templates.text(record.template()), |number, text| {
             let id = constants.get(number).copied().unwrap_or_default();
             text.push_str(&String::from_utf8_lossy(&self.dictionary.text(id)));
             false

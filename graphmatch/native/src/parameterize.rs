@@ -56,12 +56,8 @@ pub(crate) fn marker(text: &mut String, kind: u8, slot: u32) {
 
 /// Writes a template's text as SPARQL.
 ///
-/// `put` gets the number of each slot, and whether it is a quantity; it writes a constant, or
-/// returns true for the slot itself.
-pub(crate) fn filled(
-    template: &str,
-    mut put: impl FnMut(usize, bool, &mut String) -> bool,
-) -> String {
+/// `put` gets the number of each slot. It writes a constant, or returns true for the slot itself.
+pub(crate) fn filled(template: &str, mut put: impl FnMut(usize, &mut String) -> bool) -> String {
     let mut text = String::with_capacity(template.len() * 3);
     let mut rest = template;
     while let Some(at) = rest.bytes().position(|byte| byte <= QUANTITY) {
@@ -69,7 +65,7 @@ pub(crate) fn filled(
             (rest.as_bytes()[at], rest[at + 1..].split_once(';').unwrap_or_default());
         text.push_str(&rest[..at]);
         rest = after;
-        if put(number.parse().unwrap_or(usize::MAX), kind == QUANTITY, &mut text) {
+        if put(number.parse().unwrap_or(usize::MAX), &mut text) {
             text.push_str(&match kind {
                 IRI => format!("<slot:{number}>"),
                 LITERAL => format!("\"{number}\"^^<slot:l>"),

@@ -473,7 +473,7 @@ impl Template {
     /// `gm:compare(left, "operator", right)`.
     pub fn algebra(&self) -> Result<Query, QueryError> {
         on_stack(self.is_deep, || {
-            let mut query = parse(&filled(&self.text, |_, _, _| true))?;
+            let mut query = parse(&filled(&self.text, |_, _| true))?;
             measure(pattern_of_mut(&mut query));
             Ok(query)
         })
@@ -493,7 +493,7 @@ impl Template {
     /// Which values of which properties the constants of a query are: what their units depend on.
     pub fn uses(&self) -> Result<Vec<Use>, QueryError> {
         on_stack(self.is_deep, || {
-            let query = parse(&filled(&self.text, |_, _, _| true))?;
+            let query = parse(&filled(&self.text, |_, _| true))?;
             let mut analysis = Analysis::new(self.slots, 1, false, Operators::default());
             analysis.query(pattern_of(&query));
             Ok(uses_among(&analysis.stated, &analysis.compared))

@@ -124,7 +124,7 @@ impl Query {
     /// The text, but for white space and prefixes.
     #[getter]
     fn text(&self) -> String {
-        filled(self.template.text(), |number, _, text| {
+        filled(self.template.text(), |number, text| {
             text.push_str(self.constants.get(number).map_or("", |constant| constant));
             false
         })
