@@ -6,7 +6,7 @@
 //! meet are not asked of the index, and left to the evaluator.
 
 use crate::algebra::{AlgebraCache, substitute};
-use crate::demand::{Demand, DemandedPair};
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
@@ -46,7 +46,7 @@ pub type Saved = (
     Ontology,
     Templates,
     (Index, Vec<u8>),
-    Vec<(DemandedPair, u32)>,
+    Vec<((Id, Id), u32)>,
     HashMap<Box<[u8]>, Id>,
     (Subscriptions, BTreeSet<Number>),
 );
@@ -177,7 +177,7 @@ impl State {
 
     /// Returns the parts that a snapshot holds: everything except functions and limits.
     pub fn saved(&self) -> impl Serialize + '_ {
-        let demand: Vec<(DemandedPair, u32)> = self.mentions.counted().collect();
+        let demand: Vec<((Id, Id), u32)> = self.mentions.counted().collect();
         let index = (&self.index, self.index.table_rows());
         let subscriptions = (&self.subscriptions, &self.unindexed);
         (

@@ -5,7 +5,6 @@
 //! terms of a cycle are above themselves.
 
 use crate::dictionary::Id;
-use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -16,14 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Maximum number of terms in the cached answers of one hierarchy.
 const CACHED_TERMS: usize = 2_000_000;
 
-/// A map with random hash keys, against attacks.
-pub type Map<K, V> = HashMap<K, V, RandomState>;
-/// A set with random hash keys.
-pub type Set<K> = HashSet<K, RandomState>;
-
 /// Groups values by their keys, sorts them and removes duplicates.
-pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
-    let mut found: Map<K, Vec<Id>> = Map::default();
+pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> HashMap<K, Vec<Id>> {
+    let mut found: HashMap<K, Vec<Id>> = HashMap::default();
     for (key, value) in pairs {
         found.entry(key).or_default().push(value);
     }
@@ -34,28 +28,23 @@ pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K,
     found
 }
 
-/// Pairs of terms, sorted.
-#[derive(Default, Serialize)]
-pub struct Links(pub Vec<(Id, Id)>);
+/// Sorts pairs of terms and removes duplicates.
+fn sorted(links: impl IntoIterator<Item = (Id, Id)>) -> Vec<(Id, Id)> {
+    let mut links: Vec<(Id, Id)> = links.into_iter().collect();
+    links.sort_unstable();
+    links.dedup();
+    links
+}
 
-impl Links {
-    fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
-        let mut links: Vec<(Id, Id)> = links.into_iter().collect();
-        links.sort_unstable();
-        links.dedup();
-        Self(links)
-    }
-
-    /// The terms that one is linked to.
-    pub fn of(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
-        let begin = self.0.partition_point(|link| link.0 < term);
-        self.0[begin..].iter().take_while(move |link| link.0 == term).map(|link| link.1)
-    }
+/// The terms that one is linked to in sorted pairs.
+pub fn linked(links: &[(Id, Id)], term: Id) -> impl Iterator<Item = Id> + '_ {
+    let begin = links.partition_point(|link| link.0 < term);
+    links[begin..].iter().take_while(move |link| link.0 == term).map(|link| link.1)
 }
 
 /// Returns all terms that links lead to from one, sorted.
 pub fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<Id> {
-    let (mut found, mut seen) = (Vec::new(), Set::default());
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     let (mut current, mut next) = (start, 0);
     loop {
         found.extend(links(current).filter(|&term| seen.insert(term)));
@@ -70,11 +59,11 @@ pub fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(from = "Vec<(Id, Id)>")]
 pub struct Hierarchy {
-    parents: Links,
+    parents: Vec<(Id, Id)>,
     #[serde(skip)]
-    children: Links,
+    children: Vec<(Id, Id)>,
     #[serde(skip)]
-    above: Map<Id, OnceLock<Box<[Id]>>>,
+    above: HashMap<Id, OnceLock<Box<[Id]>>>,
     #[serde(skip)]
     cached: AtomicUsize,
 }
@@ -88,9 +77,9 @@ impl From<Vec<(Id, Id)>> for Hierarchy {
 impl Hierarchy {
     /// Makes a hierarchy of pairs of child and parent; loops are left out.
     pub fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
-        let parents = Links::new(links.into_iter().filter(|(child, parent)| child != parent));
-        let children = Links::new(parents.0.iter().map(|&(child, parent)| (parent, child)));
-        let above = parents.0.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
+        let parents = sorted(links.into_iter().filter(|(child, parent)| child != parent));
+        let children = sorted(parents.iter().map(|&(child, parent)| (parent, child)));
+        let above = parents.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
         Self { parents, children, above, cached: AtomicUsize::new(0) }
     }
 
@@ -106,12 +95,12 @@ impl Hierarchy {
 
     /// Whether a term has a link, up or down.
     pub fn contains(&self, term: Id) -> bool {
-        self.has_parents(term) || self.children.of(term).next().is_some()
+        self.has_parents(term) || linked(&self.children, term).next().is_some()
     }
 
     /// The terms directly above.
     pub fn parents(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
-        self.parents.of(term)
+        linked(&self.parents, term)
     }
 
     /// All terms above, sorted; borrowed if they are cached.
@@ -120,7 +109,7 @@ impl Hierarchy {
         if let Some(found) = known.get() {
             return Cow::Borrowed(found);
         }
-        let found = reachable(term, |term| self.parents.of(term));
+        let found = reachable(term, |term| linked(&self.parents, term));
         let before = self.cached.fetch_add(found.len(), Ordering::Relaxed);
         if before.saturating_add(found.len()) > CACHED_TERMS {
             self.cached.fetch_sub(found.len(), Ordering::Relaxed);
@@ -131,7 +120,7 @@ impl Hierarchy {
 
     /// All terms below, sorted.
     pub fn descendants(&self, term: Id) -> Vec<Id> {
-        reachable(term, |term| self.children.of(term))
+        reachable(term, |term| linked(&self.children, term))
     }
 
     /// Whether a term is above another.

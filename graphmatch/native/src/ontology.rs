@@ -12,11 +12,12 @@
 
 use crate::demand::{AttributePathTrie, Serial};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, Terms, inline};
-use crate::hierarchy::{Hierarchy, Map, Set};
+use crate::hierarchy::Hierarchy;
 use crate::lexical;
 use crate::names;
 use crate::schema::Schema;
 use crate::triples::{Sorted, Triple};
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
@@ -67,33 +68,6 @@ const IS_VALUE: Steps = 1 << 19;
 /// A term that the ontology mentions, so that its id stays its own.
 pub(crate) const OWN: Steps = 1 << 20;
 
-/// Which texts are the same.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct Folding {
-    /// Whether upper and lower case are the same.
-    pub cases: bool,
-    /// Whether compatibility variants of characters are the same.
-    pub variants: bool,
-}
-
-impl Folding {
-    /// Returns the key by which a text is looked up.
-    ///
-    /// Source: The Unicode Standard, section 3.13, D146 (compatibility caseless match).
-    fn fold(self, text: &str) -> String {
-        match (self.cases, self.variants) {
-            (true, _) if text.is_ascii() => text.to_ascii_lowercase(),
-            (true, false) => names::case_folded(text.chars()),
-            (true, true) => {
-                let text = names::case_folded(text.nfd());
-                names::case_folded(text.nfkd()).nfkc().collect()
-            }
-            (false, true) => text.nfkc().collect(),
-            (false, false) => text.to_owned(),
-        }
-    }
-}
-
 /// One ontology, ready for matching.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Ontology {
@@ -105,17 +79,18 @@ pub struct Ontology {
     /// The steps that every publication calls for.
     pub(crate) always: Steps,
     flags: Vec<Steps>,
-    roots: Map<Id, Id>,
-    synonyms: Map<Id, Vec<Id>>,
-    names: Map<Id, Vec<Id>>,
+    roots: HashMap<Id, Id>,
+    synonyms: HashMap<Id, Vec<Id>>,
+    names: HashMap<Id, Vec<Id>>,
     has_texts: bool,
-    folding: Option<Folding>,
+    /// See [`build::OntologyInput::folding`].
+    folding: Option<(bool, bool)>,
     background: Sorted,
     links: Hierarchy,
-    called: Map<Box<str>, Vec<Id>>,
-    called_folded: Map<Box<str>, Vec<Id>>,
-    prefixes: Map<Box<str>, Box<str>>,
-    properties: Map<Box<str>, Vec<Id>>,
+    called: HashMap<Box<str>, Vec<Id>>,
+    called_folded: HashMap<Box<str>, Vec<Id>>,
+    prefixes: HashMap<Box<str>, Box<str>>,
+    properties: HashMap<Box<str>, Vec<Id>>,
     mentioned: Vec<Id>,
 }
 
@@ -164,8 +139,20 @@ impl Ontology {
         event | known & MAPPING | if known & LEADS != 0 { RULES } else { 0 }
     }
 
+    /// Returns the key by which a text is looked up.
+    ///
+    /// Source: The Unicode Standard, section 3.13, D146 (compatibility caseless match).
     fn fold(&self, text: &str) -> String {
-        self.folding.map_or_else(|| text.to_owned(), |folding| folding.fold(text))
+        match self.folding.unwrap_or_default() {
+            (true, _) if text.is_ascii() => text.to_ascii_lowercase(),
+            (true, false) => names::case_folded(text.chars()),
+            (true, true) => {
+                let text = names::case_folded(text.nfd());
+                names::case_folded(text.nfkd()).nfkc().collect()
+            }
+            (false, true) => text.nfkc().collect(),
+            (false, false) => text.to_owned(),
+        }
     }
 
     /// The key of a text: a literal without a language that is in the dictionary.
@@ -293,7 +280,7 @@ impl Ontology {
 
     /// Returns the terms that have different roots in two ontologies, texts by their keys, and the
     /// number of triples that only one of them has, without the pairs of hierarchies.
-    pub fn difference(&self, other: &Self) -> (Set<Id>, usize) {
+    pub fn difference(&self, other: &Self) -> (HashSet<Id>, usize) {
         let differing = |one: &Self, other: &Self| -> Vec<Id> {
             let differs = |&(term, root): &(&Id, &Id)| other.roots.get(term) != Some(root);
             one.roots.iter().filter(differs).map(|(&term, _)| term).collect()

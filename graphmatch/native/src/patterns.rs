@@ -15,12 +15,13 @@
 
 use crate::arena::Arena;
 use crate::dictionary::Id;
-use crate::graph::{Graph, Key, PREDICATE, Tag, Tagger, kind_of};
+use crate::graph::{Graph, PREDICATE, Tag, Tagger, kind_of};
 use crate::interner::{Interner, shrink};
 use crate::join::{Join, Stack};
 use crate::pattern::{Branch, Filter};
 use crate::plan::{Planner, Program};
 use crate::snapshot::{from_bytes, to_bytes};
+use crate::triples::Triple;
 use hashbrown::{HashMap, HashTable};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -138,9 +139,9 @@ impl Scratch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
     /// The access pattern, with `ANY` for variables.
-    pub access: Key,
+    pub access: Triple,
     /// The second pattern.
-    pub second: Option<Key>,
+    pub second: Option<Triple>,
     /// The estimated share of publications that contain the access pattern.
     pub frequency: f64,
     /// The number of sampled publications that contain it, and the number of samples.
@@ -615,7 +616,7 @@ impl PostingIndex {
 
     // -- posting lists ------------------------------------------------------------------------
 
-    fn tag(&self, key: Key) -> Tag {
+    fn tag(&self, key: Triple) -> Tag {
         self.tagger.tag(kind_of(key), key)
     }
 
@@ -810,14 +811,14 @@ mod tests {
         Branch { patterns: patterns.to_vec(), filters: Vec::new(), variables }
     }
 
-    fn graph(triples: &[Key], patterns: &PostingIndex) -> Graph {
+    fn graph(triples: &[Triple], patterns: &PostingIndex) -> Graph {
         let mut graph = Graph::default();
         triples.iter().for_each(|&triple| assert!(graph.push(triple)));
         graph.prepare(patterns.required_kinds());
         graph
     }
 
-    fn find(patterns: &PostingIndex, triples: &[Key]) -> Vec<Row> {
+    fn find(patterns: &PostingIndex, triples: &[Triple]) -> Vec<Row> {
         let mut found = found(patterns, &graph(triples, patterns), &mut Scratch::default());
         found.sort_unstable();
         found
@@ -837,7 +838,7 @@ mod tests {
     }
 
     /// Tries all assignments of triples to patterns.
-    fn naive(branch: &Branch, triples: &[Key], stated: usize) -> BTreeSet<Vec<Id>> {
+    fn naive(branch: &Branch, triples: &[Triple], stated: usize) -> BTreeSet<Vec<Id>> {
         let mut some = vec![vec![ANY; usize::from(branch.variables)]];
         for pattern in &branch.patterns {
             let mut more = Vec::new();
@@ -1049,7 +1050,7 @@ mod tests {
         // Backtracking reads ?0 and its values twice before it finds that ?0 has no loop.
         let star = [[V(0), C(1), V(1)], [V(0), C(2), V(2)], [V(0), C(4), V(3)], [V(3), C(4), V(2)]];
         add(&mut patterns, &branch(&star));
-        let mut triples: Vec<Key> = (0..2_000).map(|n| [9, 1, 10 + n]).collect();
+        let mut triples: Vec<Triple> = (0..2_000).map(|n| [9, 1, 10 + n]).collect();
         triples.extend((0..2_000).map(|n| [9, 2, 5_000 + n]));
         triples.extend([[7, 3, 8], [9, 4, 7]]);
         let started = std::time::Instant::now();
@@ -1072,7 +1073,7 @@ mod tests {
         add(&mut patterns, &branch(&chain));
         chain.push([V(31), C(2), V(0)]);
         add(&mut patterns, &branch(&chain));
-        let mut triples: Vec<Key> = (0..400).map(|n| [10 + n / 20, 1, 10 + n % 20]).collect();
+        let mut triples: Vec<Triple> = (0..400).map(|n| [10 + n / 20, 1, 10 + n % 20]).collect();
         triples.push([5, 2, 6]);
         assert_eq!(find(&patterns, &triples), [0; 0]);
     }
@@ -1086,7 +1087,7 @@ mod tests {
         assert_eq!(patterns.branch(row), branch(&chain(4_096)));
         assert_eq!(patterns.add(&branch(&chain(4_097))), None);
         assert_eq!(patterns.add(&branch(&[[V(20_000), C(1), C(2)]])), None);
-        let triples: Vec<Key> = (0..4_096).map(|n| [10 + n, 1, 11 + n]).collect();
+        let triples: Vec<Triple> = (0..4_096).map(|n| [10 + n, 1, 11 + n]).collect();
         assert_eq!(find(&patterns, &triples), [row]);
         assert_eq!(find(&patterns, &triples[1..]), [0; 0]);
         patterns.remove(row);

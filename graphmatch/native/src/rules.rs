@@ -95,9 +95,6 @@ const B: Node = Node::Variable(1);
 const X: Node = Node::Variable(2);
 const Y: Node = Node::Variable(3);
 
-/// The terms of the four variables, [`ANY`] for unknown ones.
-pub type Bindings = [Id; 4];
-
 /// If the premises hold, so does the conclusion.
 pub struct Rule {
     /// The name in the reference.
@@ -177,8 +174,8 @@ pub fn rules(v: &Vocabulary) -> Vec<Rule> {
     .into()
 }
 
-/// Binds the variables of a pattern to the terms of a triple; false if they cannot be.
-pub fn bind(pattern: Pattern, triple: Triple, bindings: &mut Bindings) -> bool {
+/// Binds the four variables of a pattern, [`ANY`] if unknown, to the terms of a triple; false if they cannot be.
+pub fn bind(pattern: Pattern, triple: Triple, bindings: &mut [Id; 4]) -> bool {
     pattern.into_iter().zip(triple).all(|(node, term)| match node {
         Node::Constant(known) => known == term,
         Node::Variable(number) => {
@@ -189,7 +186,7 @@ pub fn bind(pattern: Pattern, triple: Triple, bindings: &mut Bindings) -> bool {
 }
 
 /// Returns the triple that bindings make of a pattern, with [`ANY`] for unknown terms.
-pub fn instance(pattern: Pattern, bindings: &Bindings) -> Triple {
+pub fn instance(pattern: Pattern, bindings: &[Id; 4]) -> Triple {
     pattern.map(|node| match node {
         Node::Constant(known) => known,
         Node::Variable(number) => bindings[number as usize],

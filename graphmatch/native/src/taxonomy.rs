@@ -1,10 +1,11 @@
 //! The taxonomy operators of G-ToPSS, on the is-a links of an ontology and of one publication.
 
 use crate::dictionary::{Id, Terms};
-use crate::hierarchy::{Links, Map, reachable};
+use crate::hierarchy::{linked, reachable};
 use crate::ontology::Ontology;
 use crate::pattern::TaxonomyOperator;
 use crate::triples::Triple;
+use hashbrown::HashMap;
 use std::borrow::Cow;
 
 /// The is-a links of one publication, with a cache of ancestors.
@@ -18,10 +19,11 @@ use std::borrow::Cow;
 /// Source: Petrovic, Liu, Jacobsen: G-ToPSS, WWW 2005, sections 3.2 and 3.4.
 #[derive(Default)]
 pub struct Walk {
-    links: Links,
+    /// Pairs of child and parent, sorted.
+    links: Vec<(Id, Id)>,
     /// Whether the publication puts something above a term that the ontology has links of.
     is_inside: bool,
-    known: Map<Id, Vec<Id>>,
+    known: HashMap<Id, Vec<Id>>,
 }
 
 impl Walk {
@@ -33,25 +35,25 @@ impl Walk {
         terms: Terms,
     ) {
         self.known.clear();
-        self.links.0.clear();
+        self.links.clear();
         let root = |term| ontology.root_by_name(term, terms);
         for [s, p, o] in stated {
             let (up, down) = ontology.says_link(root(p));
             if up {
-                self.links.0.push((root(s), root(o)));
+                self.links.push((root(s), root(o)));
             }
             if down {
-                self.links.0.push((root(o), root(s)));
+                self.links.push((root(o), root(s)));
             }
         }
-        self.links.0.sort_unstable();
-        self.is_inside = self.links.0.iter().any(|&(child, _)| ontology.links().contains(child));
+        self.links.sort_unstable();
+        self.is_inside = self.links.iter().any(|&(child, _)| ontology.links().contains(child));
     }
 
     /// Whether only the ontology puts anything above a term.
     #[inline]
     pub fn is_plain(&self, term: Id) -> bool {
-        !self.is_inside && self.links.of(term).next().is_none()
+        !self.is_inside && linked(&self.links, term).next().is_none()
     }
 
     /// All terms above one (a root of synonyms), sorted; itself only if it is on a cycle.
@@ -62,7 +64,7 @@ impl Walk {
             return above;
         }
         let Self { links, known, .. } = self;
-        let parents = |term| links.of(term).chain(ontology.links().parents(term));
+        let parents = |term| linked(links, term).chain(ontology.links().parents(term));
         known.entry(term).or_insert_with(|| reachable(term, parents))
     }
 
@@ -83,7 +85,7 @@ impl Walk {
             TaxonomyOperator::Descendant => is_below(term, concept),
             TaxonomyOperator::Ancestor => is_below(concept, term),
             TaxonomyOperator::Child => {
-                let mut parents = self.links.of(term).chain(ontology.links().parents(term));
+                let mut parents = linked(&self.links, term).chain(ontology.links().parents(term));
                 term != concept && parents.any(|parent| parent == concept)
             }
         }

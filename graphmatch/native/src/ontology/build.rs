@@ -3,13 +3,14 @@
 use crate::demand::Demand;
 use crate::dictionary::{Dictionary, INLINE, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph;
-use crate::hierarchy::{Hierarchy, Set, grouped};
+use crate::hierarchy::{Hierarchy, grouped};
 use crate::materialize::{Compiler, MaterializationCache};
 use crate::names;
 use crate::ontology::*;
 use crate::rules::{Condition, Vocabulary};
 use crate::schema::Schema;
 use crate::triples::{Sorted, Triple};
+use hashbrown::HashSet;
 
 /// Maximum number of triples that are derived from an ontology alone.
 const ONTOLOGY_TRIPLES: usize = 50_000_000;
@@ -35,44 +36,40 @@ pub struct OntologyInput<'a> {
     pub steps: &'a [(Id, Steps)],
     /// The steps that every publication calls for.
     pub always: Steps,
-    /// Which texts are the same, where not only those that are spelled alike are.
-    pub folding: Option<Folding>,
+    /// Whether upper and lower case are the same in texts, and whether compatibility variants of
+    /// characters are; `None` if texts are not folded.
+    pub folding: Option<(bool, bool)>,
 }
 
-/// The terms of an ontology that is being made, each held in the dictionary.
-pub struct Held {
-    vocabulary: Vocabulary,
-    mentioned: Vec<Id>,
-}
-
-impl Held {
-    /// Holds the terms of an ontology.
-    pub fn new(dictionary: &mut Dictionary, stated: &OntologyInput) -> Self {
-        let vocabulary = Vocabulary::new(dictionary);
-        let mut mentioned: Set<Id> = Set::default();
-        mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
-        mentioned.extend(stated.roots.iter().chain(stated.names).flat_map(|&(a, b)| [a, b]));
-        mentioned.extend(stated.called.iter().map(|&(_, term)| term));
-        mentioned.extend(stated.steps.iter().map(|&(term, _)| term));
-        mentioned.extend(vocabulary.ids());
-        mentioned.retain(|&id| id < INLINE);
-        let mentioned: Vec<Id> = mentioned.into_iter().collect();
-        mentioned.iter().for_each(|&id| dictionary.retain(id));
-        vocabulary.ids().for_each(|id| dictionary.release(id));
-        Self { vocabulary, mentioned }
-    }
+/// Holds the terms of an ontology in the dictionary. Returns the terms that rules know, and all.
+pub fn hold(dictionary: &mut Dictionary, stated: &OntologyInput) -> (Vocabulary, Vec<Id>) {
+    let vocabulary = Vocabulary::new(dictionary);
+    let mut mentioned: HashSet<Id> = HashSet::default();
+    mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
+    mentioned.extend(stated.roots.iter().chain(stated.names).flat_map(|&(a, b)| [a, b]));
+    mentioned.extend(stated.called.iter().map(|&(_, term)| term));
+    mentioned.extend(stated.steps.iter().map(|&(term, _)| term));
+    mentioned.extend(vocabulary.ids());
+    mentioned.retain(|&id| id < INLINE);
+    let mentioned: Vec<Id> = mentioned.into_iter().collect();
+    mentioned.iter().for_each(|&id| dictionary.retain(id));
+    vocabulary.ids().for_each(|id| dictionary.release(id));
+    (vocabulary, mentioned)
 }
 
 impl Ontology {
     /// Makes an ontology, which mentions its terms until it is released.
     pub fn new(dictionary: &mut Dictionary, stated: OntologyInput) -> Self {
-        let held = Held::new(dictionary, &stated);
+        let held = hold(dictionary, &stated);
         Self::of(dictionary, held, stated)
     }
 
     /// The same of terms that are held in the dictionary already, which only has to be read.
-    pub fn of(dictionary: &Dictionary, held: Held, stated: OntologyInput) -> Self {
-        let Held { vocabulary, mentioned } = held;
+    pub fn of(
+        dictionary: &Dictionary,
+        (vocabulary, mentioned): (Vocabulary, Vec<Id>),
+        stated: OntologyInput,
+    ) -> Self {
         let local = LocalTerms::default();
         let terms = Terms { dictionary, local: &local };
         let called = || stated.called.iter().copied();

@@ -18,8 +18,8 @@ use crate::lexical::LiteralParts;
 use crate::limits::Limits;
 use crate::matching::Worker;
 use crate::ntriples;
-use crate::ontology::build::{Held, OntologyInput};
-use crate::ontology::{Folding, Ontology, Steps};
+use crate::ontology::build::{OntologyInput, hold};
+use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
 use crate::precheck::is_plain_rdf_xml;
 use crate::query::COMPOSITION;
@@ -462,10 +462,10 @@ impl Core {
                 let count = statements.len();
                 let (given, shown, is_whole) = worker.follow(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
-                let premises = origins.iter().map(|origin| origin.premise);
+                let premises = origins.iter().map(|&(_, premise)| premise);
                 let triples = more.iter().copied().chain(premises);
                 let triples = DetachedTriples::new(worker.terms(context), triples);
-                let rules: Vec<&'static str> = origins.iter().map(|origin| origin.rule).collect();
+                let rules: Vec<&'static str> = origins.iter().map(|&(rule, _)| rule).collect();
                 (triples, rules, shown - given, is_whole)
             })
         });
@@ -607,10 +607,9 @@ impl Core {
                 prefixes: &prefixes,
                 steps: &steps,
                 always,
-                folding: folding.map(|(cases, variants)| Folding { cases, variants }),
+                folding,
             };
-            let held =
-                self.shared.change(|guarded| Held::new(&mut guarded.state.dictionary, &stated));
+            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &stated));
             // Publications are matched by the old ontology while the new one is made.
             let ontology = Ontology::of(&self.shared.read().state.dictionary, held, stated);
             self.shared.change(|guarded| {
