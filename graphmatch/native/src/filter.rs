@@ -10,21 +10,17 @@ use crate::dictionary::{Id, Kind, Terms, inline};
 use crate::lexical::{LiteralParts, unescape};
 use crate::pattern::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
 use crate::values::{Scalar, SortKey, Value, compare};
-use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use memchr::memmem;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::str::from_utf8;
 
-/// Evaluates the taxonomy operators: whether a term has a relation to a concept.
-pub type IsA<'a> = &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool;
-
 /// Caches the values and folded texts of one publication's terms. Each thread has one.
 #[derive(Default)]
 pub struct Memo {
-    scalars: HashMap<Id, Scalar, RandomState>,
-    folded: HashMap<(Id, View, Folding), (usize, usize), RandomState>,
+    scalars: HashMap<Id, Scalar>,
+    folded: HashMap<(Id, View, Folding), (usize, usize)>,
     texts: Vec<u8>,
 }
 
@@ -45,12 +41,17 @@ impl Memo {
 pub struct FilterEvaluator<'a> {
     terms: Terms<'a>,
     memo: &'a RefCell<Memo>,
-    isa: IsA<'a>,
+    /// Whether a term has a relation to a concept.
+    isa: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
 }
 
 impl<'a> FilterEvaluator<'a> {
     /// An evaluator for a publication's terms, with an empty memo and the taxonomy operators.
-    pub fn new(terms: Terms<'a>, memo: &'a RefCell<Memo>, isa: IsA<'a>) -> Self {
+    pub fn new(
+        terms: Terms<'a>,
+        memo: &'a RefCell<Memo>,
+        isa: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
+    ) -> Self {
         Self { terms, memo, isa }
     }
 

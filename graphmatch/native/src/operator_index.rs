@@ -25,15 +25,13 @@ pub struct IndexAnswers {
     pub found: Vec<Option<Vec<Vec<u32>>>>,
 }
 
-/// The position of a term in triples, and their property or [`ANY`].
-type Place = (u8, Id);
-
 #[derive(Default)]
 struct IndexedOperator {
     id: Id,
     /// By constant the number of rows, and the key.
     constants: HashMap<Id, (u32, u32)>,
-    places: HashMap<Place, u32>,
+    /// The positions of terms in triples, and the property or [`ANY`], by number of rows.
+    places: HashMap<(u8, Id), u32>,
 }
 
 /// A constant that was added or removed: the number of the operator, the key, and the text, which is
@@ -80,7 +78,7 @@ impl OperatorConstants {
     }
 
     /// The place that binds a variable, independent of the order of patterns.
-    fn place(&self, branch: &Branch, variable: Node) -> Option<Place> {
+    fn place(&self, branch: &Branch, variable: Node) -> Option<(u8, Id)> {
         let own = branch.patterns.iter().filter(|pattern| self.of(pattern).is_none());
         let places = own.flat_map(|pattern| {
             let property = match pattern[1] {

@@ -19,7 +19,7 @@ use crate::parameterize::{ParameterizedQuery, Parameterizer, filled, slot_of_lit
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
 };
-use crate::regex::{Parts, required_parts};
+use crate::regex::required_parts;
 use crate::rest::group;
 use crate::values::is_comparable;
 use hashbrown::{HashMap, HashSet};
@@ -612,9 +612,9 @@ impl Filling<'_> {
                 return filters.iter().try_for_each(|filter| self.filter(filter, found));
             }
             Filter::Text { view, folding, argument: Slot::Regex { pattern, flags }, .. } => {
-                let parts = self.parts(pattern, flags, folding == Folding::None)?;
-                let folding = if parts.caseless { Folding::Caseless } else { folding };
-                let texts = parts.texts.iter().map(|part| self.intern(part, None));
+                let (texts, caseless) = self.parts(pattern, flags, folding == Folding::None)?;
+                let folding = if caseless { Folding::Caseless } else { folding };
+                let texts = texts.iter().map(|part| self.intern(part, None));
                 texts.map(|id| text(TextOperator::Contains, view, folding, id)).collect()
             }
             Filter::Text { operator, view, folding, ref argument } => {
@@ -657,7 +657,7 @@ impl Filling<'_> {
         Some(if folded == text { id } else { self.intern(&folded, tag) })
     }
 
-    fn parts(&self, pattern: u32, flags: Option<u32>, fold: bool) -> Option<Parts> {
+    fn parts(&self, pattern: u32, flags: Option<u32>, fold: bool) -> Option<(Vec<String>, bool)> {
         let plain = |number: u32| {
             let literal = self.dictionary.text(self.constant(&Slot::Constant(number))?);
             string_of(&literal).filter(|(_, tag)| tag.is_none()).map(|(text, _)| text)

@@ -24,31 +24,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// All terms of a document together may have this many bytes, plus this many times its size.
 const EXPANSION: (usize, usize) = (1 << 28, 128);
 
-/// How a document is split into publications.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SplitBy {
-    /// By graph if the syntax has named graphs, otherwise not at all.
-    Auto,
-    /// The whole document is one publication.
-    Document,
-    /// Each named graph is a publication, and so is the default graph.
-    Graph,
-}
+/// How a document is split into publications: by graph if the syntax has named graphs and otherwise
+/// not at all; not at all; by graph. Python implements other ways.
+const SPLITS: [&str; 3] = ["auto", "document", "graph"];
 
-impl SplitBy {
-    /// The split of a name; `None` for items, subjects and components, which Python implements.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Auto, Self::Document, Self::Graph].into_iter().find(|split| split.name() == name)
-    }
-
-    /// The name of a split.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Document => "document",
-            Self::Graph => "graph",
-        }
-    }
+/// The split of a name, if the core implements it.
+pub fn split_of(name: &str) -> Option<&'static str> {
+    SPLITS.into_iter().find(|split| *split == name)
 }
 
 /// How a document is read.
@@ -57,7 +39,7 @@ pub struct ReaderOptions {
     /// The document's name. It is the id of a publication that is the whole document.
     pub source: String,
     /// How the document is split into publications.
-    pub split_by: SplitBy,
+    pub split_by: &'static str,
     /// The absolute IRI against which relative IRIs are resolved.
     pub base: Option<String>,
     /// Bounds on its size and structure.
@@ -235,8 +217,7 @@ impl Reader {
         options: ReaderOptions,
     ) -> Self {
         let split = options.split_by;
-        let by_graph =
-            split == SplitBy::Graph || split == SplitBy::Auto && syntax.supports_datasets();
+        let by_graph = split == "graph" || split == "auto" && syntax.supports_datasets();
         let build = Builder::new(syntax, options.limits, options.source.clone(), by_graph);
         let input = Input::New(bytes, stream);
         Self { options, input, build, prefixes: Vec::new() }
@@ -329,7 +310,7 @@ impl Reader {
         if self.build.is_blank {
             return Fault::new("the file is empty", "Remove or fill it.");
         }
-        let what = format!("it holds no publication, with the cut `{}`", split_by.name());
+        let what = format!("it holds no publication, with the cut `{}`", split_by);
         let remedy = "Check that it is the right file, or use another cut.";
         Fault { refused: false, ..Fault::new(what, remedy) }
     }

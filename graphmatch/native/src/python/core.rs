@@ -23,7 +23,7 @@ use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
 use crate::precheck::is_plain_rdf_xml;
 use crate::query::COMPOSITION;
-use crate::reader::{Reader, ReaderOptions, SplitBy};
+use crate::reader::{Reader, ReaderOptions, split_of};
 use crate::snapshot::{self, SnapshotError};
 use crate::triples::Triple;
 use numpy::PyReadonlyArray1;
@@ -649,7 +649,7 @@ impl Core {
         cut: &str,
         base: Option<String>,
     ) -> PyResult<Option<Single>> {
-        let Some(split_by) = SplitBy::from_name(cut) else { return Ok(None) };
+        let Some(split_by) = split_of(cut) else { return Ok(None) };
         if format.is_none() && !ntriples::may_be_lines(data) {
             return Ok(None);
         }
@@ -803,7 +803,9 @@ pub(super) fn lines_of_rows<'py>(
     py: Python<'py>,
     rows: &[u8],
 ) -> (Bound<'py, PyBytes>, Vec<OtherRow<'py>>) {
-    let (lines, others) = py.detach(|| ntriples::lines_of_rows(rows));
+    let mut others = Vec::new();
+    let tell = |row, at, text| others.push((row, at, text));
+    let lines = py.detach(|| ntriples::lines_of_rows(rows, tell));
     let others = others.into_iter().map(|(row, at, text)| (row, at, PyBytes::new(py, text)));
     (PyBytes::new(py, &lines), others.collect())
 }

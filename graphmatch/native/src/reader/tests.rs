@@ -47,7 +47,7 @@ fn read_by(mut reader: Reader) -> (Vec<Shown>, Vec<String>) {
 
 fn options() -> ReaderOptions {
     let (source, limits) = ("<stream>".to_owned(), Limits::default());
-    ReaderOptions { source, split_by: SplitBy::Auto, base: None, limits }
+    ReaderOptions { source, split_by: "auto", base: None, limits }
 }
 
 fn read(name: &str, text: impl AsRef<[u8]>) -> (Vec<Shown>, Vec<String>) {
@@ -400,7 +400,7 @@ fn nothing_panics() {
             RdfFormat::RdfXml,
             RdfFormat::NQuads,
         ] {
-            let split_by = [SplitBy::Auto, SplitBy::Document, SplitBy::Graph][below(3)];
+            let split_by = SPLITS[below(3)];
             let options = ReaderOptions { split_by, ..options() };
             let mut reader = Reader::new(text.clone(), None, syntax, options);
             while reader.next(&mut out) {
