@@ -16,10 +16,11 @@
 use crate::demand::{AttributePathTrie, Demand, StepHash};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::{Graph, Origin};
-use crate::hierarchy::{Map, Set, Walk};
+use crate::hierarchy::{Map, Set};
 use crate::lexical;
 use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
+use crate::taxonomy::Walk;
 use crate::triples::Triple;
 use oxiri::Iri;
 use std::fmt::Write;

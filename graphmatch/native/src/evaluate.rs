@@ -13,13 +13,13 @@ use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
-use crate::lexical::{read_term, write_term};
+use crate::lexical::{PRIVATE, read_term, write_term};
 use crate::operators::CallContext;
 use crate::parameterize::projection;
 use crate::pattern::TaxonomyOperator;
 use crate::query::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
+use crate::rewrite::{ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
 use crate::writer::written;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{

@@ -7,9 +7,9 @@
 //! `LANGMATCHES`.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
-use crate::lexical::unescape;
+use crate::lexical::{LiteralParts, unescape};
 use crate::pattern::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
-use crate::values::{Literal, Scalar, SortKey, Value, compare};
+use crate::values::{Scalar, SortKey, Value, compare};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use memchr::memmem;
@@ -122,13 +122,13 @@ impl<'a> FilterEvaluator<'a> {
         term: Id,
     ) -> bool {
         let argument = self.terms.text(argument);
-        let Some(wanted) = Literal::of(&argument).filter(|literal| literal.datatype.is_none())
+        let Some(wanted) = LiteralParts::of(&argument).filter(|literal| literal.datatype.is_none())
         else {
             return false;
         };
         let text = self.terms.text(term);
         let tag = match view {
-            View::Term => Literal::of(&text).and_then(|literal| literal.tag),
+            View::Term => LiteralParts::of(&text).and_then(|literal| literal.tag),
             View::Str | View::Lang => None,
         };
         let compatible = match operator {
@@ -177,9 +177,9 @@ impl<'a> FilterEvaluator<'a> {
 fn view_of(term: &[u8], view: View) -> Option<&[u8]> {
     match (Kind::of(term), view) {
         (Kind::Iri, View::Str) => term.strip_prefix(b"<")?.strip_suffix(b">"),
-        (Kind::Literal, View::Str) => Some(Literal::of(term)?.lexical),
-        (Kind::Literal, View::Lang) => Some(Literal::of(term)?.language().unwrap_or_default()),
-        (Kind::Literal, View::Term) => Literal::of(term)
+        (Kind::Literal, View::Str) => Some(LiteralParts::of(term)?.lexical),
+        (Kind::Literal, View::Lang) => Some(LiteralParts::of(term)?.language().unwrap_or_default()),
+        (Kind::Literal, View::Term) => LiteralParts::of(term)
             .filter(|literal| literal.datatype.is_none())
             .map(|found| found.lexical),
         _ => None,

@@ -1,14 +1,10 @@
-//! Terms under terms, with several parents, on ids: the hierarchies of an ontology, and G-ToPSS's
-//! is-a operators.
+//! Terms under terms, with several parents, on ids: the hierarchies of an ontology.
 //!
 //! A walk without a stack finds the ancestors of a term. They are cached, up to [`CACHED_TERMS`] terms
 //! in all, so a second question costs one look-up, and a chain of 100,000 classes does no harm. The
 //! terms of a cycle are above themselves.
 
-use crate::dictionary::{Id, Terms};
-use crate::ontology::Ontology;
-use crate::pattern::TaxonomyOperator;
-use crate::triples::Triple;
+use crate::dictionary::Id;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
@@ -40,7 +36,7 @@ pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K,
 
 /// Pairs of terms, sorted.
 #[derive(Default, Serialize)]
-struct Links(Vec<(Id, Id)>);
+pub struct Links(pub Vec<(Id, Id)>);
 
 impl Links {
     fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
@@ -51,14 +47,14 @@ impl Links {
     }
 
     /// The terms that one is linked to.
-    fn of(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
+    pub fn of(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
         let begin = self.0.partition_point(|link| link.0 < term);
         self.0[begin..].iter().take_while(move |link| link.0 == term).map(|link| link.1)
     }
 }
 
 /// Returns all terms that links lead to from one, sorted.
-fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<Id> {
+pub fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<Id> {
     let (mut found, mut seen) = (Vec::new(), Set::default());
     let (mut current, mut next) = (start, 0);
     loop {
@@ -141,88 +137,5 @@ impl Hierarchy {
     /// Whether a term is above another.
     pub fn is_above(&self, above: Id, term: Id) -> bool {
         self.ancestors(term).binary_search(&above).is_ok()
-    }
-}
-
-/// The is-a links of one publication, with a cache of ancestors.
-///
-/// A term is below its superclasses, its broader concepts, and the classes that it is an instance
-/// of; a publication may state links of its own. Only stated links count, rules or not.
-///
-/// Cost: the ancestors of a term are found once per publication; then a test is one binary search.
-/// For a term of the ontology, the ontology's cache is used if the publication puts nothing above it.
-///
-/// Source: Petrovic, Liu, Jacobsen: G-ToPSS, WWW 2005, sections 3.2 and 3.4.
-#[derive(Default)]
-pub struct Walk {
-    links: Links,
-    /// Whether the publication puts something above a term that the ontology has links of.
-    is_inside: bool,
-    known: Map<Id, Vec<Id>>,
-}
-
-impl Walk {
-    /// Begins another publication, of which these triples are stated; others are derived.
-    pub fn begin(
-        &mut self,
-        ontology: &Ontology,
-        stated: impl Iterator<Item = Triple>,
-        terms: Terms,
-    ) {
-        self.known.clear();
-        self.links.0.clear();
-        let root = |term| ontology.root_by_name(term, terms);
-        for [s, p, o] in stated {
-            let (up, down) = ontology.says_link(root(p));
-            if up {
-                self.links.0.push((root(s), root(o)));
-            }
-            if down {
-                self.links.0.push((root(o), root(s)));
-            }
-        }
-        self.links.0.sort_unstable();
-        self.is_inside = self.links.0.iter().any(|&(child, _)| ontology.links().contains(child));
-    }
-
-    /// Whether only the ontology puts anything above a term.
-    #[inline]
-    pub fn is_plain(&self, term: Id) -> bool {
-        !self.is_inside && self.links.of(term).next().is_none()
-    }
-
-    /// All terms above one (a root of synonyms), sorted; itself only if it is on a cycle.
-    pub fn above<'a>(&'a mut self, ontology: &'a Ontology, term: Id) -> &'a [Id] {
-        if self.is_plain(term)
-            && let Cow::Borrowed(above) = ontology.links().ancestors(term)
-        {
-            return above;
-        }
-        let Self { links, known, .. } = self;
-        let parents = |term| links.of(term).chain(ontology.links().parents(term));
-        known.entry(term).or_insert_with(|| reachable(term, parents))
-    }
-
-    /// Whether an operator holds between two terms.
-    pub fn holds(
-        &mut self,
-        ontology: &Ontology,
-        operator: TaxonomyOperator,
-        term: Id,
-        concept: Id,
-        terms: Terms,
-    ) -> bool {
-        let term = ontology.root_by_name(term, terms);
-        let concept = ontology.root_by_name(concept, terms);
-        let mut is_below =
-            |low, high| low == high || self.above(ontology, low).binary_search(&high).is_ok();
-        match operator {
-            TaxonomyOperator::Descendant => is_below(term, concept),
-            TaxonomyOperator::Ancestor => is_below(concept, term),
-            TaxonomyOperator::Child => {
-                let mut parents = self.links.of(term).chain(ontology.links().parents(term));
-                term != concept && parents.any(|parent| parent == concept)
-            }
-        }
     }
 }

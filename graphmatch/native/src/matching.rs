@@ -11,7 +11,6 @@ use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, Source};
 use crate::evaluate::{Limits, graph_name};
 use crate::filter::{FilterEvaluator, Memo};
 use crate::graph::Graph;
-use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
 use crate::materialize::MaterializationCache;
 use crate::ontology::{
@@ -19,8 +18,9 @@ use crate::ontology::{
 };
 use crate::operator_index::{IndexAnswers, OperatorConstants, Questions};
 use crate::pattern::TaxonomyOperator;
-use crate::reader::Publication;
+use crate::publication::Publication;
 use crate::subscriptions::RowId;
+use crate::taxonomy::Walk;
 use crate::triples::Triple;
 use oxrdf::Literal;
 use std::cell::RefCell;

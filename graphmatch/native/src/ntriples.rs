@@ -8,18 +8,49 @@
 //! Cost: 5 to 8 µs for 90 triples in 11 KB; one to two µs for a line that is given to the parser.
 
 use crate::dictionary::{ANY, Id};
-use crate::precheck::{check_nesting, place};
-use crate::reader::{Builder, Fault, MARK, Stream, grouped, max_bytes, read_piece};
+use crate::fault::{Fault, place};
+use crate::limits::{Limits, grouped};
+use crate::precheck::check_nesting;
+use crate::publication::{Builder, MARK, PUBLICATION_BYTES, parse};
 use memchr::{memchr, memchr2, memmem, memrchr};
-use oxrdf::{GraphName, NamedNodeRef, Quad};
+use oxrdf::NamedNodeRef;
 use oxrdfio::RdfFormat;
-use oxttl::{NQuadsParser, NTriplesParser, TurtleSyntaxError};
+use std::io::{self, Read};
 
+/// Number of bytes that are read at once.
+const PIECE: usize = 1 << 16;
 /// A document is given up after this many bad lines and not one good line.
 const HOPELESS: usize = 100;
 const REMEDY: &str = "Correct the line; it was skipped.";
 const STRING: &[u8] = b"<http://www.w3.org/2001/XMLSchema#string>";
 const RDF: &[u8] = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#";
+
+/// The rest of a document; `None` if there is no more.
+pub(crate) type Stream = Option<Box<dyn Read + Send>>;
+
+/// Appends the next piece of a stream to a buffer. Returns false at the end.
+pub(crate) fn read_piece(stream: &mut Stream, buffer: &mut Vec<u8>) -> Result<bool, Fault> {
+    let Some(reader) = stream else { return Ok(false) };
+    let size = buffer.len();
+    buffer.resize(size + PIECE, 0);
+    let more = loop {
+        match reader.read(&mut buffer[size..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read.map_err(|error| unreadable(&error))?,
+        }
+    };
+    buffer.truncate(size + more);
+    Ok(more > 0)
+}
+
+fn unreadable(error: &io::Error) -> Fault {
+    Fault::new(format!("cannot be read: {error}"), "Check the name and permissions.")
+}
+
+/// Maximum size in bytes of a document that is held, and of a line.
+pub(crate) fn max_bytes(limits: &Limits) -> usize {
+    limits.document_bytes.min(PUBLICATION_BYTES)
+}
 
 /// The content of a line.
 enum Line {
@@ -223,21 +254,6 @@ pub fn may_be_lines(document: &[u8]) -> bool {
     let mut lines = document.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
     matches!(first, Some([b'<' | b'_', .., b'.']))
-}
-
-/// The statement of a line, if it has one.
-pub(crate) fn parse(line: &[u8], has_graphs: bool) -> Result<Option<Quad>, TurtleSyntaxError> {
-    let mut found = None;
-    if has_graphs {
-        for quad in NQuadsParser::new().for_slice(line) {
-            found = Some(quad?);
-        }
-    } else {
-        for triple in NTriplesParser::new().for_slice(line) {
-            found = Some(triple?.in_graph(GraphName::DefaultGraph));
-        }
-    }
-    Ok(found)
 }
 
 /// The end of the object that a text begins with.
@@ -446,7 +462,8 @@ mod tests {
     use crate::dictionary::Dictionary;
     use crate::dictionary::Terms;
     use crate::limits::Limits;
-    use crate::reader::{Publication, Reader, ReaderOptions, SplitBy};
+    use crate::publication::Publication;
+    use crate::reader::{Reader, ReaderOptions, SplitBy};
 
     /// Numbers that look random: xorshift.
     pub(crate) struct Random(pub u64);

@@ -3,12 +3,13 @@
 use crate::demand::{Demand, DemandedPair};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph as Publication;
-use crate::hierarchy::Walk;
 use crate::materialize::MaterializationCache;
 use crate::names;
-use crate::ontology::{Folding, Ontology, OntologyInput, ROOTS, RULES};
+use crate::ontology::build::OntologyInput;
+use crate::ontology::{Folding, Ontology, ROOTS, RULES};
 use crate::pattern::TaxonomyOperator;
-use crate::schema::Vocabulary;
+use crate::rules::Vocabulary;
+use crate::taxonomy::Walk;
 use crate::triples::{Triple, has};
 use std::collections::{BTreeMap, BTreeSet};
 

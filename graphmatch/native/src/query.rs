@@ -12,8 +12,7 @@ use crate::algebra::{
     Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, substitute, visit,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
-use crate::lexical::read_term;
-use crate::lexical::write_quoted;
+use crate::lexical::{LiteralParts, read_term, write_quoted};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer, filled, slot_of_literal};
@@ -22,7 +21,7 @@ use crate::pattern::{
 };
 use crate::regex::{Parts, required_parts};
 use crate::rest::group;
-use crate::values::{self, is_comparable};
+use crate::values::is_comparable;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use serde::{Deserialize, Serialize};
@@ -682,7 +681,7 @@ impl Filling<'_> {
 
 /// The text of a string, and its language tag; nothing of a tag with a direction.
 fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
-    let literal = values::Literal::of(literal).filter(|literal| literal.datatype.is_none())?;
+    let literal = LiteralParts::of(literal).filter(|literal| literal.datatype.is_none())?;
     let text = String::from_utf8_lossy(&literal.plain()).into_owned();
     (literal.language() == literal.tag).then_some((text, literal.tag))
 }

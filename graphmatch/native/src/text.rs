@@ -13,8 +13,8 @@
 
 use crate::dictionary::{Dictionary, Id};
 use crate::filter::FilterEvaluator;
+use crate::lexical::LiteralParts;
 use crate::pattern::{Filter, Folding, TextOperator, View};
-use crate::values::Literal;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
@@ -306,7 +306,7 @@ fn each_test<F: FnMut(TextOperator, View, Folding, &[u8])>(
 ) {
     match filter {
         Filter::Text { operator, view, folding, argument } => {
-            if let Some(literal) = Literal::of(&dictionary.text(*argument)) {
+            if let Some(literal) = LiteralParts::of(&dictionary.text(*argument)) {
                 function(*operator, *view, *folding, &literal.plain());
             }
         }

@@ -4,10 +4,11 @@
 //! found once for all of them.
 
 use crate::dictionary::{Dictionary, Id};
+use crate::lexical::LiteralParts;
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, Node, Pattern, Tested, TextOperator, View,
 };
-use crate::values::{Class, Literal, SortKey};
+use crate::values::{Class, SortKey};
 
 /// Maximum number of columns of a table, and of patterns of a row.
 pub const MAX_COLUMNS: usize = 64;
@@ -194,8 +195,8 @@ fn class_of(filter: &Filter, dictionary: &Dictionary) -> Class {
     match *filter {
         Filter::Compare { constant, .. } => SortKey::of_term(constant, dictionary).class,
         // A string is equal only to strings.
-        Filter::Text { argument, .. } => match Literal::of(&dictionary.text(argument)) {
-            Some(Literal { datatype: None, .. }) => Class::Term,
+        Filter::Text { argument, .. } => match LiteralParts::of(&dictionary.text(argument)) {
+            Some(LiteralParts { datatype: None, .. }) => Class::Term,
             _ => Class::Other,
         },
         Filter::Taxonomy { .. } | Filter::Any(_) => Class::Other,

@@ -14,9 +14,12 @@ use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Saved, State, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
+use crate::lexical::LiteralParts;
 use crate::limits::Limits;
 use crate::matching::Worker;
-use crate::ontology::{Folding, Held, Ontology, OntologyInput, Steps};
+use crate::ntriples;
+use crate::ontology::build::{Held, OntologyInput};
+use crate::ontology::{Folding, Ontology, Steps};
 use crate::operators::Operator;
 use crate::patterns::Placement;
 use crate::precheck::is_plain_rdf_xml;
@@ -25,7 +28,6 @@ use crate::reader::{Reader, ReaderOptions, SplitBy};
 use crate::snapshot::{self, SnapshotError};
 use crate::subscriptions::{SUSPENDED, UNINDEXED};
 use crate::triples::Triple;
-use crate::{ntriples, values};
 use numpy::PyReadonlyArray1;
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -795,7 +797,7 @@ pub(super) type IndexChange<'py> = (usize, Id, Option<Bound<'py, PyTuple>>);
 
 /// The constants of a composed term as objects.
 pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
-    let literal = values::Literal::of(text);
+    let literal = LiteralParts::of(text);
     let composed = literal.filter(|one| one.datatype == Some(COMPOSITION.as_bytes()));
     let Some(composed) = composed else { return PyTuple::new(py, [object_of(py, text)?]) };
     let plain = composed.plain();

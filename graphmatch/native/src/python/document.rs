@@ -1,8 +1,9 @@
 //! Documents that are read and matched, one publication after the other.
 
 use super::{Done, MatchOutcome, Shared, lock};
+use crate::fault::Fault;
 use crate::limits::Limits;
-use crate::reader::{Fault, Reader, ReaderOptions, SplitBy};
+use crate::reader::{Reader, ReaderOptions, SplitBy};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;

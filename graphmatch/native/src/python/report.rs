@@ -11,8 +11,8 @@ use crate::index::Index;
 use crate::matching::{Context, Worker};
 use crate::ontology::Ontology;
 use crate::patterns::Counters;
+use crate::publication::Publication;
 use crate::query::Form;
-use crate::reader::Publication;
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use numpy::PyArray1;
@@ -238,7 +238,8 @@ impl Report {
         let written = |guarded: &Guarded| {
             let mut names = Vec::with_capacity(16 * data.found.len());
             let former = data.moment.former(&data.found);
-            let ends = guarded.state.subscriptions.write_names(&data.found, &former, &mut names);
+            let former = |number: &Number| former.get(number).map(|former| former.name.as_str());
+            let ends = guarded.state.subscriptions.write_names(&data.found, former, &mut names);
             (names, ends)
         };
         // Releasing the interpreter's lock takes longer than copying a few ids. A thread with that
