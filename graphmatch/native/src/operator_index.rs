@@ -71,8 +71,13 @@ impl OperatorConstants {
         self.all[number].constants.keys().copied()
     }
 
+    /// Whether a property is one of the operators.
+    pub fn is_operator(&self, property: Id) -> bool {
+        self.all.iter().any(|one| one.id == property)
+    }
+
     /// The number of the operator whose results a pattern matches.
-    pub fn of(&self, pattern: &Pattern) -> Option<usize> {
+    fn of(&self, pattern: &Pattern) -> Option<usize> {
         let Node::Constant(property) = pattern[1] else { return None };
         self.all.iter().position(|one| one.id == property)
     }
@@ -89,11 +94,6 @@ impl OperatorConstants {
             bound.map(move |place| (place as u8, property))
         });
         places.min_by_key(|&(place, property)| (property == ANY, place != 2, place, property))
-    }
-
-    /// Whether other patterns of a branch bind the variable of a pattern.
-    pub fn is_bound(&self, branch: &Branch, pattern: &Pattern) -> bool {
-        self.place(branch, pattern[0]).is_some()
     }
 
     /// Counts a row that is added or removed.
