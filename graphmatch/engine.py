@@ -338,7 +338,7 @@ class Engine(Matcher):
             When the id is taken.
         """
         with self._changing:
-            self._take(self._core.subscribe, *_row(subscription, query))
+            self._take(*_row(subscription, query))
             self._note_words()
         self._operators.report_problems()
 
@@ -354,19 +354,19 @@ class Engine(Matcher):
         """
         id, text, comment = _row(subscription, query)
         with self._changing:
-            found = self._take(self._core.replace, id, text, comment)
+            found = self._take(id, text, comment, replaces=True)
             self._note_words()
         self._operators.report_problems()
         if not found:
             raise UnknownError(id)
 
-    def _take(self, take: Callable[..., _Taken], id: str, text: str, comment: str) -> _Taken:
+    def _take(self, id: str, text: str, comment: str, *, replaces: bool = False) -> bool:
         """Hand a subscription to the core, with its units and classes found where it has some."""
         try:
             try:
-                return take(id, text, comment)
+                return self._core.subscribe(id, text, comment, None, replaces)
             except _native.NeedsPythonError:
-                return take(id, text, comment, self._filed(id, text))
+                return self._core.subscribe(id, text, comment, self._filed(id, text), replaces)
         except (_native.DuplicateIdError, _native.InvalidSubscriptionError) as error:
             raise _error_of(error, id, text) from None
         except UnicodeEncodeError as error:
@@ -444,7 +444,7 @@ class Engine(Matcher):
                 yield _error_of(error, *some[place][:2])
             for row in some[taken : taken + one_by_one]:
                 try:
-                    self._take(self._core.subscribe, *row)
+                    self._take(*row)
                 except GraphMatchError as refused:
                     yield refused
             begin += taken + one_by_one
@@ -532,7 +532,7 @@ class Engine(Matcher):
                     refused.append((place, _error_of(error, id)))
                     continue
                 try:
-                    self._take(self._core.subscribe, *_row(id, rows.said(row)))
+                    self._take(*_row(id, rows.said(row)))
                 except GraphMatchError as own:
                     refused.append((place, own))
             self._note_words()
@@ -690,7 +690,7 @@ class Engine(Matcher):
         unknown = self._operators.unknown(found, asked)
         origin: Callable[[], Publication | None]
         if publication is None:
-            id, origin = id_of(found.publication(), source), partial(_read_again, found, source)
+            id, origin = id_of(found.publication, source), partial(_read_again, found, source)
         else:
             id, origin = publication.id, lambda: publication
         calls = () if asked is None else Calls(asked.made)
@@ -1307,7 +1307,7 @@ def _unexplained(id: str, publication: Publication, why: str) -> Problem:
 def _read_again(found: _native.Report, source: str) -> Publication | None:
     """Return the publication of a report, if it is still kept."""
     triples = found.triples()
-    return None if triples is None else publication_of(found.publication(), triples, source)
+    return None if triples is None else publication_of(found.publication, triples, source)
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:

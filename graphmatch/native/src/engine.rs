@@ -298,7 +298,7 @@ impl State {
         &mut self,
         name: &str,
         text: &str,
-        filed: Option<&[&str]>,
+        filed: Option<&[String]>,
     ) -> Result<Number, SubscribeError> {
         self.check_name(name)?;
         let (template, constants) = self.template(text)?;
@@ -521,15 +521,14 @@ impl State {
         self.templates.release(template);
     }
 
-    /// Replaces the subscription that has this id. Returns false if there is none.
+    /// Replaces the subscription that has this id. Returns `None` if there is none.
     pub fn replace(
         &mut self,
         name: &str,
         text: &str,
-        comment: &str,
-        filed: Option<&[&str]>,
-    ) -> Result<bool, SubscribeError> {
-        let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
+        filed: Option<&[String]>,
+    ) -> Result<Option<Number>, SubscribeError> {
+        let Some(number) = self.subscriptions.find(name) else { return Ok(None) };
         // It is added under another id first, so that nothing is lost if it is refused.
         let mut other = "\u{0}".to_owned();
         while self.subscriptions.find(&other).is_some() {
@@ -556,8 +555,7 @@ impl State {
         self.subscriptions.remove(other);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
         self.templates.release(before);
-        self.subscriptions.set_comment(number, comment);
-        Ok(true)
+        Ok(Some(number))
     }
 
     /// Learns which class a name stands for, in this ontology.
@@ -798,7 +796,7 @@ impl State {
     }
 
     /// Files a subscription with the constants that Python found.
-    pub fn file_again(&mut self, name: &str, filed: &[&str]) -> Result<(), SubscribeError> {
+    pub fn file_again(&mut self, name: &str, filed: &[String]) -> Result<(), SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let filed: Vec<Id> =
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();

@@ -82,51 +82,42 @@ impl ArrowTexts<'_> {
     }
 }
 
-/// A column of integers, of floating-point numbers, or of places in a list of terms.
+/// One term for all rows, or a column: integers, floating-point numbers, places in a list of terms,
+/// or texts, which are IRIs or strings.
 #[derive(FromPyObject)]
 pub(super) enum Column<'py> {
+    Term(String),
     Integers(PyReadonlyArray1<'py, i64>),
     Floats(PyReadonlyArray1<'py, f64>),
     Places(PyReadonlyArray1<'py, i32>, Vec<String>),
+    Texts(ArrowTexts<'py>, bool),
 }
 
 impl Column<'_> {
     fn values(&self) -> PyResult<Values<'_>> {
         Ok(match self {
+            Self::Term(term) => Values::Same(term),
             Self::Integers(values) => Values::Integers(values.as_slice()?),
             Self::Floats(values) => Values::Floats(values.as_slice()?),
             Self::Places(places, terms) => Values::Places(places.as_slice()?, terms),
+            Self::Texts(..) => return Err(PyValueError::new_err("a column of texts")),
         })
     }
 }
 
-/// The values of an attribute: strings that are IRIs or not, or other values.
-#[derive(FromPyObject)]
-pub(super) enum EventValues<'py> {
-    Texts(ArrowTexts<'py>, bool),
-    Values(Column<'py>),
-}
-
 /// An attribute of events: its property, the values, and the rows that have a value.
 #[derive(FromPyObject)]
-pub(super) struct EventColumn<'py>(String, EventValues<'py>, Option<PyReadonlyArray1<'py, bool>>);
+pub(super) struct EventColumn<'py>(String, Column<'py>, Option<PyReadonlyArray1<'py, bool>>);
 
 impl EventColumn<'_> {
     fn attribute(&self) -> PyResult<Attribute<'_>> {
         let valid = self.2.as_ref().map(|valid| valid.as_slice()).transpose()?;
         let values = match &self.1 {
-            EventValues::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
-            EventValues::Values(column) => Cells::Values(column.values()?),
+            Column::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
+            column => Cells::Values(column.values()?),
         };
         Ok(Attribute { property: &self.0, values, valid })
     }
-}
-
-/// One term for all rows, or a column.
-#[derive(FromPyObject)]
-pub(super) enum ConstantsOrTerm<'py> {
-    Term(String),
-    Column(Column<'py>),
 }
 
 /// How a subscription is indexed: the query with root terms and in base units, the branches that the
@@ -301,9 +292,9 @@ impl Core {
         })
     }
 
-    /// Adds a subscription. `filed` has its constants with root terms and in base units, if Python
-    /// had to find them.
-    #[pyo3(signature = (id, query, comment = "", filed = None))]
+    /// Adds a subscription, or `replaces` the one that has its id; returns false if there is none.
+    /// `filed` has its constants with root terms and in base units, if Python had to find them.
+    #[pyo3(signature = (id, query, comment = "", filed = None, replaces = false))]
     fn subscribe(
         &self,
         py: Python<'_>,
@@ -311,14 +302,16 @@ impl Core {
         query: &str,
         comment: &str,
         filed: Option<Vec<String>>,
-    ) -> PyResult<()> {
-        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+        replaces: bool,
+    ) -> PyResult<bool> {
         let taken = py.detach(|| {
             self.shared.change(|guarded| {
-                let state = &mut guarded.state;
-                let number = state.subscribe(id, query, filed.as_deref())?;
-                state.subscriptions.set_comment(number, comment);
-                Ok(())
+                let (state, filed) = (&mut guarded.state, filed.as_deref());
+                let number = match replaces {
+                    true => state.replace(id, query, filed)?,
+                    false => Some(state.subscribe(id, query, filed)?),
+                };
+                Ok(number.map(|number| state.subscriptions.set_comment(number, comment)).is_some())
             })
         });
         taken.map_err(refused)
@@ -365,16 +358,10 @@ impl Core {
         py: Python<'py>,
         query: &str,
         ids: ArrowTexts<'py>,
-        constants: Vec<ConstantsOrTerm<'py>>,
+        constants: Vec<Column<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let columns: PyResult<Vec<Values>> = constants
-            .iter()
-            .map(|one| match one {
-                ConstantsOrTerm::Term(term) => Ok(Values::Same(term)),
-                ConstantsOrTerm::Column(column) => column.values(),
-            })
-            .collect();
+        let columns: PyResult<Vec<Values>> = constants.iter().map(Column::values).collect();
         let (names, chosen) = (ids.texts()?, rows.as_slice()?);
         let batch = SubscriptionBatch { names, columns: columns?, chosen };
         let errors = py.detach(|| {
@@ -395,26 +382,6 @@ impl Core {
     /// Sets the class that a name stands for until the ontology changes.
     fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
         py.detach(|| self.shared.change(|guarded| guarded.state.resolve(name, class_)));
-    }
-
-    /// Replaces a subscription. Returns false if the id is unknown.
-    #[pyo3(signature = (id, query, comment = "", filed = None))]
-    fn replace(
-        &self,
-        py: Python<'_>,
-        id: &str,
-        query: &str,
-        comment: &str,
-        filed: Option<Vec<String>>,
-    ) -> PyResult<bool> {
-        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
-        let replaced = py.detach(|| {
-            self.shared.change(|guarded| {
-                let state = &mut guarded.state;
-                state.replace(id, query, comment, filed.as_deref())
-            })
-        });
-        replaced.map_err(refused)
     }
 
     /// Removes a subscription. Returns false if the id is unknown.
@@ -637,7 +604,6 @@ impl Core {
 
     /// Indexes a subscription with the constants that Python found.
     fn reindex(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
-        let filed: Vec<&str> = filed.iter().map(String::as_str).collect();
         let change = |guarded: &mut Guarded| guarded.state.file_again(id, &filed);
         py.detach(|| self.shared.change(change)).map_err(refused)
     }
@@ -684,7 +650,7 @@ impl Core {
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.state.dictionary);
                 let (done, none) = (Done::default(), Arc::default());
-                let outcome = self.shared.matched(guarded, worker, &now, done, &none, None)?;
+                let outcome = self.shared.matched(guarded, worker, &now, done, &none)?;
                 self.shared.tend(worker);
                 Ok((false, Some(outcome), faults))
             })

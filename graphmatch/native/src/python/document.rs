@@ -108,7 +108,7 @@ impl DocumentMatches {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.state.dictionary);
                         let (done, none) = (Done::default(), Arc::default());
-                        found.push(self.shared.matched(guarded, worker, &now, done, &none, None)?);
+                        found.push(self.shared.matched(guarded, worker, &now, done, &none)?);
                         self.shared.tend(worker);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));
