@@ -237,7 +237,7 @@ class Engine(Matcher):
             The subscriptions that were filed anew, and those for which units or classes have to be
             found first.
         """
-        change = self._core.set_ontology(knowledge, **knowledge.stated(self._known))
+        change = self._core.set_ontology(knowledge, knowledge.stated(self._known))
         self._known, self._saved = knowledge, None
         self._remembered.clear()
         return change

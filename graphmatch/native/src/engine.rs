@@ -722,7 +722,7 @@ impl State {
     /// `names` are those that stand for other classes now; with `everything` all subscriptions are
     /// concerned. A subscription that needs units or names from Python matches nothing until
     /// [`State::file_again`] is called.
-    pub fn adopt(&mut self, ontology: Ontology, names: &[&str], everything: bool) -> Change {
+    pub fn adopt(&mut self, ontology: Ontology, names: &[String], everything: bool) -> Change {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
         let mut change = Change::default();

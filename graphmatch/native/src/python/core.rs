@@ -1,7 +1,7 @@
 //! The engine for Python: subscriptions, the ontology, matching.
 
 use super::calls::Calls;
-use super::document::{DocumentMatches, FaultRow, reader_of, rows_of};
+use super::document::{DocumentMatches, reader_of};
 use super::evaluation::Evaluation;
 use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
@@ -14,6 +14,7 @@ use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Saved, State, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
+use crate::fault::Fault;
 use crate::lexical::LiteralParts;
 use crate::limits::Limits;
 use crate::matching::Worker;
@@ -34,6 +35,7 @@ use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -44,7 +46,7 @@ use std::time::Duration;
 pub(super) const AT_ONCE: usize = 1 << 16;
 
 /// The report or request of a document in memory, and its faults.
-pub(super) type Single = (Option<MatchOutcome>, Vec<FaultRow>);
+pub(super) type Single = (Option<MatchOutcome>, Vec<Fault>);
 
 /// A demanded property and object, `None` for any.
 pub(super) type MentionRow = (Option<String>, Option<String>);
@@ -143,6 +145,23 @@ pub(super) struct RowPlan {
     sampled: u32,
     postings: usize,
     alike: usize,
+}
+
+/// What an ontology is made of: see [`OntologyInput`]; and the names that stand for other classes now.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct OntologyRows {
+    triples: Vec<[PyBackedStr; 3]>,
+    plain: Option<Vec<[PyBackedStr; 3]>>,
+    roots: Vec<(PyBackedStr, PyBackedStr)>,
+    names: Vec<(PyBackedStr, PyBackedStr)>,
+    called: Vec<(PyBackedStr, PyBackedStr)>,
+    prefixes: Vec<(PyBackedStr, PyBackedStr)>,
+    steps: Vec<(PyBackedStr, Steps)>,
+    always: Steps,
+    folding: Option<(bool, bool)>,
+    changed: Vec<String>,
+    everything: bool,
 }
 
 /// The errors of subscriptions with their places.
@@ -522,60 +541,36 @@ impl Core {
 
     /// Changes the ontology. Returns the numbers of changed triples and names, the ids of the
     /// reindexed subscriptions, and the ids of those for which Python has to find units.
-    #[expect(clippy::too_many_arguments, reason = "all that an ontology is made of")]
-    #[pyo3(signature = (knowledge, *, terms, triples, plain, roots, names, called, prefixes, steps, always, folding, changed, everything))]
     fn set_ontology(
         &self,
         py: Python<'_>,
         knowledge: Py<PyAny>,
-        terms: Vec<String>,
-        triples: &[u8],
-        plain: Option<&[u8]>,
-        roots: Vec<(u32, u32)>,
-        names: Vec<(u32, u32)>,
-        called: Vec<(String, u32)>,
-        prefixes: Vec<(String, String)>,
-        steps: Vec<(u32, Steps)>,
-        always: Steps,
-        folding: Option<(bool, bool)>,
-        changed: Vec<String>,
-        everything: bool,
-    ) -> PyResult<(usize, usize, Vec<String>, Vec<String>)> {
-        let rows = |numbers: &[u8]| -> Vec<Triple> {
-            let number = |row: &[u8], place: usize| {
-                let bytes = row[4 * place..].first_chunk();
-                bytes.copied().map_or(0, u32::from_ne_bytes)
-            };
-            numbers.chunks_exact(12).map(|row| [0, 1, 2].map(|place| number(row, place))).collect()
-        };
-        let (triples, plain) = (rows(triples), plain.map(rows));
-        let end = terms.len() as u32;
-        let numbers = triples.iter().chain(plain.iter().flatten()).flatten().copied();
-        let pairs = roots.iter().chain(&names).flat_map(|&(one, other)| [one, other]);
-        let others = called.iter().map(|one| one.1).chain(steps.iter().map(|one| one.0));
-        if numbers.chain(pairs).chain(others).any(|number| number >= end) {
-            return Err(PyValueError::new_err("a number of no term"));
-        }
+        stated: OntologyRows,
+    ) -> (usize, usize, Vec<String>, Vec<String>) {
+        let OntologyRows { always, folding, everything, .. } = stated;
         let change: Change = py.detach(|| {
-            let ids: Vec<Id> = self.shared.change(|guarded| {
-                let dictionary = &mut guarded.state.dictionary;
-                terms.iter().map(|text| dictionary.intern(text.as_bytes())).collect()
+            let mut ids = Vec::new();
+            let (triples, plain, roots, names, called, steps) = self.shared.change(|guarded| {
+                let mut id = |text: &PyBackedStr| {
+                    ids.push(guarded.state.dictionary.intern(text.as_bytes()));
+                    ids[ids.len() - 1]
+                };
+                let mut triples = |rows: &Vec<[PyBackedStr; 3]>| -> Vec<Triple> {
+                    rows.iter().map(|row| row.each_ref().map(&mut id)).collect()
+                };
+                let (all, plain) = (triples(&stated.triples), stated.plain.as_ref().map(triples));
+                let mut pairs = |rows: &[(PyBackedStr, PyBackedStr)]| -> Vec<(Id, Id)> {
+                    rows.iter().map(|(one, other)| (id(one), id(other))).collect()
+                };
+                let (roots, names) = (pairs(&stated.roots), pairs(&stated.names));
+                let called = stated.called.iter().map(|(name, term)| (&**name, id(term)));
+                let called: Vec<(&str, Id)> = called.collect();
+                let steps = stated.steps.iter().map(|(term, steps)| (id(term), *steps));
+                (all, plain, roots, names, called, steps.collect::<Vec<_>>())
             });
-            let id = |number: u32| ids[number as usize];
-            let pairs = |pairs: &[(u32, u32)]| -> Vec<(Id, Id)> {
-                pairs.iter().map(|&(one, other)| (id(one), id(other))).collect()
-            };
-            let triple = |triple: &Triple| triple.map(id);
-            let plain: Option<Vec<Triple>> = plain.map(|plain| plain.iter().map(triple).collect());
-            let triples: Vec<Triple> = triples.iter().map(triple).collect();
-            let (roots, names) = (pairs(&roots), pairs(&names));
-            let called: Vec<(&str, Id)> =
-                called.iter().map(|(name, term)| (name.as_str(), id(*term))).collect();
             let prefixes: Vec<(&str, &str)> =
-                prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
-            let steps: Vec<(Id, Steps)> =
-                steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
-            let stated = OntologyInput {
+                stated.prefixes.iter().map(|(name, iri)| (&**name, &**iri)).collect();
+            let input = OntologyInput {
                 triples: &triples,
                 plain: plain.as_deref(),
                 roots: &roots,
@@ -586,20 +581,19 @@ impl Core {
                 always,
                 folding,
             };
-            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &stated));
+            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &input));
             // Publications are matched by the old ontology while the new one is made.
-            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, stated);
+            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, input);
             self.shared.change(|guarded| {
                 let state = &mut guarded.state;
-                let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
-                let change = state.adopt(ontology, &changed, everything);
+                let change = state.adopt(ontology, &stated.changed, everything);
                 ids.into_iter().for_each(|id| state.dictionary.release(id));
                 guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
                 change
             })
         });
-        Ok((change.triples, change.names, change.concerned, change.python))
+        (change.triples, change.names, change.concerned, change.python)
     }
 
     /// Indexes a subscription with the constants that Python found.
@@ -642,7 +636,7 @@ impl Core {
             let mut reader = Reader::new(data.to_vec(), None, syntax, options);
             self.shared.with_worker(|worker| {
                 let is_found = reader.next(&mut worker.publication);
-                let faults = rows_of(reader.faults());
+                let faults = reader.faults();
                 let is_guess = format.is_none() && !faults.is_empty();
                 if !is_found || is_guess || !reader.is_at_end() {
                     return Ok::<_, PyErr>((!is_found && format.is_some(), None, faults));
