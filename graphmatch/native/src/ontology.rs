@@ -324,11 +324,11 @@ impl Ontology {
         self.properties.get(step).map_or(&[], Vec::as_slice)
     }
 
-    /// Tells the classes and concepts that a text may stand for; `room` is for a folded text.
+    /// Tells the classes and concepts that a text may stand for.
     ///
     /// The first of these that names something decides: a prefixed name, the last part of an IRI,
     /// a label or a text that stands for one, any of these in another case.
-    pub fn called(&self, text: &str, terms: Terms, room: &mut String, mut tell: impl FnMut(Id)) {
+    pub fn called(&self, text: &str, terms: Terms, mut tell: impl FnMut(Id)) {
         if let Some((prefix, local)) = text.split_once(':')
             && let Some(namespace) = self.prefixes.get(prefix)
         {
@@ -336,14 +336,14 @@ impl Ontology {
             let term = term.map(|term| self.root_by_name(term, terms));
             return term.into_iter().filter(|&t| self.flags(t) & IS_VALUE != 0).for_each(tell);
         }
-        let row = self.row_called(text, terms, room);
+        let row = self.row_called(text, terms);
         let is_local =
             |id: Id| lexical::iri(names::text(terms, id)).map(names::local_name) == Some(text);
         let only_local = row.len() > 1 && row.iter().any(|&id| is_local(id));
         row.iter().filter(|&&id| !only_local || is_local(id)).for_each(|&id| tell(id));
     }
 
-    fn row_called(&self, text: &str, terms: Terms, room: &mut String) -> &[Id] {
+    fn row_called(&self, text: &str, terms: Terms) -> &[Id] {
         if self.called.is_empty() {
             return &[];
         }
@@ -360,7 +360,6 @@ impl Ontology {
                 return row;
             }
         }
-        names::fold_into(text, room);
-        self.called_folded.get(room.as_str()).map_or(&[], Vec::as_slice)
+        self.called_folded.get(names::folded(text).as_str()).map_or(&[], Vec::as_slice)
     }
 }
