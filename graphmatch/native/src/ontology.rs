@@ -59,8 +59,9 @@ const SAYS_TYPE: Steps = 1 << 12;
 const SAYS_CLASS: Steps = 1 << 13;
 const SAYS_PROPERTY: Steps = 1 << 14;
 const SAYS_BROADER: Steps = 1 << 15;
-const SAYS_NARROWER: Steps = 1 << 16;
-const UP: Steps = SAYS_TYPE | SAYS_CLASS | SAYS_PROPERTY | SAYS_BROADER;
+pub(crate) const SAYS_NARROWER: Steps = 1 << 16;
+/// Properties that say that the object is above the subject.
+pub(crate) const SAYS_UP: Steps = SAYS_TYPE | SAYS_CLASS | SAYS_PROPERTY | SAYS_BROADER;
 /// A class; a property; and what a value may be called: a class, a concept, an instance.
 pub(crate) const IS_CLASS: Steps = 1 << 17;
 const IS_PROPERTY: Steps = 1 << 18;
@@ -191,24 +192,12 @@ impl Ontology {
         &self.links
     }
 
-    /// Whether a property says that its object is above its subject, and the other way round.
-    pub(crate) fn says_link(&self, property: Id) -> (bool, bool) {
-        let known = self.flags(property);
-        (known & UP != 0, known & SAYS_NARROWER != 0)
-    }
-
     /// The terms that a text stands for, by the rule *name*.
     pub(crate) fn names_of(&self, id: Id, terms: Terms) -> &[Id] {
         if self.names.is_empty() {
             return &[];
         }
         self.key(id, terms).and_then(|key| self.names.get(&key)).map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether texts have roots, or stand for terms.
-    #[inline]
-    pub(crate) fn has_names(&self) -> bool {
-        !self.names.is_empty()
     }
 
     // -- the background ---------------------------------------------------------------------
@@ -271,7 +260,7 @@ impl Ontology {
             low.into_iter().flat_map(move |s| {
                 let high = match o {
                     ANY => hierarchy.ancestors(s).into_owned(),
-                    _ => Vec::from_iter(hierarchy.is_above(o, s).then_some(o)),
+                    _ => Vec::from_iter(hierarchy.ancestors(s).contains(&o).then_some(o)),
                 };
                 high.into_iter().map(move |o| [s, property, o])
             })
