@@ -14,21 +14,24 @@ use crate::limits::Limits;
 use crate::operators::Operators;
 use crate::query::{QueryError, on_stack};
 use crate::scan::scan;
-use crate::writer::written;
+use crate::writer::template_text;
 use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, Literal, NamedNode, Variable};
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use spargebra::{Query, SparqlParser};
 use std::collections::HashMap;
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 
-/// Begins the marker of an IRI.
+/// Begins the marker of an IRI. The number of its slot and a semicolon follow, unless the number is
+/// one more than that of the marker before.
 pub(crate) const IRI: u8 = 1;
 /// Begins the marker of a literal.
 pub(crate) const LITERAL: u8 = 2;
 /// Begins the marker of a literal with a unit of measure in an expression.
 pub(crate) const QUANTITY: u8 = 3;
+/// Stands for the point behind a triple pattern.
+pub(crate) const END: u8 = 4;
 
 const QUANTITIES: &str = "https://w3id.org/cdt/";
 const UNIT: &str = "https://w3id.org/cdt/ucumunit";
@@ -48,30 +51,34 @@ pub(crate) fn slot_of_literal(literal: &Literal) -> Option<(u32, bool)> {
     Some((literal.value().parse().ok()?, kind == "q"))
 }
 
-/// Writes the marker of a slot: its kind, its number and a semicolon.
-pub(crate) fn marker(text: &mut String, kind: u8, slot: u32) {
-    // Writing to a string cannot fail.
-    let _ = write!(text, "{}{slot};", char::from(kind));
-}
-
 /// Writes a template's text as SPARQL.
 ///
 /// `put` gets the number of each slot. It writes a constant, or returns true for the slot itself.
 pub(crate) fn filled(template: &str, mut put: impl FnMut(usize, &mut String) -> bool) -> String {
     let mut text = String::with_capacity(template.len() * 3);
-    let mut rest = template;
-    while let Some(at) = rest.bytes().position(|byte| byte <= QUANTITY) {
-        let (kind, (number, after)) =
-            (rest.as_bytes()[at], rest[at + 1..].split_once(';').unwrap_or_default());
+    let (mut rest, mut slot) = (template, 0);
+    while let Some(at) = rest.bytes().position(|byte| byte <= END) {
+        let kind = rest.as_bytes()[at];
         text.push_str(&rest[..at]);
-        rest = after;
-        if put(number.parse().unwrap_or(usize::MAX), &mut text) {
+        rest = &rest[at + 1..];
+        if kind == END {
+            text.push_str(" . ");
+            continue;
+        }
+        if rest.starts_with(|c: char| c.is_ascii_digit())
+            && let Some((number, after)) = rest.split_once(';')
+        {
+            slot = number.parse().unwrap_or(usize::MAX);
+            rest = after;
+        }
+        if put(slot, &mut text) {
             text.push_str(&match kind {
-                IRI => format!("<slot:{number}>"),
-                LITERAL => format!("\"{number}\"^^<slot:l>"),
-                _ => format!("\"{number}\"^^<slot:q>"),
+                IRI => format!("<slot:{slot}>"),
+                LITERAL => format!("\"{slot}\"^^<slot:l>"),
+                _ => format!("\"{slot}\"^^<slot:q>"),
             });
         }
+        slot += 1;
     }
     text.push_str(rest);
     text
@@ -138,7 +145,7 @@ impl Parameterizer {
                 let last = usize::MAX;
                 variables.sort_by_key(|v| numbers.order.get(v.as_str()).copied().unwrap_or(last));
             }
-            let text = written(&query);
+            let text = template_text(&query);
             let constants = numbers.constants;
             Ok(ParameterizedQuery { query, text, constants, is_deep: scanned.is_deep })
         })

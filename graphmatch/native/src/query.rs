@@ -212,7 +212,8 @@ pub struct Template {
     pub distinct: bool,
     /// Whether its rows are computed over all solutions of its pattern.
     pub aggregates: bool,
-    is_deep: bool,
+    /// Whether recursion over the query needs a large stack.
+    pub is_deep: bool,
 }
 
 /// A branch before constants are put in; these are given by their numbers.
@@ -415,6 +416,26 @@ impl Template {
         plain.into_iter().flatten().chain(stored)
     }
 
+    /// The constants of a query that has this branch only; `None` if the branch lacks some.
+    pub fn constants_in(&self, branch: &Branch) -> Option<Vec<Id>> {
+        let [part] = &*self.branches else { return None };
+        let (mut slots, mut ids) = (Vec::new(), Vec::new());
+        for node in part.patterns.iter().flatten() {
+            slots.extend(if let Node::Constant(slot) = node { Some(*slot) } else { None });
+        }
+        for (_, filter) in &part.filters {
+            filter.each_constant(&mut |slot| {
+                slots.push(if let Slot::Constant(slot) = slot { *slot } else { u32::MAX });
+            });
+        }
+        branch.each_constant(&mut |id| ids.push(id));
+        let mut constants = vec![None; self.slots as usize + self.operators().count()];
+        for (slot, id) in slots.into_iter().zip(ids) {
+            *constants.get_mut(slot as usize)? = Some(id);
+        }
+        constants.into_iter().collect()
+    }
+
     /// The branches of a query with these constants.
     pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> Filled {
         let mut filled = Filled { remainder: self.remainder().to_vec(), ..Filled::default() };
@@ -522,10 +543,10 @@ fn triple_patterns(query: &Query) -> usize {
 }
 
 /// Runs a recursion over a query, on a large stack if the query is deep.
-pub(crate) fn on_stack<T: Send>(
+pub(crate) fn on_stack<T: Send, E: From<QueryError> + Send>(
     deep: bool,
-    run: impl FnOnce() -> Result<T, QueryError> + Send,
-) -> Result<T, QueryError> {
+    run: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, E> {
     if !deep {
         return run();
     }

@@ -125,7 +125,7 @@ pub(crate) fn scan<'a>(
         scanner.edits.into_iter().rev().for_each(|(at, with)| edited.replace_range(at, &with));
         scanner.found.text = Some(edited);
     }
-    let is_deep = scanner.deepest > 32 || scanner.operators > 100;
+    let is_deep = scanner.deepest > 32 || scanner.operators.max(scanner.parts) > 100;
     Ok(Scanned { is_deep, ..scanner.found })
 }
 

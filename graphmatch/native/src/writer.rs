@@ -4,7 +4,7 @@
 //! [`crate::parameterize`].
 
 use crate::algebra::{comparison_of, pattern_of};
-use crate::parameterize::{IRI, LITERAL, QUANTITY, marker, slot_of_iri, slot_of_literal};
+use crate::parameterize::{END, IRI, LITERAL, QUANTITY, filled, slot_of_iri, slot_of_literal};
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::Query;
 use spargebra::algebra::{
@@ -16,6 +16,11 @@ use std::fmt::Write;
 
 /// Returns a query as SPARQL.
 pub(crate) fn written(query: &Query) -> String {
+    filled(&template_text(query), |_, _| true)
+}
+
+/// Returns a query as a template's text.
+pub(crate) fn template_text(query: &Query) -> String {
     let mut writer = Writer::default();
     if let Some(base) = query.base_iri() {
         writer.put(format_args!("BASE <{base}> "));
@@ -118,6 +123,8 @@ fn aggregates(mut pattern: &GraphPattern) -> &[(Variable, AggregateExpression)] 
 #[derive(Default)]
 struct Writer<'a> {
     text: String,
+    /// One more than the number of the last slot.
+    slot: u32,
     aggregates: Vec<&'a (Variable, AggregateExpression)>,
 }
 
@@ -256,7 +263,7 @@ impl<'a> Writer<'a> {
                 self.path(path);
                 self.text.push(' ');
                 self.node(object);
-                self.text.push_str(" . ");
+                self.text.push(END.into());
             }
             GraphPattern::Join { left, right } => {
                 self.before(left);
@@ -369,17 +376,26 @@ impl<'a> Writer<'a> {
 
     // --- Terms and paths ---
 
+    /// Writes the marker of a slot.
+    fn marker(&mut self, kind: u8, slot: u32) {
+        self.text.push(kind.into());
+        if slot != self.slot {
+            self.put(format_args!("{slot};"));
+        }
+        self.slot = slot + 1;
+    }
+
     fn iri(&mut self, iri: &NamedNode) {
         match slot_of_iri(iri.as_str()) {
-            Some(slot) => marker(&mut self.text, IRI, slot),
+            Some(slot) => self.marker(IRI, slot),
             None => self.put(format_args!("{iri}")),
         }
     }
 
     fn literal(&mut self, literal: &Literal) {
         match slot_of_literal(literal) {
-            Some((slot, true)) => marker(&mut self.text, QUANTITY, slot),
-            Some((slot, false)) => marker(&mut self.text, LITERAL, slot),
+            Some((slot, true)) => self.marker(QUANTITY, slot),
+            Some((slot, false)) => self.marker(LITERAL, slot),
             None => self.put(format_args!("{literal}")),
         }
     }
@@ -415,7 +431,7 @@ impl<'a> Writer<'a> {
         self.property(&triple.predicate);
         self.text.push(' ');
         self.node(&triple.object);
-        self.text.push_str(" . ");
+        self.text.push(END.into());
     }
 
     fn ground(&mut self, term: &GroundTerm) {

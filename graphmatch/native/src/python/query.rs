@@ -95,6 +95,11 @@ impl Query {
         self.template.substituted(&self.constants)
     }
 
+    /// Whether recursion over it needs a large stack.
+    pub fn is_deep(&self) -> bool {
+        self.template.is_deep
+    }
+
     fn ids(&self) -> (Dictionary, Vec<Id>) {
         let mut dictionary = Dictionary::default();
         let ids = self.constants.iter().map(|text| dictionary.intern(text.as_bytes())).collect();
