@@ -18,15 +18,18 @@ use crate::matching::{Context, Needs, PYTHON, Worker};
 use crate::ontology::{Ontology, OntologyInput, Steps, UNITS};
 use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
-use crate::parameterize::{ParameterizedQuery, Parameterizer, filled};
+use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
-use crate::query::{QueryError, Template, on_stack};
+use crate::query::Template;
+use crate::query_error::QueryError;
+use crate::scan::on_stack;
 use crate::subscriptions::{
     EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
     UNINDEXED,
 };
 use crate::templates::Templates;
+use crate::writer::filled;
 use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
 use serde::Serialize;

@@ -38,6 +38,7 @@ mod precheck;
 mod predicates;
 mod python;
 mod query;
+mod query_error;
 mod reader;
 mod regex;
 mod rest;

@@ -29,7 +29,7 @@ use crate::matching::{Needs, Worker};
 use crate::ontology::Steps;
 use crate::operator_index::{IndexAnswers, Questions};
 use crate::operators::CallResults;
-use crate::query::QueryError;
+use crate::query_error::QueryError;
 use crate::reader::Publication;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
