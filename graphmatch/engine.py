@@ -95,7 +95,7 @@ if TYPE_CHECKING:
 
     from graphmatch.explain.evidence import Evidence
     from graphmatch.explain.explanation import Explanation
-    from graphmatch.explain.indexing import Filed
+    from graphmatch.explain.index_plan import IndexPlan
     from graphmatch.explain.provenance import Provenance
     from graphmatch.lint import Warned
     from graphmatch.saving import Options
@@ -111,8 +111,6 @@ _READ = (
     "Make one by Publication.of(id, triples) or Publication.from_rdflib(graph); "
     "filter(source) and read_publications(source) read documents and datasets."
 )
-_FILINGS = 1024
-"""So many filings are kept for explanations."""
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
 _OUT_OF_USE = 10
@@ -203,13 +201,10 @@ class Engine(Matcher):
         self._limits = limits
         self._clock = clock
         self._on_problem = on_problem
-        called = [(iri, False) for iri, _ in operators.rows]
-        self._parser = SubscriptionParser(limits=limits, operators=called)
+        self._parser = SubscriptionParser(limits=limits, operators=operators.rows)
         self._changing = RLock()
         self._labels: tuple[list[Label], Annotator] | None = None
         self._known: Knowledge | None = None
-        self._filings: dict[str, Filed] = {}
-        """How subscriptions are filed that somebody asked about, until something changes."""
         self._saved: tuple[Options, bytes] | None = None
         """What is known, as it is saved: while it stays."""
         self._remember = 0
@@ -244,7 +239,6 @@ class Engine(Matcher):
         """
         change = self._core.set_ontology(knowledge, **knowledge.stated(self._known))
         self._known, self._saved = knowledge, None
-        self._filings.clear()
         self._remembered.clear()
         return change
 
@@ -287,7 +281,7 @@ class Engine(Matcher):
     def subscriptions(self) -> tuple[Subscription, ...]:
         """The subscriptions, in the order of subscribing."""
         with self._changing:
-            return tuple(map(self._subscription, self._core.ids()))
+            return tuple(map(self.subscription, self._core.ids()))
 
     def names(self, numbers: NDArray[np.uint32]) -> list[str | None]:
         """Return the ids of subscriptions by the numbers that reports have, ``None`` for none.
@@ -296,7 +290,14 @@ class Engine(Matcher):
         """
         return self._core.names(numbers)
 
-    def _subscription(self, id: str) -> Subscription:
+    def subscription(self, id: str) -> Subscription:
+        """Return a subscription as it was submitted.
+
+        Raises
+        ------
+        UnknownError
+            When there is none with this id.
+        """
         found = _asked(self._core.subscription, id)
         if found is None:
             raise UnknownError(id)
@@ -354,7 +355,6 @@ class Engine(Matcher):
         id, text, comment = _row(subscription, query)
         with self._changing:
             found = self._take(self._core.replace, id, text, comment)
-            self._filings.pop(id, None)
             self._note_words()
         self._operators.report_problems()
         if not found:
@@ -384,7 +384,6 @@ class Engine(Matcher):
             When there is none with this id.
         """
         with self._changing:
-            self._filings.pop(id, None)
             if not _asked(self._core.unsubscribe, id):
                 raise UnknownError(id)
             self._operators.follow(self._core)
@@ -566,7 +565,7 @@ class Engine(Matcher):
 
         linter = Linter(self.ontology)
         for id in ids or self._core.ids():
-            yield from linter.lint(self._subscription(id))
+            yield from linter.lint(self.subscription(id))
 
     # -- the ontology -----------------------------------------------------------------------
 
@@ -974,32 +973,24 @@ class Engine(Matcher):
         UnknownError
             When there is none with this id.
         """
-        return tuple(self._operators.describe(self._subscription(id)))
+        return tuple(self._operators.describe(self.subscription(id)))
 
     # -- why --------------------------------------------------------------------------------
 
-    def filing(self, id: str) -> Filed:
-        """Return how a subscription is filed: what is indexed and what is evaluated.
+    def index_plan(self, id: str) -> IndexPlan:
+        """Return how a subscription is indexed, and what is left to evaluate.
 
         Raises
         ------
         UnknownError
             When there is none with this id.
         """
-        from graphmatch.explain.indexing import file, suspended
+        from graphmatch.explain.index_plan import IndexPlan
 
-        with self._changing:
-            if (filed := self._filings.get(id)) is not None:
-                return filed
-            subscription = self._subscription(id)
-            try:
-                filed = file(subscription, self._knowledge)
-            except SubscriptionError as error:
-                filed = suspended(subscription, error.problem.what)
-            if len(self._filings) >= _FILINGS:
-                self._filings.clear()
-            self._filings[id] = filed
-            return filed
+        plan = _asked(self._core.index_plan, id)
+        if plan is None:
+            raise UnknownError(id)
+        return IndexPlan.of(id, plan)
 
     def explain(self, id: str, publication: Publication, language: str = "en") -> Explanation:
         """Say why a subscription matches a publication, or what fails first.
@@ -1015,20 +1006,18 @@ class Engine(Matcher):
             When there is no subscription with this id.
         """
         from graphmatch.explain.explanation import explain
-        from graphmatch.explain.indexing import Placement
 
         with self._changing:
-            filed = self.filing(id)
-            placed = tuple(Placement(*row) for row in self._core.placements(id))
+            plan = self.index_plan(id)
             report = self.match(publication)
-            evaluation, provenance = self._asking(publication, language, [filed], report.calls)
+            evaluation, provenance = self._asking(publication, language, [plan], report.calls)
             failed = report.matches.failed if isinstance(report.matches, CoreMatches) else ()
             if why := dict(failed).get(id):
                 raise GraphMatchError(_unexplained(id, publication, why))
             match = next((m for m in report if m.subscription == id), None)
-            calls = self._operators.calls_of(filed.subscription, report.calls)
+            calls = self._operators.calls_of(plan.subscription, report.calls)
             try:
-                found = explain(filed, placed, match, evaluation, provenance)
+                found = explain(plan, match, evaluation, provenance)
             except _native.EvaluationFailedError as error:
                 raise GraphMatchError(_unexplained(id, publication, str(error))) from error
             return replace(found, calls=calls)
@@ -1063,12 +1052,12 @@ class Engine(Matcher):
                 remedy = "Raise the limit `reason_triples`, or explain one subscription."
                 self._on_problem(Problem(what, Place(publication.id), remedy, Severity.WARNING))
                 return {m.subscription: () for m in several}
-            filed = [self.filing(m.subscription) for m in several]
-            evaluation, provenance = self._asking(publication, language, filed, calls)
+            plans = [self.index_plan(m.subscription) for m in several]
+            evaluation, provenance = self._asking(publication, language, plans, calls)
             found: dict[str, tuple[Evidence, ...]] = {}
-            for one, match in zip(filed, several, strict=True):
+            for plan, match in zip(plans, several, strict=True):
                 try:
-                    found[match.subscription] = tuple(evidence(one, match, evaluation, provenance))
+                    found[match.subscription] = tuple(evidence(plan, match, evaluation, provenance))
                 except _native.EvaluationFailedError as error:
                     found[match.subscription] = ()
                     self._on_problem(_unexplained(match.subscription, publication, str(error)))
@@ -1078,7 +1067,7 @@ class Engine(Matcher):
         self,
         publication: Publication,
         language: str,
-        several: Iterable[Filed],
+        plans: Iterable[IndexPlan],
         calls: Iterable[Call] = (),
     ) -> tuple[_native.Evaluation, Provenance]:
         """Prepare questions about one publication, with everything that follows from it."""
@@ -1091,7 +1080,9 @@ class Engine(Matcher):
         asked = self._operators.begin(publication, publication.source.source)
         asked.recall(calls)
         evaluation = knowledge.evaluation(enriched.publication, now, asked.native)
-        while any(self._operators.miss(asked, evaluation, one.query) for one in several):
+        while any(
+            self._operators.miss(asked, evaluation, plan.subscription.query) for plan in plans
+        ):
             evaluation = knowledge.evaluation(enriched.publication, now, asked.native)
         return evaluation, provenance
 

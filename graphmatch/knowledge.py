@@ -153,15 +153,6 @@ class Knowledge:
     core
         The one that the ontology is handed to, by an engine; one of its own by default, made when
         it is first needed.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> from semantic.vocabulary import SUBCLASS
-    >>> laptop, computer = NamedNode("urn:laptop"), NamedNode("urn:computer")
-    >>> knowledge = Knowledge(Ontology([(laptop, SUBCLASS, computer)]))
-    >>> knowledge.meets((laptop, None, None)), knowledge.meets((computer, None, None))
-    (True, False)
     """
 
     def __init__(
@@ -254,10 +245,9 @@ class Knowledge:
             calls,
         )
 
-    def meets(self, pattern: Iterable[Term | None]) -> bool:
-        """Whether a triple that follows from the ontology has these terms, ``None`` for any."""
-        subject, predicate, object_ = map(_text, pattern)
-        return self._core.ontology_matches(subject, predicate, object_)
+    def has_term(self, term: Term) -> bool:
+        """Return whether the ontology or a subscription has a term."""
+        return self._core.has_term(str(term))
 
     def follow(self, triples: Iterable[Triple]) -> Derived:
         """Return triples, roots put in, and all that follows from them by rules: E(P).

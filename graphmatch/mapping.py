@@ -295,8 +295,8 @@ class Evaluator(Protocol):
     def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
         """Prepare questions about a publication."""
 
-    def meets(self, pattern: Iterable[Term | None]) -> bool:
-        """Whether a triple that follows from the ontology has these terms, ``None`` for any."""
+    def has_term(self, term: Term) -> bool:
+        """Return whether the ontology has a term."""
 
 
 class _Failure(NamedTuple):
@@ -492,9 +492,7 @@ def _is_new(closed: Derived, evaluator: Evaluator) -> Callable[[BlankNode], bool
     known = {term for triple in closed for term in triple if isinstance(term, BlankNode)}
 
     def is_new(node: BlankNode) -> bool:
-        if node in known:
-            return False
-        return not (evaluator.meets((node, None, None)) or evaluator.meets((None, None, node)))
+        return not (node in known or evaluator.has_term(node))
 
     return is_new
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -111,13 +111,7 @@ class Subscription:
             Form(query.form),
             tuple(query.projection()),
             query.distinct,
-            tuple(
-                Branch(
-                    tuple(TriplePattern(*nodes) for nodes in patterns),
-                    tuple(_filter(*made) for made in filters),
-                )
-                for patterns, filters in branches
-            ),
+            tuple(branch_of(*branch) for branch in branches),
             tuple(TriplePattern(*nodes) for nodes in supports),
             tuple(remainder),
             comment,
@@ -187,6 +181,14 @@ def rewritten_query(
         raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
     except UnknownNameError as error:
         raise SubscriptionError(replace(error.problem, where=Place(id))) from error
+
+
+def branch_of(patterns: Iterable[Sequence[Any]], filters: Iterable[Sequence[Any]]) -> Branch:
+    """Return a branch of the core's patterns and filters: see `_native.Query.view`."""
+    return Branch(
+        tuple(TriplePattern(*nodes) for nodes in patterns),
+        tuple(_filter(*made) for made in filters),
+    )
 
 
 def _filter(kind: str, variable: Variable, *parts: Any) -> Filter:

@@ -75,14 +75,14 @@ def test_that_explanations_go_with_the_matches(scenario: Scenario) -> None:
         assert solutions_of(explanation.match) == solutions_of(matches[id])
         assert not explanation.failure
         assert bool(explanation.evidence) is bool(evidence[id])
-        branches = engine.filing(id).branches
+        branches = engine.index_plan(id).subscription.branches
         event("branches: " + ("some" if any(b.patterns for b in branches) else "empty"))
         for piece in explanation.evidence:
             assert all(piece.reasons)
             if piece.triple is not None and len(scenario.synonyms) < 2:
                 assert piece.triple in world.graph
         # The oracle's world knows one pair of synonyms.
-        if engine.filing(id).exact and len(scenario.synonyms) < 2:
+        if engine.index_plan(id).exact and len(scenario.synonyms) < 2:
             assert any(piece.triple in world.news for piece in explanation.evidence)
 
 

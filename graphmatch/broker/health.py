@@ -139,7 +139,7 @@ def _linted(engine: Engine, ids: Collection[str], until: float, timer: Timer) ->
             yield Finding(Kind.NOT_EXAMINED, (), text, "Allow more time.")
             return
         with suppress(UnknownError):  # it may have ended a moment ago
-            yield from doubts(linter, engine.filing(id).subscription)
+            yield from doubts(linter, engine.subscription(id))
 
 
 def doubts(linter: Linter, subscription: Subscription) -> Iterator[Finding]:

@@ -462,7 +462,7 @@ def why(
     'the text is the same but for upper and lower case'
     """
     rehearsal = rehearsal or Rehearsal(engine)
-    text = engine.filing(subscription).subscription.query.text if query is None else query
+    text = engine.subscription(subscription).query.text if query is None else query
     with rehearsal.asking([(subscription, text)]) as (trying, refused):
         if subscription in refused:  # a unit or class is unknown now: it waits for an ontology
             return _suspended(subscription, stored, refused[subscription])
@@ -494,7 +494,7 @@ def _labels(said: Explanation, ontology: Ontology, language: str) -> dict[str, s
     terms: list[Node | None] = [each.value for each in proved]
     terms += chain.from_iterable(each.triple for each in proved if each.triple is not None)
     terms += chain.from_iterable(near.triple for near in said.nearest)
-    for branch in said.filed.branches:
+    for branch in said.plan.subscription.branches:
         terms += chain.from_iterable(branch.patterns)
     named = dict.fromkeys(term for term in terms if isinstance(term, NamedNode))
     found = ((term, ontology.shown_names.labels(term, language)) for term in named)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyoxigraph import NamedNode
-from rich.text import Text
 
 from graphmatch.command.console import plural, styled
 from graphmatch.command.options import Knowing, Subscribing, Verbosity
 from graphmatch.command.session import REFUSED, Session
-from graphmatch.explain.indexing import Filed
+from graphmatch.explain.index_plan import UNINDEXED, IndexPlan
 from graphmatch.lint import Linter, Warned
+from graphmatch.subscription import Subscription
 from semantic.terms import compact
 
 
@@ -32,14 +32,20 @@ def run(
         linter, skeletons, warnings = Linter(engine.ontology), set(), 0
         for subscription in engine.subscriptions:
             skeletons.add(subscription.query.skeleton)
-            filed, warned = engine.filing(subscription.id), linter.lint(subscription)
+            plan, warned = engine.index_plan(subscription.id), linter.lint(subscription)
+            calls = engine.calls(subscription.id)
             warnings += len(warned)
             if json:
-                session.out.write_json(_json(filed, warned, engine.calls(subscription.id)))
+                session.out.write_json(_json(subscription, plan, warned, calls))
                 continue
-            calls = engine.calls(subscription.id)
-            for line in _text(filed, warned, calls, engine.ontology.prefixes):
-                session.out.print(line)
+            session.out.print(
+                styled((f"✓ {subscription.id}", "green"), "  ", (subscription.comment, "dim"))
+            )
+            for line in (*plan.describe(engine.ontology.prefixes), *calls):
+                session.out.print(styled(f"    {line}"))
+            for found in warned:
+                text = f"  {found.code}: {found.what}. {found.remedy}"
+                session.out.print(styled(("    warning", "yellow"), text))
             if sparql:
                 text = _compacted(subscription.query.text, engine.ontology.prefixes)
                 session.out.print(styled((f"    {text}", "dim")))
@@ -52,19 +58,6 @@ def run(
         return REFUSED if strict and warnings else session.status
 
 
-def _text(
-    filed: Filed, warned: Sequence[Warned], calls: Sequence[str], prefixes: Mapping[str, str]
-) -> Iterator[Text]:
-    subscription = filed.subscription
-    yield styled((f"✓ {subscription.id}", "green"), "  ", (subscription.comment, "dim"))
-    for line in filed.describe(prefixes):
-        yield styled(f"    {line}")
-    for line in calls:
-        yield styled(f"    {line}")
-    for found in warned:
-        yield styled(("    warning", "yellow"), f"  {found.code}: {found.what}. {found.remedy}")
-
-
 def _compacted(query: str, prefixes: Mapping[str, str]) -> str:
     """Write the IRIs of a query by their prefixes; what stands in a text is left as it is."""
 
@@ -74,20 +67,22 @@ def _compacted(query: str, prefixes: Mapping[str, str]) -> str:
     return re.sub(r'"(?:[^"\\]|\\.)*"|\s*<([^<>\s"]*:[^<>\s"]*)>', short, query)
 
 
-def _json(filed: Filed, warned: Sequence[Warned], calls: Sequence[str]) -> dict[str, object]:
+def _json(
+    subscription: Subscription, plan: IndexPlan, warned: Sequence[Warned], calls: Sequence[str]
+) -> dict[str, object]:
     return {
-        "id": filed.subscription.id,
-        "query": filed.subscription.query.text,
-        "form": filed.subscription.form.value,
+        "id": subscription.id,
+        "query": subscription.query.text,
+        "form": subscription.form.value,
         "indexed": [
             {
                 "patterns": [" ".join(map(str, pattern)) for pattern in entry.patterns],
                 "filters": [filter_.write({}) for filter_ in entry.filters],
             }
-            for entry in filed.entries
+            for entry in plan.entries
         ],
-        "unindexed": list(filed.unindexed),
-        "evaluated": list(filed.checks),
+        "unindexed": [UNINDEXED] if plan.unindexed else [],
+        "evaluated": list(plan.residual),
         "calls": list(calls),
         "warnings": [
             {"code": found.code, "what": found.what, "remedy": found.remedy} for found in warned

@@ -131,7 +131,7 @@ class TextWriter(Writer):
         if item.title is not None:
             lines.append(styled("  ", (item.link or publication.id, "blue")))
         for match in matches:
-            comment = self._engine.filing(match.subscription).subscription.comment
+            comment = self._engine.subscription(match.subscription).comment
             about = f"  {_sentence(comment)}" if comment else ""
             lines.append(styled("  ", (f"▸ {match.subscription}", "green"), (about, "dim")))
             bindings = _bindings(match, publication, prefixes)

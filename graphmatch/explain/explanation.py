@@ -7,12 +7,12 @@ about one pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from graphmatch._native import Evaluation
 from graphmatch.explain.evidence import Evidence, evidence, first, proofs
-from graphmatch.explain.indexing import Filed, Placement
+from graphmatch.explain.index_plan import SUSPENDED, IndexPlan
 from graphmatch.explain.nearest import Near, Nearest, Wording
 from graphmatch.explain.provenance import Provenance
 from graphmatch.matcher import Match
@@ -27,10 +27,8 @@ class Explanation:
 
     Parameters
     ----------
-    filed
-        How the subscription is filed: what is indexed, what is evaluated, and why.
-    placements
-        The access pattern and the query template of each of its rows in the index.
+    plan
+        How the subscription is indexed, and what is left to evaluate.
     match
         The match, or ``None``.
     evidence
@@ -47,8 +45,7 @@ class Explanation:
 
     subscription: str
     publication: str
-    filed: Filed
-    placements: tuple[Placement, ...]
+    plan: IndexPlan
     match: Match | None
     evidence: tuple[Evidence, ...] = ()
     failure: str = ""
@@ -60,8 +57,8 @@ class Explanation:
     @property
     def internals(self) -> tuple[str, ...]:
         """How the subscription is indexed, as lines."""
-        placed = (line for each in self.placements for line in each.describe(self.prefixes))
-        return (*self.filed.describe(self.prefixes), *placed)
+        rows = (line for row in self.plan.rows for line in row.describe(self.prefixes))
+        return (*self.plan.describe(self.prefixes), *rows)
 
     def __str__(self) -> str:
         """Return the answer as lines."""
@@ -73,8 +70,8 @@ class Explanation:
             "subscription": self.subscription,
             "publication": self.publication,
             "matches": self.match is not None,
-            "filing": list(self.filed.describe(self.prefixes)),
-            "index": [placement.as_json() for placement in self.placements],
+            "filing": list(self.plan.describe(self.prefixes)),
+            "index": [row.as_json() for row in self.plan.rows],
             "evidence": [each.as_json() for each in self.evidence],
             "calls": list(self.calls),
             "failure": self.failure or None,
@@ -107,46 +104,33 @@ class Explanation:
 
 
 def explain(
-    filed: Filed,
-    placements: Sequence[Placement],
-    match: Match | None,
-    evaluation: Evaluation,
-    provenance: Provenance,
+    plan: IndexPlan, match: Match | None, evaluation: Evaluation, provenance: Provenance
 ) -> Explanation:
     """Explain one pair; `evaluation` is over the enriched publication."""
     prefixes, publication = provenance.prefixes, provenance.publication
-    blank = Explanation(
-        filed.subscription.id,
-        publication.id,
-        filed,
-        tuple(placements),
-        match,
-        prefixes=prefixes,
-    )
+    branches = plan.subscription.branches
+    blank = Explanation(plan.subscription.id, publication.id, plan, match, prefixes=prefixes)
     if match is not None:
-        return replace(blank, evidence=tuple(evidence(filed, match, evaluation, provenance)))
+        return replace(blank, evidence=tuple(evidence(plan, match, evaluation, provenance)))
+    if plan.suspended:
+        return replace(blank, failure=SUSPENDED)
     nearest = Nearest(evaluation, provenance)
-    failures = [_failure(b, evaluation, nearest, Wording(b, prefixes)) for b in filed.branches]
+    failures = [_failure(b, evaluation, nearest, Wording(b, prefixes)) for b in branches]
     found = [failed for failed in failures if failed is not None]
     if len(found) < len(failures) or not found:
         held = (
             tuple(proofs(branch, {}, evaluation, provenance))
-            for branch, failed in zip(filed.branches, failures, strict=True)
+            for branch, failed in zip(branches, failures, strict=True)
             if failed is None
         )
-        return replace(blank, failure=_rest_failed(filed), held=next(held, ()))
+        why = "; ".join(plan.residual or plan.subscription.remainder)
+        text = f"the necessary part is met; what is evaluated as SPARQL is not: {why}"
+        return replace(blank, failure=text, held=next(held, ()))
     text, misses, before = found[0]
     if len(found) > 1:
         text += f" (and likewise in each of the other {len(found) - 1} branches)"
     held_ = tuple(proofs(before, {}, evaluation, provenance)) if before.patterns else ()
     return replace(blank, failure=text, nearest=misses, held=held_)
-
-
-def _rest_failed(filed: Filed) -> str:
-    if not filed.checks:
-        return "its patterns are met by the ontology alone: no news"
-    why = "; ".join(filed.checks)
-    return f"the necessary part is met; what is evaluated as SPARQL is not: {why}"
 
 
 def _failure(

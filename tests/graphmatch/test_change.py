@@ -90,11 +90,11 @@ def test_that_what_the_ontology_meets_is_filed_otherwise() -> None:
     fact = (EX["acme"], NamedNode("urn:in"), NamedNode("urn:fr"))
     assert not engine.match(made).matches
     assert engine.update_ontology(added=[fact]) == Change(triples=1, names=0, concerned=1)
-    assert engine.filing("maker").checks == ("a pattern that the ontology may meet",)
+    assert engine.index_plan("maker").residual == ("a pattern that the ontology may meet",)
     assert [m.subscription for m in engine.match(made)] == ["maker"]
     assert engine.update_ontology(removed=[fact]).concerned == 1
     assert not engine.match(made).matches
-    assert engine.filing("maker").exact
+    assert engine.index_plan("maker").exact
 
 
 def test_that_text_told_apart_otherwise_concerns_everybody() -> None:
@@ -242,7 +242,8 @@ def test_that_a_subscription_waits_for_a_unit_that_goes_with_its_attribute() -> 
     assert "it matches nothing now" in told[0].what
     assert "big" in engine
     assert not engine.match(item).matches
-    assert "nothing, for now" in engine.filing("big").checks[0]
+    assert engine.index_plan("big").suspended
+    assert engine.explain("big", item).failure.startswith("it matches nothing until")
     engine.update_ontology(added=ontology.stated, removed=kilograms)
     assert engine.match(item).matches
     engine.unsubscribe("big")

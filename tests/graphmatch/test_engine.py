@@ -54,27 +54,25 @@ def test_that_a_filter_keeps_a_candidate_from_being_evaluated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "unindexed", "checks"),
+    ("query", "residual"),
     [
-        ("SELECT * { ?x :price ?p }", (), ()),
-        ("SELECT * { ?x ?any 350 }", (), ()),
-        ("SELECT * { ?x :price ?p . ?x ?any ?o }", (), ("the ontology may meet",)),
-        ("ASK { ?x :knows+ :a }", (), ("path +",)),
-        ("SELECT * { ?x a :Computer }", (), ("the ontology may meet",)),
-        ("SELECT * { ?x rdfs:subClassOf+ :Computer }", (), ("path +", "the ontology may meet")),
-        ("SELECT * { { ?x :p ?y } UNION { ?x :q ?y } }", (), ("UNION",)),
-        ("SELECT ?x { ?x :p ?y } ORDER BY ?y", (), ("ORDER BY",)),
+        ("SELECT * { ?x :price ?p }", ()),
+        ("SELECT * { ?x ?any 350 }", ()),
+        ("SELECT * { ?x :price ?p . ?x ?any ?o }", ("the ontology may meet",)),
+        ("ASK { ?x :knows+ :a }", ("path +",)),
+        ("SELECT * { ?x a :Computer }", ("the ontology may meet",)),
+        ("SELECT * { ?x rdfs:subClassOf+ :Computer }", ("path +", "the ontology may meet")),
+        ("SELECT * { { ?x :p ?y } UNION { ?x :q ?y } }", ("UNION",)),
+        ("SELECT ?x { ?x :p ?y } ORDER BY ?y", ("ORDER BY",)),
     ],
 )
-def test_how_a_subscription_is_filed(
-    query: str, unindexed: tuple[str, ...], checks: tuple[str, ...]
-) -> None:
-    filed = engine(KNOWN, s=query).filing("s")
-    assert len(filed.unindexed) == len(unindexed)
-    assert all(part in found for part, found in zip(unindexed, filed.unindexed, strict=True))
-    assert all(any(part in check for check in filed.checks) for part in checks)
-    assert bool(filed.checks) is bool(checks)
-    assert bool(filed.entries) is not bool(unindexed)
+def test_index_plans(query: str, residual: tuple[str, ...]) -> None:
+    plan = engine(KNOWN, s=query).index_plan("s")
+    assert all(any(part in reason for reason in plan.residual) for part in residual)
+    assert (len(plan.residual) > 0, plan.exact) == (len(residual) > 0, not residual)
+    assert plan.entries
+    assert not plan.unindexed
+    assert not plan.suspended
 
 
 def test_that_what_the_ontology_alone_answers_is_no_news() -> None:
@@ -151,7 +149,12 @@ def test_ids_and_queries_that_are_not_unicode() -> None:
         for id, text in ((HALF, query), ("a", query + f"#{HALF}")):
             with pytest.raises(SubscriptionError, match=re.escape(NOT_UNICODE)):
                 take(id, text)
-    for ask in (engine.unsubscribe, engine.filing, engine.calls, lambda id: list(engine.lint(id))):
+    for ask in (
+        engine.unsubscribe,
+        engine.index_plan,
+        engine.calls,
+        lambda id: list(engine.lint(id)),
+    ):
         with pytest.raises(UnknownError, match=re.escape("no subscription has this id")):
             ask(HALF)
     assert HALF not in engine
@@ -271,21 +274,6 @@ def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
             ("three", 0),
         ]
         assert reports[0].matches[0].solutions == ({"x": NamedNode("urn:a")},)
-
-
-def test_that_a_filing_is_kept_until_something_changes() -> None:
-    own = Engine()
-    own.subscribe("s", "ASK { ?x a <urn:A> }")
-    first = own.filing("s")
-    assert own.filing("s") is first
-    own.replace("s", "ASK { ?x a <urn:B> }")
-    assert own.filing("s").query.text != first.query.text
-    second = own.filing("s")
-    own.update_ontology(added=[(NamedNode("urn:A"), SUBCLASS, NamedNode("urn:B"))], removed=[])
-    assert own.filing("s") is not second
-    own.unsubscribe("s")
-    with pytest.raises(UnknownError):
-        own.filing("s")
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_that_the_samples_match_as_before(tmp_path: Path) -> None:
         for match in engine.match(publication):
             explained = engine.explain(match.subscription, publication)
             again = other.explain(match.subscription, publication)
-            assert (again.filed, again.evidence) == (explained.filed, explained.evidence)
+            assert (again.plan, again.evidence) == (explained.plan, explained.evidence)
 
 
 def test_that_options_are_kept(tmp_path: Path) -> None:

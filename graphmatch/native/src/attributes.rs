@@ -13,14 +13,15 @@
 //!
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
-use crate::demand::{AttributePathTrie, Demand, StepHash};
+use crate::demand::{AttributePathTrie, Demand};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
-use crate::graph::{Graph, Origin};
-use crate::hierarchy::{Map, Set, Walk};
+use crate::graph::Graph;
 use crate::lexical;
 use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
+use crate::taxonomy::Walk;
 use crate::triples::Triple;
+use hashbrown::{HashMap, HashSet};
 use oxiri::Iri;
 use std::fmt::Write;
 
@@ -43,7 +44,7 @@ struct Node {
 #[derive(Clone, Copy)]
 struct Reached {
     node: Id,
-    place: StepHash,
+    place: u32,
     /// The previous resource of the path.
     before: u32,
 }
@@ -55,22 +56,22 @@ pub struct Flattening {
     stamp: (u64, u64, u64),
     /// The demanded classes of a pair of a property and a class: the class itself and its
     /// superclasses.
-    wanted: Map<(Id, Id), Box<[Id]>>,
+    wanted: HashMap<(Id, Id), Box<[Id]>>,
     /// The demanded steps that a property takes.
-    steps: Map<Id, Box<[StepHash]>>,
+    steps: HashMap<Id, Box<[u32]>>,
     /// Pairs of place and value whose classes have been derived for the current root.
-    done: Set<(StepHash, Id)>,
-    nodes: Map<Id, Node>,
+    done: HashSet<(u32, Id)>,
+    nodes: HashMap<Id, Node>,
     next: Vec<u32>,
     roots: Vec<Id>,
     agenda: Vec<Reached>,
-    places: Vec<StepHash>,
+    places: Vec<u32>,
     classes: Vec<Id>,
     named: Vec<Id>,
     /// Numbers of event steps.
-    numbers: Map<Box<str>, u32>,
+    numbers: HashMap<Box<str>, u32>,
     /// The node that a step leads to from a node of an event's graph.
-    ways: Map<(Id, u32), Id>,
+    ways: HashMap<(Id, u32), Id>,
     label: String,
     along: Vec<Id>,
     folded: String,
@@ -260,9 +261,9 @@ impl Ontology {
         flattening.refresh(self, mentions);
         flattening.index(graph, length);
         flattening.find_roots(graph, stated, name, terms);
-        let (ontology, origin) = (self, Origin { rule: "attribute", premise: [ANY; 3] });
+        let (ontology, premise) = (self, [ANY; 3]);
         let mut flattener =
-            Flattener { ontology, graph, stated, terms, mentions, walk, flattening, most, origin };
+            Flattener { ontology, graph, stated, terms, mentions, walk, flattening, most, premise };
         (0..flattener.flattening.roots.len()).all(|root| flattener.go(root))
     }
 }
@@ -371,7 +372,7 @@ struct Flattener<'a> {
     /// Number of steps left.
     most: usize,
     /// The last step, from which attributes are derived.
-    origin: Origin,
+    premise: Triple,
 }
 
 impl Flattener<'_> {
@@ -391,7 +392,7 @@ impl Flattener<'_> {
             let mut number = self.flattening.first(reached.node);
             while number != NONE {
                 let triple = self.graph.triples[number as usize];
-                self.origin.premise = triple;
+                self.premise = triple;
                 let mut places = std::mem::take(&mut self.flattening.places);
                 self.find_places(triple[1], reached.place, &mut places);
                 for &place in &places {
@@ -415,7 +416,7 @@ impl Flattener<'_> {
     }
 
     /// Finds the places that a property leads to from a place of the demanded paths.
-    fn find_places(&mut self, property: Id, from: StepHash, places: &mut Vec<StepHash>) {
+    fn find_places(&mut self, property: Id, from: u32, places: &mut Vec<u32>) {
         places.clear();
         let asked = self.mentions.attribute_paths();
         let mut tell = |place| {
@@ -465,9 +466,9 @@ impl Flattener<'_> {
     }
 
     /// Derives the attributes that end at a place, and their classes.
-    fn end(&mut self, root: Id, place: StepHash, value: Id) {
-        let Some(ends) = self.mentions.attribute_paths().place(place) else { return };
-        if !ends.attributes.is_empty() {
+    fn end(&mut self, root: Id, place: u32, value: Id) {
+        let asked = self.mentions.attribute_paths();
+        if !asked.attributes(place).is_empty() {
             if self.terms.kind(value) == Kind::Blank {
                 self.types(value, self.stated);
             } else {
@@ -475,16 +476,16 @@ impl Flattener<'_> {
                 self.flattening.classes.push(value);
             }
             for &value in &self.flattening.classes {
-                for &property in &ends.attributes {
-                    self.graph.derive([root, property, value], self.origin);
+                for &property in asked.attributes(place) {
+                    self.graph.derive([root, property, value], "attribute", self.premise);
                 }
             }
         }
-        if !ends.isa.is_empty() && self.flattening.done.insert((place, value)) {
+        if !asked.isa(place).is_empty() && self.flattening.done.insert((place, value)) {
             self.name_classes(value);
             for number in 0..self.flattening.named.len() {
                 let class = self.flattening.named[number];
-                for &property in &ends.isa {
+                for &property in asked.isa(place) {
                     self.add_classes(root, property, class);
                 }
             }
@@ -498,11 +499,11 @@ impl Flattener<'_> {
         };
         if self.ontology.flags(class) & OWN == 0 || !self.walk.is_plain(class) {
             if is_wanted(self.mentions, class) {
-                self.graph.derive([root, property, class], self.origin);
+                self.graph.derive([root, property, class], "attribute", self.premise);
             }
             for &class in self.walk.above(self.ontology, class) {
                 if is_wanted(self.mentions, class) {
-                    self.graph.derive([root, property, class], self.origin);
+                    self.graph.derive([root, property, class], "attribute", self.premise);
                 }
             }
             return;
@@ -513,7 +514,7 @@ impl Flattener<'_> {
             all.filter(|&class| is_wanted(self.mentions, class)).collect()
         });
         for &class in &*wanted {
-            self.graph.derive([root, property, class], self.origin);
+            self.graph.derive([root, property, class], "attribute", self.premise);
         }
     }
 

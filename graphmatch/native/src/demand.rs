@@ -8,14 +8,11 @@
 //! a pair change the version; caches of another version are then filled again on demand.
 
 use crate::dictionary::{ANY, Id};
-use crate::hierarchy::Map;
+use crate::interner::Interner;
 use crate::names;
-use foldhash::fast::RandomState;
-use std::hash::{BuildHasher, Hash};
+use hashbrown::HashMap;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The property and the object of a pattern, [`ANY`] for a variable.
-pub type DemandedPair = (Id, Id);
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
@@ -28,13 +25,14 @@ impl Default for Serial {
     }
 }
 
-/// Numbers of subscriptions by the pairs that they demand.
+/// Numbers of subscriptions by the pairs that they demand: the property and the object of a pattern,
+/// [`ANY`] for a variable.
 #[derive(Default)]
 pub struct Demand {
     serial: Serial,
     version: u64,
-    pairs: Map<DemandedPair, u32>,
-    properties: Map<Id, u32>,
+    pairs: HashMap<(Id, Id), u32>,
+    properties: HashMap<Id, u32>,
     attribute_paths: AttributePathTrie,
 }
 
@@ -48,7 +46,7 @@ impl Demand {
 
     /// Counts how many subscriptions come (or go, if `by` is negative) that demand a pair. `text` is
     /// that of the property.
-    pub fn count(&mut self, (property, object): DemandedPair, by: i32, text: &[u8]) {
+    pub fn count(&mut self, (property, object): (Id, Id), by: i32, text: &[u8]) {
         let object = if property == ANY { ANY } else { object };
         if !count(&mut self.pairs, (property, object), by) {
             return;
@@ -61,7 +59,7 @@ impl Demand {
     }
 
     /// All pairs with the number of subscriptions that demand them.
-    pub fn counted(&self) -> impl Iterator<Item = (DemandedPair, u32)> + '_ {
+    pub fn counted(&self) -> impl Iterator<Item = ((Id, Id), u32)> + '_ {
         self.pairs.iter().map(|(&pair, &times)| (pair, times))
     }
 
@@ -107,7 +105,7 @@ impl Demand {
 }
 
 /// Changes a count; whether it is the first or was the last.
-fn count<K: Hash + Eq>(counts: &mut Map<K, u32>, key: K, by: i32) -> bool {
+fn count<K: Hash + Eq>(counts: &mut HashMap<K, u32>, key: K, by: i32) -> bool {
     let before = counts.get(&key).copied().unwrap_or_default();
     let after = before.saturating_add_signed(by);
     if after == 0 {
@@ -118,41 +116,29 @@ fn count<K: Hash + Eq>(counts: &mut Map<K, u32>, key: K, by: i32) -> bool {
     (before == 0) != (after == 0)
 }
 
-/// A step of a name, or a place in the tree of steps: a hash of 64 bits, of the step or of the steps
-/// that lead to the place. Its keys are random, against attacks. The odds that any two of a million
-/// hashes are equal are one in 30 million.
-pub type StepHash = u64;
-
-/// A place in the tree of steps.
-#[derive(Default)]
-pub struct Place {
-    /// The attributes whose names end here.
-    pub attributes: Vec<Id>,
-    /// The properties that ask for classes of their values.
-    pub isa: Vec<Id>,
-    /// How many names go through here or end here.
-    uses: u32,
-}
-
-/// The demanded attributes as a tree of steps.
+/// The demanded attributes as a tree of steps. Steps and places are numbered; a place is found by
+/// the place before it and the step between.
 #[derive(Default)]
 pub struct AttributePathTrie {
-    hashes: RandomState,
-    /// Steps, and how many names have them.
-    steps: Map<StepHash, u32>,
-    places: Map<StepHash, Place>,
-    classes: Map<Id, u32>,
+    steps: Interner,
+    /// By number, how many names go through a place or end there is the number of its uses.
+    places: Interner,
+    /// The attributes whose names end at a place.
+    attributes: HashMap<u32, Vec<Id>>,
+    /// The properties that ask for classes of the values of an attribute, by the end of its name.
+    isa: HashMap<u32, Vec<Id>>,
+    classes: HashMap<Id, u32>,
     /// Attributes with the places where their names end.
-    ends: Map<Id, StepHash>,
+    ends: HashMap<Id, u32>,
 }
 
 impl AttributePathTrie {
     /// The place where all names begin.
-    pub const ROOT: StepHash = 0;
+    pub const ROOT: u32 = u32::MAX;
 
     /// Whether nothing is asked for of attributes.
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+        self.steps.len() == 0
     }
 
     /// Whether classes of values are asked for.
@@ -161,31 +147,33 @@ impl AttributePathTrie {
     }
 
     /// A step, if any name that is asked for has it.
-    pub fn step(&self, name: &str) -> Option<StepHash> {
-        let step = self.hashes.hash_one(name);
-        self.steps.contains_key(&step).then_some(step)
+    pub fn step(&self, name: &str) -> Option<u32> {
+        self.steps.find(name.as_bytes())
     }
 
     /// The place that a step leads to.
-    pub fn below(&self, place: StepHash, step: StepHash) -> Option<StepHash> {
-        let below = self.hashes.hash_one((place, step));
-        self.places.contains_key(&below).then_some(below)
+    pub fn below(&self, place: u32, step: u32) -> Option<u32> {
+        self.places.find(&place_key(place, step))
     }
 
     /// The place where the name of an attribute ends that is asked for.
-    pub fn end(&self, attribute: Id) -> Option<StepHash> {
+    pub fn end(&self, attribute: Id) -> Option<u32> {
         self.ends.get(&attribute).copied()
     }
 
-    /// The names that end at a place.
-    pub fn place(&self, place: StepHash) -> Option<&Place> {
-        self.places.get(&place)
+    /// The attributes whose names end at a place.
+    pub fn attributes(&self, place: u32) -> &[Id] {
+        self.attributes.get(&place).map_or(&[], Vec::as_slice)
+    }
+
+    /// The properties that ask for classes of the attribute whose name ends at a place.
+    pub fn isa(&self, place: u32) -> &[Id] {
+        self.isa.get(&place).map_or(&[], Vec::as_slice)
     }
 
     /// Whether anything is asked for behind a place.
-    pub fn leads_on(&self, place: StepHash) -> bool {
-        self.place(place)
-            .is_some_and(|place| place.uses as usize > place.attributes.len() + place.isa.len())
+    pub fn leads_on(&self, place: u32) -> bool {
+        self.places.uses(place) as usize > self.attributes(place).len() + self.isa(place).len()
     }
 
     /// Whether some attribute's values are asked whether they are of a class.
@@ -195,7 +183,7 @@ impl AttributePathTrie {
 
     /// Counts an attribute that is mentioned (`by` 1) or is not (-1); its name, if that is its first
     /// pair or was the last.
-    fn count(&mut self, (property, object): DemandedPair, by: i32, text: &[u8], is_edge: bool) {
+    fn count(&mut self, (property, object): (Id, Id), by: i32, text: &[u8], is_edge: bool) {
         let isa = names::isa_name(text);
         let is_isa = isa.is_some();
         if is_isa {
@@ -205,27 +193,36 @@ impl AttributePathTrie {
         let Some(steps) = names::steps(&name).filter(|_| is_edge) else { return };
         let mut end = Self::ROOT;
         for step in steps {
-            let step = self.hashes.hash_one(step);
-            count(&mut self.steps, step, by);
-            end = self.hashes.hash_one((end, step));
-            let place = self.places.entry(end).or_default();
-            place.uses = place.uses.saturating_add_signed(by);
-            if place.uses == 0 {
-                self.places.remove(&end);
-            }
+            let found = if by > 0 {
+                let step = self.steps.intern(step.as_bytes());
+                step.and_then(|step| self.places.intern(&place_key(end, step)))
+            } else {
+                let step = self.step(step);
+                let place = step.and_then(|step| self.below(end, step));
+                step.map(|step| self.steps.release(step));
+                place.inspect(|&place| _ = self.places.release(place))
+            };
+            let Some(place) = found else { return };
+            end = place;
         }
         if by < 0 {
             self.ends.remove(&property);
         } else if !is_isa {
             self.ends.insert(property, end);
         }
-        let Some(place) = self.places.get_mut(&end) else { return };
-        let row = if is_isa { &mut place.isa } else { &mut place.attributes };
+        let rows = if is_isa { &mut self.isa } else { &mut self.attributes };
+        let row = rows.entry(end).or_default();
         row.retain(|&known| known != property);
         if by > 0 {
             row.push(property);
+        } else if row.is_empty() {
+            rows.remove(&end);
         }
     }
+}
+
+fn place_key(place: u32, step: u32) -> [u8; 8] {
+    (u64::from(place) << 32 | u64::from(step)).to_ne_bytes()
 }
 
 #[cfg(test)]
@@ -242,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_tree_of_steps_is_as_if_made_anew() {
-        let all: Vec<DemandedPair> =
+        let all: Vec<(Id, Id)> =
             (1..5).flat_map(|property| [ANY, 7, 8].map(|object| (property, object))).collect();
         let mut state = 1_u64;
         let mut random = move |below: usize| {
@@ -272,8 +269,9 @@ mod tests {
         let mut found = vec![format!("{} {}", asked.is_empty(), asked.has_classes())];
         let mut agenda = vec![(AttributePathTrie::ROOT, String::new())];
         while let Some((place, name)) = agenda.pop() {
-            if let Some(here) = asked.place(place) {
-                let (mut attributes, mut isa) = (here.attributes.clone(), here.isa.clone());
+            if place != AttributePathTrie::ROOT {
+                let (mut attributes, mut isa) =
+                    (asked.attributes(place).to_vec(), asked.isa(place).to_vec());
                 attributes.sort_unstable();
                 isa.sort_unstable();
                 found.push(format!("{name}: {attributes:?} {isa:?} {}", asked.leads_on(place)));

@@ -6,7 +6,7 @@
 //! meet are not asked of the index, and left to the evaluator.
 
 use crate::algebra::{AlgebraCache, substitute};
-use crate::demand::{Demand, DemandedPair};
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
@@ -15,13 +15,14 @@ use crate::index::Index;
 use crate::lexical::read_term;
 use crate::limits::Limits;
 use crate::matching::{Context, Needs, PYTHON, Worker};
-use crate::ontology::{Ontology, OntologyInput, Steps, UNITS};
+use crate::ontology::build::OntologyInput;
+use crate::ontology::{Ontology, Steps, UNITS};
 use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
-use crate::query::Template;
+use crate::query::{Filled, Template};
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
 use crate::subscriptions::{
@@ -33,6 +34,7 @@ use crate::writer::filled;
 use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -53,7 +55,7 @@ pub type Saved = (
     Ontology,
     Templates,
     (Index, Vec<u8>),
-    Vec<(DemandedPair, u32)>,
+    Vec<((Id, Id), u32)>,
     HashMap<Box<[u8]>, Id>,
     (Subscriptions, BTreeSet<Number>),
 );
@@ -79,16 +81,33 @@ impl From<QueryError> for SubscribeError {
 
 /// How a subscription is indexed.
 pub struct IndexPlan {
-    /// The rows. Each one makes the subscription a candidate.
-    pub entries: Vec<Branch>,
-    /// How it is filed.
+    /// The rows, each with the number of its branch, or `None` for a single pattern. Each row makes
+    /// the subscription a candidate.
+    pub entries: Vec<(Option<usize>, Branch)>,
+    /// How it is indexed.
     pub flags: Flags,
+    /// Why candidates are evaluated; empty if the solutions of the rows are the answer.
+    pub residual: Vec<Cow<'static, str>>,
     /// Texts that filters need, mentioned until the entries are rows.
     interned: Vec<Id>,
 }
 
 /// A parsed query, and its template if that is new.
 pub(crate) type ParsedQuery = (ParameterizedQuery, Option<Template>);
+
+impl IndexPlan {
+    fn add(&mut self, number: Option<usize>, entry: Branch) {
+        if !self.entries.iter().any(|(_, one)| *one == entry) {
+            self.entries.push((number, entry));
+        }
+    }
+
+    fn leave(&mut self, reason: &'static str) {
+        if !self.residual.iter().any(|one| one == reason) {
+            self.residual.push(reason.into());
+        }
+    }
+}
 
 /// Counters of one match.
 #[derive(Clone, Copy, Debug, Default)]
@@ -187,7 +206,7 @@ impl State {
 
     /// Returns the parts that a snapshot holds: everything except functions and limits.
     pub fn saved(&self) -> impl Serialize + '_ {
-        let demand: Vec<(DemandedPair, u32)> = self.mentions.counted().collect();
+        let demand: Vec<((Id, Id), u32)> = self.mentions.counted().collect();
         let index = (&self.index, self.index.table_rows());
         let subscriptions = (&self.subscriptions, &self.unindexed);
         (
@@ -384,12 +403,14 @@ impl State {
         rooted: Vec<Id>,
         before: Option<Number>,
     ) -> Result<Number, SubscribeError> {
-        let Some(plan) = self.index_plan(template, &rooted) else {
+        let Some(kept) = self.templates.get(template) else {
             return Err(SubscribeError::Full("its template is not there"));
         };
-        let IndexPlan { entries, mut flags, interned } = plan;
+        let filled = kept.filled(&rooted, &mut self.dictionary);
+        let plan = self.index_plan(filled, kept.aggregates, |id| id);
+        let IndexPlan { entries, mut flags, interned, .. } = plan;
         let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
-        for branch in &entries {
+        for (_, branch) in &entries {
             self.mention(branch);
             let mut moved = Vec::new();
             let row = self.index.add(branch, &self.dictionary, &mut moved);
@@ -411,8 +432,7 @@ impl State {
             }
             rows.clear();
         }
-        if let ([branch], [_], true) = (&*entries, &*rows, rooted == constants)
-            && let Some(kept) = self.templates.get(template)
+        if let ([(_, branch)], [_], true) = (&*entries, &*rows, rooted == constants)
             && kept.constants_in(branch).is_some_and(|found| found == constants)
         {
             flags |= IN_ROW;
@@ -459,63 +479,56 @@ impl State {
         }
     }
 
-    /// Decides what of a query the index is asked.
-    fn index_plan(&mut self, template: u32, rooted: &[Id]) -> Option<IndexPlan> {
-        let kept = self.templates.get(template)?;
-        let filled = kept.filled(rooted, &mut self.dictionary);
-        let mut flags = if kept.aggregates { RESTING } else { 0 };
-        let mut is_exact = filled.remainder.is_empty();
-        let mut entries: Vec<Branch> = Vec::with_capacity(filled.branches.len());
-        let add = |entries: &mut Vec<Branch>, entry: Branch| {
-            if !entries.contains(&entry) {
-                entries.push(entry);
-            }
+    /// Decides which rows the index gets for a query, and what is left to evaluate. `id_of` gives the
+    /// dictionary's ids of the query's constants.
+    pub fn index_plan(
+        &self,
+        filled: Filled,
+        aggregates: bool,
+        id_of: impl Fn(Id) -> Id,
+    ) -> IndexPlan {
+        let Filled { branches, supports, remainder: residual, interned } = filled;
+        let flags = if aggregates { RESTING } else { 0 };
+        let entries = Vec::with_capacity(branches.len());
+        let mut plan = IndexPlan { entries, flags, residual, interned };
+        let key = |node: Node| match node {
+            Node::Constant(id) => id_of(id),
+            Node::Variable(_) => ANY,
         };
-        for branch in &filled.branches {
-            let (called, plain): (Vec<Pattern>, Vec<Pattern>) =
-                branch.patterns.iter().partition(|pattern| self.indexed.of(pattern).is_some());
-            let before = plain.len();
-            let own: Vec<Pattern> = plain
-                .into_iter()
-                .filter(|pattern| !self.ontology.meets(pattern.map(known)))
-                .collect();
-            is_exact &= own.len() == before;
+        let is_call = |pattern: &Pattern| self.indexed.is_operator(key(pattern[1]));
+        for (number, branch) in branches.into_iter().enumerate() {
+            let Branch { patterns, filters, variables } = branch;
+            let (calls, mut own): (Vec<Pattern>, Vec<Pattern>) =
+                patterns.into_iter().partition(is_call);
+            let count = own.len();
+            own.retain(|pattern| !self.ontology.meets(pattern.map(key)));
+            if own.len() < count {
+                plan.leave("a pattern that the ontology may meet");
+            }
             if own.is_empty() {
-                flags |= RESTING;
-                if filled.supports.is_empty() {
-                    flags |= UNINDEXED;
-                }
-                for &pattern in &filled.supports {
-                    if self.indexed.of(&pattern).is_none() {
-                        add(&mut entries, part(branch_of(pattern)));
-                    }
+                plan.flags |= RESTING;
+                plan.flags |= if supports.is_empty() { UNINDEXED } else { 0 };
+                for &pattern in supports.iter().filter(|pattern| !is_call(pattern)) {
+                    plan.add(None, branch_of(pattern));
                 }
             } else {
-                let filters = branch.filters.clone();
-                let variables = branch.variables;
-                let mut entry = Branch { patterns: own, filters, variables };
-                // an index is asked of the publication's terms only
-                for pattern in called {
-                    let is_bound = self.indexed.is_bound(&entry, &pattern);
-                    is_exact &= is_bound;
-                    if is_bound {
-                        entry.patterns.push(pattern);
-                    }
+                // The index of an operator is asked of the publication's terms only.
+                let (bound, open): (Vec<Pattern>, Vec<Pattern>) = calls
+                    .into_iter()
+                    .partition(|call| own.iter().flatten().any(|node| *node == call[0]));
+                if !open.is_empty() {
+                    plan.leave("an operator on a term that the ontology may have");
                 }
-                add(&mut entries, part(entry));
+                let patterns = [own, bound].concat();
+                plan.add(Some(number), part(Branch { patterns, filters, variables }));
             }
         }
-        if is_exact && flags & UNINDEXED == 0 {
-            flags |= EXACT;
-        }
-        if flags & UNINDEXED != 0 {
-            entries.clear();
-        }
-        Some(IndexPlan { entries, flags, interned: filled.interned })
+        plan.flags |= if plan.residual.is_empty() { EXACT } else { 0 };
+        plan
     }
 
     /// The constants of a subscription, and those that the index uses.
-    fn constants(&self, number: Number) -> [Vec<Id>; 2] {
+    pub fn constants(&self, number: Number) -> [Vec<Id>; 2] {
         let record = self.subscriptions.get(number);
         if let Some(constants) = record.constants() {
             return constants.map(<[Id]>::to_vec);
@@ -867,7 +880,8 @@ fn known(node: Node) -> Id {
     }
 }
 
-fn branch_of(pattern: Pattern) -> Branch {
+/// A branch of one pattern.
+pub fn branch_of(pattern: Pattern) -> Branch {
     let variable = |node: &Node| match node {
         Node::Variable(number) => number + 1,
         Node::Constant(_) => 0,

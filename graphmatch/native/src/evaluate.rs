@@ -1,10 +1,10 @@
 //! Evaluation of a query on one publication by `spareval`, over ids of terms.
 //!
 //! The default graph is the union of the background, which is derived from the ontology, and of the
-//! publication's graph, which is also the only named graph. [`Source`]s answer each access pattern,
-//! so that no triple is copied. Patterns compare ids and therefore lexical forms; expressions compare
+//! publication's graph, which is also the only named graph. Each access pattern is looked up, so that no
+//! triple is copied. Patterns compare ids and therefore lexical forms; expressions compare
 //! values ([`crate::rewrite`]). Terms that expressions make get ids that hold for one evaluation.
-//! Attributes are a separate source, which only the private names of their properties reach.
+//! Only the private names of their properties reach attributes.
 //!
 //! spareval plans each evaluation again, which takes some ten microseconds for a few patterns. A
 //! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
@@ -15,12 +15,14 @@ use crate::algebra::{
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
-use crate::lexical::{read_term, write_term};
+use crate::graph::Graph;
+use crate::lexical::{PRIVATE, read_term, write_term};
+use crate::ontology::Ontology;
 use crate::operators::CallContext;
 use crate::pattern::TaxonomyOperator;
 use crate::query_error::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{ATTRIBUTE, NOW, PRIVATE, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
+use crate::rewrite::{ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
 use crate::writer::written;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
@@ -33,15 +35,6 @@ use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// A set of triples that answers access patterns.
-pub trait Source {
-    /// Returns the triples that have the given terms; [`ANY`] stands for any term.
-    fn matching<'a>(&'a self, key: [Id; 3]) -> Box<dyn Iterator<Item = [Id; 3]> + 'a>;
-
-    /// Whether the source contains a triple.
-    fn contains(&self, triple: [Id; 3]) -> bool;
-}
 
 /// Limits of one evaluation.
 #[derive(Clone, Copy, Debug)]
@@ -222,14 +215,12 @@ pub fn graph_name(id: &str) -> NamedNode {
 pub struct Evaluation<'a> {
     /// Terms by id.
     pub terms: Terms<'a>,
-    /// The publication's graph.
-    pub publication: &'a dyn Source,
-    /// Triples of attributes, which only patterns that name them see. None is in the publication.
-    pub attributes: &'a dyn Source,
-    /// Triples that are derived from the ontology alone.
-    pub background: &'a dyn Source,
+    /// E(P): the publication's graph and the attributes, which only patterns that name them see.
+    pub graph: &'a Graph,
+    /// The triples that are derived from the ontology alone.
+    pub ontology: &'a Ontology,
     /// The name of the publication's graph: [`graph_name`].
-    pub graph: &'a NamedNode,
+    pub name: &'a NamedNode,
     /// The result of `NOW()`.
     pub now: &'a Literal,
     /// Whether a taxonomy operator holds between two terms, the subject and the concept.
@@ -344,44 +335,37 @@ enum Private {
     Taxonomy(TaxonomyOperator),
 }
 
-/// Terms that neither the publication nor the dictionary has.
-#[derive(Default)]
-struct Scratch {
-    terms: LocalTerms,
-    text: String,
-    private: Vec<(Id, Private)>,
-}
-
 struct Data<'a> {
     of: &'a Evaluation<'a>,
     /// The first id of this evaluation's own terms.
     first: Id,
     graph: Id,
-    scratch: RefCell<Scratch>,
+    /// Terms that neither the publication nor the dictionary has.
+    terms: RefCell<LocalTerms>,
+    private: RefCell<Vec<(Id, Private)>>,
 }
 
 impl<'a> Data<'a> {
     fn of(of: &'a Evaluation<'a>) -> Self {
         let first = LOCAL.saturating_add(of.terms.local.len() as Id);
-        let mut data = Self { of, first, graph: ANY, scratch: RefCell::default() };
-        data.graph = data.intern(of.graph.clone().into());
+        let (terms, private) = Default::default();
+        let mut data = Self { of, first, graph: ANY, terms, private };
+        data.graph = data.intern(of.name.clone().into());
         data
     }
 
     fn intern(&self, term: Term) -> Id {
-        let scratch = &mut *self.scratch.borrow_mut();
-        scratch.text.clear();
-        write_term(&mut scratch.text, term.as_ref());
-        let text = scratch.text.as_bytes();
-        let hash = self.of.terms.dictionary.hash(text);
-        if let Some(id) = self.of.terms.find_hashed(text, hash) {
+        let (mut text, mut own) = (Vec::new(), self.terms.borrow_mut());
+        write_term(&mut text, term.as_ref());
+        let hash = self.of.terms.dictionary.hash(&text);
+        if let Some(id) = self.of.terms.find_hashed(&text, hash) {
             return id;
         }
-        let before = scratch.terms.len();
-        let id = scratch.terms.intern_hashed(text, hash) - LOCAL;
-        if scratch.terms.len() > before {
+        let before = own.len();
+        let id = own.intern_hashed(&text, hash) - LOCAL;
+        if own.len() > before {
             bounded::make_text(text.len());
-            if scratch.terms.len() >= (ANY - self.first) as usize {
+            if own.len() >= (ANY - self.first) as usize {
                 exceed(Exceeded::Text);
             }
         }
@@ -405,7 +389,7 @@ impl<'a> Data<'a> {
         } else {
             return id;
         };
-        let known = &mut self.scratch.borrow_mut().private;
+        let mut known = self.private.borrow_mut();
         if known.iter().all(|(other, _)| *other != id) {
             known.push((id, private));
         }
@@ -420,7 +404,7 @@ impl<'a> Data<'a> {
         let term = if id < self.first {
             read(&self.of.terms.text(id))
         } else {
-            read(self.scratch.borrow().terms.text(id - self.first + LOCAL))
+            read(self.terms.borrow().text(id - self.first + LOCAL))
         };
         term.ok_or_else(|| io::Error::other("a term cannot be read"))
     }
@@ -440,14 +424,11 @@ impl<'a> Data<'a> {
             return Box::new(std::iter::empty());
         }
         let [subject, property, object] = key;
-        let private = self.scratch.borrow().private.iter().find(|(id, _)| *id == property).copied();
-        let mut attributes = None;
+        let private = self.private.borrow().iter().find(|(id, _)| *id == property).copied();
+        let mut end = of.graph.stated();
         match private {
             None => {}
-            Some((_, Private::Attribute(real))) => {
-                key[1] = real;
-                attributes = Some(of.attributes);
-            }
+            Some((_, Private::Attribute(real))) => (key[1], end) = (real, usize::MAX),
             Some((_, Private::Itself)) => {
                 let node = if subject == ANY { object } else { subject };
                 let holds = node != ANY && (object == ANY || object == node);
@@ -458,21 +439,18 @@ impl<'a> Data<'a> {
                 return Box::new(holds.then_some(key).into_iter());
             }
         }
-        // A source is not asked before the triples of those before it were read.
-        let sources = std::iter::once(of.publication).chain(attributes);
-        let own = sources.flat_map(move |source| source.matching(key));
+        let numbers = of.graph.numbers(key).take_while(move |&number| number < end);
+        let own = numbers.map(|number| of.graph.triples[number]);
         let triples: Box<dyn Iterator<Item = [Id; 3]> + 'a> = if graph.is_some() {
             Box::new(own)
         } else {
-            let new = own.filter(|&triple| !of.background.contains(triple));
-            Box::new(of.background.matching(key).chain(new))
+            let new = own.filter(|&triple| !of.ontology.meets(triple));
+            Box::new(of.ontology.matching(key).chain(new))
         };
-        match attributes {
-            None => triples,
-            Some(_) => {
-                Box::new(triples.map(move |[subject, _, object]| [subject, property, object]))
-            }
+        if key[1] == property {
+            return triples;
         }
+        Box::new(triples.map(move |[subject, _, object]| [subject, property, object]))
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::dictionary::Dictionary;
+use crate::ontology::build::OntologyInput;
 use oxrdf::{Dataset, GraphName, NamedOrBlankNode};
 use oxttl::TurtleParser;
 use spargebra::SparqlParser;
@@ -19,30 +20,13 @@ pub(crate) fn parsed(query: &str) -> Query {
     SparqlParser::new().parse_query(&format!("{PREFIXES}{query}")).unwrap()
 }
 
-/// A few triples, found by looking at each.
-struct Triples<'a>(&'a [[Id; 3]]);
-
-impl Source for Triples<'_> {
-    fn matching<'a>(&'a self, key: [Id; 3]) -> Box<dyn Iterator<Item = [Id; 3]> + 'a> {
-        let meets = move |triple: &[Id; 3]| {
-            triple.iter().zip(key).all(|(&term, wanted)| wanted == ANY || wanted == term)
-        };
-        Box::new(self.0.iter().copied().filter(meets))
-    }
-
-    fn contains(&self, triple: [Id; 3]) -> bool {
-        self.0.contains(&triple)
-    }
-}
-
 /// An ontology's triples, a publication's, and attributes found for who names them.
 pub(crate) struct World {
     dictionary: Dictionary,
     local: LocalTerms,
-    background: Vec<[Id; 3]>,
-    publication: Vec<[Id; 3]>,
-    attributes: Vec<[Id; 3]>,
-    graph: NamedNode,
+    ontology: Ontology,
+    graph: Graph,
+    name: NamedNode,
     now: Literal,
     limits: Limits,
 }
@@ -65,10 +49,10 @@ impl World {
             let Triple { subject, predicate, object } = triple.clone();
             [text(subject.into()), text(predicate.into()), text(object)]
         };
-        let background = background
-            .iter()
-            .map(|triple| terms(triple).map(|text| dictionary.intern(&text)))
-            .collect();
+        let mut intern = |triple| terms(triple).map(|text| dictionary.intern(&text));
+        let background: Vec<[Id; 3]> = background.iter().map(&mut intern).collect();
+        let stated = OntologyInput { plain: Some(&background), ..OntologyInput::default() };
+        let ontology = Ontology::new(&mut dictionary, stated);
         let mut intern = |triple: &Triple| {
             terms(triple).map(|text| {
                 let hash = dictionary.hash(&text);
@@ -76,15 +60,16 @@ impl World {
                 known.unwrap_or_else(|| local.intern_hashed(&text, hash))
             })
         };
-        let publication = publication.iter().map(&mut intern).collect();
-        let attributes = attributes.iter().map(&mut intern).collect();
+        let mut graph = Graph::default();
+        publication.iter().for_each(|triple| _ = graph.push(intern(triple)));
+        graph.begin_named_only();
+        attributes.iter().for_each(|triple| _ = graph.push(intern(triple)));
         Self {
             dictionary,
             local,
-            background,
-            publication,
-            attributes,
-            graph: graph_name("urn:id"),
+            ontology,
+            graph,
+            name: graph_name("urn:id"),
             now: Literal::new_typed_literal(
                 "2026-01-02T03:04:05+02:00",
                 oxrdf::vocab::xsd::DATE_TIME,
@@ -114,10 +99,9 @@ impl World {
         };
         run(&Evaluation {
             terms: self.terms(),
-            publication: &Triples(&self.publication),
-            attributes: &Triples(&self.attributes),
-            background: &Triples(&self.background),
             graph: &self.graph,
+            ontology: &self.ontology,
+            name: &self.name,
             now: &self.now,
             is_a: &is_a,
             limits: self.limits,

@@ -7,24 +7,20 @@
 //! `LANGMATCHES`.
 
 use crate::dictionary::{Id, Kind, Terms, inline};
-use crate::lexical::unescape;
+use crate::lexical::{LiteralParts, unescape};
 use crate::pattern::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
-use crate::values::{Literal, Scalar, SortKey, Value, compare};
-use foldhash::fast::RandomState;
+use crate::values::{Scalar, SortKey, Value, compare};
 use hashbrown::HashMap;
 use memchr::memmem;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::str::from_utf8;
 
-/// Evaluates the taxonomy operators: whether a term has a relation to a concept.
-pub type IsA<'a> = &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool;
-
 /// Caches the values and folded texts of one publication's terms. Each thread has one.
 #[derive(Default)]
 pub struct Memo {
-    scalars: HashMap<Id, Scalar, RandomState>,
-    folded: HashMap<(Id, View, Folding), (usize, usize), RandomState>,
+    scalars: HashMap<Id, Scalar>,
+    folded: HashMap<(Id, View, Folding), (usize, usize)>,
     texts: Vec<u8>,
 }
 
@@ -45,12 +41,17 @@ impl Memo {
 pub struct FilterEvaluator<'a> {
     terms: Terms<'a>,
     memo: &'a RefCell<Memo>,
-    isa: IsA<'a>,
+    /// Whether a term has a relation to a concept.
+    isa: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
 }
 
 impl<'a> FilterEvaluator<'a> {
     /// An evaluator for a publication's terms, with an empty memo and the taxonomy operators.
-    pub fn new(terms: Terms<'a>, memo: &'a RefCell<Memo>, isa: IsA<'a>) -> Self {
+    pub fn new(
+        terms: Terms<'a>,
+        memo: &'a RefCell<Memo>,
+        isa: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
+    ) -> Self {
         Self { terms, memo, isa }
     }
 
@@ -122,13 +123,13 @@ impl<'a> FilterEvaluator<'a> {
         term: Id,
     ) -> bool {
         let argument = self.terms.text(argument);
-        let Some(wanted) = Literal::of(&argument).filter(|literal| literal.datatype.is_none())
+        let Some(wanted) = LiteralParts::of(&argument).filter(|literal| literal.datatype.is_none())
         else {
             return false;
         };
         let text = self.terms.text(term);
         let tag = match view {
-            View::Term => Literal::of(&text).and_then(|literal| literal.tag),
+            View::Term => LiteralParts::of(&text).and_then(|literal| literal.tag),
             View::Str | View::Lang => None,
         };
         let compatible = match operator {
@@ -177,9 +178,9 @@ impl<'a> FilterEvaluator<'a> {
 fn view_of(term: &[u8], view: View) -> Option<&[u8]> {
     match (Kind::of(term), view) {
         (Kind::Iri, View::Str) => term.strip_prefix(b"<")?.strip_suffix(b">"),
-        (Kind::Literal, View::Str) => Some(Literal::of(term)?.lexical),
-        (Kind::Literal, View::Lang) => Some(Literal::of(term)?.language().unwrap_or_default()),
-        (Kind::Literal, View::Term) => Literal::of(term)
+        (Kind::Literal, View::Str) => Some(LiteralParts::of(term)?.lexical),
+        (Kind::Literal, View::Lang) => Some(LiteralParts::of(term)?.language().unwrap_or_default()),
+        (Kind::Literal, View::Term) => LiteralParts::of(term)
             .filter(|literal| literal.datatype.is_none())
             .map(|found| found.lexical),
         _ => None,

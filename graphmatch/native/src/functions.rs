@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use spareval::ExpressionTerm;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Maximum size of a compiled expression in bytes, the same as in spareval.
 const EXPRESSION: usize = 1_000_000;
@@ -87,21 +87,18 @@ fn plain(term: &Term) -> Option<&str> {
     }
 }
 
-/// The compiled regular expressions of one evaluation.
+/// The compiled regular expressions of one evaluation by text and flags; `None` if invalid.
 #[derive(Default)]
-pub(crate) struct Expressions(Mutex<Compiled>);
-
-/// Expressions by text and flags; `None` if invalid.
-type Compiled = HashMap<(String, String), Option<Arc<Regex>>>;
+pub(crate) struct Expressions(Mutex<HashMap<[String; 2], Option<Regex>>>);
 
 impl Expressions {
-    fn get(&self, text: &str, flags: &str) -> Option<Arc<Regex>> {
+    fn get(&self, text: &str, flags: &str) -> Option<Regex> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KEPT {
             known.clear();
         }
-        let key = (text.to_owned(), flags.to_owned());
-        known.entry(key).or_insert_with(|| compiled(text, flags).map(Arc::new)).clone()
+        let key = [text.to_owned(), flags.to_owned()];
+        known.entry(key).or_insert_with(|| compiled(text, flags)).clone()
     }
 
     /// `REGEX`

@@ -8,13 +8,12 @@
 //!
 //! Cost: about 5 ns per triple and kind to prepare; about 5 ns per look-up.
 
-use crate::dictionary::{ANY, Id, LOCAL};
+use crate::dictionary::{ANY, LOCAL};
+use crate::triples::Triple;
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
-/// A triple, or an access pattern: a triple with [`ANY`] in open places.
-pub type Key = [Id; 3];
 /// The fingerprint of an access pattern: its kind in the lowest three bits, a hash above. It is 0
 /// for the access pattern without terms.
 pub type Tag = u32;
@@ -27,7 +26,7 @@ pub const PREDICATE: usize = 2;
 pub const OBJECT: usize = 1;
 
 /// By kind, a mask for each place: all bits if the term is given.
-const MASKS: [Key; 8] = [
+const MASKS: [Triple; 8] = [
     [0, 0, 0],
     [0, 0, !0],
     [0, !0, 0],
@@ -60,7 +59,7 @@ impl Default for Tagger {
 
 impl Tagger {
     #[inline(always)]
-    pub(crate) fn tag(self, kind: usize, key: Key) -> Tag {
+    pub(crate) fn tag(self, kind: usize, key: Triple) -> Tag {
         if kind == 0 {
             return 0;
         }
@@ -73,14 +72,14 @@ impl Tagger {
 
 /// The kind of an access pattern.
 #[inline]
-pub fn kind_of(key: Key) -> usize {
+pub fn kind_of(key: Triple) -> usize {
     let bit = |place: usize, bit: usize| if key[place] == ANY { 0 } else { bit };
     bit(0, SUBJECT) | bit(1, PREDICATE) | bit(2, OBJECT)
 }
 
 /// The access pattern of a kind that a triple has.
 #[inline(always)]
-pub(crate) fn masked(triple: Key, kind: usize) -> Key {
+pub(crate) fn masked(triple: Triple, kind: usize) -> Triple {
     let mask = &MASKS[kind & ALL];
     [triple[0] | !mask[0], triple[1] | !mask[1], triple[2] | !mask[2]]
 }
@@ -94,23 +93,14 @@ struct Cell {
 
 const FREE: Cell = Cell { tag: 0, first: ANY };
 
-/// How a triple was derived.
-#[derive(Clone, Copy)]
-pub struct Origin {
-    /// The name of the rule.
-    pub rule: &'static str,
-    /// The premise of data, or the only premise.
-    pub premise: Key,
-}
-
 /// The distinct triples of a publication.
 pub struct Graph {
     /// The triples, in the order in which they came.
-    pub triples: Vec<Key>,
+    pub triples: Vec<Triple>,
     /// Patterns with a variable as predicate do not match triples from this number on.
     named_only: usize,
-    /// How the last triples were derived.
-    origins: Vec<Origin>,
+    /// The rules that derived the last triples, and their premises.
+    origins: Vec<(&'static str, Triple)>,
     tagger: Tagger,
     cells: Vec<Cell>,
     used: usize,
@@ -160,7 +150,7 @@ impl Graph {
     }
 
     /// Adds a triple, and drops all chains. Returns false for a known triple.
-    pub fn push(&mut self, triple: Key) -> bool {
+    pub fn push(&mut self, triple: Triple) -> bool {
         if self.prepared != 0 {
             self.drop_chains();
         }
@@ -176,17 +166,19 @@ impl Graph {
         true
     }
 
-    /// Adds a derived triple; false if it is there already.
-    pub fn derive(&mut self, triple: Key, origin: Origin) -> bool {
+    /// Adds a triple that a rule derived from a premise (that of data, or the only one); false if it
+    /// is there already.
+    pub fn derive(&mut self, triple: Triple, rule: &'static str, premise: Triple) -> bool {
         let is_new = self.push(triple);
         if is_new {
-            self.origins.push(origin);
+            self.origins.push((rule, premise));
         }
         is_new
     }
 
-    /// How the last triples were derived. No triple may have been pushed after them.
-    pub fn origins(&self) -> &[Origin] {
+    /// The rules that derived the last triples, and their premises. No triple may have been pushed
+    /// after them.
+    pub fn origins(&self) -> &[(&'static str, Triple)] {
         &self.origins
     }
 
@@ -298,7 +290,7 @@ impl Graph {
 
     /// The cell of an access pattern, or the free cell for it.
     #[inline(always)]
-    fn cell(&self, kind: usize, tag: Tag, key: Key) -> usize {
+    fn cell(&self, kind: usize, tag: Tag, key: Triple) -> usize {
         let mask = self.cells.len() - 1;
         let mut at = (tag >> 3) as usize & mask;
         loop {
@@ -334,7 +326,7 @@ impl Graph {
 
     /// The number of the first triple with an access pattern, or a number beyond the last triple.
     #[inline(always)]
-    pub(crate) fn first(&self, kind: usize, key: Key) -> u32 {
+    pub(crate) fn first(&self, kind: usize, key: Triple) -> u32 {
         if kind == 0 {
             return 0;
         }
@@ -346,7 +338,7 @@ impl Graph {
 
     /// The number of the next triple with it, or a number beyond the last triple.
     #[inline(always)]
-    pub(crate) fn next(&self, kind: usize, key: Key, after: u32) -> u32 {
+    pub(crate) fn next(&self, kind: usize, key: Triple, after: u32) -> u32 {
         match kind {
             0 => after + 1,
             ALL => ANY,
@@ -356,7 +348,7 @@ impl Graph {
     }
 
     #[cold]
-    fn scan(&self, key: Key, from: usize) -> u32 {
+    fn scan(&self, key: Triple, from: usize) -> u32 {
         let kind = kind_of(key);
         let rest = self.triples.iter().enumerate().skip(from);
         rest.into_iter().find(|(_, t)| masked(**t, kind) == key).map_or(ANY, |(n, _)| n as u32)
@@ -365,7 +357,7 @@ impl Graph {
     /// Returns the numbers of the triples that have an access pattern, in their order. An access
     /// pattern without a property finds no attributes. A kind that was not prepared is looked up by
     /// a scan.
-    pub fn numbers(&self, key: Key) -> impl Iterator<Item = usize> + '_ {
+    pub fn numbers(&self, key: Triple) -> impl Iterator<Item = usize> + '_ {
         let kind = kind_of(key);
         let end = if kind & PREDICATE == 0 { self.stated() } else { self.triples.len() };
         let mut next = self.first(kind, key);
@@ -409,9 +401,9 @@ pub(crate) mod tests {
             let side = terms + 1;
             let key = [place(n % side), place(n / side % side), place(n / side / side)];
             let end = if key[1] == ANY { stated } else { graph.triples.len() };
-            let fits = |t: &&Key| (0..3).all(|i| key[i] == ANY || key[i] == t[i]);
-            let expected: Vec<Key> = graph.triples[..end].iter().filter(fits).copied().collect();
-            let found: Vec<Key> = graph.numbers(key).map(|n| graph.triples[n]).collect();
+            let fits = |t: &&Triple| (0..3).all(|i| key[i] == ANY || key[i] == t[i]);
+            let expected: Vec<Triple> = graph.triples[..end].iter().filter(fits).copied().collect();
+            let found: Vec<Triple> = graph.numbers(key).map(|n| graph.triples[n]).collect();
             assert_eq!(found, expected, "{key:?}");
         }
     }

@@ -1,15 +1,10 @@
-//! Terms under terms, with several parents, on ids: the hierarchies of an ontology, and G-ToPSS's
-//! is-a operators.
+//! Terms under terms, with several parents, on ids: the hierarchies of an ontology.
 //!
 //! A walk without a stack finds the ancestors of a term. They are cached, up to [`CACHED_TERMS`] terms
 //! in all, so a second question costs one look-up, and a chain of 100,000 classes does no harm. The
 //! terms of a cycle are above themselves.
 
-use crate::dictionary::{Id, Terms};
-use crate::ontology::Ontology;
-use crate::pattern::TaxonomyOperator;
-use crate::triples::Triple;
-use foldhash::fast::RandomState;
+use crate::dictionary::Id;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -20,14 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Maximum number of terms in the cached answers of one hierarchy.
 const CACHED_TERMS: usize = 2_000_000;
 
-/// A map with random hash keys, against attacks.
-pub type Map<K, V> = HashMap<K, V, RandomState>;
-/// A set with random hash keys.
-pub type Set<K> = HashSet<K, RandomState>;
-
 /// Groups values by their keys, sorts them and removes duplicates.
-pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K, Vec<Id>> {
-    let mut found: Map<K, Vec<Id>> = Map::default();
+pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> HashMap<K, Vec<Id>> {
+    let mut found: HashMap<K, Vec<Id>> = HashMap::default();
     for (key, value) in pairs {
         found.entry(key).or_default().push(value);
     }
@@ -38,28 +28,23 @@ pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> Map<K,
     found
 }
 
-/// Pairs of terms, sorted.
-#[derive(Default, Serialize)]
-struct Links(Vec<(Id, Id)>);
+/// Sorts pairs of terms and removes duplicates.
+fn sorted(links: impl IntoIterator<Item = (Id, Id)>) -> Vec<(Id, Id)> {
+    let mut links: Vec<(Id, Id)> = links.into_iter().collect();
+    links.sort_unstable();
+    links.dedup();
+    links
+}
 
-impl Links {
-    fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
-        let mut links: Vec<(Id, Id)> = links.into_iter().collect();
-        links.sort_unstable();
-        links.dedup();
-        Self(links)
-    }
-
-    /// The terms that one is linked to.
-    fn of(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
-        let begin = self.0.partition_point(|link| link.0 < term);
-        self.0[begin..].iter().take_while(move |link| link.0 == term).map(|link| link.1)
-    }
+/// The terms that one is linked to in sorted pairs.
+pub fn linked(links: &[(Id, Id)], term: Id) -> impl Iterator<Item = Id> + '_ {
+    let begin = links.partition_point(|link| link.0 < term);
+    links[begin..].iter().take_while(move |link| link.0 == term).map(|link| link.1)
 }
 
 /// Returns all terms that links lead to from one, sorted.
-fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<Id> {
-    let (mut found, mut seen) = (Vec::new(), Set::default());
+pub fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<Id> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     let (mut current, mut next) = (start, 0);
     loop {
         found.extend(links(current).filter(|&term| seen.insert(term)));
@@ -74,11 +59,11 @@ fn reachable<I: Iterator<Item = Id>>(start: Id, links: impl Fn(Id) -> I) -> Vec<
 #[derive(Default, Serialize, Deserialize)]
 #[serde(from = "Vec<(Id, Id)>")]
 pub struct Hierarchy {
-    parents: Links,
+    parents: Vec<(Id, Id)>,
     #[serde(skip)]
-    children: Links,
+    children: Vec<(Id, Id)>,
     #[serde(skip)]
-    above: Map<Id, OnceLock<Box<[Id]>>>,
+    above: HashMap<Id, OnceLock<Box<[Id]>>>,
     #[serde(skip)]
     cached: AtomicUsize,
 }
@@ -92,9 +77,9 @@ impl From<Vec<(Id, Id)>> for Hierarchy {
 impl Hierarchy {
     /// Makes a hierarchy of pairs of child and parent; loops are left out.
     pub fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
-        let parents = Links::new(links.into_iter().filter(|(child, parent)| child != parent));
-        let children = Links::new(parents.0.iter().map(|&(child, parent)| (parent, child)));
-        let above = parents.0.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
+        let parents = sorted(links.into_iter().filter(|(child, parent)| child != parent));
+        let children = sorted(parents.iter().map(|&(child, parent)| (parent, child)));
+        let above = parents.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
         Self { parents, children, above, cached: AtomicUsize::new(0) }
     }
 
@@ -110,12 +95,12 @@ impl Hierarchy {
 
     /// Whether a term has a link, up or down.
     pub fn contains(&self, term: Id) -> bool {
-        self.has_parents(term) || self.children.of(term).next().is_some()
+        self.has_parents(term) || linked(&self.children, term).next().is_some()
     }
 
     /// The terms directly above.
     pub fn parents(&self, term: Id) -> impl Iterator<Item = Id> + '_ {
-        self.parents.of(term)
+        linked(&self.parents, term)
     }
 
     /// All terms above, sorted; borrowed if they are cached.
@@ -124,7 +109,7 @@ impl Hierarchy {
         if let Some(found) = known.get() {
             return Cow::Borrowed(found);
         }
-        let found = reachable(term, |term| self.parents.of(term));
+        let found = reachable(term, |term| linked(&self.parents, term));
         let before = self.cached.fetch_add(found.len(), Ordering::Relaxed);
         if before.saturating_add(found.len()) > CACHED_TERMS {
             self.cached.fetch_sub(found.len(), Ordering::Relaxed);
@@ -135,94 +120,11 @@ impl Hierarchy {
 
     /// All terms below, sorted.
     pub fn descendants(&self, term: Id) -> Vec<Id> {
-        reachable(term, |term| self.children.of(term))
+        reachable(term, |term| linked(&self.children, term))
     }
 
     /// Whether a term is above another.
     pub fn is_above(&self, above: Id, term: Id) -> bool {
         self.ancestors(term).binary_search(&above).is_ok()
-    }
-}
-
-/// The is-a links of one publication, with a cache of ancestors.
-///
-/// A term is below its superclasses, its broader concepts, and the classes that it is an instance
-/// of; a publication may state links of its own. Only stated links count, rules or not.
-///
-/// Cost: the ancestors of a term are found once per publication; then a test is one binary search.
-/// For a term of the ontology, the ontology's cache is used if the publication puts nothing above it.
-///
-/// Source: Petrovic, Liu, Jacobsen: G-ToPSS, WWW 2005, sections 3.2 and 3.4.
-#[derive(Default)]
-pub struct Walk {
-    links: Links,
-    /// Whether the publication puts something above a term that the ontology has links of.
-    is_inside: bool,
-    known: Map<Id, Vec<Id>>,
-}
-
-impl Walk {
-    /// Begins another publication, of which these triples are stated; others are derived.
-    pub fn begin(
-        &mut self,
-        ontology: &Ontology,
-        stated: impl Iterator<Item = Triple>,
-        terms: Terms,
-    ) {
-        self.known.clear();
-        self.links.0.clear();
-        let root = |term| ontology.root_by_name(term, terms);
-        for [s, p, o] in stated {
-            let (up, down) = ontology.says_link(root(p));
-            if up {
-                self.links.0.push((root(s), root(o)));
-            }
-            if down {
-                self.links.0.push((root(o), root(s)));
-            }
-        }
-        self.links.0.sort_unstable();
-        self.is_inside = self.links.0.iter().any(|&(child, _)| ontology.links().contains(child));
-    }
-
-    /// Whether only the ontology puts anything above a term.
-    #[inline]
-    pub fn is_plain(&self, term: Id) -> bool {
-        !self.is_inside && self.links.of(term).next().is_none()
-    }
-
-    /// All terms above one (a root of synonyms), sorted; itself only if it is on a cycle.
-    pub fn above<'a>(&'a mut self, ontology: &'a Ontology, term: Id) -> &'a [Id] {
-        if self.is_plain(term)
-            && let Cow::Borrowed(above) = ontology.links().ancestors(term)
-        {
-            return above;
-        }
-        let Self { links, known, .. } = self;
-        let parents = |term| links.of(term).chain(ontology.links().parents(term));
-        known.entry(term).or_insert_with(|| reachable(term, parents))
-    }
-
-    /// Whether an operator holds between two terms.
-    pub fn holds(
-        &mut self,
-        ontology: &Ontology,
-        operator: TaxonomyOperator,
-        term: Id,
-        concept: Id,
-        terms: Terms,
-    ) -> bool {
-        let term = ontology.root_by_name(term, terms);
-        let concept = ontology.root_by_name(concept, terms);
-        let mut is_below =
-            |low, high| low == high || self.above(ontology, low).binary_search(&high).is_ok();
-        match operator {
-            TaxonomyOperator::Descendant => is_below(term, concept),
-            TaxonomyOperator::Ancestor => is_below(concept, term),
-            TaxonomyOperator::Child => {
-                let mut parents = self.links.of(term).chain(ontology.links().parents(term));
-                term != concept && parents.any(|parent| parent == concept)
-            }
-        }
     }
 }

@@ -1,9 +1,8 @@
 //! Former states of subscriptions, for reports that were made before a change.
 //!
-//! A report holds the [`Moment`] at which it was made. Moments are a linked list, to which a
-//! change appends one with the subscriptions as they were before. A moment is freed together with
-//! the last report of it or of an earlier one. So a change never visits reports, and a report that
-//! is gone costs nothing.
+//! A report holds its *moment*: the number of changes before it. Each change keeps the subscriptions
+//! as they were before, and the terms that it released, until no report of an earlier moment is left.
+//! If too many are kept, the oldest changes are dropped, and earlier reports cannot be read any more.
 
 use crate::dictionary::{Dictionary, Id};
 use crate::pattern::Branch;
@@ -11,7 +10,10 @@ use crate::query::Template;
 use crate::subscriptions::Number;
 use hashbrown::{HashMap, HashSet};
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
+
+/// Maximum number of former subscriptions and released terms that are kept.
+const MAX_KEPT: usize = if cfg!(test) { 8 } else { 1 << 18 };
 
 /// A subscription as it was before a change.
 pub struct FormerSubscription {
@@ -22,65 +24,54 @@ pub struct FormerSubscription {
     pub branches: Vec<Branch>,
 }
 
-/// The time between two changes.
-#[derive(Default)]
-pub struct Moment {
-    /// The subscriptions that the next change removed or replaced, and the time after it.
-    next: OnceLock<(Vec<FormerSubscription>, Arc<Moment>)>,
-}
-
-impl Moment {
-    /// The former states of those subscriptions that have changed since this moment.
-    pub fn former(&self, numbers: &[Number]) -> HashMap<Number, &FormerSubscription> {
-        let mut found = HashMap::new();
-        if self.next.get().is_none() {
-            return found;
-        }
-        let numbers: HashSet<Number> = numbers.iter().copied().collect();
-        let mut moment = self;
-        while let Some((changed, next)) = moment.next.get() {
-            for one in changed.iter().filter(|one| numbers.contains(&one.number)) {
-                found.entry(one.number).or_insert(one);
-            }
-            moment = next;
-        }
-        found
-    }
-}
-
-/// Drops the moments that follow one by one, because recursion would overflow the stack.
-impl Drop for Moment {
-    fn drop(&mut self) {
-        let mut next = self.next.take();
-        while let Some(mut moment) = next.and_then(|(_, moment)| Arc::into_inner(moment)) {
-            next = moment.next.take();
-        }
-    }
-}
-
-/// The present moment, and the terms that reports of former moments still use.
+/// The last changes that reports were made before.
 #[derive(Default)]
 pub struct History {
-    now: Arc<Moment>,
+    now: Arc<u64>,
+    /// Each with the moment before it, the subscriptions that it removed or replaced, and the terms
+    /// that it released.
+    changes: VecDeque<(Weak<u64>, Vec<FormerSubscription>, Vec<Id>)>,
+    /// The former subscriptions of the present change.
     changed: Vec<FormerSubscription>,
-    /// By moment, the terms that the change after it released.
-    released: VecDeque<(Weak<Moment>, Vec<Id>)>,
+    kept: usize,
 }
 
 impl History {
     /// The present moment, for a report to hold.
-    pub fn now(&self) -> Arc<Moment> {
+    pub fn now(&self) -> Arc<u64> {
         Arc::clone(&self.now)
     }
 
     /// Whether a report holds the present moment or an earlier one.
     pub fn has_reports(&self) -> bool {
-        Arc::strong_count(&self.now) > 1
+        Arc::strong_count(&self.now) > 1 || !self.changes.is_empty()
+    }
+
+    /// The former states of those subscriptions that have changed since a moment; `None` if these are
+    /// no longer kept.
+    pub fn former(
+        &self,
+        moment: u64,
+        numbers: &[Number],
+    ) -> Option<HashMap<Number, &FormerSubscription>> {
+        let since = usize::try_from(*self.now - moment).ok()?;
+        let begin = self.changes.len().checked_sub(since)?;
+        let mut found = HashMap::new();
+        if since > 0 {
+            let numbers: HashSet<Number> = numbers.iter().copied().collect();
+            let changes = self.changes.range(begin..).flat_map(|(_, former, _)| former);
+            for one in changes.filter(|one| numbers.contains(&one.number)) {
+                found.entry(one.number).or_insert(one);
+            }
+        }
+        Some(found)
     }
 
     /// Keeps a subscription as it was before the present change.
     pub fn keep(&mut self, former: FormerSubscription) {
-        self.changed.push(former);
+        if self.changed.len() <= MAX_KEPT {
+            self.changed.push(former);
+        }
     }
 
     /// Begins a change: terms that it releases stay as long as reports may use them.
@@ -93,15 +84,44 @@ impl History {
         let ids = dictionary.deferred_releases();
         let changed = std::mem::take(&mut self.changed);
         if !(ids.is_empty() && changed.is_empty()) {
-            let next = Arc::new(Moment::default());
-            // Only this place sets it, once for each moment.
-            let _ = self.now.next.set((changed, Arc::clone(&next)));
-            self.released.push_back((Arc::downgrade(&self.now), ids));
-            self.now = next;
+            self.kept += changed.len() + ids.len();
+            self.changes.push_back((Arc::downgrade(&self.now), changed, ids));
+            self.now = Arc::new(*self.now + 1);
         }
-        while self.released.front().is_some_and(|(moment, _)| moment.strong_count() == 0) {
-            let (_, ids) = self.released.pop_front().unwrap_or_default();
+        let is_over =
+            |kept: usize, moment: &Weak<u64>| kept > MAX_KEPT || moment.strong_count() == 0;
+        while self.changes.front().is_some_and(|(moment, ..)| is_over(self.kept, moment)) {
+            let (_, changed, ids) = self.changes.pop_front().unwrap_or_default();
+            self.kept -= changed.len() + ids.len();
             ids.into_iter().for_each(|id| dictionary.release(id));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_changes_are_dropped() {
+        let (mut history, mut dictionary) = (History::default(), Dictionary::default());
+        let report = history.now();
+        let change = |history: &mut History, dictionary: &mut Dictionary, number| {
+            history.begin_change(dictionary);
+            let (name, template, branches) = Default::default();
+            history.keep(FormerSubscription { number, name, template, branches });
+            history.end_change(dictionary);
+        };
+        for number in 0..MAX_KEPT as u32 {
+            change(&mut history, &mut dictionary, number);
+            assert!(history.former(*report, &[number]).is_some_and(|former| former.len() == 1));
+        }
+        let later = history.now();
+        change(&mut history, &mut dictionary, 0);
+        assert!(history.former(*report, &[0]).is_none());
+        assert!(history.former(*later, &[0]).is_some_and(|former| former.len() == 1));
+        drop(later);
+        change(&mut history, &mut dictionary, 0);
+        assert_eq!((history.changes.len(), history.kept), (0, 0));
     }
 }

@@ -9,7 +9,7 @@ use crate::dictionary::{Dictionary, Id, Kind};
 use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
 use crate::pattern::{Branch, Filter};
-use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex, Tests};
+use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
 use crate::text::TextIndex;
@@ -50,12 +50,6 @@ pub struct Index {
     /// Owners of the rows in tables.
     owners: Vec<Number>,
     free: Vec<u32>,
-}
-
-impl Tests for FilterEvaluator<'_> {
-    fn holds(&self, filter: &Filter, term: Id) -> bool {
-        FilterEvaluator::holds(self, filter, term)
-    }
 }
 
 impl Index {
@@ -208,7 +202,8 @@ impl Index {
     /// Finds the rows that have a solution. `scratch.matches` gets the owner of each.
     pub fn find(&self, graph: &Graph, evaluator: &FilterEvaluator, scratch: &mut Scratch) {
         scratch.matches.clear();
-        self.patterns.find(graph, evaluator, &mut scratch.patterns, &mut scratch.matches);
+        let tests = |filter: &Filter, term| evaluator.holds(filter, term);
+        self.patterns.find(graph, &tests, &mut scratch.patterns, &mut scratch.matches);
         if !self.texts.is_empty() {
             let objects = &mut scratch.objects;
             objects.clear();
@@ -221,7 +216,7 @@ impl Index {
             self.texts.hits(terms, evaluator, &mut scratch.keywords, &mut scratch.hits);
             scratch.patterns.counters.candidates += scratch.hits.len() as u64;
             for &row in &scratch.hits {
-                if self.patterns.matches(row, graph, evaluator, &mut scratch.patterns) {
+                if self.patterns.matches(row, graph, &tests, &mut scratch.patterns) {
                     scratch.matches.push(self.patterns.owner(row));
                 }
             }
@@ -249,12 +244,13 @@ impl Index {
         scratch: &mut Scratch,
         on: impl FnMut(&[Id]) -> bool,
     ) {
+        let tests = |filter: &Filter, term| evaluator.holds(filter, term);
         if row & TABLE == 0 {
-            self.patterns.solutions(row, graph, evaluator, &mut scratch.patterns, on);
+            self.patterns.solutions(row, graph, &tests, &mut scratch.patterns, on);
         } else {
             let mut alone = PostingIndex::default();
             if let Some(row) = alone.add(&self.branch(row)) {
-                alone.solutions(row, graph, evaluator, &mut scratch.patterns, on);
+                alone.solutions(row, graph, &tests, &mut scratch.patterns, on);
             }
         }
     }

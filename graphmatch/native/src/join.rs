@@ -17,11 +17,6 @@ use crate::snapshot::from_bytes;
 use hashbrown::HashSet;
 use std::time::{Duration, Instant};
 
-pub trait Tests {
-    /// Returns true if a term satisfies a filter.
-    fn holds(&self, filter: &Filter, term: Id) -> bool;
-}
-
 /// Memory of a join, reused.
 #[derive(Default)]
 pub(crate) struct Stack {
@@ -29,13 +24,7 @@ pub(crate) struct Stack {
     /// Terms of variables, then constants, then one spare cell. The places of a step are indexes of
     /// this.
     terms: Vec<Id>,
-    pub(crate) clock: Clock,
-}
-
-/// The time limit of joins. Only long joins read the clock.
-#[derive(Default)]
-pub(crate) struct Clock {
-    /// Time limit of each join.
+    /// Time limit of each join. Only long joins read the clock.
     limit: Option<Duration>,
     /// End of the time of all joins together, if they share a limit.
     deadline: Option<Instant>,
@@ -45,7 +34,7 @@ pub(crate) struct Clock {
     pub(crate) is_over: bool,
 }
 
-impl Clock {
+impl Stack {
     /// Gives each join its own time limit.
     pub(crate) fn limit_each(&mut self, limit: Option<Duration>) {
         (self.limit, self.deadline) = (limit, None);
@@ -55,18 +44,6 @@ impl Clock {
     pub(crate) fn limit_all(&mut self, limit: Option<Duration>) {
         self.limit = limit;
         self.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    }
-
-    fn begin(&mut self) {
-        (self.is_over, self.until) = (false, self.deadline);
-    }
-
-    #[cold]
-    fn look(&mut self) -> bool {
-        let now = Instant::now();
-        self.until = self.until.or_else(|| now.checked_add(self.limit?));
-        self.is_over = self.until.is_some_and(|until| now >= until);
-        self.is_over
     }
 }
 
@@ -148,15 +125,16 @@ pub(crate) struct Join<'a, T> {
     /// Encoded filters other than comparisons.
     pub(crate) filters: &'a Interner,
     pub(crate) graph: &'a Graph,
+    /// Returns true if a term satisfies a filter.
     pub(crate) tests: &'a T,
 }
 
-impl<T: Tests> Join<'_, T> {
+impl<T: Fn(&Filter, Id) -> bool> Join<'_, T> {
     /// Calls `on` with each solution, its terms in the order of variables, until `on` returns false
     /// or the time is over.
     pub(crate) fn run(&self, stack: &mut Stack, mut on: impl FnMut(&[Id]) -> bool) {
-        let Stack { frames, terms, clock } = stack;
-        clock.begin();
+        let Stack { frames, terms, limit, deadline, until, is_over } = stack;
+        (*is_over, *until) = (false, *deadline);
         let mut left = STEPS;
         let Program { steps, variables, constants, .. } = self.program;
         terms.clear();
@@ -193,7 +171,10 @@ impl<T: Tests> Join<'_, T> {
                 frame.cursor = self.graph.next(kind, key, frame.cursor);
                 left -= 1;
                 if left == 0 {
-                    if clock.look() {
+                    let now = Instant::now();
+                    *until = until.or_else(|| now.checked_add((*limit)?));
+                    *is_over = until.is_some_and(|until| now >= until);
+                    if *is_over {
                         return;
                     }
                     left = STEPS;
@@ -250,7 +231,7 @@ impl<T: Tests> Join<'_, T> {
                 return true;
             }
             let (number, term) = (numbers[n], terms[variable]);
-            let holds = |filter: &Filter| term != ANY && self.tests.holds(filter, term);
+            let holds = |filter: &Filter| term != ANY && (self.tests)(filter, term);
             match operator {
                 Some(operator) => holds(&Filter::Compare { operator, constant: number }),
                 None => from_bytes(self.filters.get(number)).is_some_and(|filter| holds(&filter)),

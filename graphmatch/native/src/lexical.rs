@@ -3,8 +3,6 @@
 //! It is what `oxrdf` displays, without its formatting where no character needs an escape.
 
 use crate::dictionary::Kind;
-use crate::rewrite::PRIVATE;
-use crate::values;
 use memchr::memrchr;
 use oxrdf::vocab::xsd;
 use oxrdf::{
@@ -12,6 +10,9 @@ use oxrdf::{
     Triple,
 };
 use std::borrow::Cow;
+
+/// The first character of each private name: of a property, a function or a datatype.
+pub(crate) const PRIVATE: char = '>';
 
 /// A buffer that texts are appended to.
 pub(crate) trait Text {
@@ -103,7 +104,7 @@ fn read(text: &str, depth: usize) -> Option<Term> {
     if text.starts_with('<') {
         return Some(name(text)?.into());
     }
-    let literal = values::Literal::of(text.as_bytes())?;
+    let literal = LiteralParts::of(text.as_bytes())?;
     let value = String::from_utf8(literal.plain().into_owned()).ok()?;
     let utf8 = |text| std::str::from_utf8(text).ok();
     if let Some(datatype) = literal.datatype {
@@ -126,6 +127,39 @@ fn read(text: &str, depth: usize) -> Option<Term> {
 
 fn name(text: &str) -> Option<NamedNode> {
     Some(NamedNode::new_unchecked(text.strip_prefix('<')?.strip_suffix('>')?))
+}
+
+/// The three parts of a literal's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiteralParts<'a> {
+    /// The text between the quotation marks, with escapes.
+    pub lexical: &'a [u8],
+    /// The language tag, with the base direction if there is one: `en`, `ar--rtl`.
+    pub tag: Option<&'a [u8]>,
+    /// The datatype's IRI; `None` for strings with or without a language tag.
+    pub datatype: Option<&'a [u8]>,
+}
+
+impl<'a> LiteralParts<'a> {
+    /// Returns the parts of a literal's canonical text, or `None` for other terms.
+    pub fn of(text: &'a [u8]) -> Option<Self> {
+        let rest = text.strip_prefix(b"\"")?;
+        let end = memchr::memrchr(b'"', rest)?;
+        let (lexical, suffix) = (&rest[..end], &rest[end + 1..]);
+        let datatype = suffix.strip_prefix(b"^^<").and_then(|s| s.strip_suffix(b">"));
+        Some(Self { lexical, tag: suffix.strip_prefix(b"@"), datatype })
+    }
+
+    /// The lexical form without escapes.
+    pub fn plain(&self) -> Cow<'a, [u8]> {
+        unescape(self.lexical)
+    }
+
+    /// The language tag without the base direction.
+    pub fn language(&self) -> Option<&'a [u8]> {
+        let tag = self.tag?;
+        Some(memchr::memmem::find(tag, b"--").map_or(tag, |end| &tag[..end]))
+    }
 }
 
 /// Decodes an escape after its backslash: the character, and the number of bytes read.

@@ -7,11 +7,10 @@
 use crate::attributes::Flattening;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
-use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, Source};
+use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared};
 use crate::evaluate::{Limits, graph_name};
 use crate::filter::{FilterEvaluator, Memo};
 use crate::graph::Graph;
-use crate::hierarchy::Walk;
 use crate::index::{Index, Scratch};
 use crate::materialize::MaterializationCache;
 use crate::ontology::{
@@ -19,12 +18,12 @@ use crate::ontology::{
 };
 use crate::operator_index::{IndexAnswers, OperatorConstants, Questions};
 use crate::pattern::TaxonomyOperator;
-use crate::reader::Publication;
+use crate::publication::Publication;
 use crate::subscriptions::RowId;
+use crate::taxonomy::Walk;
 use crate::triples::Triple;
 use oxrdf::Literal;
 use std::cell::RefCell;
-use std::ops::Range;
 
 /// Steps that run in Python.
 pub const PYTHON: Steps = ITEM | UNITS | MAPPING;
@@ -53,33 +52,6 @@ pub struct Worker {
 pub enum Needs {
     Steps(Steps),
     Indexes(Questions),
-}
-
-/// The triples of a graph whose numbers are in a range.
-struct Part<'a> {
-    graph: &'a Graph,
-    range: Range<usize>,
-}
-
-impl Source for Part<'_> {
-    fn matching<'a>(&'a self, key: Triple) -> Box<dyn Iterator<Item = Triple> + 'a> {
-        let numbers = self.graph.numbers(key).filter(|number| self.range.contains(number));
-        Box::new(numbers.map(|number| self.graph.triples[number]))
-    }
-
-    fn contains(&self, triple: Triple) -> bool {
-        self.graph.numbers(triple).any(|number| self.range.contains(&number))
-    }
-}
-
-impl Source for Ontology {
-    fn matching<'a>(&'a self, key: Triple) -> Box<dyn Iterator<Item = Triple> + 'a> {
-        Box::new(Ontology::matching(self, key))
-    }
-
-    fn contains(&self, triple: Triple) -> bool {
-        self.meets(triple)
-    }
 }
 
 /// The engine's terms, ontology and demand.
@@ -311,10 +283,9 @@ impl Worker {
         };
         let evaluation = Evaluation {
             terms,
-            publication: &Part { graph, range: 0..graph.stated() },
-            attributes: &Part { graph, range: graph.stated()..graph.triples.len() },
-            background: context.ontology,
-            graph: &graph_name(&publication.id),
+            graph,
+            ontology: context.ontology,
+            name: &graph_name(&publication.id),
             now,
             is_a: &is_a,
             limits,

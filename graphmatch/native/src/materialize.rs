@@ -22,13 +22,13 @@
 
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Id, Kind, Terms, inline};
-use crate::graph::{Graph, Origin};
-use crate::hierarchy::{Map, Set};
+use crate::graph::Graph;
 use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, SCHEMA, TOPIC};
 use crate::pattern::Node;
-use crate::rules::{Bindings, Condition, bind, instance};
+use crate::rules::{Condition, bind, instance};
 use crate::schema::{is_reserved, is_resource};
 use crate::triples::Triple;
+use hashbrown::{HashMap, HashSet};
 
 /// Maximum number of triples that are derived from a publication.
 pub const DERIVED_TRIPLES: usize = 10_000_000;
@@ -37,16 +37,14 @@ const CACHED_RULES: usize = 1 << 21;
 /// Not the number of a rule.
 const NO_RULE: usize = usize::MAX;
 
-/// A rule with the second term of its schema triple, whose first term is known.
-type CompiledRule = (usize, Id);
-
 /// The rules that one thread compiled.
 #[derive(Default)]
 pub struct MaterializationCache {
     stamp: (u64, u64, u64),
     size: usize,
-    /// By a property, with [`ANY`] or with an object, and the rule that is left out.
-    compiled: Map<([Id; 2], usize), Box<[CompiledRule]>>,
+    /// By a property, with [`ANY`] or with an object, and the rule that is left out: rules with the
+    /// second terms of their schema triples, whose first terms are known.
+    compiled: HashMap<[Id; 3], Vec<(usize, Id)>>,
 }
 
 impl MaterializationCache {
@@ -61,8 +59,8 @@ impl MaterializationCache {
     }
 
     /// The rules for a property with [`ANY`], or with an object, without one rule.
-    fn rules(&mut self, compiler: &Compiler, key: [Id; 2], omitted: usize) -> &[CompiledRule] {
-        self.compiled.entry((key, omitted)).or_insert_with(|| {
+    fn rules(&mut self, compiler: &Compiler, key: [Id; 2], omitted: usize) -> &[(usize, Id)] {
+        self.compiled.entry([key[0], key[1], omitted as Id]).or_insert_with(|| {
             let rules = compiler.compile(key, omitted);
             self.size += rules.len() + 8;
             rules
@@ -120,7 +118,7 @@ impl Compiler<'_> {
         [property, object]: [Id; 2],
         is_one_step: bool,
         omitted: usize,
-        mut call: impl FnMut(CompiledRule, [Id; 2], bool),
+        mut call: impl FnMut((usize, Id), [Id; 2], bool),
     ) {
         let ontology = self.ontology;
         let has_property_rules = ontology.flags(property) & LEADS != 0;
@@ -154,14 +152,14 @@ impl Compiler<'_> {
     }
 
     /// Compiles the rules that are of use for a property, or for a property with an object.
-    fn compile(&self, [property, object]: [Id; 2], omitted: usize) -> Box<[CompiledRule]> {
+    fn compile(&self, [property, object]: [Id; 2], omitted: usize) -> Vec<(usize, Id)> {
         let mut found = Vec::new();
         self.each_rule([property, object], false, omitted, |compiled, conclusion, is_of_object| {
             if is_of_object == (object != ANY) && self.is_useful(conclusion, compiled.0) {
                 found.push(compiled);
             }
         });
-        found.into()
+        found
     }
 
     /// Whether a subscription can use a conclusion, or a triple that it leads to. The rule that gave
@@ -170,7 +168,7 @@ impl Compiler<'_> {
         let schema = &self.ontology.schema;
         let is_hierarchical = schema.rules[rule].is_hierarchical(&schema.vocabulary);
         let mut omitted = if is_hierarchical { rule } else { NO_RULE };
-        let (mut agenda, mut seen) = (vec![conclusion], Set::default());
+        let (mut agenda, mut seen) = (vec![conclusion], HashSet::new());
         while let Some(current) = agenda.pop() {
             if self.is_asked(current[0], current[1]) {
                 return true;
@@ -186,40 +184,27 @@ impl Compiler<'_> {
     }
 }
 
-/// Triples by their terms, one by one, and by those that joins ask for.
-#[derive(Default)]
-struct Lookup(Map<Triple, Vec<Triple>>);
-
-impl Lookup {
-    fn push(&mut self, triple: Triple) {
-        let [s, p, o] = triple;
-        for key in [[s, ANY, ANY], [ANY, p, ANY], [ANY, ANY, o], [s, p, ANY], [ANY, p, o]] {
-            self.0.entry(key).or_default().push(triple);
-        }
-    }
-
-    fn find(&self, key: Triple) -> impl Iterator<Item = Triple> + '_ {
-        self.0.get(&key).into_iter().flatten().copied()
+/// Indexes a triple by its terms, one by one, and by those that joins ask for.
+fn index(triples: &mut HashMap<Triple, Vec<Triple>>, triple: Triple) {
+    let [s, p, o] = triple;
+    for key in [[s, ANY, ANY], [ANY, p, ANY], [ANY, ANY, o], [s, p, ANY], [ANY, p, o]] {
+        triples.entry(key).or_default().push(triple);
     }
 }
 
 /// A graph with schema, by the terms of its triples.
 #[derive(Default)]
 struct Joins {
-    data: Lookup,
+    data: HashMap<Triple, Vec<Triple>>,
     /// The triples of schema, without pairs.
-    schema: Lookup,
+    schema: HashMap<Triple, Vec<Triple>>,
     /// The `owl:sameAs` triples of the schema.
-    same: Set<Triple>,
+    same: HashSet<Triple>,
     /// Whether only transitivity gave a triple, by its number.
     is_pair: Vec<bool>,
     /// The hierarchies of which pairs are derived.
     wanted: [bool; 3],
 }
-
-/// A derived triple, the number of its rule, its premise of data, whether it is a pair, and whether
-/// all that is above it in the ontology is derived with it.
-type Conclusion = (Triple, usize, Triple, bool, bool);
 
 /// Derives triples from one graph.
 struct Materializer<'a> {
@@ -227,7 +212,9 @@ struct Materializer<'a> {
     joins: Option<Joins>,
     /// By the number of a triple: the rule whose conclusions were all derived with it.
     complete: Vec<usize>,
-    found: Vec<Conclusion>,
+    /// Derived triples, each with the number of its rule, its premise of data, whether it is a pair,
+    /// and whether all that is above it in the ontology is derived with it.
+    found: Vec<(Triple, usize, Triple, bool, bool)>,
 }
 
 impl Materializer<'_> {
@@ -245,9 +232,7 @@ impl Materializer<'_> {
             self.join(triple, number);
             for (triple, rule, premise, is_pair, is_complete) in self.found.drain(..) {
                 let name = ontology.schema.rules.get(rule).map_or("name", |rule| rule.name);
-                if graph.triples.len() < most
-                    && graph.derive(triple, Origin { rule: name, premise })
-                {
+                if graph.triples.len() < most && graph.derive(triple, name, premise) {
                     self.complete.push(if is_complete { rule } else { NO_RULE });
                     if let Some(joins) = &mut self.joins {
                         joins.push(triple, is_pair, ontology, terms);
@@ -301,7 +286,7 @@ impl Materializer<'_> {
         let compiler = self.compiler;
         let Compiler { ontology, terms, demand } = compiler;
         let [_, property, object] = triple;
-        let mut apply = |&(number, term): &CompiledRule| {
+        let mut apply = |&(number, term): &(usize, Id)| {
             let rule = &ontology.schema.rules[number];
             let Some(data) = rule.data else { return };
             let mut bindings = [ANY; 4];
@@ -364,7 +349,7 @@ impl Materializer<'_> {
             if matches!(rule.condition, Condition::Transitive(place) if !joins.wanted[place]) {
                 continue;
             }
-            let mut conclude = |bindings: &Bindings, premise: Triple, is_own: bool| {
+            let mut conclude = |bindings: &[Id; 4], premise: Triple, is_own: bool| {
                 let triple = instance(rule.conclusion, bindings);
                 let is_triple = is_resource(triple[0], terms) && terms.kind(triple[1]) == Kind::Iri;
                 let (applies, is_pair) = match rule.condition {
@@ -388,7 +373,7 @@ impl Materializer<'_> {
                 };
                 let key = instance(data, &bindings);
                 let known = ontology.is_known(key).then(|| ontology.matching(key));
-                let own = joins.data.find(key).map(|other| (other, true));
+                let own = joins.data.get(&key).into_iter().flatten().map(|&other| (other, true));
                 for (other, is_own) in own.chain(known.into_iter().flatten().map(|t| (t, false))) {
                     let mut bindings = bindings;
                     if bind(data, other, &mut bindings) {
@@ -398,7 +383,8 @@ impl Materializer<'_> {
             }
             let mut bindings = [ANY; 4];
             if rule.data.is_some_and(|data| bind(data, triple, &mut bindings)) {
-                for other in joins.schema.find(instance(rule.schema, &bindings)) {
+                let key = instance(rule.schema, &bindings);
+                for &other in joins.schema.get(&key).into_iter().flatten() {
                     let mut bindings = bindings;
                     if bind(rule.schema, other, &mut bindings) {
                         conclude(&bindings, triple, true);
@@ -415,9 +401,9 @@ impl Joins {
         let [s, p, o] = triple;
         // Symmetry gives this triple too, and would not find it new.
         let is_pair = is_pair && !self.same.contains(&[o, p, s]);
-        self.data.push(triple);
+        index(&mut self.data, triple);
         if is_schema && !is_pair && terms.kind(o) != Kind::Literal {
-            self.schema.push(triple);
+            index(&mut self.schema, triple);
             if p == ontology.schema.vocabulary.same_as {
                 self.same.insert(triple);
             }

@@ -8,18 +8,49 @@
 //! Cost: 5 to 8 µs for 90 triples in 11 KB; one to two µs for a line that is given to the parser.
 
 use crate::dictionary::{ANY, Id};
-use crate::precheck::{check_nesting, place};
-use crate::reader::{Builder, Fault, MARK, Stream, grouped, max_bytes, read_piece};
+use crate::fault::{Fault, place};
+use crate::limits::{Limits, grouped};
+use crate::precheck::check_nesting;
+use crate::publication::{Builder, MARK, PUBLICATION_BYTES, parse};
 use memchr::{memchr, memchr2, memmem, memrchr};
-use oxrdf::{GraphName, NamedNodeRef, Quad};
+use oxrdf::NamedNodeRef;
 use oxrdfio::RdfFormat;
-use oxttl::{NQuadsParser, NTriplesParser, TurtleSyntaxError};
+use std::io::{self, Read};
 
+/// Number of bytes that are read at once.
+const PIECE: usize = 1 << 16;
 /// A document is given up after this many bad lines and not one good line.
 const HOPELESS: usize = 100;
 const REMEDY: &str = "Correct the line; it was skipped.";
 const STRING: &[u8] = b"<http://www.w3.org/2001/XMLSchema#string>";
 const RDF: &[u8] = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#";
+
+/// The rest of a document; `None` if there is no more.
+pub(crate) type Stream = Option<Box<dyn Read + Send>>;
+
+/// Appends the next piece of a stream to a buffer. Returns false at the end.
+pub(crate) fn read_piece(stream: &mut Stream, buffer: &mut Vec<u8>) -> Result<bool, Fault> {
+    let Some(reader) = stream else { return Ok(false) };
+    let size = buffer.len();
+    buffer.resize(size + PIECE, 0);
+    let more = loop {
+        match reader.read(&mut buffer[size..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read.map_err(|error| unreadable(&error))?,
+        }
+    };
+    buffer.truncate(size + more);
+    Ok(more > 0)
+}
+
+fn unreadable(error: &io::Error) -> Fault {
+    Fault::new(format!("cannot be read: {error}"), "Check the name and permissions.")
+}
+
+/// Maximum size in bytes of a document that is held, and of a line.
+pub(crate) fn max_bytes(limits: &Limits) -> usize {
+    limits.document_bytes.min(PUBLICATION_BYTES)
+}
 
 /// The content of a line.
 enum Line {
@@ -41,9 +72,6 @@ pub(crate) struct LineReader {
     bad: usize,
     is_any_good: bool,
 }
-
-/// The subject of the line before, as it is written, and its id.
-type Subject<'a> = (&'a [u8], Id);
 
 impl LineReader {
     /// Reads some bytes, and then a stream.
@@ -103,7 +131,8 @@ impl LineReader {
     /// Reads whole lines from an offset, which is moved, to the end of the publication. Returns
     /// whether another publication follows; `None` at the end of the lines.
     fn read_block(&mut self, block: &[u8], at: &mut usize, build: &mut Builder) -> Option<bool> {
-        let mut subject: Subject<'_> = (&[], ANY);
+        // The subject of the line before, as it is written, and its id.
+        let mut subject: (&[u8], Id) = (&[], ANY);
         let mut newline = None;
         while *at < block.len() {
             let begin = *at;
@@ -156,7 +185,7 @@ impl LineReader {
     fn plain<'b>(
         &self,
         line: &'b [u8],
-        subject: &mut Subject<'b>,
+        subject: &mut (&'b [u8], Id),
         build: &mut Builder,
     ) -> Option<Line> {
         let line = line.strip_suffix(b"\r").unwrap_or(line).strip_suffix(b" .")?;
@@ -225,21 +254,6 @@ pub fn may_be_lines(document: &[u8]) -> bool {
     matches!(first, Some([b'<' | b'_', .., b'.']))
 }
 
-/// The statement of a line, if it has one.
-pub(crate) fn parse(line: &[u8], has_graphs: bool) -> Result<Option<Quad>, TurtleSyntaxError> {
-    let mut found = None;
-    if has_graphs {
-        for quad in NQuadsParser::new().for_slice(line) {
-            found = Some(quad?);
-        }
-    } else {
-        for triple in NTriplesParser::new().for_slice(line) {
-            found = Some(triple?.in_graph(GraphName::DefaultGraph));
-        }
-    }
-    Ok(found)
-}
-
 /// The end of the object that a text begins with.
 fn object_end(text: &[u8]) -> Option<usize> {
     let end = if text.first() == Some(&b'"') { quote_end(text)? } else { 0 };
@@ -286,40 +300,33 @@ fn is_iri(text: &[u8]) -> bool {
     is_simple_iri(iri) || std::str::from_utf8(iri).is_ok_and(|iri| NamedNodeRef::new(iri).is_ok())
 }
 
-/// The characters of a host name, and those of the rest of an IRI that need no further look.
-const SIMPLE: [(bool, bool); 256] = {
-    let mut table = [(false, false); 256];
-    let mut byte = 0u8;
-    while byte < 128 {
-        let is_letter = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-        let is_sign =
-            matches!(byte, b'!' | b'&' | b'('..=b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@');
-        table[byte as usize] = (is_letter, is_letter || is_sign);
-        byte += 1;
-    }
-    table
-};
-
-/// Whether an IRI is one by its characters alone.
+/// Whether an IRI is one by its beginning and its characters alone.
 fn is_simple_iri(iri: &[u8]) -> bool {
-    let is_letter = |b: &u8| SIMPLE[usize::from(*b)].0;
-    let is_odd = |b: &u8| !SIMPLE[usize::from(*b)].1;
-    let rest = match iri {
-        [b'h', b't', b't', b'p', b's', b':', b'/', b'/', rest @ ..]
-        | [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..] => {
-            let host = rest.iter().position(|b| !is_letter(b)).unwrap_or(rest.len());
-            if host == 0 || !matches!(rest.get(host), None | Some(b'/' | b'#' | b'?')) {
-                return false;
-            }
-            &rest[host..]
-        }
-        [b'u', b'r', b'n', b':', rest @ ..] if rest.first().is_some_and(is_letter) => rest,
-        _ => return false,
+    let schemes = [&b"https://"[..], b"http://", b"urn:"];
+    let Some(rest) = schemes.iter().find_map(|scheme| iri.strip_prefix(*scheme)) else {
+        return false;
     };
-    match rest.iter().position(is_odd) {
-        None => true,
-        Some(at) => rest[at] == b'#' && !rest[at + 1..].iter().any(is_odd),
-    }
+    // A colon in the address of a host may begin a port.
+    let is_odd = |b: &u8| match b {
+        b':' => !iri.starts_with(b"urn"),
+        b'-'
+        | b'.'
+        | b'_'
+        | b'~'
+        | b'!'
+        | b'&'
+        | b'('..=b','
+        | b'/'
+        | b';'
+        | b'='
+        | b'?'
+        | b'@' => false,
+        b => !b.is_ascii_alphanumeric(),
+    };
+    let (address, fragment) =
+        rest.split_at(rest.iter().position(|b| *b == b'#').unwrap_or(rest.len()));
+    rest.first().is_some_and(u8::is_ascii_alphanumeric)
+        && !address.iter().chain(fragment.iter().skip(1)).any(is_odd)
 }
 
 /// Whether a text is a literal that is written as its key is.
@@ -379,65 +386,28 @@ fn is_plain_datatype(iri: &[u8]) -> bool {
     is_iri(iri)
 }
 
-/// A row that may not be a triple: its number, the offset where its line would be, and its text.
-pub type Other<'a> = (usize, usize, &'a [u8]);
-
 /// Lines of N-Triples for rows of a table.
 ///
 /// Carriage returns separate the three terms of a row, and a line feed ends it, so no text of a
-/// term can be confused with them. Rows that may be read as other terms than these, or as none, are
-/// left out, for the caller to look at.
-pub fn lines_of_rows(rows: &[u8]) -> (Vec<u8>, Vec<Other<'_>>) {
+/// term can be confused with them. Rows whose terms are not written as their keys are left out, for
+/// the caller to look at: `tell` gets the number, the offset where its line would be, and the text.
+pub fn lines_of_rows<'a>(rows: &'a [u8], mut tell: impl FnMut(usize, usize, &'a [u8])) -> Vec<u8> {
     let mut lines = Vec::with_capacity(rows.len() + rows.len() / 32);
-    let mut others = Vec::new();
     for (number, row) in rows.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let row = row.strip_suffix(b"\n").unwrap_or(row);
         let mut terms = row.split(|&byte| byte == b'\r');
         match [(); 4].map(|()| terms.next()) {
-            [Some(s), Some(p), Some(o), None]
-                if is_one_name(s) && is_one_iri(p) && (is_one_name(o) || is_one_literal(o)) =>
-            {
+            [Some(s), Some(p), Some(o), None] if is_name(s) && is_iri(p) && is_object(o) => {
                 for term in [s, p, o, b".\n"] {
                     lines.extend_from_slice(term);
                     lines.push(b' ');
                 }
                 lines.pop();
             }
-            _ => others.push((number, lines.len(), row)),
+            _ => tell(number, lines.len(), row),
         }
     }
-    (lines, others)
-}
-
-fn is_one_name(text: &[u8]) -> bool {
-    is_one_iri(text) || is_one_blank_node(text)
-}
-
-/// Whether a text is not more than one term, if it is an IRI.
-fn is_one_iri(text: &[u8]) -> bool {
-    text.first() == Some(&b'<') && memchr(b'>', text) == Some(text.len() - 1)
-}
-
-/// Whether a text is not more than one term, if it is a blank node.
-fn is_one_blank_node(text: &[u8]) -> bool {
-    text.starts_with(b"_:")
-        && !text.iter().any(|&byte| byte <= b' ' || matches!(byte, b'<' | b'>' | b'"' | b'#'))
-}
-
-/// Whether a text is not more than one term, if it is a literal: neither a space nor a comment
-/// follows.
-fn is_one_literal(text: &[u8]) -> bool {
-    let Some(mut rest) = text.strip_prefix(b"\"") else { return false };
-    while let Some(end) = memchr2(b'"', b'\\', rest) {
-        if rest[end] == b'"' {
-            let kind = &rest[end + 1..];
-            return kind.is_empty()
-                || kind[0] == b'@' && !kind.iter().any(|&byte| byte <= b' ' || byte == b'#')
-                || kind.strip_prefix(b"^^").is_some_and(is_one_iri);
-        }
-        rest = rest.get(end + 2..).unwrap_or_default();
-    }
-    false
+    lines
 }
 
 #[cfg(test)]
@@ -446,7 +416,8 @@ mod tests {
     use crate::dictionary::Dictionary;
     use crate::dictionary::Terms;
     use crate::limits::Limits;
-    use crate::reader::{Publication, Reader, ReaderOptions, SplitBy};
+    use crate::publication::Publication;
+    use crate::reader::{Reader, ReaderOptions};
 
     /// Numbers that look random: xorshift.
     pub(crate) struct Random(pub u64);
@@ -607,7 +578,7 @@ mod tests {
     fn lines_say_what_the_parser_reads() {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
         let mut out = Publication::default();
-        let (source, split_by) = ("a".to_owned(), SplitBy::Document);
+        let (source, split_by) = ("a".to_owned(), "document");
         let options = ReaderOptions { source, split_by, base: None, limits: Limits::default() };
         let mut dictionary = Dictionary::default();
         for text in ["<urn:a>", "<urn:p>", "\"a text\"", "<urn:g>", "\"hallo\"@de", "_:x"] {

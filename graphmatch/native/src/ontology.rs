@@ -10,21 +10,18 @@
 //! Cost: linear in the triples of the closure, apart from sorting. Finding the steps of a term is one
 //! look-up in an array.
 
-use crate::demand::{AttributePathTrie, Demand, Serial};
-use crate::dictionary::{ANY, Dictionary, INLINE, Id, Kind, LocalTerms, Terms, inline};
-use crate::graph::Graph;
-use crate::hierarchy::{Hierarchy, Map, Set, grouped};
+use crate::demand::{AttributePathTrie, Serial};
+use crate::dictionary::{ANY, Dictionary, Id, Kind, Terms, inline};
+use crate::hierarchy::Hierarchy;
 use crate::lexical;
-use crate::materialize::{Compiler, MaterializationCache};
 use crate::names;
-use crate::rules::Condition;
-use crate::schema::{Schema, Vocabulary};
+use crate::schema::Schema;
 use crate::triples::{Sorted, Triple};
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
-/// Maximum number of triples that are derived from an ontology alone.
-pub const ONTOLOGY_TRIPLES: usize = 50_000_000;
+pub mod build;
 
 /// Steps of enrichment that terms call for, a bit each.
 pub type Steps = u32;
@@ -71,82 +68,6 @@ const IS_VALUE: Steps = 1 << 19;
 /// A term that the ontology mentions, so that its id stays its own.
 pub(crate) const OWN: Steps = 1 << 20;
 
-/// Which texts are the same.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct Folding {
-    /// Whether upper and lower case are the same.
-    pub cases: bool,
-    /// Whether compatibility variants of characters are the same.
-    pub variants: bool,
-}
-
-impl Folding {
-    /// Returns the key by which a text is looked up.
-    ///
-    /// Source: The Unicode Standard, section 3.13, D146 (compatibility caseless match).
-    fn fold(self, text: &str) -> String {
-        match (self.cases, self.variants) {
-            (true, _) if text.is_ascii() => text.to_ascii_lowercase(),
-            (true, false) => names::case_folded(text.chars()),
-            (true, true) => {
-                let text = names::case_folded(text.nfd());
-                names::case_folded(text.nfkd()).nfkc().collect()
-            }
-            (false, true) => text.nfkc().collect(),
-            (false, false) => text.to_owned(),
-        }
-    }
-}
-
-/// The data that an ontology is compiled from. All ids belong to the caller, who may release them
-/// afterwards.
-#[derive(Default)]
-pub struct OntologyInput<'a> {
-    /// The ontology's triples with root terms, and those that `gm:Taxonomy` and units add.
-    pub triples: &'a [Triple],
-    /// Without entailment: the triples as they are stated, for queries to be asked of.
-    pub plain: Option<&'a [Triple]>,
-    /// Terms that have another root, with this root: IRIs, and texts as literals without a
-    /// language, folded if texts are folded.
-    pub roots: &'a [(Id, Id)],
-    /// Texts (likewise) with the terms that they stand for: the rule *name*.
-    pub names: &'a [(Id, Id)],
-    /// Labels and last parts of IRIs, with the classes and concepts that have them.
-    pub called: &'a [(&'a str, Id)],
-    /// Prefixes with their namespaces.
-    pub prefixes: &'a [(&'a str, &'a str)],
-    /// Further steps that terms call for.
-    pub steps: &'a [(Id, Steps)],
-    /// The steps that every publication calls for.
-    pub always: Steps,
-    /// Which texts are the same, where not only those that are spelled alike are.
-    pub folding: Option<Folding>,
-}
-
-/// The terms of an ontology that is being made, each held in the dictionary.
-pub struct Held {
-    vocabulary: Vocabulary,
-    mentioned: Vec<Id>,
-}
-
-impl Held {
-    /// Holds the terms of an ontology.
-    pub fn new(dictionary: &mut Dictionary, stated: &OntologyInput) -> Self {
-        let vocabulary = Vocabulary::new(dictionary);
-        let mut mentioned: Set<Id> = Set::default();
-        mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
-        mentioned.extend(stated.roots.iter().chain(stated.names).flat_map(|&(a, b)| [a, b]));
-        mentioned.extend(stated.called.iter().map(|&(_, term)| term));
-        mentioned.extend(stated.steps.iter().map(|&(term, _)| term));
-        mentioned.extend(vocabulary.ids());
-        mentioned.retain(|&id| id < INLINE);
-        let mentioned: Vec<Id> = mentioned.into_iter().collect();
-        mentioned.iter().for_each(|&id| dictionary.retain(id));
-        vocabulary.ids().for_each(|id| dictionary.release(id));
-        Self { vocabulary, mentioned }
-    }
-}
-
 /// One ontology, ready for matching.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Ontology {
@@ -158,177 +79,28 @@ pub struct Ontology {
     /// The steps that every publication calls for.
     pub(crate) always: Steps,
     flags: Vec<Steps>,
-    roots: Map<Id, Id>,
-    synonyms: Map<Id, Vec<Id>>,
-    names: Map<Id, Vec<Id>>,
+    roots: HashMap<Id, Id>,
+    synonyms: HashMap<Id, Vec<Id>>,
+    names: HashMap<Id, Vec<Id>>,
     has_texts: bool,
-    folding: Option<Folding>,
+    /// See [`build::OntologyInput::folding`].
+    folding: Option<(bool, bool)>,
     background: Sorted,
     links: Hierarchy,
-    called: Map<Box<str>, Vec<Id>>,
-    called_folded: Map<Box<str>, Vec<Id>>,
-    prefixes: Map<Box<str>, Box<str>>,
-    properties: Map<Box<str>, Vec<Id>>,
+    called: HashMap<Box<str>, Vec<Id>>,
+    called_folded: HashMap<Box<str>, Vec<Id>>,
+    prefixes: HashMap<Box<str>, Box<str>>,
+    properties: HashMap<Box<str>, Vec<Id>>,
     mentioned: Vec<Id>,
 }
 
 impl Ontology {
-    /// Makes an ontology, which mentions its terms until it is released.
-    pub fn new(dictionary: &mut Dictionary, stated: OntologyInput) -> Self {
-        let held = Held::new(dictionary, &stated);
-        Self::of(dictionary, held, stated)
-    }
-
-    /// The same of terms that are held in the dictionary already, which only has to be read.
-    pub fn of(dictionary: &Dictionary, held: Held, stated: OntologyInput) -> Self {
-        let Held { vocabulary, mentioned } = held;
-        let local = LocalTerms::default();
-        let terms = Terms { dictionary, local: &local };
-        let called = || stated.called.iter().copied();
-        let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
-        let mut ontology = Self {
-            entailment: stated.plain.is_none(),
-            always: stated.always & PUBLIC,
-            flags: vec![0; end],
-            roots: stated.roots.iter().copied().collect(),
-            names: grouped(stated.names.iter().copied()),
-            folding: stated.folding,
-            called: grouped(called().map(|(name, term)| (name.into(), term))),
-            called_folded: grouped(called().map(|(name, term)| (names::folded(name).into(), term))),
-            prefixes: stated.prefixes.iter().map(|&(p, n)| (p.into(), n.into())).collect(),
-            mentioned,
-            ..Self::default()
-        };
-        ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
-        ontology.note_names(stated.roots, stated.names, terms);
-        let mut closure = Graph::default();
-        stated.triples.iter().for_each(|&triple| _ = closure.push(triple));
-        ontology.schema = Schema::new(vocabulary, &[], terms);
-        ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
-        let schema = vocabulary.schema();
-        schema.into_iter().for_each(|property| ontology.note(property, SCHEMA | LEADS));
-        let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
-        let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
-        compiler.derive(&mut closure, &mut cache, ONTOLOGY_TRIPLES);
-        let closure = closure.triples;
-        ontology.schema = Schema::new(vocabulary, &closure, terms);
-        ontology.note_links(stated.triples, terms);
-        ontology.note_schema(&closure, terms);
-        ontology.note_properties(terms);
-        for &(term, steps) in stated.steps {
-            ontology.note(term, steps & PUBLIC);
-        }
-        ontology.background = Sorted::new(stated.plain.map_or(closure, <[Triple]>::to_vec));
-        ontology
-    }
-
     /// Releases the terms that this mentions.
     pub fn release(&self, dictionary: &mut Dictionary) {
         self.mentioned.iter().for_each(|&id| dictionary.release(id));
     }
 
-    fn note_names(&mut self, roots: &[(Id, Id)], names: &[(Id, Id)], terms: Terms) {
-        for &(term, root) in roots {
-            self.note(term, ROOTS);
-            if terms.kind(term) == Kind::Literal {
-                self.has_texts = true;
-            } else {
-                self.synonyms.entry(root).or_default().push(term);
-            }
-        }
-        for &(text, _) in names {
-            self.note(text, NAME);
-            self.has_texts = true;
-        }
-    }
-
-    /// Finds the is-a properties, and the links that are stated with them.
-    fn note_links(&mut self, triples: &[Triple], terms: Terms) {
-        let v = self.schema.vocabulary;
-        for (link, bit) in [
-            (v.type_, SAYS_TYPE),
-            (v.sub_class, SAYS_CLASS),
-            (v.sub_property, SAYS_PROPERTY),
-            (v.broader, SAYS_BROADER),
-            (v.broader_transitive, SAYS_BROADER),
-            (v.narrower, SAYS_NARROWER),
-        ] {
-            for property in self.schema.properties.descendants(link).into_iter().chain([link]) {
-                self.note(property, bit);
-            }
-        }
-        let mut links = Vec::new();
-        for &[s, p, o] in triples {
-            let says = self.flags(p);
-            if says & SAYS_TYPE != 0 {
-                links.push((s, o));
-                self.note(s, IS_VALUE);
-            }
-            if p == v.type_ && terms.kind(s) != Kind::Blank {
-                let is_class = if v.classes().contains(&o) { IS_CLASS } else { 0 };
-                let is_property = if v.properties().contains(&o) { IS_PROPERTY } else { 0 };
-                self.note(s, is_class | is_property);
-            }
-            if s == o || terms.kind(o) == Kind::Literal {
-                continue;
-            }
-            for (bit, is) in [
-                (SAYS_CLASS, IS_CLASS | IS_VALUE),
-                (SAYS_PROPERTY, IS_PROPERTY),
-                (SAYS_BROADER, IS_VALUE),
-                (SAYS_NARROWER, IS_VALUE),
-            ] {
-                if says & bit != 0 {
-                    links.push(if bit == SAYS_NARROWER { (o, s) } else { (s, o) });
-                    self.note(s, is);
-                    self.note(o, is);
-                }
-            }
-        }
-        self.links = Hierarchy::new(links);
-    }
-
-    /// Notes which terms the rules concern.
-    fn note_schema(&mut self, closure: &[Triple], terms: Terms) {
-        let Self { schema, flags, .. } = self;
-        let mut note = |term: Id, bit| note(flags, term, bit);
-        schema.classes.terms().for_each(|class| note(class, CLASS));
-        schema.properties.terms().for_each(|property| note(property, LEADS));
-        schema.concepts.terms().for_each(|concept| note(concept, TOPIC));
-        let v = &schema.vocabulary;
-        for &[s, p, o] in closure.iter().filter(|[.., o]| terms.kind(*o) != Kind::Literal) {
-            if [v.domain, v.range, v.inverse_of].contains(&p) {
-                note(s, LEADS);
-            }
-            if p == v.inverse_of {
-                note(o, LEADS);
-            }
-        }
-    }
-
-    /// Notes what the properties are called that the ontology knows.
-    fn note_properties(&mut self, terms: Terms) {
-        let v = &self.schema.vocabulary;
-        let mut properties = Vec::new();
-        for &id in &self.mentioned {
-            let leads =
-                self.flags(id) & (LEADS | SCHEMA) == LEADS || [v.broader, v.narrower].contains(&id);
-            if (leads || self.flags(id) & IS_PROPERTY != 0) && terms.kind(id) == Kind::Iri {
-                self.step_names(id, terms, |name| {
-                    if !name.starts_with('<') {
-                        properties.push((Box::from(name), id));
-                    }
-                });
-            }
-        }
-        self.properties = grouped(properties);
-    }
-
     // -- terms ------------------------------------------------------------------------------
-
-    fn note(&mut self, id: Id, bits: Steps) {
-        note(&mut self.flags, id, bits);
-    }
 
     #[inline]
     pub(crate) fn flags(&self, id: Id) -> Steps {
@@ -367,8 +139,20 @@ impl Ontology {
         event | known & MAPPING | if known & LEADS != 0 { RULES } else { 0 }
     }
 
+    /// Returns the key by which a text is looked up.
+    ///
+    /// Source: The Unicode Standard, section 3.13, D146 (compatibility caseless match).
     fn fold(&self, text: &str) -> String {
-        self.folding.map_or_else(|| text.to_owned(), |folding| folding.fold(text))
+        match self.folding.unwrap_or_default() {
+            (true, _) if text.is_ascii() => text.to_ascii_lowercase(),
+            (true, false) => names::case_folded(text.chars()),
+            (true, true) => {
+                let text = names::case_folded(text.nfd());
+                names::case_folded(text.nfkd()).nfkc().collect()
+            }
+            (false, true) => text.nfkc().collect(),
+            (false, false) => text.to_owned(),
+        }
     }
 
     /// The key of a text: a literal without a language that is in the dictionary.
@@ -496,7 +280,7 @@ impl Ontology {
 
     /// Returns the terms that have different roots in two ontologies, texts by their keys, and the
     /// number of triples that only one of them has, without the pairs of hierarchies.
-    pub fn difference(&self, other: &Self) -> (Set<Id>, usize) {
+    pub fn difference(&self, other: &Self) -> (HashSet<Id>, usize) {
         let differing = |one: &Self, other: &Self| -> Vec<Id> {
             let differs = |&(term, root): &(&Id, &Id)| other.roots.get(term) != Some(root);
             one.roots.iter().filter(differs).map(|(&term, _)| term).collect()
@@ -578,12 +362,5 @@ impl Ontology {
         }
         names::fold_into(text, room);
         self.called_folded.get(room.as_str()).map_or(&[], Vec::as_slice)
-    }
-}
-
-/// Notes something of a term; of numbers, which have no place of their own, nothing.
-fn note(flags: &mut [Steps], id: Id, bits: Steps) {
-    if let Some(known) = flags.get_mut(id as usize) {
-        *known |= bits;
     }
 }

@@ -1,14 +1,15 @@
 //! The rules against a fixpoint over all pairs of triples, on small generated graphs.
 
-use crate::demand::{Demand, DemandedPair};
+use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph as Publication;
-use crate::hierarchy::Walk;
 use crate::materialize::MaterializationCache;
 use crate::names;
-use crate::ontology::{Folding, Ontology, OntologyInput, ROOTS, RULES};
+use crate::ontology::build::OntologyInput;
+use crate::ontology::{Ontology, ROOTS, RULES};
 use crate::pattern::TaxonomyOperator;
-use crate::schema::Vocabulary;
+use crate::rules::Vocabulary;
+use crate::taxonomy::Walk;
 use crate::triples::{Triple, has};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +100,7 @@ impl Known {
         Terms { dictionary: &self.dictionary, local: &self.local }
     }
 
-    fn demand(&self, demand: &[DemandedPair]) -> Demand {
+    fn demand(&self, demand: &[(Id, Id)]) -> Demand {
         let mut found = Demand::default();
         for &(property, object) in demand {
             let text = if property == ANY { &b""[..] } else { names::text(self.terms(), property) };
@@ -315,7 +316,7 @@ impl Pool {
         graph_of(&found).triples
     }
 
-    fn demand(&self, random: &mut Random) -> Vec<DemandedPair> {
+    fn demand(&self, random: &mut Random) -> Vec<(Id, Id)> {
         let mut found = Vec::new();
         for _ in 0..random.below(5) {
             let properties = [&self.own[..], &self.said].concat();
@@ -327,7 +328,7 @@ impl Pool {
     }
 }
 
-fn is_asked([_, p, o]: Triple, demand: &[DemandedPair]) -> bool {
+fn is_asked([_, p, o]: Triple, demand: &[(Id, Id)]) -> bool {
     demand.iter().any(|&(property, object)| has([p, o, ANY], [property, object, ANY]))
 }
 
@@ -349,7 +350,7 @@ fn closed(
     ontology.materialize(&mut triples, known.terms(), demand, cache);
     let origins = triples.origins();
     assert_eq!(origins.len(), triples.triples.len() - given);
-    assert!(origins.iter().all(|origin| triples.triples.contains(&origin.premise)));
+    assert!(origins.iter().all(|(_, premise)| triples.triples.contains(premise)));
     triples.triples.into_iter().collect()
 }
 
@@ -548,7 +549,7 @@ fn roots_of_terms_and_texts() {
     ontology.release(&mut known.dictionary);
 
     let folded = [(ids[4], ids[3])];
-    let folding = Folding { cases: true, variants: false };
+    let folding = (true, false);
     let made = OntologyInput { roots: &folded, folding: Some(folding), ..OntologyInput::default() };
     let ontology = Ontology::new(&mut known.dictionary, made);
     for text in ["\"US\"", "\"uS\"@en", "\"us\""] {

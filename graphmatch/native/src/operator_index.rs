@@ -25,15 +25,13 @@ pub struct IndexAnswers {
     pub found: Vec<Option<Vec<Vec<u32>>>>,
 }
 
-/// The position of a term in triples, and their property or [`ANY`].
-type Place = (u8, Id);
-
 #[derive(Default)]
 struct IndexedOperator {
     id: Id,
     /// By constant the number of rows, and the key.
     constants: HashMap<Id, (u32, u32)>,
-    places: HashMap<Place, u32>,
+    /// The positions of terms in triples, and the property or [`ANY`], by number of rows.
+    places: HashMap<(u8, Id), u32>,
 }
 
 /// A constant that was added or removed: the number of the operator, the key, and the text, which is
@@ -73,14 +71,19 @@ impl OperatorConstants {
         self.all[number].constants.keys().copied()
     }
 
+    /// Whether a property is one of the operators.
+    pub fn is_operator(&self, property: Id) -> bool {
+        self.all.iter().any(|one| one.id == property)
+    }
+
     /// The number of the operator whose results a pattern matches.
-    pub fn of(&self, pattern: &Pattern) -> Option<usize> {
+    fn of(&self, pattern: &Pattern) -> Option<usize> {
         let Node::Constant(property) = pattern[1] else { return None };
         self.all.iter().position(|one| one.id == property)
     }
 
     /// The place that binds a variable, independent of the order of patterns.
-    fn place(&self, branch: &Branch, variable: Node) -> Option<Place> {
+    fn place(&self, branch: &Branch, variable: Node) -> Option<(u8, Id)> {
         let own = branch.patterns.iter().filter(|pattern| self.of(pattern).is_none());
         let places = own.flat_map(|pattern| {
             let property = match pattern[1] {
@@ -91,11 +94,6 @@ impl OperatorConstants {
             bound.map(move |place| (place as u8, property))
         });
         places.min_by_key(|&(place, property)| (property == ANY, place != 2, place, property))
-    }
-
-    /// Whether other patterns of a branch bind the variable of a pattern.
-    pub fn is_bound(&self, branch: &Branch, pattern: &Pattern) -> bool {
-        self.place(branch, pattern[0]).is_some()
     }
 
     /// Counts a row that is added or removed.

@@ -15,21 +15,18 @@
 
 use crate::arena::Arena;
 use crate::dictionary::Id;
-use crate::graph::{Graph, Key, PREDICATE, Tag, Tagger, kind_of};
+use crate::graph::{Graph, PREDICATE, Tag, Tagger, kind_of};
 use crate::interner::{Interner, shrink};
 use crate::join::{Join, Stack};
 use crate::pattern::{Branch, Filter};
 use crate::plan::{Planner, Program};
 use crate::snapshot::{from_bytes, to_bytes};
+use crate::subscriptions::RowId;
+use crate::triples::Triple;
 use hashbrown::{HashMap, HashTable};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::Duration;
-
-pub use crate::join::Tests;
-
-/// The number of a row. Numbers of removed rows are reused.
-pub type Row = u32;
 
 /// The record of a row: its owner, its program, the steps of its access pattern and second pattern,
 /// and its position in the posting list. Its constants follow, then for each filter its number or
@@ -76,7 +73,7 @@ pub struct Counters {
     pub matches: u64,
 }
 
-/// How often publications contain access patterns, counted by one thread.
+/// How often publications contain access patterns, counted by one thread or by all.
 #[derive(Default)]
 pub struct Statistics {
     publications: u64,
@@ -99,163 +96,8 @@ impl Statistics {
             *self.counts.entry(tag).or_insert(0) += 1;
         }
     }
-}
 
-/// Memory of one thread, reused for each publication.
-#[derive(Default)]
-pub struct Scratch {
-    /// The rows whose access pattern and second pattern are in the publication.
-    pub candidates: Vec<Row>,
-    /// Counters of the publication.
-    pub counters: Counters,
-    /// Samples since the last call of [`PostingIndex::rebalance`].
-    pub statistics: Statistics,
-    /// Owners of rows whose join reached its time limit.
-    pub undecided: Vec<u32>,
-    stack: Stack,
-}
-
-impl Scratch {
-    /// Starts a publication; `limit` is the time of each join.
-    pub fn begin(&mut self, limit: Option<Duration>) {
-        self.counters = Counters::default();
-        self.undecided.clear();
-        self.stack.clock.limit_each(limit);
-    }
-
-    /// Starts the enumeration of solutions; `limit` is the time of all joins together.
-    pub fn begin_solutions(&mut self, limit: Option<Duration>) {
-        self.stack.clock.limit_all(limit);
-    }
-
-    /// Returns true if the last join reached its time limit, so that solutions may be missing.
-    pub fn is_late(&self) -> bool {
-        self.stack.clock.is_over
-    }
-}
-
-/// How a row is indexed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Placement {
-    /// The access pattern, with `ANY` for variables.
-    pub access: Key,
-    /// The second pattern.
-    pub second: Option<Key>,
-    /// The estimated share of publications that contain the access pattern.
-    pub frequency: f64,
-    /// The number of sampled publications that contain it, and the number of samples.
-    pub met: (u32, u32),
-    /// The length of its posting list.
-    pub postings: usize,
-    /// The number of rows with the same program.
-    pub alike: usize,
-}
-
-/// A row in a posting list, and the tag of its second pattern or 0.
-#[derive(Clone, Copy)]
-struct Entry {
-    row: Row,
-    second: Tag,
-}
-
-/// A posting list: its only entry, or the number of a list.
-struct Posting {
-    tag: Tag,
-    entry: Entry,
-}
-
-/// Posting lists by the tags of access patterns.
-#[derive(Default)]
-struct Postings {
-    table: HashTable<Posting>,
-    lists: Vec<Vec<Entry>>,
-    free: Vec<u32>,
-}
-
-fn hash(tag: Tag) -> u64 {
-    u64::from(tag.rotate_right(3)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
-impl Postings {
-    #[inline]
-    fn get(&self, tag: Tag) -> &[Entry] {
-        match self.table.find(hash(tag), |posting| posting.tag == tag) {
-            None => &[],
-            Some(posting) if posting.entry.row & LIST == 0 => std::slice::from_ref(&posting.entry),
-            Some(posting) => &self.lists[(posting.entry.row & !LIST) as usize],
-        }
-    }
-
-    /// Appends an entry and returns its position.
-    fn push(&mut self, tag: Tag, entry: Entry) -> u32 {
-        let Some(posting) = self.table.find_mut(hash(tag), |posting| posting.tag == tag) else {
-            self.table.insert_unique(hash(tag), Posting { tag, entry }, |one| hash(one.tag));
-            return 0;
-        };
-        if posting.entry.row & LIST == 0 {
-            let list = vec![posting.entry, entry];
-            let number = self.free.pop().unwrap_or_else(|| {
-                self.lists.push(Vec::new());
-                (self.lists.len() - 1) as u32
-            });
-            self.lists[number as usize] = list;
-            posting.entry = Entry { row: LIST | number, second: 0 };
-            return 1;
-        }
-        let list = &mut self.lists[(posting.entry.row & !LIST) as usize];
-        if list.len() == list.capacity() {
-            list.reserve_exact(list.len() / 2 + 1);
-        }
-        list.push(entry);
-        (list.len() - 1) as u32
-    }
-
-    /// Removes the entry at a position. Returns the row that moved there.
-    fn remove(&mut self, tag: Tag, position: usize) -> Option<Row> {
-        let Ok(mut found) = self.table.find_entry(hash(tag), |posting| posting.tag == tag) else {
-            return None;
-        };
-        let row = found.get().entry.row;
-        if row & LIST == 0 {
-            found.remove();
-            shrink(&mut self.table, |posting| hash(posting.tag));
-            return None;
-        }
-        let number = row & !LIST;
-        let list = &mut self.lists[number as usize];
-        list.swap_remove(position);
-        let moved = list.get(position).map(|entry| entry.row);
-        if let [last] = list[..] {
-            found.get_mut().entry = last;
-            *list = Vec::new();
-            self.free.push(number);
-            if self.free.len() == self.lists.len() {
-                (self.lists, self.free) = (Vec::new(), Vec::new());
-            }
-        } else if list.len() < list.capacity() / 4 {
-            list.shrink_to(list.len() * 2);
-        }
-        moved
-    }
-
-    #[cfg(test)]
-    fn bytes(&self) -> usize {
-        self.table.allocation_size()
-            + self.lists.capacity() * size_of::<Vec<Entry>>()
-            + self.lists.iter().map(|list| list.capacity() * size_of::<Entry>()).sum::<usize>()
-            + 4 * self.free.capacity()
-    }
-}
-
-/// How often publications contain access patterns. Rare patterns are dropped.
-#[derive(Default)]
-struct Frequencies {
-    samples: u32,
-    counts: HashMap<Tag, u32>,
-}
-
-impl Frequencies {
-    /// Adds the samples of a thread and clears them.
+    /// Adds the samples of a thread and clears them. Rare patterns are dropped.
     fn merge(&mut self, statistics: &mut Statistics) {
         self.samples += statistics.samples;
         for (tag, count) in statistics.counts.drain() {
@@ -295,6 +137,147 @@ impl Frequencies {
     }
 }
 
+/// Memory of one thread, reused for each publication.
+#[derive(Default)]
+pub struct Scratch {
+    /// The rows whose access pattern and second pattern are in the publication.
+    pub candidates: Vec<RowId>,
+    /// Counters of the publication.
+    pub counters: Counters,
+    /// Samples since the last call of [`PostingIndex::rebalance`].
+    pub statistics: Statistics,
+    /// Owners of rows whose join reached its time limit.
+    pub undecided: Vec<u32>,
+    stack: Stack,
+}
+
+impl Scratch {
+    /// Starts a publication; `limit` is the time of each join.
+    pub fn begin(&mut self, limit: Option<Duration>) {
+        self.counters = Counters::default();
+        self.undecided.clear();
+        self.stack.limit_each(limit);
+    }
+
+    /// Starts the enumeration of solutions; `limit` is the time of all joins together.
+    pub fn begin_solutions(&mut self, limit: Option<Duration>) {
+        self.stack.limit_all(limit);
+    }
+
+    /// Returns true if the last join reached its time limit, so that solutions may be missing.
+    pub fn is_late(&self) -> bool {
+        self.stack.is_over
+    }
+}
+
+/// How a row is indexed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placement {
+    /// The access pattern, with `ANY` for variables.
+    pub access: Triple,
+    /// The second pattern.
+    pub second: Option<Triple>,
+    /// The estimated share of publications that contain the access pattern.
+    pub frequency: f64,
+    /// The number of sampled publications that contain it, and the number of samples.
+    pub met: (u32, u32),
+    /// The length of its posting list.
+    pub postings: usize,
+    /// The number of rows with the same program.
+    pub alike: usize,
+}
+
+/// A row in a posting list, and the tag of its second pattern or 0.
+#[derive(Clone, Copy)]
+struct Entry {
+    row: RowId,
+    second: Tag,
+}
+
+/// Posting lists by the tags of access patterns.
+#[derive(Default)]
+struct Postings {
+    /// By tag, the only entry of a list, or the number of a list.
+    table: HashTable<(Tag, Entry)>,
+    lists: Vec<Vec<Entry>>,
+    free: Vec<u32>,
+}
+
+fn hash(tag: Tag) -> u64 {
+    u64::from(tag.rotate_right(3)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+impl Postings {
+    #[inline]
+    fn get(&self, tag: Tag) -> &[Entry] {
+        match self.table.find(hash(tag), |posting| posting.0 == tag) {
+            None => &[],
+            Some(posting) if posting.1.row & LIST == 0 => std::slice::from_ref(&posting.1),
+            Some(posting) => &self.lists[(posting.1.row & !LIST) as usize],
+        }
+    }
+
+    /// Appends an entry and returns its position.
+    fn push(&mut self, tag: Tag, entry: Entry) -> u32 {
+        let Some(posting) = self.table.find_mut(hash(tag), |posting| posting.0 == tag) else {
+            self.table.insert_unique(hash(tag), (tag, entry), |one| hash(one.0));
+            return 0;
+        };
+        if posting.1.row & LIST == 0 {
+            let list = vec![posting.1, entry];
+            let number = self.free.pop().unwrap_or_else(|| {
+                self.lists.push(Vec::new());
+                (self.lists.len() - 1) as u32
+            });
+            self.lists[number as usize] = list;
+            posting.1 = Entry { row: LIST | number, second: 0 };
+            return 1;
+        }
+        let list = &mut self.lists[(posting.1.row & !LIST) as usize];
+        if list.len() == list.capacity() {
+            list.reserve_exact(list.len() / 2 + 1);
+        }
+        list.push(entry);
+        (list.len() - 1) as u32
+    }
+
+    /// Removes the entry at a position. Returns the row that moved there.
+    fn remove(&mut self, tag: Tag, position: usize) -> Option<RowId> {
+        let Ok(mut found) = self.table.find_entry(hash(tag), |posting| posting.0 == tag) else {
+            return None;
+        };
+        let row = found.get().1.row;
+        if row & LIST == 0 {
+            found.remove();
+            shrink(&mut self.table, |posting| hash(posting.0));
+            return None;
+        }
+        let number = row & !LIST;
+        let list = &mut self.lists[number as usize];
+        list.swap_remove(position);
+        let moved = list.get(position).map(|entry| entry.row);
+        if let [last] = list[..] {
+            found.get_mut().1 = last;
+            *list = Vec::new();
+            self.free.push(number);
+            if self.free.len() == self.lists.len() {
+                (self.lists, self.free) = (Vec::new(), Vec::new());
+            }
+        } else if list.len() < list.capacity() / 4 {
+            list.shrink_to(list.len() * 2);
+        }
+        moved
+    }
+
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        self.table.allocation_size()
+            + self.lists.capacity() * size_of::<Vec<Entry>>()
+            + self.lists.iter().map(|list| list.capacity() * size_of::<Entry>()).sum::<usize>()
+            + 4 * self.free.capacity()
+    }
+}
+
 /// The branches of subscriptions in posting lists.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
@@ -311,7 +294,7 @@ pub struct PostingIndex {
     /// and of program steps with such a look-up.
     kinds: [[u32; 8]; 3],
     #[serde(skip)]
-    frequencies: Frequencies,
+    frequencies: Statistics,
     #[serde(skip)]
     /// Publications until the next [`PostingIndex::rebalance`], and the number of calls so far.
     interval: u64,
@@ -333,7 +316,7 @@ impl Default for PostingIndex {
             filters: Interner::default(),
             postings: Postings::default(),
             kinds: [[0; 8]; 3],
-            frequencies: Frequencies::default(),
+            frequencies: Statistics::default(),
             interval: MIN_INTERVAL,
             turn: 0,
             tagger: Tagger::default(),
@@ -346,7 +329,7 @@ impl Default for PostingIndex {
 impl PostingIndex {
     /// Adds a branch without an owner. Returns `None` if it has more than
     /// [`crate::plan::MAX_PATTERNS`] patterns or filters, or if the memory of 2³² numbers is full.
-    pub fn add(&mut self, branch: &Branch) -> Option<Row> {
+    pub fn add(&mut self, branch: &Branch) -> Option<RowId> {
         if !self.planner.plan(branch) {
             return None;
         }
@@ -377,7 +360,7 @@ impl PostingIndex {
     }
 
     /// Removes a row. The row must exist.
-    pub fn remove(&mut self, row: Row) {
+    pub fn remove(&mut self, row: RowId) {
         self.unlist(row);
         if !self.rows.has(row) {
             return;
@@ -404,19 +387,19 @@ impl PostingIndex {
     }
 
     /// Returns the owner of a row.
-    pub fn owner(&self, row: Row) -> u32 {
+    pub fn owner(&self, row: RowId) -> u32 {
         self.rows.get(row).get(OWNER).copied().unwrap_or(NO_OWNER)
     }
 
     /// Sets the owner of a row.
-    pub fn set_owner(&mut self, row: Row, owner: u32) {
+    pub fn set_owner(&mut self, row: RowId, owner: u32) {
         if let Some(old) = self.rows.get_mut(row).get_mut(OWNER) {
             *old = owner;
         }
     }
 
     /// Builds the posting lists of decoded rows. Returns the rows that are in no posting list.
-    pub fn rebuild(&mut self) -> Vec<Row> {
+    pub fn rebuild(&mut self) -> Vec<RowId> {
         for number in self.programs.numbers() {
             let program = Program::read(self.programs.get(number));
             program.kinds().for_each(|kind| self.kinds[2][kind] += 1);
@@ -461,7 +444,7 @@ impl PostingIndex {
     }
 
     /// Returns the branch of a row; an empty one if the row does not exist.
-    pub fn branch(&self, row: Row) -> Branch {
+    pub fn branch(&self, row: RowId) -> Branch {
         let Some((program, constants)) = self.row(row) else { return Branch::default() };
         let numbers = &constants[program.constants..];
         let filters = (0..program.filters).filter_map(|n| {
@@ -486,7 +469,7 @@ impl PostingIndex {
 
     /// Returns the program of a row, and the rest of its record.
     #[inline]
-    fn row(&self, row: Row) -> Option<(Program<'_>, &[u32])> {
+    fn row(&self, row: RowId) -> Option<(Program<'_>, &[u32])> {
         let record = self.rows.get(row);
         Some((self.program(*record.get(PROGRAM)?), &record[HEADER..]))
     }
@@ -530,7 +513,7 @@ impl PostingIndex {
     pub fn find(
         &self,
         graph: &Graph,
-        tests: &impl Tests,
+        tests: &impl Fn(&Filter, Id) -> bool,
         scratch: &mut Scratch,
         owners: &mut Vec<u32>,
     ) {
@@ -559,9 +542,9 @@ impl PostingIndex {
     /// Returns true if a row has a solution.
     pub fn matches(
         &self,
-        row: Row,
+        row: RowId,
         graph: &Graph,
-        tests: &impl Tests,
+        tests: &impl Fn(&Filter, Id) -> bool,
         scratch: &mut Scratch,
     ) -> bool {
         let record = self.rows.get(row);
@@ -575,7 +558,13 @@ impl PostingIndex {
 
     /// Returns true if the row of a record has a solution. Stops at the first one.
     #[inline]
-    fn exists(&self, record: &[u32], graph: &Graph, tests: &impl Tests, stack: &mut Stack) -> bool {
+    fn exists(
+        &self,
+        record: &[u32],
+        graph: &Graph,
+        tests: &impl Fn(&Filter, Id) -> bool,
+        stack: &mut Stack,
+    ) -> bool {
         let mut found = false;
         self.join(record, graph, tests, stack, |_| {
             found = true;
@@ -589,7 +578,7 @@ impl PostingIndex {
         &self,
         record: &[u32],
         graph: &Graph,
-        tests: &impl Tests,
+        tests: &impl Fn(&Filter, Id) -> bool,
         stack: &mut Stack,
         on: impl FnMut(&[Id]) -> bool,
     ) {
@@ -604,9 +593,9 @@ impl PostingIndex {
     /// returns false.
     pub fn solutions(
         &self,
-        row: Row,
+        row: RowId,
         graph: &Graph,
-        tests: &impl Tests,
+        tests: &impl Fn(&Filter, Id) -> bool,
         scratch: &mut Scratch,
         on: impl FnMut(&[Id]) -> bool,
     ) {
@@ -615,12 +604,12 @@ impl PostingIndex {
 
     // -- posting lists ------------------------------------------------------------------------
 
-    fn tag(&self, key: Key) -> Tag {
+    fn tag(&self, key: Triple) -> Tag {
         self.tagger.tag(kind_of(key), key)
     }
 
     /// Returns the steps whose access patterns are the rarest and second rarest.
-    fn choose(&self, row: Row) -> (u32, u32) {
+    fn choose(&self, row: RowId) -> (u32, u32) {
         let Some((program, constants)) = self.row(row) else { return (NO_STEP, NO_STEP) };
         let never = (f64::INFINITY, 0, NO_STEP);
         let (mut first, mut second) = (never, never);
@@ -642,7 +631,7 @@ impl PostingIndex {
     }
 
     /// Returns the tag of a step of a row, or 0 without a step.
-    fn tag_of(&self, row: Row, step: u32) -> Tag {
+    fn tag_of(&self, row: RowId, step: u32) -> Tag {
         match self.row(row) {
             Some((program, constants)) if step != NO_STEP => {
                 self.tag(program.access(step as usize, constants))
@@ -651,7 +640,7 @@ impl PostingIndex {
         }
     }
 
-    fn insert(&mut self, row: Row, access: u32, second: u32) {
+    fn insert(&mut self, row: RowId, access: u32, second: u32) {
         let position = self.append(row, self.tag_of(row, access), self.tag_of(row, second));
         let record = self.rows.get_mut(row);
         record[STEPS] = access | second << 16;
@@ -659,36 +648,37 @@ impl PostingIndex {
     }
 
     /// Appends a row to a posting list and returns its position.
-    fn append(&mut self, row: Row, tag: Tag, second: Tag) -> u32 {
+    fn append(&mut self, row: RowId, tag: Tag, second: Tag) -> u32 {
         self.kinds[0][(tag & 7) as usize] += 1;
         self.kinds[1][(second & 7) as usize] += 1;
         self.postings.push(tag, Entry { row, second })
     }
 
     /// Returns the steps of a row's access pattern and second pattern.
-    fn listed_steps(&self, row: Row) -> (u32, u32) {
+    fn listed_steps(&self, row: RowId) -> (u32, u32) {
         let filed = self.rows.get(row).get(STEPS).copied().unwrap_or(u32::MAX);
         (filed & NO_STEP, filed >> 16)
     }
 
     /// Returns the length of a row's posting list.
-    pub fn posting_list_len(&self, row: Row) -> usize {
+    pub fn posting_list_len(&self, row: RowId) -> usize {
         self.postings.get(self.tag_of(row, self.listed_steps(row).0)).len()
     }
 
     /// Returns other rows in the posting lists of a row's patterns, at most `some` of each list.
-    pub fn neighbours(&self, row: Row, some: usize) -> Vec<Row> {
+    pub fn neighbours(&self, row: RowId, some: usize) -> Vec<RowId> {
         let Some((program, constants)) = self.row(row) else { return Vec::new() };
         let tags = (0..program.steps).map(|n| self.tag(program.access(n, constants)));
         let entries = tags.flat_map(|tag| self.postings.get(tag).iter().take(some));
-        let mut rows: Vec<Row> = entries.map(|entry| entry.row).filter(|&one| one != row).collect();
+        let mut rows: Vec<RowId> =
+            entries.map(|entry| entry.row).filter(|&one| one != row).collect();
         rows.sort_unstable();
         rows.dedup();
         rows
     }
 
     /// Removes a row from its posting list, because another index finds it from now on.
-    pub fn unlist(&mut self, row: Row) {
+    pub fn unlist(&mut self, row: RowId) {
         let (access, second) = self.listed_steps(row);
         let (tag, other) = (self.tag_of(row, access), self.tag_of(row, second));
         let Some(position) = self.rows.get_mut(row).get_mut(POSITION) else { return };
@@ -725,7 +715,7 @@ impl PostingIndex {
         }
         hot.sort_unstable_by(|a, b| b.cmp(a));
         let (mut seen, mut moved) = (0, 0);
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<RowId> = Vec::new();
         for (_, tag, length) in hot {
             if seen >= MAX_VISITED {
                 break;
@@ -746,7 +736,7 @@ impl PostingIndex {
 
     /// Moves a row if another access pattern is at most half as frequent, or if another second
     /// pattern is better.
-    fn move_row(&mut self, row: Row, tag: Tag) -> bool {
+    fn move_row(&mut self, row: RowId, tag: Tag) -> bool {
         let (access, second) = self.choose(row);
         let new = self.tag_of(row, access);
         let is_rarer = 2.0 * self.frequencies.estimate(new) < self.frequencies.estimate(tag);
@@ -760,7 +750,7 @@ impl PostingIndex {
     }
 
     /// Returns how a row is indexed; `None` if the row does not exist.
-    pub fn placement(&self, row: Row) -> Option<Placement> {
+    pub fn placement(&self, row: RowId) -> Option<Placement> {
         let (program, constants) = self.row(row)?;
         let (access, second) = self.listed_steps(row);
         let key = |step: u32| (step != NO_STEP).then(|| program.access(step as usize, constants));
@@ -785,16 +775,12 @@ mod tests {
     use std::collections::{BTreeSet, HashMap};
 
     /// Compares ids as numbers.
-    struct ByNumber;
-
-    impl Tests for ByNumber {
-        fn holds(&self, filter: &Filter, term: Id) -> bool {
-            match filter {
-                Filter::Compare { operator: Comparison::Less, constant } => term < *constant,
-                Filter::Compare { operator: Comparison::Equal, constant } => term == *constant,
-                Filter::Any(any) => any.iter().any(|one| self.holds(one, term)),
-                _ => false,
-            }
+    fn by_number(filter: &Filter, term: Id) -> bool {
+        match filter {
+            Filter::Compare { operator: Comparison::Less, constant } => term < *constant,
+            Filter::Compare { operator: Comparison::Equal, constant } => term == *constant,
+            Filter::Any(any) => any.iter().any(|one| by_number(one, term)),
+            _ => false,
         }
     }
 
@@ -810,34 +796,34 @@ mod tests {
         Branch { patterns: patterns.to_vec(), filters: Vec::new(), variables }
     }
 
-    fn graph(triples: &[Key], patterns: &PostingIndex) -> Graph {
+    fn graph(triples: &[Triple], patterns: &PostingIndex) -> Graph {
         let mut graph = Graph::default();
         triples.iter().for_each(|&triple| assert!(graph.push(triple)));
         graph.prepare(patterns.required_kinds());
         graph
     }
 
-    fn find(patterns: &PostingIndex, triples: &[Key]) -> Vec<Row> {
+    fn find(patterns: &PostingIndex, triples: &[Triple]) -> Vec<RowId> {
         let mut found = found(patterns, &graph(triples, patterns), &mut Scratch::default());
         found.sort_unstable();
         found
     }
 
-    fn found(patterns: &PostingIndex, graph: &Graph, scratch: &mut Scratch) -> Vec<Row> {
+    fn found(patterns: &PostingIndex, graph: &Graph, scratch: &mut Scratch) -> Vec<RowId> {
         let mut found = Vec::new();
-        patterns.find(graph, &ByNumber, scratch, &mut found);
+        patterns.find(graph, &by_number, scratch, &mut found);
         found
     }
 
     /// Adds a row that is its own owner.
-    fn add(patterns: &mut PostingIndex, branch: &Branch) -> Row {
+    fn add(patterns: &mut PostingIndex, branch: &Branch) -> RowId {
         let row = patterns.add(branch).unwrap();
         patterns.set_owner(row, row);
         row
     }
 
     /// Tries all assignments of triples to patterns.
-    fn naive(branch: &Branch, triples: &[Key], stated: usize) -> BTreeSet<Vec<Id>> {
+    fn naive(branch: &Branch, triples: &[Triple], stated: usize) -> BTreeSet<Vec<Id>> {
         let mut some = vec![vec![ANY; usize::from(branch.variables)]];
         for pattern in &branch.patterns {
             let mut more = Vec::new();
@@ -859,7 +845,7 @@ mod tests {
             some = more;
         }
         let passes = |s: &Vec<Id>| {
-            branch.filters.iter().all(|(v, filter)| ByNumber.holds(filter, s[usize::from(*v)]))
+            branch.filters.iter().all(|(v, filter)| by_number(filter, s[usize::from(*v)]))
         };
         some.into_iter().filter(passes).collect()
     }
@@ -929,7 +915,7 @@ mod tests {
         for round in 0..250 {
             let mut patterns = PostingIndex::default();
             let branches: Vec<Branch> = (0..20).map(|_| random_branch(&mut random, 6)).collect();
-            let rows: Vec<Row> = branches.iter().map(|b| add(&mut patterns, b)).collect();
+            let rows: Vec<RowId> = branches.iter().map(|b| add(&mut patterns, b)).collect();
             for (branch, &row) in branches.iter().zip(&rows) {
                 assert_eq!(&patterns.branch(row), branch);
             }
@@ -941,13 +927,13 @@ mod tests {
                 for (branch, &row) in branches.iter().zip(&rows) {
                     let solutions = naive(branch, &triples, graph.stated());
                     let mut found = Vec::new();
-                    patterns.solutions(row, &graph, &ByNumber, &mut scratch, |solution| {
+                    patterns.solutions(row, &graph, &by_number, &mut scratch, |solution| {
                         found.push(solution.to_vec());
                         true
                     });
                     assert_eq!(found.len(), solutions.len(), "{branch:?} {triples:?}");
                     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), solutions);
-                    let matches = patterns.matches(row, &graph, &ByNumber, &mut scratch);
+                    let matches = patterns.matches(row, &graph, &by_number, &mut scratch);
                     assert_eq!(matches, !solutions.is_empty());
                     expected.extend(matches.then_some(row));
                 }
@@ -968,7 +954,7 @@ mod tests {
         let mut patterns = PostingIndex::default();
         let mut scratch = Scratch::default();
         let mut graph = Graph::default();
-        let mut live: HashMap<Row, Branch> = HashMap::new();
+        let mut live: HashMap<RowId, Branch> = HashMap::new();
         for round in 0..3_000 {
             let branch = random_branch(&mut random, 8);
             assert!(live.insert(add(&mut patterns, &branch), branch).is_none());
@@ -982,7 +968,7 @@ mod tests {
                 random_graph(&mut random, 8, &mut graph);
                 graph.prepare(patterns.required_kinds());
                 let matches = found(&patterns, &graph, &mut scratch);
-                let found: BTreeSet<Row> = matches.iter().copied().collect();
+                let found: BTreeSet<RowId> = matches.iter().copied().collect();
                 assert_eq!(found.len(), matches.len());
                 let holds = |b: &Branch| !naive(b, &graph.triples, graph.stated()).is_empty();
                 let expected = live.iter().filter(|(_, b)| holds(b)).map(|(&row, _)| row);
@@ -1025,7 +1011,7 @@ mod tests {
         let mut first = 0;
         for round in 0..20 {
             let mut random = Random(round);
-            let rows: Vec<Row> =
+            let rows: Vec<RowId> =
                 (0..5_000).map(|_| add(&mut patterns, &wide_branch(&mut random, 10_000))).collect();
             if round == 0 {
                 first = patterns.bytes();
@@ -1049,7 +1035,7 @@ mod tests {
         // Backtracking reads ?0 and its values twice before it finds that ?0 has no loop.
         let star = [[V(0), C(1), V(1)], [V(0), C(2), V(2)], [V(0), C(4), V(3)], [V(3), C(4), V(2)]];
         add(&mut patterns, &branch(&star));
-        let mut triples: Vec<Key> = (0..2_000).map(|n| [9, 1, 10 + n]).collect();
+        let mut triples: Vec<Triple> = (0..2_000).map(|n| [9, 1, 10 + n]).collect();
         triples.extend((0..2_000).map(|n| [9, 2, 5_000 + n]));
         triples.extend([[7, 3, 8], [9, 4, 7]]);
         let started = std::time::Instant::now();
@@ -1057,7 +1043,7 @@ mod tests {
         assert!(started.elapsed().as_millis() < 200);
         let (mut count, mut scratch) = (0, Scratch::default());
         let graph = graph(&triples, &patterns);
-        patterns.solutions(both, &graph, &ByNumber, &mut scratch, |_| {
+        patterns.solutions(both, &graph, &by_number, &mut scratch, |_| {
             count += 1;
             count < 3_000
         });
@@ -1072,7 +1058,7 @@ mod tests {
         add(&mut patterns, &branch(&chain));
         chain.push([V(31), C(2), V(0)]);
         add(&mut patterns, &branch(&chain));
-        let mut triples: Vec<Key> = (0..400).map(|n| [10 + n / 20, 1, 10 + n % 20]).collect();
+        let mut triples: Vec<Triple> = (0..400).map(|n| [10 + n / 20, 1, 10 + n % 20]).collect();
         triples.push([5, 2, 6]);
         assert_eq!(find(&patterns, &triples), [0; 0]);
     }
@@ -1086,7 +1072,7 @@ mod tests {
         assert_eq!(patterns.branch(row), branch(&chain(4_096)));
         assert_eq!(patterns.add(&branch(&chain(4_097))), None);
         assert_eq!(patterns.add(&branch(&[[V(20_000), C(1), C(2)]])), None);
-        let triples: Vec<Key> = (0..4_096).map(|n| [10 + n, 1, 11 + n]).collect();
+        let triples: Vec<Triple> = (0..4_096).map(|n| [10 + n, 1, 11 + n]).collect();
         assert_eq!(find(&patterns, &triples), [row]);
         assert_eq!(find(&patterns, &triples[1..]), [0; 0]);
         patterns.remove(row);
@@ -1100,7 +1086,7 @@ mod tests {
     fn branches_of_one_shape_share_a_program() {
         let mut patterns = PostingIndex::default();
         let one = |n: u32| branch(&[[V(0), C(n), C(n + 1)], [V(0), C(3), V(1)]]);
-        let rows: Vec<Row> = (0..100).map(|n| add(&mut patterns, &one(10 * n))).collect();
+        let rows: Vec<RowId> = (0..100).map(|n| add(&mut patterns, &one(10 * n))).collect();
         let other = add(&mut patterns, &branch(&[[V(0), V(1), V(0)]]));
         assert_eq!(patterns.programs(), 2);
         let placement = patterns.placement(rows[4]).unwrap();
@@ -1122,7 +1108,7 @@ mod tests {
         let mut patterns = PostingIndex::default();
         let mut random = Random(5);
         // The guess is equal for all; but every publication contains the first pattern.
-        let rows: Vec<Row> = (0..2_000)
+        let rows: Vec<RowId> = (0..2_000)
             .map(|n| {
                 let person = C(1_000 + n);
                 let two = [[V(0), C(1), C(2 + n % 2)], [V(0), C(5), person], [V(0), C(6), person]];

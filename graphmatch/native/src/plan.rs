@@ -10,8 +10,9 @@
 //! patterns without common variables fail independently.
 
 use crate::dictionary::{ANY, Id};
-use crate::graph::{Key, OBJECT, PREDICATE, SUBJECT};
+use crate::graph::{OBJECT, PREDICATE, SUBJECT};
 use crate::pattern::{Branch, Comparison, Filter, Node, Pattern};
+use crate::triples::Triple;
 
 /// Maximum number of triple patterns, and of filters, of a branch.
 pub const MAX_PATTERNS: usize = 4096;
@@ -113,7 +114,7 @@ impl<'a> Program<'a> {
 
     /// Returns the constants of a step as an access pattern.
     #[inline]
-    pub(crate) fn access(&self, n: usize, constants: &[Id]) -> Key {
+    pub(crate) fn access(&self, n: usize, constants: &[Id]) -> Triple {
         self.step(n).places.map(|place| {
             let constant = usize::from(place).wrapping_sub(self.variables);
             constants.get(constant).copied().filter(|_| constant < self.constants).unwrap_or(ANY)

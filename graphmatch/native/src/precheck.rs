@@ -4,8 +4,9 @@
 //! short names stand for. Each is one pass over the bytes without recursion. The parsers fetch
 //! nothing; external entities and remote contexts are refused.
 
-use crate::limits::Limits;
-use crate::reader::{Fault, REMEDY, grouped, is_too_long};
+use crate::fault::{Fault, REMEDY, fault_at, place, place_of, too_deep, too_long};
+use crate::limits::{Limits, grouped};
+use crate::publication::is_too_long;
 use hashbrown::HashSet;
 use json_event_parser::{JsonEvent, SliceJsonParser};
 use memchr::{memchr, memchr_iter, memchr2, memmem};
@@ -23,33 +24,6 @@ const MAX_NAMESPACE_BYTES: usize = 1 << 16;
 /// Maximum number of bytes that the names of a JSON document stand for, if each stands for the
 /// longest text of its contexts.
 const MAX_NAMES_BYTES: usize = 1 << 32;
-
-/// The line and column of an offset in a text, both counted from 1.
-pub(crate) fn place(text: &[u8], at: usize) -> (u64, u64) {
-    let before = &text[..at.min(text.len())];
-    let line = memchr_iter(b'\n', before).count() as u64 + 1;
-    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-    (line, String::from_utf8_lossy(&before[start..]).chars().count() as u64 + 1)
-}
-
-/// The line and column of the first occurrence of something in a text.
-pub(crate) fn place_of(text: &[u8], what: &[u8]) -> Option<(u64, u64)> {
-    memmem::find(text, what).map(|at| place(text, at))
-}
-
-pub(crate) fn fault_at(what: impl Into<String>, remedy: &str, text: &[u8], at: usize) -> Fault {
-    Fault::new(what, remedy).at(Some(place(text, at)))
-}
-
-pub(crate) fn too_long(limits: &Limits) -> Fault {
-    let what = format!("a text of more than {} characters", grouped(limits.text_characters as u64));
-    Fault::new(what, "Raise the limit `text_characters`, or leave it out.")
-}
-
-fn too_deep(what: &str, most: usize, limit: &str) -> Fault {
-    let remedy = format!("If you trust the document, raise the limit {limit}.");
-    Fault::new(format!("{what} more than {} deep", grouped(most as u64)), remedy)
-}
 
 // --- XML -------------------------------------------------------------------------------------
 

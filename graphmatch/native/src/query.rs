@@ -13,8 +13,7 @@ use crate::algebra::{
     substitute, visit,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
-use crate::lexical::read_term;
-use crate::lexical::write_quoted;
+use crate::lexical::{LiteralParts, read_term, write_quoted};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
@@ -22,9 +21,9 @@ use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, View,
 };
 use crate::query_error::QueryError;
-use crate::regex::{Parts, required_parts};
+use crate::regex::required_parts;
 use crate::scan::on_stack;
-use crate::values::{self, is_comparable};
+use crate::values::is_comparable;
 use crate::writer::filled;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
@@ -502,9 +501,9 @@ impl Filling<'_> {
                 return filters.iter().try_for_each(|filter| self.filter(filter, found));
             }
             Filter::Text { view, folding, argument: Slot::Regex { pattern, flags }, .. } => {
-                let parts = self.parts(pattern, flags, folding == Folding::None)?;
-                let folding = if parts.caseless { Folding::Caseless } else { folding };
-                let texts = parts.texts.iter().map(|part| self.intern(part, None));
+                let (texts, caseless) = self.parts(pattern, flags, folding == Folding::None)?;
+                let folding = if caseless { Folding::Caseless } else { folding };
+                let texts = texts.iter().map(|part| self.intern(part, None));
                 texts.map(|id| text(TextOperator::Contains, view, folding, id)).collect()
             }
             Filter::Text { operator, view, folding, ref argument } => {
@@ -547,7 +546,7 @@ impl Filling<'_> {
         Some(if folded == text { id } else { self.intern(&folded, tag) })
     }
 
-    fn parts(&self, pattern: u32, flags: Option<u32>, fold: bool) -> Option<Parts> {
+    fn parts(&self, pattern: u32, flags: Option<u32>, fold: bool) -> Option<(Vec<String>, bool)> {
         let plain = |number: u32| {
             let literal = self.dictionary.text(self.constant(&Slot::Constant(number))?);
             string_of(&literal).filter(|(_, tag)| tag.is_none()).map(|(text, _)| text)
@@ -571,7 +570,7 @@ impl Filling<'_> {
 
 /// The text of a string, and its language tag; nothing of a tag with a direction.
 fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
-    let literal = values::Literal::of(literal).filter(|literal| literal.datatype.is_none())?;
+    let literal = LiteralParts::of(literal).filter(|literal| literal.datatype.is_none())?;
     let text = String::from_utf8_lossy(&literal.plain()).into_owned();
     (literal.language() == literal.tag).then_some((text, literal.tag))
 }

@@ -21,19 +21,11 @@ const FEW_PARTS: usize = 4;
 /// Maximum length of a string, in bytes.
 const MAX_BYTES: usize = 1000;
 
-/// Strings of which every match contains one.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Parts {
-    /// The strings.
-    pub texts: Vec<String>,
-    /// Whether they have small ASCII letters and match in any case.
-    pub caseless: bool,
-}
-
 /// Returns strings of which every match contains one, or `None` if the expression has none.
 ///
-/// If `fold` is true, the strings may be for texts whose case is folded.
-pub fn required_parts(pattern: &str, flags: &str, fold: bool) -> Option<Parts> {
+/// If `fold` is true, the strings may be for texts whose case is folded. Then the second value is
+/// true: the strings have small ASCII letters and match in any case.
+pub fn required_parts(pattern: &str, flags: &str, fold: bool) -> Option<(Vec<String>, bool)> {
     if !fold && flags.contains('i') {
         return None;
     }
@@ -57,7 +49,7 @@ pub fn required_parts(pattern: &str, flags: &str, fold: bool) -> Option<Parts> {
     };
     let caseless = rank(&folded) > rank(&exact);
     let texts = if caseless { folded } else { exact }?;
-    Some(Parts { texts, caseless })
+    Some((texts, caseless))
 }
 
 /// The selectivity of strings: the length of the shortest, then the number of strings.
@@ -202,12 +194,12 @@ mod tests {
             ("lake|land|lane", "", &["lake", "land", "lane"]),
         ];
         for (pattern, flags, expected) in cases {
-            let found = required_parts(pattern, flags, true).map(|parts| parts.texts);
+            let found = required_parts(pattern, flags, true).map(|(texts, _)| texts);
             assert_eq!(found.unwrap_or_default(), *expected, "{pattern}");
         }
         let words = |number: fn(usize) -> String| (0..40).map(number).collect::<Vec<_>>().join("|");
         let found = required_parts(&words(|n| format!("word{n:02}")), "", true);
-        assert_eq!(found.unwrap().texts, ["word"]);
+        assert_eq!(found.unwrap().0, ["word"]);
         assert!(required_parts(&words(|n| format!("{n:02}word")), "", true).is_none());
         assert!(required_parts("sea", "i", false).is_none());
     }

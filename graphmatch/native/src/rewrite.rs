@@ -11,6 +11,7 @@
 //! `>`, which no IRI may contain.
 
 use crate::algebra::{operands_mut, parts_mut, pattern_of_mut};
+use crate::lexical::PRIVATE;
 use crate::pattern::{GM, TaxonomyOperator};
 use crate::rest::Fresh;
 use oxrdf::vocab::xsd;
@@ -25,8 +26,6 @@ use spargebra::term::{
     GroundTerm, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern,
 };
 
-/// The first character of each private name: of a property, a function or a datatype.
-pub(crate) const PRIVATE: char = '>';
 /// The prefix of an attribute's property in patterns that name it.
 pub(crate) const ATTRIBUTE: &str = ">attribute ";
 /// The prefix of a taxonomy operator as a property.

@@ -1,21 +1,99 @@
-//! The rules of `docs/reference/semantics.md`, as data.
+//! The rules of `docs/reference/semantics.md`, as data, and the terms that they know.
 //!
 //! Each rule has a premise of schema, whose property belongs to a vocabulary of ontologies, at most
 //! one premise of data, and a conclusion. [`crate::materialize`] evaluates them: to add a rule, add
 //! a row to [`rules`]. Evaluation and demand are computed from the rows.
 
-use crate::dictionary::{ANY, Id};
+use crate::dictionary::{ANY, Dictionary, Id};
 use crate::pattern::{Node, Pattern};
-use crate::schema::Vocabulary;
 use crate::triples::Triple;
+use serde::{Deserialize, Serialize};
+
+/// Declares the terms that rules know, each by its name here and the last parts of its IRI.
+macro_rules! vocabulary {
+    ($($name:ident: $path:literal),* $(,)?) => {
+        /// The ids of the terms that rules know.
+        #[derive(Clone, Copy, Default, Serialize, Deserialize)]
+        pub struct Vocabulary {
+            $(#[doc = concat!("`", $path, "`")] pub $name: Id,)*
+        }
+
+        impl Vocabulary {
+            /// Interns the terms. The caller releases [`Vocabulary::ids`].
+            pub fn new(dictionary: &mut Dictionary) -> Self {
+                let mut id = |path| {
+                    dictionary.intern(format!("<http://www.w3.org/{path}>").as_bytes())
+                };
+                Self { $($name: id($path),)* }
+            }
+
+            /// All of the ids.
+            pub fn ids(&self) -> impl Iterator<Item = Id> {
+                [$(self.$name),*].into_iter()
+            }
+        }
+    };
+}
+
+vocabulary! {
+    type_: "1999/02/22-rdf-syntax-ns#type",
+    sub_class: "2000/01/rdf-schema#subClassOf",
+    sub_property: "2000/01/rdf-schema#subPropertyOf",
+    domain: "2000/01/rdf-schema#domain",
+    range: "2000/01/rdf-schema#range",
+    inverse_of: "2002/07/owl#inverseOf",
+    equivalent_class: "2002/07/owl#equivalentClass",
+    equivalent_property: "2002/07/owl#equivalentProperty",
+    same_as: "2002/07/owl#sameAs",
+    broader: "2004/02/skos/core#broader",
+    narrower: "2004/02/skos/core#narrower",
+    broader_transitive: "2004/02/skos/core#broaderTransitive",
+    class: "2000/01/rdf-schema#Class",
+    owl_class: "2002/07/owl#Class",
+    property: "1999/02/22-rdf-syntax-ns#Property",
+    object_property: "2002/07/owl#ObjectProperty",
+    datatype_property: "2002/07/owl#DatatypeProperty",
+    annotation_property: "2002/07/owl#AnnotationProperty",
+}
+
+impl Vocabulary {
+    /// The properties whose triples are premises of rules, beside the data.
+    pub fn schema(&self) -> [Id; 11] {
+        [
+            self.sub_class,
+            self.sub_property,
+            self.domain,
+            self.range,
+            self.inverse_of,
+            self.equivalent_class,
+            self.equivalent_property,
+            self.same_as,
+            self.broader,
+            self.narrower,
+            self.broader_transitive,
+        ]
+    }
+
+    /// The transitive properties that make hierarchies.
+    pub fn hierarchies(&self) -> [Id; 3] {
+        [self.sub_class, self.sub_property, self.broader_transitive]
+    }
+
+    /// The classes of classes.
+    pub fn classes(&self) -> [Id; 2] {
+        [self.class, self.owl_class]
+    }
+
+    /// The classes of properties.
+    pub fn properties(&self) -> [Id; 4] {
+        [self.property, self.object_property, self.datatype_property, self.annotation_property]
+    }
+}
 
 const A: Node = Node::Variable(0);
 const B: Node = Node::Variable(1);
 const X: Node = Node::Variable(2);
 const Y: Node = Node::Variable(3);
-
-/// The terms of the four variables, [`ANY`] for unknown ones.
-pub type Bindings = [Id; 4];
 
 /// If the premises hold, so does the conclusion.
 pub struct Rule {
@@ -96,8 +174,8 @@ pub fn rules(v: &Vocabulary) -> Vec<Rule> {
     .into()
 }
 
-/// Binds the variables of a pattern to the terms of a triple; false if they cannot be.
-pub fn bind(pattern: Pattern, triple: Triple, bindings: &mut Bindings) -> bool {
+/// Binds the four variables of a pattern, [`ANY`] if unknown, to the terms of a triple; false if they cannot be.
+pub fn bind(pattern: Pattern, triple: Triple, bindings: &mut [Id; 4]) -> bool {
     pattern.into_iter().zip(triple).all(|(node, term)| match node {
         Node::Constant(known) => known == term,
         Node::Variable(number) => {
@@ -108,7 +186,7 @@ pub fn bind(pattern: Pattern, triple: Triple, bindings: &mut Bindings) -> bool {
 }
 
 /// Returns the triple that bindings make of a pattern, with [`ANY`] for unknown terms.
-pub fn instance(pattern: Pattern, bindings: &Bindings) -> Triple {
+pub fn instance(pattern: Pattern, bindings: &[Id; 4]) -> Triple {
     pattern.map(|node| match node {
         Node::Constant(known) => known,
         Node::Variable(number) => bindings[number as usize],

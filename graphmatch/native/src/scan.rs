@@ -3,9 +3,8 @@
 //! The scan knows just enough of SPARQL's tokens to count brackets and operators outside of strings,
 //! comments and IRIs.
 
-use crate::limits::Limits;
+use crate::limits::{Limits, grouped};
 use crate::query_error::QueryError;
-use crate::reader::grouped;
 use oxiri::Iri;
 use std::ops::Range;
 use std::panic::resume_unwind;

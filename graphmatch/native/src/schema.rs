@@ -1,91 +1,10 @@
-//! The schema of an ontology: the terms that rules know, and the hierarchies.
+//! The schema of an ontology: the rules that apply, and the hierarchies.
 
-use crate::dictionary::{Dictionary, Id, Kind, Terms};
+use crate::dictionary::{Id, Kind, Terms};
 use crate::hierarchy::Hierarchy;
-use crate::rules::{Rule, rules};
+use crate::rules::{Rule, Vocabulary, rules};
 use crate::triples::Triple;
 use serde::{Deserialize, Serialize};
-
-/// Declares the terms that rules know, each by its name here and the last parts of its IRI.
-macro_rules! vocabulary {
-    ($($name:ident: $path:literal),* $(,)?) => {
-        /// The ids of the terms that rules know.
-        #[derive(Clone, Copy, Default, Serialize, Deserialize)]
-        pub struct Vocabulary {
-            $(#[doc = concat!("`", $path, "`")] pub $name: Id,)*
-        }
-
-        impl Vocabulary {
-            /// Interns the terms. The caller releases [`Vocabulary::ids`].
-            pub fn new(dictionary: &mut Dictionary) -> Self {
-                let mut id = |path| {
-                    dictionary.intern(format!("<http://www.w3.org/{path}>").as_bytes())
-                };
-                Self { $($name: id($path),)* }
-            }
-
-            /// All of the ids.
-            pub fn ids(&self) -> impl Iterator<Item = Id> {
-                [$(self.$name),*].into_iter()
-            }
-        }
-    };
-}
-
-vocabulary! {
-    type_: "1999/02/22-rdf-syntax-ns#type",
-    sub_class: "2000/01/rdf-schema#subClassOf",
-    sub_property: "2000/01/rdf-schema#subPropertyOf",
-    domain: "2000/01/rdf-schema#domain",
-    range: "2000/01/rdf-schema#range",
-    inverse_of: "2002/07/owl#inverseOf",
-    equivalent_class: "2002/07/owl#equivalentClass",
-    equivalent_property: "2002/07/owl#equivalentProperty",
-    same_as: "2002/07/owl#sameAs",
-    broader: "2004/02/skos/core#broader",
-    narrower: "2004/02/skos/core#narrower",
-    broader_transitive: "2004/02/skos/core#broaderTransitive",
-    class: "2000/01/rdf-schema#Class",
-    owl_class: "2002/07/owl#Class",
-    property: "1999/02/22-rdf-syntax-ns#Property",
-    object_property: "2002/07/owl#ObjectProperty",
-    datatype_property: "2002/07/owl#DatatypeProperty",
-    annotation_property: "2002/07/owl#AnnotationProperty",
-}
-
-impl Vocabulary {
-    /// The properties whose triples are premises of rules, beside the data.
-    pub fn schema(&self) -> [Id; 11] {
-        [
-            self.sub_class,
-            self.sub_property,
-            self.domain,
-            self.range,
-            self.inverse_of,
-            self.equivalent_class,
-            self.equivalent_property,
-            self.same_as,
-            self.broader,
-            self.narrower,
-            self.broader_transitive,
-        ]
-    }
-
-    /// The transitive properties that make hierarchies.
-    pub fn hierarchies(&self) -> [Id; 3] {
-        [self.sub_class, self.sub_property, self.broader_transitive]
-    }
-
-    /// The classes of classes.
-    pub fn classes(&self) -> [Id; 2] {
-        [self.class, self.owl_class]
-    }
-
-    /// The classes of properties.
-    pub fn properties(&self) -> [Id; 4] {
-        [self.property, self.object_property, self.datatype_property, self.annotation_property]
-    }
-}
 
 /// An ontology's schema.
 #[derive(Default, Serialize, Deserialize)]

@@ -8,7 +8,6 @@
 
 use crate::arena::{Arena, make_room};
 use crate::dictionary::Id;
-use crate::history::FormerSubscription;
 use crate::interner::Interner;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -159,14 +158,14 @@ impl Subscriptions {
 
     /// Appends the ids of subscriptions to `names` and returns where each ends. Those that have
     /// changed since have the ids of `former`.
-    pub fn write_names(
-        &self,
+    pub fn write_names<'a>(
+        &'a self,
         numbers: &[Number],
-        former: &HashMap<Number, &FormerSubscription>,
+        former: impl Fn(&Number) -> Option<&'a str>,
         names: &mut Vec<u8>,
     ) -> Vec<usize> {
-        let name = |number: &Number| match former.get(number) {
-            Some(former) => former.name.as_bytes(),
+        let name = |number: &Number| match former(number) {
+            Some(name) => name.as_bytes(),
             None => self.names.get(*number),
         };
         let all: Vec<&[u8]> = numbers.iter().map(name).collect();

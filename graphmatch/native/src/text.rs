@@ -13,9 +13,8 @@
 
 use crate::dictionary::{Dictionary, Id};
 use crate::filter::FilterEvaluator;
+use crate::lexical::LiteralParts;
 use crate::pattern::{Filter, Folding, TextOperator, View};
-use crate::values::Literal;
-use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::{SmallVec, smallvec};
@@ -30,13 +29,10 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 const FOLDINGS: [Folding; 4] = [Folding::None, Folding::Lower, Folding::Upper, Folding::Caseless];
 
-/// The rows of one string.
-type RowList = SmallVec<[u32; 2]>;
-
 /// A keyword, its rows, and the offset of its anchor.
 struct Keyword {
     text: Arc<[u8]>,
-    rows: RowList,
+    rows: SmallVec<[u32; 2]>,
     offset: usize,
 }
 
@@ -44,7 +40,7 @@ struct Keyword {
 struct Anchored {
     length: usize,
     /// The numbers of the keywords of each anchor.
-    anchors: HashMap<u128, SmallVec<[u32; 2]>, RandomState>,
+    anchors: HashMap<u128, SmallVec<[u32; 2]>>,
     /// A bit for each anchor, by the upper bits of a hash.
     filter: Vec<u64>,
     /// Number of keywords that were added since the filter was made.
@@ -144,10 +140,10 @@ fn anchored(text: &[u8]) -> usize {
 /// The filters of one view in one folding.
 struct FilterGroup {
     keywords: Slab<Keyword>,
-    by_text: HashMap<Arc<[u8]>, u32, RandomState>,
+    by_text: HashMap<Arc<[u8]>, u32>,
     /// By the length of anchors.
     anchored: [Anchored; LENGTHS.len()],
-    equal: HashMap<Box<[u8]>, RowList, RandomState>,
+    equal: HashMap<Box<[u8]>, SmallVec<[u32; 2]>>,
     /// Number of filters.
     filters: usize,
 }
@@ -306,7 +302,7 @@ fn each_test<F: FnMut(TextOperator, View, Folding, &[u8])>(
 ) {
     match filter {
         Filter::Text { operator, view, folding, argument } => {
-            if let Some(literal) = Literal::of(&dictionary.text(*argument)) {
+            if let Some(literal) = LiteralParts::of(&dictionary.text(*argument)) {
                 function(*operator, *view, *folding, &literal.plain());
             }
         }

@@ -13,52 +13,18 @@
 //! promotion), XML Schema part 2 section 3.2.7 (order of dateTime).
 
 use crate::dictionary::{Dictionary, Id, Kind, inline};
-use crate::lexical::unescape;
+use crate::lexical::{LiteralParts, unescape};
 use crate::pattern::Comparison;
 use oxsdatatypes::{
     Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth, GMonthDay,
     GYear, GYearMonth, Integer, Time, YearMonthDuration,
 };
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::mem::discriminant;
 use std::str::{FromStr, from_utf8};
 
 const XSD: &[u8] = b"http://www.w3.org/2001/XMLSchema#";
 const CDT: &[u8] = b"https://w3id.org/cdt/";
-
-/// The three parts of a literal's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Literal<'a> {
-    /// The text between the quotation marks, with escapes.
-    pub lexical: &'a [u8],
-    /// The language tag, with the base direction if there is one: `en`, `ar--rtl`.
-    pub tag: Option<&'a [u8]>,
-    /// The datatype's IRI; `None` for strings with or without a language tag.
-    pub datatype: Option<&'a [u8]>,
-}
-
-impl<'a> Literal<'a> {
-    /// Returns the parts of a literal's canonical text, or `None` for other terms.
-    pub fn of(text: &'a [u8]) -> Option<Self> {
-        let rest = text.strip_prefix(b"\"")?;
-        let end = memchr::memrchr(b'"', rest)?;
-        let (lexical, suffix) = (&rest[..end], &rest[end + 1..]);
-        let datatype = suffix.strip_prefix(b"^^<").and_then(|s| s.strip_suffix(b">"));
-        Some(Self { lexical, tag: suffix.strip_prefix(b"@"), datatype })
-    }
-
-    /// The lexical form without escapes.
-    pub fn plain(&self) -> Cow<'a, [u8]> {
-        unescape(self.lexical)
-    }
-
-    /// The language tag without the base direction.
-    pub fn language(&self) -> Option<&'a [u8]> {
-        let tag = self.tag?;
-        Some(memchr::memmem::find(tag, b"--").map_or(tag, |end| &tag[..end]))
-    }
-}
 
 /// The value of a literal with a known datatype.
 #[derive(Clone, Copy, Debug)]
@@ -211,12 +177,12 @@ impl<'a> Value<'a> {
         match Kind::of(text) {
             Kind::Iri | Kind::Blank => Self::Identity(text),
             Kind::Triple => Self::Triple,
-            Kind::Literal => match Literal::of(text) {
-                Some(Literal { lexical, datatype: Some(datatype), .. }) => {
+            Kind::Literal => match LiteralParts::of(text) {
+                Some(LiteralParts { lexical, datatype: Some(datatype), .. }) => {
                     Scalar::of(lexical, datatype).map_or(Self::Foreign(text), Self::Scalar)
                 }
-                Some(Literal { tag: Some(_), .. }) => Self::Identity(text),
-                Some(Literal { lexical, .. }) => Self::String(lexical),
+                Some(LiteralParts { tag: Some(_), .. }) => Self::Identity(text),
+                Some(LiteralParts { lexical, .. }) => Self::String(lexical),
                 None => Self::Foreign(text),
             },
         }
@@ -280,7 +246,7 @@ fn order(left: &Value, right: &Value) -> Option<Ordering> {
         (Value::Foreign(a), Value::Foreign(b)) => (a == b).then_some(Ordering::Equal),
         (Value::Identity(a), Value::Identity(b)) if a == b => Some(Ordering::Equal),
         (Value::Identity(a), Value::Identity(b)) => {
-            let (a, b) = (Literal::of(a)?, Literal::of(b)?);
+            let (a, b) = (LiteralParts::of(a)?, LiteralParts::of(b)?);
             (a.tag == b.tag).then(|| text_order(a.lexical, b.lexical))
         }
         _ => None,
@@ -294,7 +260,7 @@ fn text_order(a: &[u8], b: &[u8]) -> Ordering {
 /// The number and the unit of a quantity.
 fn quantity<'a>(value: &Value<'a>) -> Option<(f64, &'a [u8])> {
     let Value::Foreign(text) = *value else { return None };
-    let Literal { lexical, datatype, .. } = Literal::of(text)?;
+    let LiteralParts { lexical, datatype, .. } = LiteralParts::of(text)?;
     let name = datatype?.strip_prefix(CDT)?;
     if name == b"ucumunit" || lexical.contains(&b'\\') {
         return None;
@@ -615,6 +581,6 @@ mod tests {
     fn escapes_are_undone() {
         let text = br#"a\t\n\"\\\u0001\U0001F600\u12"#;
         assert_eq!(&*unescape(text), "a\t\n\"\\\u{1}\u{1f600}\\u12".as_bytes());
-        assert!(matches!(unescape(b"abc"), Cow::Borrowed(_)));
+        assert!(matches!(unescape(b"abc"), std::borrow::Cow::Borrowed(_)));
     }
 }

@@ -83,7 +83,7 @@ def test_the_first_thing_that_fails(case: Case) -> None:
     engine = Engine(Ontology(case.ontology, pairs, on_problem=lambda _: None))
     engine.subscribe("s", to_sparql(case.query))
     explanation = engine.explain("s", case.publication)
-    (branch,) = engine.filing("s").branches
+    (branch,) = engine.index_plan("s").subscription.branches
     where, world = case.query.where, case.world()
     if explanation.match is not None:
         return
@@ -135,7 +135,7 @@ def test_the_two_patterns_that_do_not_meet(
     engine = Engine()
     engine.subscribe("s", f"ASK {{ {text} }}")
     explanation = engine.explain("s", Publication.of("urn:p", triples))
-    asked = list(engine.filing("s").branches[0].patterns)
+    asked = list(engine.index_plan("s").subscription.branches[0].patterns)
     if "not together with" not in explanation.failure:
         return
     met, _, rest = explanation.failure.partition(" is met, but not together with ")

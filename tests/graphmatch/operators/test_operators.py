@@ -412,8 +412,38 @@ def test_that_explanations_know_indexes() -> None:
     assert list(engine.match(no).subscriptions) == ["not"]
     assert sorted(called) == ["a b", "a c"]  # where other calls are, too, each once
     assert engine.evidence(yes, report)["one"][0].triple == (X, P, Literal("a b"))
-    assert "does not match" in str(engine.explain("one", no))
+    plan = engine.index_plan("one")
+    assert [str(pattern.predicate) for pattern in plan.entries[0].patterns] == [
+        "<urn:p>",
+        "<urn:op:same>",
+    ]
+    assert plan.exact
+    assert plan.subscription == engine.subscription("one")
+    assert not engine.index_plan("not").exact
+    assert "FILTER <urn:op:same>" in str(engine.explain("one", no))
     assert '<urn:op:same>("a c", "a", "b") is false' in str(engine.explain("both", no))
+
+
+def test_that_queries_with_units_may_call_operators_with_an_index() -> None:
+    class Same:
+        def add(self, constants: list[Term]) -> int:
+            return len(constants)
+
+        def remove(self, key: int) -> None:
+            pass
+
+        def matches(self, argument: Term) -> object:
+            return np.array([1] if argument.value == "a" else [], int)
+
+    size, ucum = NamedNode("urn:size"), NamedNode("https://w3id.org/cdt/ucum")
+    ontology = Ontology([(size, NamedNode("urn:graphmatch:baseUnit"), Literal("GB"))])
+    same = Operator("urn:op:same", lambda text, other: text.value == other.value, index=Same)
+    engine = Engine(ontology, operators=[same])
+    tests = f"<urn:op:same>(?t, 'a') && ?s > '1 TB'^^{ucum}"
+    engine.subscribe("s", f"ASK {{ ?x <urn:p> ?t ; <urn:size> ?s FILTER({tests}) }}")
+    large = (X, size, Literal("2000 GB", datatype=ucum))
+    assert engine.match(Publication.of("p", [(X, P, Literal("a")), large])).subscriptions == ("s",)
+    assert not engine.match(Publication.of("p", [(X, P, Literal("b")), large])).subscriptions
 
 
 def test_that_explanations_know_calls() -> None:

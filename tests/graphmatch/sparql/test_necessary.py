@@ -279,7 +279,7 @@ def test_that_the_engine_gives_what_the_text_says(text: str, graph: list[Triple]
         assert bool(matches) is bool(answer), text
         return
     expected = rows(answer)
-    event(f"matches: {bool(expected)}; exact: {not engine.filing('s').checks}")
+    event(f"matches: {bool(expected)}; exact: {engine.index_plan('s').exact}")
     assert found == expected, text
 
 

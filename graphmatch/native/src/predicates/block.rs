@@ -16,7 +16,6 @@
 use crate::dictionary::{Id, inline};
 use crate::predicates::conjunction::{ColumnTest, ConjunctionShape, TableColumn, TestKind};
 use crate::values::SortKey;
-use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
 use std::ops::Range;
@@ -51,11 +50,8 @@ impl RegisteredShape {
     }
 }
 
-/// The keys of constants that are not their own ids.
-pub type SortKeys = HashMap<Id, SortKey, RandomState>;
-
 /// The key of a constant.
-pub fn key_of(id: Id, keys: &SortKeys) -> SortKey {
+pub fn key_of(id: Id, keys: &HashMap<Id, SortKey>) -> SortKey {
     SortKey::of_inline(id).or_else(|| keys.get(&id).copied()).unwrap_or_default()
 }
 
@@ -110,7 +106,7 @@ struct BlockColumn {
     test: TestKind,
     /// The rows that do not use the column.
     free: RowSet,
-    terms: HashMap<Id, RowSet, RandomState>,
+    terms: HashMap<Id, RowSet>,
     /// The least number of each cell but the first.
     cuts: Vec<f64>,
     cells: Vec<RowSet>,
@@ -133,7 +129,13 @@ impl BlockColumn {
     }
 
     /// Adds the next row.
-    fn push(&mut self, row: usize, test: Option<&ColumnTest>, constants: &[Id], keys: &SortKeys) {
+    fn push(
+        &mut self,
+        row: usize,
+        test: Option<&ColumnTest>,
+        constants: &[Id],
+        keys: &HashMap<Id, SortKey>,
+    ) {
         let Some(test) = test else {
             self.free.insert(row);
             return self.cells.iter_mut().for_each(|cell| cell.insert(row));
@@ -167,7 +169,7 @@ impl BlockColumn {
 }
 
 /// The numbers between which a value has to be.
-fn interval(test: &ColumnTest, constants: &[Id], keys: &SortKeys) -> [f64; 2] {
+fn interval(test: &ColumnTest, constants: &[Id], keys: &HashMap<Id, SortKey>) -> [f64; 2] {
     let [low, high] =
         test.bounds.map(|end| end.map(|(slot, _)| key_of(constants[slot as usize], keys)));
     [low.map_or(f64::NEG_INFINITY, |key| key.low), high.map_or(f64::INFINITY, |key| key.high)]
@@ -276,7 +278,7 @@ impl Block {
         old: &Self,
         columns: &[TableColumn],
         shapes: &Slab<RegisteredShape>,
-        keys: &SortKeys,
+        keys: &HashMap<Id, SortKey>,
     ) -> Self {
         let full = (2 * old.len()).min(MAX_ROWS);
         let step = old.len().div_ceil(SAMPLE_ROWS).max(1);
@@ -346,7 +348,7 @@ impl Block {
         (number, shape): (u32, &RegisteredShape),
         constants: &[Id],
         columns: &[TableColumn],
-        keys: &SortKeys,
+        keys: &HashMap<Id, SortKey>,
     ) {
         let at = self.rows.len();
         self.alive.resize(at / 64 + 1, 0);

@@ -4,10 +4,11 @@
 //! found once for all of them.
 
 use crate::dictionary::{Dictionary, Id};
+use crate::lexical::LiteralParts;
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, Node, Pattern, Tested, TextOperator, View,
 };
-use crate::values::{Class, Literal, SortKey};
+use crate::values::{Class, SortKey};
 
 /// Maximum number of columns of a table, and of patterns of a row.
 pub const MAX_COLUMNS: usize = 64;
@@ -44,17 +45,15 @@ pub struct ConjunctionShape {
     classes: Vec<Class>,
 }
 
-/// A bound of an interval: the constant's slot, and whether the interval includes it.
-pub type IntervalBound = Option<(u32, bool)>;
-
 /// A shape's test of one column.
 pub struct ColumnTest {
     /// The column.
     pub column: TableColumn,
     /// The slots of the terms.
     pub terms: Vec<u32>,
-    /// The lower and the upper bound of the interval.
-    pub bounds: [IntervalBound; 2],
+    /// The lower and the upper bound of the interval: the constant's slot, and whether the interval
+    /// includes it.
+    pub bounds: [Option<(u32, bool)>; 2],
     /// All filters of the variable.
     pub filters: Vec<Filter>,
     /// Whether filters test more than the terms or the interval.
@@ -164,7 +163,7 @@ impl ConjunctionShape {
             if !class.is_ordered() || common.is_some_and(|common| common != class) {
                 continue;
             }
-            let own: [IntervalBound; 2] = match operator {
+            let own: [Option<(u32, bool)>; 2] = match operator {
                 Comparison::Equal => [Some((constant, true)); 2],
                 Comparison::Greater => [Some((constant, false)), None],
                 Comparison::GreaterOrEqual => [Some((constant, true)), None],
@@ -194,8 +193,8 @@ fn class_of(filter: &Filter, dictionary: &Dictionary) -> Class {
     match *filter {
         Filter::Compare { constant, .. } => SortKey::of_term(constant, dictionary).class,
         // A string is equal only to strings.
-        Filter::Text { argument, .. } => match Literal::of(&dictionary.text(argument)) {
-            Some(Literal { datatype: None, .. }) => Class::Term,
+        Filter::Text { argument, .. } => match LiteralParts::of(&dictionary.text(argument)) {
+            Some(LiteralParts { datatype: None, .. }) => Class::Term,
             _ => Class::Other,
         },
         Filter::Taxonomy { .. } | Filter::Any(_) => Class::Other,

@@ -28,9 +28,8 @@ use crate::filter::FilterEvaluator;
 use crate::pattern::Branch;
 use crate::text::sort_from;
 use crate::values::SortKey;
-use block::{Block, MAX_ROWS, Point, RegisteredShape, SortKeys, key_of};
+use block::{Block, MAX_ROWS, Point, RegisteredShape, key_of};
 use conjunction::{ColumnTest, ConjunctionShape, MAX_COLUMNS, TableColumn, TestKind};
-use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use slab::Slab;
 use std::hint::black_box;
@@ -61,10 +60,11 @@ pub struct Tables {
     tables: Slab<Table>,
     blocks: Slab<Block>,
     shapes: Slab<RegisteredShape>,
-    by_shape: HashMap<ConjunctionShape, usize, RandomState>,
+    by_shape: HashMap<ConjunctionShape, usize>,
     /// The tables with columns of a predicate, and whether they are found by it.
-    by_predicate: HashMap<Id, Vec<(usize, bool)>, RandomState>,
-    keys: SortKeys,
+    by_predicate: HashMap<Id, Vec<(usize, bool)>>,
+    /// The keys of constants that are not their own ids.
+    keys: HashMap<Id, SortKey>,
     /// The block of each row, and its place there.
     places: Vec<u32>,
     rows: usize,
@@ -210,8 +210,7 @@ impl Tables {
     /// The table for rows with some tests: the one that has most of their columns, if these are at
     /// least half of all, or if it has all and they are a quarter of its own.
     fn table_for(&self, tests: &[ColumnTest]) -> Option<usize> {
-        let predicates: HashSet<Id, RandomState> =
-            tests.iter().map(|one| one.column.predicate).collect();
+        let predicates: HashSet<Id> = tests.iter().map(|one| one.column.predicate).collect();
         let near = predicates.iter().filter_map(|one| self.by_predicate.get(one)).flatten();
         let shared = |&(table, _): &(usize, bool)| {
             let columns = &self.tables[table].columns;

@@ -3,7 +3,7 @@
 use super::calls::Calls;
 use super::document::{DocumentMatches, FaultRow, reader_of, rows_of};
 use super::evaluation::Evaluation;
-use super::query::parameterizer;
+use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
 use super::terms::object_of;
 use super::{
@@ -11,19 +11,23 @@ use super::{
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
-use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms};
+use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Saved, State, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
+use crate::lexical::LiteralParts;
 use crate::limits::Limits;
 use crate::matching::Worker;
-use crate::ontology::{Folding, Held, Ontology, OntologyInput, Steps};
+use crate::ntriples;
+use crate::ontology::build::{OntologyInput, hold};
+use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
+use crate::patterns::Placement;
 use crate::precheck::is_plain_rdf_xml;
 use crate::query::COMPOSITION;
-use crate::reader::{Reader, ReaderOptions, SplitBy};
+use crate::reader::{Reader, ReaderOptions, split_of};
 use crate::snapshot::{self, SnapshotError};
+use crate::subscriptions::{SUSPENDED, UNINDEXED};
 use crate::triples::Triple;
-use crate::{ntriples, values};
 use numpy::PyReadonlyArray1;
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -31,6 +35,7 @@ use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
@@ -127,6 +132,31 @@ impl EventColumn<'_> {
 pub(super) enum ConstantsOrTerm<'py> {
     Term(String),
     Column(Column<'py>),
+}
+
+/// How a subscription is indexed: the query with root terms and in base units, the branches that the
+/// index has, what is left to evaluate, whether every publication is a candidate, and whether it
+/// matches nothing for now.
+#[derive(IntoPyObject)]
+pub(super) struct IndexPlanRow<'py> {
+    query: Query,
+    entries: Vec<BranchRow<'py>>,
+    residual: Vec<Cow<'static, str>>,
+    unindexed: bool,
+    suspended: bool,
+    rows: Vec<RowPlan>,
+}
+
+/// How a row is indexed: see [`Placement`].
+#[derive(IntoPyObject)]
+pub(super) struct RowPlan {
+    access: [Option<String>; 3],
+    second: Option<[Option<String>; 3]>,
+    frequency: f64,
+    met: u32,
+    sampled: u32,
+    postings: usize,
+    alike: usize,
 }
 
 /// The errors of subscriptions with their places.
@@ -411,29 +441,6 @@ impl Core {
         })
     }
 
-    /// Returns whether the closure of the ontology has a triple with these terms, `None` for any.
-    fn ontology_matches(
-        &self,
-        py: Python<'_>,
-        subject: Option<&str>,
-        predicate: Option<&str>,
-        object: Option<&str>,
-    ) -> bool {
-        py.detach(|| {
-            let guarded = self.shared.read();
-            let mut key = [ANY; 3];
-            for (place, text) in key.iter_mut().zip([subject, predicate, object]) {
-                if let Some(text) = text {
-                    let Some(id) = guarded.state.dictionary.get(text.as_bytes()) else {
-                        return false;
-                    };
-                    *place = id;
-                }
-            }
-            guarded.state.ontology.meets(key)
-        })
-    }
-
     /// Returns the closure of the ontology.
     fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let triples = py.detach(|| {
@@ -474,10 +481,10 @@ impl Core {
                 let count = statements.len();
                 let (given, shown, is_whole) = worker.follow(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
-                let premises = origins.iter().map(|origin| origin.premise);
+                let premises = origins.iter().map(|&(_, premise)| premise);
                 let triples = more.iter().copied().chain(premises);
                 let triples = DetachedTriples::new(worker.terms(context), triples);
-                let rules: Vec<&'static str> = origins.iter().map(|origin| origin.rule).collect();
+                let rules: Vec<&'static str> = origins.iter().map(|&(rule, _)| rule).collect();
                 (triples, rules, shown - given, is_whole)
             })
         });
@@ -524,35 +531,40 @@ impl Core {
         py.detach(|| self.shared.read().state.dictionary.get(term.as_bytes()).is_some())
     }
 
-    /// Returns how the rows of a subscription are indexed: the access pattern and the second
-    /// pattern, the estimated share of publications with the access pattern, how many sampled
-    /// publications had it and how many were sampled, the length of the posting list, and the
-    /// number of rows with the same join program.
-    #[expect(clippy::type_complexity, reason = "plain tuples for Python")]
-    fn placements(
-        &self,
-        py: Python<'_>,
-        id: &str,
-    ) -> Vec<(Vec<Option<String>>, Option<Vec<Option<String>>>, f64, u32, u32, usize, usize)> {
-        py.detach(|| {
+    /// Returns how a subscription is indexed, or `None` if the id is unknown.
+    fn index_plan<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<IndexPlanRow<'py>>> {
+        let found = py.detach(|| {
             let guarded = self.shared.read();
-            let state = &guarded.state;
-            let text = |&id: &Id| {
-                (id != ANY)
-                    .then(|| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned())
-            };
-            let texts = |key: Triple| key.iter().map(text).collect::<Vec<_>>();
-            let Some(number) = state.subscriptions.find(id) else { return Vec::new() };
-            let rows = state.subscriptions.get(number).rows();
-            let placed = rows.iter().filter_map(|&row| state.index.placement(row));
-            let told = placed.map(|placed| {
-                let (met, samples) = placed.met;
-                let second = placed.second.map(texts);
-                let (postings, alike) = (placed.postings, placed.alike);
-                (texts(placed.access), second, placed.frequency, met, samples, postings, alike)
-            });
-            told.collect()
-        })
+            let State { subscriptions, dictionary, index, .. } = &guarded.state;
+            let number = subscriptions.find(id)?;
+            let record = subscriptions.get(number);
+            let query = Query::stored(&guarded.state, number)?;
+            let (terms, filled) = query.filled();
+            let id_of = |id| dictionary.get(&terms.text(id)).unwrap_or(LOCAL);
+            let mut plan = guarded.state.index_plan(filled, false, id_of);
+            plan.entries.truncate(record.rows().len());
+            let text = |id| String::from_utf8_lossy(&dictionary.text(id)).into_owned();
+            let texts = |key: Triple| key.map(|id| (id != ANY).then(|| text(id)));
+            let placed = record.rows().iter().filter_map(|&row| index.placement(row));
+            let rows: Vec<RowPlan> = placed
+                .map(|Placement { access, second, frequency, met, postings, alike }| {
+                    let (access, second, (met, sampled)) = (texts(access), second.map(texts), met);
+                    RowPlan { access, second, frequency, met, sampled, postings, alike }
+                })
+                .collect();
+            Some((query, terms, plan, record.flags(), rows))
+        });
+        let Some((query, terms, plan, flags, rows)) = found else { return Ok(None) };
+        let entries = plan.entries.iter();
+        let entries = entries.map(|(number, branch)| query.branch(py, &terms, *number, branch));
+        Ok(Some(IndexPlanRow {
+            entries: entries.collect::<PyResult<_>>()?,
+            query,
+            residual: plan.residual,
+            unindexed: flags & UNINDEXED != 0,
+            suspended: flags & SUSPENDED != 0,
+            rows,
+        }))
     }
 
     /// Changes the ontology. Returns the numbers of changed triples and names, the ids of the
@@ -619,10 +631,9 @@ impl Core {
                 prefixes: &prefixes,
                 steps: &steps,
                 always,
-                folding: folding.map(|(cases, variants)| Folding { cases, variants }),
+                folding,
             };
-            let held =
-                self.shared.change(|guarded| Held::new(&mut guarded.state.dictionary, &stated));
+            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &stated));
             // Publications are matched by the old ontology while the new one is made.
             let ontology = Ontology::of(&self.shared.read().state.dictionary, held, stated);
             self.shared.change(|guarded| {
@@ -662,7 +673,7 @@ impl Core {
         cut: &str,
         base: Option<String>,
     ) -> PyResult<Option<Single>> {
-        let Some(split_by) = SplitBy::from_name(cut) else { return Ok(None) };
+        let Some(split_by) = split_of(cut) else { return Ok(None) };
         if format.is_none() && !ntriples::may_be_lines(data) {
             return Ok(None);
         }
@@ -799,7 +810,7 @@ pub(super) type IndexChange<'py> = (usize, Id, Option<Bound<'py, PyTuple>>);
 
 /// The constants of a composed term as objects.
 pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
-    let literal = values::Literal::of(text);
+    let literal = LiteralParts::of(text);
     let composed = literal.filter(|one| one.datatype == Some(COMPOSITION.as_bytes()));
     let Some(composed) = composed else { return PyTuple::new(py, [object_of(py, text)?]) };
     let plain = composed.plain();
@@ -816,7 +827,9 @@ pub(super) fn lines_of_rows<'py>(
     py: Python<'py>,
     rows: &[u8],
 ) -> (Bound<'py, PyBytes>, Vec<OtherRow<'py>>) {
-    let (lines, others) = py.detach(|| ntriples::lines_of_rows(rows));
+    let mut others = Vec::new();
+    let tell = |row, at, text| others.push((row, at, text));
+    let lines = py.detach(|| ntriples::lines_of_rows(rows, tell));
     let others = others.into_iter().map(|(row, at, text)| (row, at, PyBytes::new(py, text)));
     (PyBytes::new(py, &lines), others.collect())
 }

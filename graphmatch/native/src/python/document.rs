@@ -1,8 +1,9 @@
 //! Documents that are read and matched, one publication after the other.
 
 use super::{Done, MatchOutcome, Shared, lock};
+use crate::fault::Fault;
 use crate::limits::Limits;
-use crate::reader::{Fault, Reader, ReaderOptions, SplitBy};
+use crate::reader::{Reader, ReaderOptions, split_of};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
@@ -43,9 +44,7 @@ pub(super) fn reader_of(
     base: Option<String>,
     limits: Limits,
 ) -> PyResult<(Reader, Interrupt)> {
-    let (Some(split_by), Some(syntax)) =
-        (SplitBy::from_name(cut), RdfFormat::from_extension(format))
-    else {
+    let (Some(split_by), Some(syntax)) = (split_of(cut), RdfFormat::from_extension(format)) else {
         return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
     };
     let options = ReaderOptions { source, split_by, base, limits };

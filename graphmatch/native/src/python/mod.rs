@@ -23,16 +23,16 @@ use self::terms::{object_of, write_text};
 use crate::dictionary::{Dictionary, Id, Terms};
 use crate::engine::{State, SubscribeError};
 use crate::events::Statements;
-use crate::hierarchy::Map;
 use crate::limits::Limits;
 use crate::matching::{Needs, Worker};
 use crate::ontology::Steps;
 use crate::operator_index::{IndexAnswers, Questions};
 use crate::operators::CallResults;
+use crate::publication::Publication;
 use crate::query_error::QueryError;
-use crate::reader::Publication;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
+use hashbrown::HashMap;
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -309,7 +309,7 @@ pub(crate) struct DetachedTriples {
 
 impl DetachedTriples {
     fn new(terms: Terms, triples: impl Iterator<Item = Triple>) -> Self {
-        let (mut numbers, mut texts) = (Map::default(), Vec::new());
+        let (mut numbers, mut texts) = (HashMap::new(), Vec::new());
         let mut number = |id: Id| {
             *numbers.entry(id).or_insert_with(|| {
                 texts.push(terms.text(id).into_owned());

@@ -7,19 +7,22 @@
 use super::bad_query;
 use super::terms::{object_of, term_object, variable_object, write_text};
 use crate::dictionary::{ANY, Dictionary, Id};
+use crate::engine::{State, branch_of};
 use crate::evaluate::Prepared;
 use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
-use crate::pattern::{Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
+use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
 use crate::query::{Filled, Form, Template};
 use crate::query_error::QueryError;
+use crate::subscriptions::Number;
 use crate::writer::filled;
 use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The names of variables in patterns that have their own.
@@ -102,10 +105,47 @@ impl Query {
         self.template.is_deep
     }
 
+    /// The query of a stored subscription, with root terms and in base units.
+    pub fn stored(state: &State, number: Number) -> Option<Self> {
+        let text = |&id: &Id| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned();
+        let constants = state.constants(number)[1].iter().map(text).collect();
+        let template = state.subscriptions.get(number).template();
+        Some(Self { template: state.templates.get(template)?, constants })
+    }
+
     fn ids(&self) -> (Dictionary, Vec<Id>) {
         let mut dictionary = Dictionary::default();
         let ids = self.constants.iter().map(|text| dictionary.intern(text.as_bytes())).collect();
         (dictionary, ids)
+    }
+
+    /// The branches, with ids of a dictionary of its own.
+    pub fn filled(&self) -> (Dictionary, Filled) {
+        let (mut dictionary, ids) = self.ids();
+        let filled = self.template.filled(&ids, &mut dictionary);
+        (dictionary, filled)
+    }
+
+    /// The patterns and filters of a branch by its number, or of a pattern by itself.
+    pub fn branch<'py>(
+        &self,
+        py: Python<'py>,
+        dictionary: &Dictionary,
+        number: Option<usize>,
+        branch: &Branch,
+    ) -> PyResult<BranchRow<'py>> {
+        let names = match number {
+            Some(number) => self.template.names(number),
+            None => names_of(&branch.patterns),
+        };
+        let variables = names.iter().map(|name| variable_object(py, name));
+        let variables = variables.collect::<PyResult<Vec<_>>>()?;
+        let of = Objects { py, dictionary, variables: &variables };
+        let patterns = branch.patterns.iter().map(|pattern| of.pattern(*pattern));
+        let filters = branch.filters.iter();
+        let filters =
+            filters.map(|(variable, filter)| of.filter(&variables[usize::from(*variable)], filter));
+        Ok((patterns.collect::<PyResult<_>>()?, filters.collect::<PyResult<_>>()?))
     }
 }
 
@@ -184,40 +224,24 @@ impl Query {
     }
 
     /// The branches (patterns and filters), the patterns that solutions can rest on, and why the
-    /// branches are not the whole query.
+    /// branches are not the whole query. Calls that an index decides are not among the patterns.
     fn view<'py>(&self, py: Python<'py>) -> PyResult<ViewRow<'py>> {
-        let (mut dictionary, ids) = self.ids();
-        let filled = self.template.filled(&ids, &mut dictionary);
-        let Filled { branches, supports, remainder, .. } = filled;
-        let mut rows = Vec::with_capacity(branches.len());
-        for (number, branch) in branches.iter().enumerate() {
-            let names = self.template.names(number);
-            let variables = names.iter().map(|name| variable_object(py, name));
-            let variables = variables.collect::<PyResult<Vec<_>>>()?;
-            let of = Objects { py, dictionary: &dictionary, variables: &variables };
-            let patterns = branch.patterns.iter().map(|pattern| of.pattern(*pattern));
-            let patterns = patterns.collect::<PyResult<Vec<_>>>()?;
-            let filters = branch.filters.iter();
-            let filters = filters
-                .map(|(variable, filter)| of.filter(&variables[usize::from(*variable)], filter));
-            rows.push((
-                PyTuple::new(py, patterns)?,
-                PyTuple::new(py, filters.collect::<PyResult<Vec<_>>>()?)?,
-            ));
+        let (dictionary, filled) = self.filled();
+        let Filled { mut branches, mut supports, mut remainder, .. } = filled;
+        for operator in self.template.operators() {
+            let id = dictionary.get(operator.as_bytes()).map(Node::Constant);
+            branches.iter_mut().for_each(|one| one.patterns.retain(|p| Some(p[1]) != id));
+            supports.retain(|pattern| Some(pattern[1]) != id);
+            remainder.push(format!("FILTER {operator}").into());
         }
-        let supports = supports.iter().map(|pattern| {
-            let mut variables: Vec<Bound<'py, PyAny>> = Vec::with_capacity(3);
-            for (name, node) in PLACES.iter().zip(pattern) {
-                if let Node::Variable(number) = node
-                    && usize::from(*number) == variables.len()
-                {
-                    variables.push(variable_object(py, name)?);
-                }
-            }
-            Objects { py, dictionary: &dictionary, variables: &variables }.pattern(*pattern)
+        let branches = branches.iter().enumerate();
+        let branches = branches.map(|(n, branch)| self.branch(py, &dictionary, Some(n), branch));
+        let branches = branches.collect::<PyResult<_>>()?;
+        let supports = supports.iter().map(|&pattern| {
+            self.branch(py, &dictionary, None, &branch_of(pattern)).map(|(patterns, _)| patterns)
         });
-        let supports = PyTuple::new(py, supports.collect::<PyResult<Vec<_>>>()?)?;
-        Ok((rows, supports, remainder.into_iter().map(|reason| reason.into_owned()).collect()))
+        let supports = supports.collect::<PyResult<Vec<_>>>()?.concat();
+        Ok((branches, supports, remainder))
     }
 
     /// The properties and objects that patterns ask for, `None` for any.
@@ -266,9 +290,22 @@ impl Query {
 /// A property and an object, `None` for any.
 type MentionRow<'py> = (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
-/// Patterns and filters, supports, remainder.
-type ViewRow<'py> =
-    (Vec<(Bound<'py, PyTuple>, Bound<'py, PyTuple>)>, Bound<'py, PyTuple>, Vec<String>);
+/// The patterns and filters of a branch.
+pub type BranchRow<'py> = (Vec<Bound<'py, PyTuple>>, Vec<Bound<'py, PyAny>>);
+
+/// Branches, supports, remainder.
+type ViewRow<'py> = (Vec<BranchRow<'py>>, Vec<Bound<'py, PyTuple>>, Vec<Cow<'static, str>>);
+
+/// The names of the variables of a pattern by itself.
+fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
+    let mut names = Vec::with_capacity(3);
+    for (name, node) in PLACES.iter().zip(patterns.iter().flatten()) {
+        if *node == Node::Variable(names.len() as u16) {
+            names.push(*name);
+        }
+    }
+    names
+}
 
 fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Bound<'py, PyAny>> {
     match node {

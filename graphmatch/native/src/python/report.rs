@@ -5,16 +5,17 @@ use super::terms::object_of;
 use super::{DetachedTriples, Guarded, Shared};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Did, Matched, State};
-use crate::evaluate::Answer;
-use crate::history::{FormerSubscription, Moment};
+use crate::evaluate::{Answer, EvaluationError};
+use crate::history::FormerSubscription;
 use crate::index::Index;
 use crate::matching::{Context, Worker};
 use crate::ontology::Ontology;
 use crate::patterns::Counters;
+use crate::publication::Publication;
 use crate::query::Form;
-use crate::reader::Publication;
 use crate::subscriptions::Number;
 use crate::triples::Triple;
+use hashbrown::HashMap;
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -50,7 +51,7 @@ pub(super) struct Data {
     found: Vec<Number>,
     answers: Vec<(Number, Answer)>,
     /// When the report was made, and the ontology of that time.
-    moment: Arc<Moment>,
+    moment: Arc<u64>,
     ontology: Arc<Ontology>,
 }
 
@@ -66,6 +67,19 @@ impl SolvedMatch {
 }
 
 impl Data {
+    /// Returns the former states of subscriptions that have changed since, or an error if they are
+    /// no longer kept.
+    fn former<'a>(
+        &self,
+        state: &'a State,
+        numbers: &[Number],
+    ) -> Result<HashMap<Number, &'a FormerSubscription>, EvaluationError> {
+        state.history.former(*self.moment, numbers).ok_or_else(|| {
+            let what = "the report was made before too many changes of subscriptions";
+            EvaluationError(format!("{what}: read reports before such changes"))
+        })
+    }
+
     fn context<'a>(&'a self, state: &'a State) -> Context<'a> {
         Context { ontology: &self.ontology, ..state.context() }
     }
@@ -79,13 +93,13 @@ impl Data {
         range: Range<usize>,
         most: usize,
         limit: usize,
-    ) -> Vec<SolvedMatch> {
+    ) -> Result<Vec<SolvedMatch>, EvaluationError> {
+        let numbers = &self.found[range];
+        let former = self.former(state, numbers)?;
         worker.publication.clone_from(&self.publication);
         let context = self.context(state);
         worker.restore(context, &self.triples, self.shown, self.stated, &state.index);
         worker.rows.patterns.begin_solutions(state.limits.time);
-        let numbers = &self.found[range];
-        let former = self.moment.former(numbers);
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
             let one = self.solve(state, worker, *number, former.get(number).copied(), most);
@@ -95,7 +109,7 @@ impl Data {
                 break;
             }
         }
-        solved
+        Ok(solved)
     }
 
     /// Solves a match up to `most` solutions. `former` is the subscription, if it has changed
@@ -237,9 +251,10 @@ impl Report {
         let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
         let written = |guarded: &Guarded| {
             let mut names = Vec::with_capacity(16 * data.found.len());
-            let former = data.moment.former(&data.found);
-            let ends = guarded.state.subscriptions.write_names(&data.found, &former, &mut names);
-            (names, ends)
+            let former = data.former(&guarded.state, &data.found)?;
+            let former = |number: &Number| former.get(number).map(|former| former.name.as_str());
+            let ends = guarded.state.subscriptions.write_names(&data.found, former, &mut names);
+            Ok::<_, EvaluationError>((names, ends))
         };
         // Releasing the interpreter's lock takes longer than copying a few ids. A thread with that
         // lock must not wait for the state's lock, so it only tries to get it.
@@ -247,7 +262,7 @@ impl Report {
         let (names, ends) = match few.flatten() {
             Some(guarded) => written(&guarded),
             None => py.detach(|| written(&self.shared.read())),
-        };
+        }?;
         let names = std::str::from_utf8(&names)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut begin = 0;
@@ -260,10 +275,11 @@ impl Report {
         let Some(data) = &self.data else { return Ok(None) };
         let texts = py.detach(|| {
             let guarded = self.shared.read();
+            data.former(&guarded.state, &[])?;
             let (dictionary, local) = (&guarded.state.dictionary, &data.publication.local);
             let triples = data.publication.triples.iter().take(data.stated).copied();
-            DetachedTriples::new(Terms { dictionary, local }, triples)
-        });
+            Ok::<_, EvaluationError>(DetachedTriples::new(Terms { dictionary, local }, triples))
+        })?;
         PyTuple::new(py, texts.objects(py)?).map(Some)
     }
 
@@ -293,7 +309,7 @@ impl Report {
                 data.solved(&guarded.state, worker, begin.min(end)..end, wanted, limit)
             })
         });
-        for one in solved {
+        for one in solved? {
             let (solutions, graph) = match &one.found {
                 Found::Answer(answer) => {
                     let graph = answer.graph.as_ref().map(|triples| triples_of(py, triples));

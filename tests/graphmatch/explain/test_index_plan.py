@@ -1,4 +1,4 @@
-"""How a subscription stands in the index, in words."""
+"""The index plan of a subscription, in words."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def lines(engine: Engine, id: str) -> list[str]:
 def test_rows_that_share_a_template_and_an_access_pattern() -> None:
     engine = Engine()
     engine.subscribe("one", "SELECT * { ?x <urn:p> <urn:b> ; <urn:q> ?t FILTER(?t > 5) }")
-    (alone,) = engine.explain("one", Publication.of("urn:p", [(A, P, B)])).placements
+    (alone,) = engine.explain("one", Publication.of("urn:p", [(A, P, B)])).plan.rows
     assert (alone.access, alone.second) == ([None, "<urn:p>", "<urn:b>"], [None, "<urn:q>", None])
     assert (alone.postings, alone.alike) == (1, 1)
     engine.subscribe("two", "SELECT * { ?x <urn:p> <urn:b> ; <urn:q> ?t FILTER(?t > 6) }")
     engine.subscribe("three", "SELECT * { ?x <urn:p> <urn:c> ; <urn:q> ?t FILTER(?t > 6) }")
-    (shared,) = engine.explain("one", Publication.of("urn:p", [(A, P, B)])).placements
+    (shared,) = engine.explain("one", Publication.of("urn:p", [(A, P, B)])).plan.rows
     assert (shared.postings, shared.alike) == (2, 3)
     found = lines(engine, "one")
     assert any(line.startswith("access pattern: * <urn:p> <urn:b>:") for line in found)
@@ -33,7 +33,7 @@ def test_rows_that_share_a_template_and_an_access_pattern() -> None:
 def test_one_row_for_each_branch() -> None:
     engine = Engine()
     engine.subscribe("s", "SELECT * { { ?x <urn:p> ?y } UNION { ?x <urn:q> ?y } }")
-    placements = engine.explain("s", Publication.of("urn:p", [(A, P, B)])).placements
-    assert [placement.access[1] for placement in placements] == ["<urn:p>", "<urn:q>"]
+    rows = engine.explain("s", Publication.of("urn:p", [(A, P, B)])).plan.rows
+    assert [row.access[1] for row in rows] == ["<urn:p>", "<urn:q>"]
     engine.subscribe("path", "ASK { ?x !<urn:p> ?y }")
     assert engine.match(Publication.of("urn:q", [(A, NamedNode("urn:r"), B)])).matches

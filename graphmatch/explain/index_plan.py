@@ -1,0 +1,155 @@
+"""The index plan of a subscription: what the index has of it, and what is evaluated on candidates.
+
+The core decides (`State::index_plan` in ``engine.rs``). The index knows publications only, so the
+patterns that triples of the ontology may match are left to the evaluation. If a branch has no other
+patterns, the index gets each pattern that a solution can rest on by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from graphmatch import _native
+from graphmatch.subscription import Subscription, branch_of
+from semantic.pattern import Branch
+from semantic.terms import compact
+
+AccessPattern: TypeAlias = Sequence[str | None]
+"""The terms of an access pattern in N-Triples, ``None`` for any."""
+
+UNINDEXED = "the index takes none of its patterns"
+"""The reason why every publication is a candidate of an unindexed subscription."""
+
+SUSPENDED = "it matches nothing until the ontology fits its units and names of classes"
+"""The reason why a suspended subscription does not match."""
+
+_LEAST_SHARE = 0.00001
+"""Smaller shares of publications are shown as less than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """How a subscription is indexed.
+
+    Parameters
+    ----------
+    subscription
+        The subscription with root terms and in base units, without its comment.
+    entries
+        The branches in the index. Each makes the subscription a candidate.
+    rows
+        How these are indexed, except those in predicate tables.
+    residual
+        Why candidates are evaluated; empty if the solutions of the index are the answer.
+    unindexed
+        Whether every publication is a candidate, because the index takes none of the patterns.
+    suspended
+        Whether the subscription matches nothing until the ontology changes.
+    """
+
+    subscription: Subscription
+    entries: tuple[Branch, ...]
+    rows: tuple[RowPlan, ...]
+    residual: tuple[str, ...]
+    unindexed: bool
+    suspended: bool
+
+    @classmethod
+    def of(cls, id: str, plan: Mapping[str, Any]) -> IndexPlan:
+        """Make the plan of the core's description: see `_native.Core.index_plan`."""
+        return cls(
+            Subscription.of(id, plan["query"]),
+            tuple(branch_of(*entry) for entry in plan["entries"]),
+            tuple(RowPlan(**row) for row in plan["rows"]),
+            tuple(plan["residual"]),
+            plan["unindexed"],
+            plan["suspended"],
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether the solutions of the index are the answer."""
+        return not (self.residual or self.unindexed or self.suspended)
+
+    def describe(self, prefixes: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the plan as lines."""
+        lines = []
+        for entry in self.entries:
+            lines.append("indexed: " + " . ".join(p.write(prefixes) for p in entry.patterns))
+            lines += [f"indexed: FILTER({f.write(prefixes)})" for f in entry.filters]
+        if self.unindexed:
+            lines.append(f"a candidate of every publication: {UNINDEXED}")
+        if self.suspended:
+            lines.append(f"suspended: {SUSPENDED}")
+        elif self.residual:
+            lines.append(f"evaluated as SPARQL on candidates: {'; '.join(self.residual)}")
+        elif self.exact:
+            lines.append("the index decides: nothing is left to evaluate")
+        return tuple(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """How one branch is indexed.
+
+    Parameters
+    ----------
+    access
+        The access pattern of its posting list.
+    second
+        The pattern that is looked up next, before the join.
+    frequency
+        The estimated share of publications with the access pattern.
+    met, sampled
+        The number of sampled publications with the access pattern, and of all sampled ones.
+    postings
+        The length of the posting list.
+    alike
+        The number of rows with the same join program: the same patterns but for constants.
+    """
+
+    access: AccessPattern
+    second: AccessPattern | None
+    frequency: float
+    met: int
+    sampled: int
+    postings: int
+    alike: int
+
+    def describe(self, prefixes: Mapping[str, str]) -> Iterator[str]:
+        """Yield the plan as lines."""
+        written = _write(self.access, prefixes)
+        rows = "1 row is" if self.postings == 1 else f"{self.postings:,} rows are"
+        yield f"access pattern: {written}: {self._figures()}; {rows} filed there"
+        if self.second is not None:
+            yield f"  then looked for: {_write(self.second, prefixes)}"
+        shared = "no other row" if self.alike == 1 else f"{self.alike - 1:,} other rows"
+        yield f"query template: shared with {shared}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the plan for JSON."""
+        return {
+            "access pattern": self.access,
+            "second pattern": self.second,
+            "frequency": self.frequency,
+            "met": self.met,
+            "sampled": self.sampled,
+            "rows": self.postings,
+            "same template": self.alike,
+        }
+
+    def _figures(self) -> str:
+        percent = f"{100 * self.frequency:.3g} %"
+        if self.frequency < _LEAST_SHARE:
+            percent = f"less than {100 * _LEAST_SHARE:.3g} %"
+        if self.met:
+            return f"met by {self.met:,} of {self.sampled:,} publications, estimated at {percent}"
+        return f"estimated at {percent} of publications"
+
+
+def _write(pattern: AccessPattern, prefixes: Mapping[str, str]) -> str:
+    return " ".join(
+        "*" if text is None else compact(_native.term(text), prefixes) for text in pattern
+    )

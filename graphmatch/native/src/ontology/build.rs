@@ -1,0 +1,220 @@
+//! Building an ontology from its stated triples.
+
+use crate::demand::Demand;
+use crate::dictionary::{Dictionary, INLINE, Id, Kind, LocalTerms, Terms};
+use crate::graph::Graph;
+use crate::hierarchy::{Hierarchy, grouped};
+use crate::materialize::{Compiler, MaterializationCache};
+use crate::names;
+use crate::ontology::*;
+use crate::rules::{Condition, Vocabulary};
+use crate::schema::Schema;
+use crate::triples::{Sorted, Triple};
+use hashbrown::HashSet;
+
+/// Maximum number of triples that are derived from an ontology alone.
+const ONTOLOGY_TRIPLES: usize = 50_000_000;
+
+/// The data that an ontology is compiled from. All ids belong to the caller, who may release them
+/// afterwards.
+#[derive(Default)]
+pub struct OntologyInput<'a> {
+    /// The ontology's triples with root terms, and those that `gm:Taxonomy` and units add.
+    pub triples: &'a [Triple],
+    /// Without entailment: the triples as they are stated, for queries to be asked of.
+    pub plain: Option<&'a [Triple]>,
+    /// Terms that have another root, with this root: IRIs, and texts as literals without a
+    /// language, folded if texts are folded.
+    pub roots: &'a [(Id, Id)],
+    /// Texts (likewise) with the terms that they stand for: the rule *name*.
+    pub names: &'a [(Id, Id)],
+    /// Labels and last parts of IRIs, with the classes and concepts that have them.
+    pub called: &'a [(&'a str, Id)],
+    /// Prefixes with their namespaces.
+    pub prefixes: &'a [(&'a str, &'a str)],
+    /// Further steps that terms call for.
+    pub steps: &'a [(Id, Steps)],
+    /// The steps that every publication calls for.
+    pub always: Steps,
+    /// Whether upper and lower case are the same in texts, and whether compatibility variants of
+    /// characters are; `None` if texts are not folded.
+    pub folding: Option<(bool, bool)>,
+}
+
+/// Holds the terms of an ontology in the dictionary. Returns the terms that rules know, and all.
+pub fn hold(dictionary: &mut Dictionary, stated: &OntologyInput) -> (Vocabulary, Vec<Id>) {
+    let vocabulary = Vocabulary::new(dictionary);
+    let mut mentioned: HashSet<Id> = HashSet::default();
+    mentioned.extend(stated.triples.iter().chain(stated.plain.into_iter().flatten()).flatten());
+    mentioned.extend(stated.roots.iter().chain(stated.names).flat_map(|&(a, b)| [a, b]));
+    mentioned.extend(stated.called.iter().map(|&(_, term)| term));
+    mentioned.extend(stated.steps.iter().map(|&(term, _)| term));
+    mentioned.extend(vocabulary.ids());
+    mentioned.retain(|&id| id < INLINE);
+    let mentioned: Vec<Id> = mentioned.into_iter().collect();
+    mentioned.iter().for_each(|&id| dictionary.retain(id));
+    vocabulary.ids().for_each(|id| dictionary.release(id));
+    (vocabulary, mentioned)
+}
+
+impl Ontology {
+    /// Makes an ontology, which mentions its terms until it is released.
+    pub fn new(dictionary: &mut Dictionary, stated: OntologyInput) -> Self {
+        let held = hold(dictionary, &stated);
+        Self::of(dictionary, held, stated)
+    }
+
+    /// The same of terms that are held in the dictionary already, which only has to be read.
+    pub fn of(
+        dictionary: &Dictionary,
+        (vocabulary, mentioned): (Vocabulary, Vec<Id>),
+        stated: OntologyInput,
+    ) -> Self {
+        let local = LocalTerms::default();
+        let terms = Terms { dictionary, local: &local };
+        let called = || stated.called.iter().copied();
+        let end = mentioned.iter().map(|&id| id as usize + 1).max().unwrap_or(0);
+        let mut ontology = Self {
+            entailment: stated.plain.is_none(),
+            always: stated.always & PUBLIC,
+            flags: vec![0; end],
+            roots: stated.roots.iter().copied().collect(),
+            names: grouped(stated.names.iter().copied()),
+            folding: stated.folding,
+            called: grouped(called().map(|(name, term)| (name.into(), term))),
+            called_folded: grouped(called().map(|(name, term)| (names::folded(name).into(), term))),
+            prefixes: stated.prefixes.iter().map(|&(p, n)| (p.into(), n.into())).collect(),
+            mentioned,
+            ..Self::default()
+        };
+        ontology.mentioned.iter().for_each(|&id| note(&mut ontology.flags, id, OWN));
+        ontology.note_names(stated.roots, stated.names, terms);
+        let mut closure = Graph::default();
+        stated.triples.iter().for_each(|&triple| _ = closure.push(triple));
+        ontology.schema = Schema::new(vocabulary, &[], terms);
+        ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
+        let schema = vocabulary.schema();
+        schema.into_iter().for_each(|property| ontology.note(property, SCHEMA | LEADS));
+        let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
+        let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
+        compiler.derive(&mut closure, &mut cache, ONTOLOGY_TRIPLES);
+        let closure = closure.triples;
+        ontology.schema = Schema::new(vocabulary, &closure, terms);
+        ontology.note_links(stated.triples, terms);
+        ontology.note_schema(&closure, terms);
+        ontology.note_properties(terms);
+        for &(term, steps) in stated.steps {
+            ontology.note(term, steps & PUBLIC);
+        }
+        ontology.background = Sorted::new(stated.plain.map_or(closure, <[Triple]>::to_vec));
+        ontology
+    }
+
+    fn note_names(&mut self, roots: &[(Id, Id)], names: &[(Id, Id)], terms: Terms) {
+        for &(term, root) in roots {
+            self.note(term, ROOTS);
+            if terms.kind(term) == Kind::Literal {
+                self.has_texts = true;
+            } else {
+                self.synonyms.entry(root).or_default().push(term);
+            }
+        }
+        for &(text, _) in names {
+            self.note(text, NAME);
+            self.has_texts = true;
+        }
+    }
+
+    /// Finds the is-a properties, and the links that are stated with them.
+    fn note_links(&mut self, triples: &[Triple], terms: Terms) {
+        let v = self.schema.vocabulary;
+        for (link, bit) in [
+            (v.type_, SAYS_TYPE),
+            (v.sub_class, SAYS_CLASS),
+            (v.sub_property, SAYS_PROPERTY),
+            (v.broader, SAYS_BROADER),
+            (v.broader_transitive, SAYS_BROADER),
+            (v.narrower, SAYS_NARROWER),
+        ] {
+            for property in self.schema.properties.descendants(link).into_iter().chain([link]) {
+                self.note(property, bit);
+            }
+        }
+        let mut links = Vec::new();
+        for &[s, p, o] in triples {
+            let says = self.flags(p);
+            if says & SAYS_TYPE != 0 {
+                links.push((s, o));
+                self.note(s, IS_VALUE);
+            }
+            if p == v.type_ && terms.kind(s) != Kind::Blank {
+                let is_class = if v.classes().contains(&o) { IS_CLASS } else { 0 };
+                let is_property = if v.properties().contains(&o) { IS_PROPERTY } else { 0 };
+                self.note(s, is_class | is_property);
+            }
+            if s == o || terms.kind(o) == Kind::Literal {
+                continue;
+            }
+            for (bit, is) in [
+                (SAYS_CLASS, IS_CLASS | IS_VALUE),
+                (SAYS_PROPERTY, IS_PROPERTY),
+                (SAYS_BROADER, IS_VALUE),
+                (SAYS_NARROWER, IS_VALUE),
+            ] {
+                if says & bit != 0 {
+                    links.push(if bit == SAYS_NARROWER { (o, s) } else { (s, o) });
+                    self.note(s, is);
+                    self.note(o, is);
+                }
+            }
+        }
+        self.links = Hierarchy::new(links);
+    }
+
+    /// Notes which terms the rules concern.
+    fn note_schema(&mut self, closure: &[Triple], terms: Terms) {
+        let Self { schema, flags, .. } = self;
+        let mut note = |term: Id, bit| note(flags, term, bit);
+        schema.classes.terms().for_each(|class| note(class, CLASS));
+        schema.properties.terms().for_each(|property| note(property, LEADS));
+        schema.concepts.terms().for_each(|concept| note(concept, TOPIC));
+        let v = &schema.vocabulary;
+        for &[s, p, o] in closure.iter().filter(|[.., o]| terms.kind(*o) != Kind::Literal) {
+            if [v.domain, v.range, v.inverse_of].contains(&p) {
+                note(s, LEADS);
+            }
+            if p == v.inverse_of {
+                note(o, LEADS);
+            }
+        }
+    }
+
+    /// Notes what the properties are called that the ontology knows.
+    fn note_properties(&mut self, terms: Terms) {
+        let v = &self.schema.vocabulary;
+        let mut properties = Vec::new();
+        for &id in &self.mentioned {
+            let leads =
+                self.flags(id) & (LEADS | SCHEMA) == LEADS || [v.broader, v.narrower].contains(&id);
+            if (leads || self.flags(id) & IS_PROPERTY != 0) && terms.kind(id) == Kind::Iri {
+                self.step_names(id, terms, |name| {
+                    if !name.starts_with('<') {
+                        properties.push((Box::from(name), id));
+                    }
+                });
+            }
+        }
+        self.properties = grouped(properties);
+    }
+
+    fn note(&mut self, id: Id, bits: Steps) {
+        note(&mut self.flags, id, bits);
+    }
+}
+
+/// Notes something of a term; of numbers, which have no place of their own, nothing.
+fn note(flags: &mut [Steps], id: Id, bits: Steps) {
+    if let Some(known) = flags.get_mut(id as usize) {
+        *known |= bits;
+    }
+}
