@@ -2,15 +2,15 @@
 //!
 //! Recursion is as deep as the query; its depth is bounded before it is parsed.
 
-use crate::parameterize::{slot_of_iri, slot_of_literal};
 use crate::pattern::Comparison;
 use hashbrown::HashMap;
-use oxrdf::{NamedNode, Term};
+use oxrdf::{Literal, NamedNode, Term, Variable};
 use spargebra::Query;
 use spargebra::algebra::{
     AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum number of queries in an [`AlgebraCache`].
@@ -66,6 +66,21 @@ pub(crate) fn parts(pattern: &GraphPattern) -> [Option<&GraphPattern>; 2] {
         | GraphPattern::Group { inner, .. } => [Some(inner), None],
         _ => [None, None],
     }
+}
+
+/// Returns the pattern that an aggregating query groups.
+pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
+    match body {
+        GraphPattern::Group { inner, .. } => Some(inner),
+        GraphPattern::Project { .. } => None,
+        other => parts(other).into_iter().flatten().find_map(group),
+    }
+}
+
+/// Whether the body of a query contains a subquery.
+pub(crate) fn has_subquery(body: &GraphPattern) -> bool {
+    matches!(body, GraphPattern::Project { .. })
+        || parts(body).into_iter().flatten().any(has_subquery)
 }
 
 /// The patterns and the expressions right inside a pattern.
@@ -151,15 +166,68 @@ macro_rules! operands {
 operands!(operands);
 operands!(operands_mut, mut);
 
-/// A pattern or expression inside a pattern, at any depth.
+/// The variables that a SELECT projects.
+pub(crate) fn projection(query: &mut Query) -> Option<&mut Vec<Variable>> {
+    let Query::Select { pattern, .. } = query else { return None };
+    let mut pattern = pattern;
+    loop {
+        pattern = match pattern {
+            GraphPattern::Slice { inner, .. }
+            | GraphPattern::Distinct { inner }
+            | GraphPattern::Reduced { inner } => inner,
+            GraphPattern::Project { variables, .. } => return Some(variables),
+            _ => return None,
+        }
+    }
+}
+
+/// A part of a query, at any depth.
 pub(crate) enum Part<'a> {
     Pattern(&'a mut GraphPattern),
     Expression(&'a mut Expression),
+    Term(&'a mut TermPattern),
+    /// A term of VALUES.
+    Ground(&'a mut GroundTerm),
+    /// The property of a triple pattern or of a path, or the name of a graph.
+    Iri(&'a mut NamedNode),
+    Variable(&'a mut Variable),
 }
 
-/// Shows a pattern and all patterns and expressions in it, each before those inside.
+/// Shows a query's parts, those of a CONSTRUCT template included.
+pub(crate) fn visit_query(query: &mut Query, see: &mut dyn FnMut(Part)) {
+    if let Query::Construct { template, .. } = query {
+        template.iter_mut().for_each(|triple| visit_triple(triple, see));
+    }
+    visit(pattern_of_mut(query), see);
+}
+
+/// Shows a pattern and its parts, each before those inside.
 pub(crate) fn visit(pattern: &mut GraphPattern, see: &mut dyn FnMut(Part)) {
     see(Part::Pattern(pattern));
+    match pattern {
+        GraphPattern::Bgp { patterns } => {
+            patterns.iter_mut().for_each(|triple| visit_triple(triple, see));
+        }
+        GraphPattern::Path { subject, path, object } => {
+            visit_term(subject, see);
+            visit_path(path, see);
+            visit_term(object, see);
+        }
+        GraphPattern::Values { variables, bindings } => {
+            variables.iter_mut().for_each(|variable| see(Part::Variable(variable)));
+            bindings.iter_mut().flatten().flatten().for_each(|term| visit_ground(term, see));
+        }
+        GraphPattern::Graph { name, .. } => visit_property(name, see),
+        GraphPattern::Extend { variable, .. } => see(Part::Variable(variable)),
+        GraphPattern::Group { variables, aggregates, .. } => {
+            variables.iter_mut().for_each(|variable| see(Part::Variable(variable)));
+            aggregates.iter_mut().for_each(|(variable, _)| see(Part::Variable(variable)));
+        }
+        GraphPattern::Project { variables, .. } => {
+            variables.iter_mut().for_each(|variable| see(Part::Variable(variable)));
+        }
+        _ => {}
+    }
     let (patterns, expressions) = parts_mut(pattern);
     patterns.into_iter().for_each(|inner| visit(inner, see));
     expressions.into_iter().for_each(|inner| visit_expression(inner, see));
@@ -167,10 +235,60 @@ pub(crate) fn visit(pattern: &mut GraphPattern, see: &mut dyn FnMut(Part)) {
 
 fn visit_expression(expression: &mut Expression, see: &mut dyn FnMut(Part)) {
     see(Part::Expression(expression));
-    if let Expression::Exists(pattern) = expression {
-        visit(pattern, see);
+    match expression {
+        Expression::Variable(variable) | Expression::Bound(variable) => {
+            see(Part::Variable(variable));
+        }
+        Expression::Exists(pattern) => visit(pattern, see),
+        _ => operands_mut(expression).into_iter().for_each(|inner| visit_expression(inner, see)),
     }
-    operands_mut(expression).into_iter().for_each(|inner| visit_expression(inner, see));
+}
+
+fn visit_triple(triple: &mut TriplePattern, see: &mut dyn FnMut(Part)) {
+    visit_term(&mut triple.subject, see);
+    visit_property(&mut triple.predicate, see);
+    visit_term(&mut triple.object, see);
+}
+
+fn visit_term(term: &mut TermPattern, see: &mut dyn FnMut(Part)) {
+    see(Part::Term(term));
+    match term {
+        TermPattern::Variable(variable) => see(Part::Variable(variable)),
+        TermPattern::Triple(triple) => visit_triple(triple, see),
+        _ => {}
+    }
+}
+
+fn visit_property(property: &mut NamedNodePattern, see: &mut dyn FnMut(Part)) {
+    see(match property {
+        NamedNodePattern::NamedNode(iri) => Part::Iri(iri),
+        NamedNodePattern::Variable(variable) => Part::Variable(variable),
+    });
+}
+
+fn visit_ground(term: &mut GroundTerm, see: &mut dyn FnMut(Part)) {
+    see(Part::Ground(term));
+    if let GroundTerm::Triple(triple) = term {
+        see(Part::Iri(&mut triple.subject));
+        see(Part::Iri(&mut triple.predicate));
+        visit_ground(&mut triple.object, see);
+    }
+}
+
+fn visit_path(path: &mut PropertyPathExpression, see: &mut dyn FnMut(Part)) {
+    use PropertyPathExpression as Path;
+    match path {
+        Path::NamedNode(iri) => see(Part::Iri(iri)),
+        Path::NegatedPropertySet(all) => all.iter_mut().for_each(|iri| see(Part::Iri(iri))),
+        Path::Sequence(left, right) | Path::Alternative(left, right) => {
+            visit_path(left, see);
+            visit_path(right, see);
+        }
+        Path::Reverse(inner)
+        | Path::ZeroOrMore(inner)
+        | Path::OneOrMore(inner)
+        | Path::ZeroOrOne(inner) => visit_path(inner, see),
+    }
 }
 
 /// The algebra of parameterised queries, by their texts.
@@ -197,118 +315,50 @@ impl AlgebraCache {
     }
 }
 
+/// The number of the slot that an IRI stands for.
+pub(crate) fn slot_of_iri(iri: &str) -> Option<u32> {
+    iri.strip_prefix("slot:")?.parse().ok()
+}
+
+/// The number of the slot that a literal stands for, and whether it is a quantity in an expression.
+pub(crate) fn slot_of_literal(literal: &Literal) -> Option<(u32, bool)> {
+    let kind = literal.datatype().as_str().strip_prefix("slot:")?;
+    Some((literal.value().parse().ok()?, kind == "q"))
+}
+
 /// Puts constants into the slots of a query; `None` if a slot cannot take its constant.
 pub(crate) fn substitute(query: &mut Query, constants: &[Term]) -> Option<()> {
-    let mut slots = Slots { constants, is_complete: true };
-    if let Query::Construct { template, .. } = query {
-        template.iter_mut().for_each(|triple| slots.triple(triple));
-    }
-    visit(pattern_of_mut(query), &mut |part| match part {
-        Part::Pattern(pattern) => slots.pattern(pattern),
-        Part::Expression(expression) => slots.expression(expression),
-    });
-    slots.is_complete.then_some(())
-}
-
-/// The constants of a query, by the numbers of their slots.
-struct Slots<'a> {
-    constants: &'a [Term],
-    is_complete: bool,
-}
-
-impl Slots<'_> {
-    /// Puts the constant of a slot into a place that takes what `made` makes of it.
-    fn put<T>(&mut self, place: &mut T, slot: Option<u32>, made: impl FnOnce(Term) -> Option<T>) {
+    let mut is_complete = true;
+    visit_query(query, &mut |part| {
+        let of_literal = |literal: &Literal| slot_of_literal(literal).map(|slot| slot.0);
+        let slot = match &part {
+            Part::Iri(iri) => slot_of_iri(iri.as_str()),
+            Part::Expression(Expression::NamedNode(iri))
+            | Part::Term(TermPattern::NamedNode(iri))
+            | Part::Ground(GroundTerm::NamedNode(iri)) => slot_of_iri(iri.as_str()),
+            Part::Expression(Expression::Literal(literal))
+            | Part::Term(TermPattern::Literal(literal))
+            | Part::Ground(GroundTerm::Literal(literal)) => of_literal(literal),
+            _ => None,
+        };
         let Some(slot) = slot else { return };
-        match self.constants.get(slot as usize).cloned().and_then(made) {
-            Some(constant) => *place = constant,
-            None => self.is_complete = false,
+        match (part, constants.get(slot as usize).cloned()) {
+            (Part::Iri(iri), Some(Term::NamedNode(constant))) => *iri = constant,
+            (Part::Expression(expression), Some(Term::NamedNode(constant))) => {
+                *expression = constant.into();
+            }
+            (Part::Expression(expression), Some(Term::Literal(constant))) => {
+                *expression = constant.into();
+            }
+            (Part::Term(term), Some(constant)) => *term = constant.into(),
+            (Part::Ground(term), Some(constant)) => match constant.try_into() {
+                Ok(constant) => *term = constant,
+                Err(_) => is_complete = false,
+            },
+            _ => is_complete = false,
         }
-    }
-
-    fn pattern(&mut self, pattern: &mut GraphPattern) {
-        match pattern {
-            GraphPattern::Bgp { patterns } => {
-                patterns.iter_mut().for_each(|triple| self.triple(triple));
-            }
-            GraphPattern::Path { subject, path, object } => {
-                [subject, object].into_iter().for_each(|end| self.term(end));
-                self.path(path);
-            }
-            GraphPattern::Graph { name: NamedNodePattern::NamedNode(name), .. } => self.iri(name),
-            GraphPattern::Values { bindings, .. } => {
-                bindings.iter_mut().flatten().flatten().for_each(|term| self.ground(term));
-            }
-            _ => {}
-        }
-    }
-
-    fn expression(&mut self, expression: &mut Expression) {
-        let slot = match expression {
-            Expression::NamedNode(name) => slot_of_iri(name.as_str()),
-            Expression::Literal(literal) => slot_of_literal(literal).map(|slot| slot.0),
-            _ => None,
-        };
-        self.put(expression, slot, |term| match term {
-            Term::NamedNode(name) => Some(name.into()),
-            Term::Literal(literal) => Some(literal.into()),
-            _ => None,
-        });
-    }
-
-    fn triple(&mut self, TriplePattern { subject, predicate, object }: &mut TriplePattern) {
-        [subject, object].into_iter().for_each(|end| self.term(end));
-        if let NamedNodePattern::NamedNode(name) = predicate {
-            self.iri(name);
-        }
-    }
-
-    fn term(&mut self, term: &mut TermPattern) {
-        let slot = match term {
-            TermPattern::NamedNode(name) => slot_of_iri(name.as_str()),
-            TermPattern::Literal(literal) => slot_of_literal(literal).map(|slot| slot.0),
-            TermPattern::Triple(triple) => return self.triple(triple),
-            _ => None,
-        };
-        self.put(term, slot, |constant| Some(constant.into()));
-    }
-
-    fn ground(&mut self, term: &mut GroundTerm) {
-        let slot = match term {
-            GroundTerm::NamedNode(name) => slot_of_iri(name.as_str()),
-            GroundTerm::Literal(literal) => slot_of_literal(literal).map(|slot| slot.0),
-            GroundTerm::Triple(triple) => {
-                self.iri(&mut triple.subject);
-                self.iri(&mut triple.predicate);
-                return self.ground(&mut triple.object);
-            }
-        };
-        self.put(term, slot, |constant| constant.try_into().ok());
-    }
-
-    fn iri(&mut self, name: &mut NamedNode) {
-        let slot = slot_of_iri(name.as_str());
-        self.put(name, slot, |constant| match constant {
-            Term::NamedNode(name) => Some(name),
-            _ => None,
-        });
-    }
-
-    fn path(&mut self, path: &mut PropertyPathExpression) {
-        use PropertyPathExpression as Path;
-        match path {
-            Path::NamedNode(name) => self.iri(name),
-            Path::NegatedPropertySet(names) => names.iter_mut().for_each(|name| self.iri(name)),
-            Path::Sequence(a, b) | Path::Alternative(a, b) => {
-                self.path(a);
-                self.path(b);
-            }
-            Path::Reverse(inner)
-            | Path::ZeroOrMore(inner)
-            | Path::OneOrMore(inner)
-            | Path::ZeroOrOne(inner) => self.path(inner),
-        }
-    }
+    });
+    is_complete.then_some(())
 }
 
 /// A comparison as such; `!(a = b)` is one.
@@ -339,4 +389,25 @@ pub(crate) fn mirrored(operator: Comparison) -> Comparison {
         Comparison::GreaterOrEqual => Comparison::LessOrEqual,
         same => same,
     }
+}
+
+/// Splits a conjunction. A filter is true if all its parts are.
+pub(crate) fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
+    let (mut found, mut rest) = (Vec::new(), vec![expression]);
+    while let Some(next) = rest.pop() {
+        match next {
+            Expression::And(left, right) => rest.extend([right.as_ref(), left]),
+            Expression::Not(inner) => match inner.as_ref() {
+                Expression::In(value, list) if !list.is_empty() => {
+                    found.extend(list.iter().map(|one| {
+                        let equal = Expression::Equal(value.clone(), one.clone().into());
+                        Cow::Owned(Expression::Not(equal.into()))
+                    }));
+                }
+                _ => found.push(Cow::Borrowed(next)),
+            },
+            _ => found.push(Cow::Borrowed(next)),
+        }
+    }
+    found
 }

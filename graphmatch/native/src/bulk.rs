@@ -92,7 +92,8 @@ impl State {
         batch: &SubscriptionBatch,
         range: Range<usize>,
     ) -> Result<Vec<(usize, SubscribeError)>, SubscribeError> {
-        let (template, constants) = self.template(text)?;
+        let parsed = self.parse(text)?;
+        let (template, constants) = self.template(parsed)?;
         if batch.columns.len() != constants.len() {
             self.templates.drop_unused(template);
             let what = "the rows have another number of constants than the text";

@@ -19,19 +19,25 @@ use crate::ontology::build::OntologyInput;
 use crate::ontology::{Ontology, Steps, UNITS};
 use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
-use crate::parameterize::{Parameterizer, filled};
+use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
-use crate::query::{Filled, QueryError, Template};
+use crate::query::{Filled, Template};
+use crate::query_error::QueryError;
+use crate::scan::on_stack;
 use crate::subscriptions::{
-    EXACT, Entry, Flags, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions, UNINDEXED,
+    EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
+    UNINDEXED,
 };
 use crate::templates::Templates;
+use crate::writer::filled;
 use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 mod calls;
@@ -40,6 +46,8 @@ mod calls;
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
 const ASKED: Number = 1 << 31;
+/// Number of texts from which on another thread parses some of them.
+const MIN_PARSED_TOGETHER: usize = 16;
 
 /// The parts of a state that a snapshot holds, as [`State::saved`] gives them.
 pub type Saved = (
@@ -83,6 +91,9 @@ pub struct IndexPlan {
     /// Texts that filters need, mentioned until the entries are rows.
     interned: Vec<Id>,
 }
+
+/// A parsed query, and its template if that is new.
+pub(crate) type ParsedQuery = (ParameterizedQuery, Option<Template>);
 
 impl IndexPlan {
     fn add(&mut self, number: Option<usize>, entry: Branch) {
@@ -265,14 +276,40 @@ impl State {
 
     // -- subscribing --------------------------------------------------------------------------
 
-    /// The template of a text, and the text's constants.
-    pub(crate) fn template(&mut self, text: &str) -> Result<(u32, Vec<String>), SubscribeError> {
+    /// Parses a text, and analyses it if its template is new.
+    pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, QueryError> {
         let query = self.parameterizer.parameterize(text)?;
-        let mut found = self.templates.find(&query.text);
-        if found.is_none() {
-            found = self.templates.add(&Template::new(&query, &self.parameterizer)?);
-        }
-        let number = found.ok_or(SubscribeError::Full("there is no room for more templates"))?;
+        let is_new = self.templates.find(&query.text).is_none();
+        let template = is_new.then(|| Template::new(&query, &self.parameterizer)).transpose()?;
+        Ok((query, template))
+    }
+
+    /// Parses texts in several threads.
+    pub(crate) fn parse_all(&self, texts: &[String]) -> Vec<Result<ParsedQuery, QueryError>> {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let size = texts.len().div_ceil(threads).max(MIN_PARSED_TOGETHER);
+        let parse = |part: &[String]| part.iter().map(|text| self.parse(text)).collect::<Vec<_>>();
+        std::thread::scope(|scope| {
+            let parts = texts.chunks(size).map(|part| scope.spawn(move || parse(part)));
+            let parts: Vec<_> = parts.collect();
+            let parts = parts.into_iter();
+            parts
+                .flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        })
+    }
+
+    /// The number of a parsed query's template, and the query's constants.
+    pub(crate) fn template(
+        &mut self,
+        (query, template): ParsedQuery,
+    ) -> Result<(u32, Vec<String>), SubscribeError> {
+        let number = match (self.templates.find(&query.text), template) {
+            (Some(number), _) => Some(number),
+            (None, Some(template)) => self.templates.add(&template),
+            (None, None) => self.templates.add(&Template::new(&query, &self.parameterizer)?),
+        };
+        let number = number.ok_or(SubscribeError::Full("there is no room for more templates"))?;
         let mut constants = query.constants;
         if let Some(template) = self.templates.remember(number) {
             constants.extend(template.operators());
@@ -297,11 +334,11 @@ impl State {
     pub fn subscribe(
         &mut self,
         name: &str,
-        text: &str,
+        parsed: Result<ParsedQuery, QueryError>,
         filed: Option<&[String]>,
     ) -> Result<Number, SubscribeError> {
         self.check_name(name)?;
-        let (template, constants) = self.template(text)?;
+        let (template, constants) = self.template(parsed?)?;
         let mut intern = |text: &str| self.dictionary.intern(text.as_bytes());
         let constants: Vec<Id> = constants.iter().map(|text| intern(text)).collect();
         let filed = filed.map(|texts| texts.iter().map(|text| intern(text)).collect());
@@ -395,6 +432,11 @@ impl State {
             }
             rows.clear();
         }
+        if let ([(_, branch)], [_], true) = (&*entries, &*rows, rooted == constants)
+            && kept.constants_in(branch).is_some_and(|found| found == constants)
+        {
+            flags |= IN_ROW;
+        }
         let entry = Entry { name, template, constants, filed: &rooted, rows: &rows, flags };
         let Some(number) = self.own(entry, before) else {
             for &row in &rows {
@@ -485,6 +527,18 @@ impl State {
         plan
     }
 
+    /// The constants of a subscription, and those that the index uses.
+    pub fn constants(&self, number: Number) -> [Vec<Id>; 2] {
+        let record = self.subscriptions.get(number);
+        if let Some(constants) = record.constants() {
+            return constants.map(<[Id]>::to_vec);
+        }
+        let branch = record.rows().iter().map(|&row| self.index.branch(row)).next();
+        let found = self.templates.get(record.template()).zip(branch);
+        let found = found.and_then(|(template, branch)| template.constants_in(&branch));
+        [found.clone().unwrap_or_default(), found.unwrap_or_default()]
+    }
+
     fn mention(&mut self, branch: &Branch) {
         let dictionary = &mut self.dictionary;
         branch.each_constant(&mut |id| dictionary.retain(id));
@@ -513,7 +567,7 @@ impl State {
 
     /// Takes a subscription out.
     pub fn unsubscribe(&mut self, number: Number) {
-        let constants = self.subscriptions.get(number).constants().to_vec();
+        let [constants, _] = self.constants(number);
         self.unfile(number);
         let template = self.subscriptions.get(number).template();
         self.subscriptions.remove(number);
@@ -525,7 +579,7 @@ impl State {
     pub fn replace(
         &mut self,
         name: &str,
-        text: &str,
+        parsed: Result<ParsedQuery, QueryError>,
         filed: Option<&[String]>,
     ) -> Result<Option<Number>, SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(None) };
@@ -534,13 +588,13 @@ impl State {
         while self.subscriptions.find(&other).is_some() {
             other.push('\u{0}');
         }
-        let other = self.subscribe(&other, text, filed)?;
-        let record = self.subscriptions.get(number);
-        let (constants, before) = (record.constants().to_vec(), record.template());
+        let other = self.subscribe(&other, parsed, filed)?;
+        let [constants, _] = self.constants(number);
+        let before = self.subscriptions.get(number).template();
         self.unfile(number);
+        let [submitted, filed] = self.constants(other);
         let record = self.subscriptions.get(other);
         let (template, flags) = (record.template(), record.flags());
-        let [submitted, filed] = [record.constants(), record.filed()].map(<[Id]>::to_vec);
         let rows = record.rows().to_vec();
         let entry =
             Entry { name, template, constants: &submitted, filed: &filed, rows: &rows, flags };
@@ -568,8 +622,9 @@ impl State {
 
     /// Takes what a subscription is filed with out of the index and the mentions.
     fn unfile(&mut self, number: Number) {
+        let [_, filed] = self.constants(number);
         let record = self.subscriptions.get(number);
-        let (template, filed) = (record.template(), record.filed().to_vec());
+        let template = record.template();
         let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
         if self.history.has_reports() {
             self.history.keep(FormerSubscription {
@@ -590,7 +645,7 @@ impl State {
     /// A subscription's query, written again.
     pub fn text(&self, number: Number) -> String {
         let record = self.subscriptions.get(number);
-        let constants = record.constants();
+        let [constants, _] = self.constants(number);
         filled(self.templates.text(record.template()), |number, text| {
             let id = constants.get(number).copied().unwrap_or_default();
             text.push_str(&String::from_utf8_lossy(&self.dictionary.text(id)));
@@ -598,8 +653,10 @@ impl State {
         })
     }
 
-    /// The algebra of a query with some constants.
-    fn query(&self, template: u32, constants: &[Id]) -> Result<spargebra::Query, QueryError> {
+    /// The algebra of a subscription with the constants that the index uses.
+    fn query(&self, number: Number) -> Result<spargebra::Query, QueryError> {
+        let template = self.subscriptions.get(number).template();
+        let [_, constants] = self.constants(number);
         let missing = || QueryError::new("its template is not there", "Subscribe it again.");
         let text = self.templates.text(template);
         let query = self
@@ -659,12 +716,18 @@ impl State {
         candidates.dedup();
         for number in candidates {
             let record = self.subscriptions.get(number);
-            let answer = if self.templates.get(record.template()).is_some_and(|kept| kept.calls()) {
-                self.evaluate_calling(worker, number, now, results, &mut matched)
-            } else {
+            let template = self.templates.get(record.template());
+            let has_calls = template.as_ref().is_some_and(|template| template.calls());
+            let answer = on_stack(template.is_some_and(|template| template.is_deep), || {
+                let worker = &mut *worker;
+                if has_calls {
+                    return self.evaluate_calling(worker, number, now, results, &mut matched);
+                }
                 matched.did.evaluated += 1;
-                self.evaluated(worker, context, number, now)
-            };
+                let query = self.query(number)?;
+                let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
+                worker.evaluate(context, &prepared, now, self.limits)
+            });
             match answer {
                 Ok(Some(answer)) => {
                     matched.answers.push((number, answer));
@@ -702,19 +765,6 @@ impl State {
         matched
     }
 
-    fn evaluated(
-        &self,
-        worker: &Worker,
-        context: Context,
-        number: Number,
-        now: &Literal,
-    ) -> Result<Option<Answer>, EvaluationError> {
-        let record = self.subscriptions.get(number);
-        let query = self.query(record.template(), record.filed())?;
-        let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
-        worker.evaluate(context, &prepared, now, self.limits)
-    }
-
     // -- the ontology -------------------------------------------------------------------------
 
     /// Replaces the ontology and indexes the affected subscriptions again.
@@ -726,44 +776,36 @@ impl State {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
         let mut change = Change::default();
-        let mut concerned: Vec<Number> = Vec::new();
-        let Self { templates, dictionary, ontology: old, subscriptions, .. } = self;
-        {
-            let (mut names, triples) = old.difference(&ontology);
-            change.triples = triples;
-            change.names = names.len() + changed.len();
-            names.extend(&changed);
-            for number in subscriptions.in_order() {
-                let record = subscriptions.get(number);
-                let Some(kept) = templates.remember(record.template()) else { continue };
-                let (constants, filed) = (record.constants(), record.filed());
-                let says = |&id: &Id| names.contains(&key(id, dictionary));
-                let mut is_concerned =
-                    everything || record.is(SUSPENDED) || constants.iter().any(says);
-                if !is_concerned && change.triples > 0 {
-                    let filled = kept.filled(filed, dictionary);
-                    let patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
-                    is_concerned = patterns.into_iter().any(|pattern| {
-                        let key = pattern.map(known);
-                        old.meets(key) != ontology.meets(key)
-                    });
-                    filled.interned.into_iter().for_each(|id| dictionary.release(id));
-                }
-                if is_concerned {
-                    concerned.push(number);
-                }
+        let mut concerned: Vec<(Number, Vec<Id>)> = Vec::new();
+        let (mut names, triples) = self.ontology.difference(&ontology);
+        (change.triples, change.names) = (triples, names.len() + changed.len());
+        names.extend(&changed);
+        for number in self.subscriptions.in_order() {
+            let record = self.subscriptions.get(number);
+            let (is_suspended, template) = (record.is(SUSPENDED), record.template());
+            let Some(kept) = self.templates.remember(template) else { continue };
+            let [constants, filed] = self.constants(number);
+            let says = |&id: &Id| names.contains(&key(id, &self.dictionary));
+            let mut is_concerned = everything || is_suspended || constants.iter().any(says);
+            if !is_concerned && triples > 0 {
+                let filled = kept.filled(&filed, &mut self.dictionary);
+                let mut patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
+                is_concerned = patterns.any(|pattern| {
+                    let key = pattern.map(known);
+                    self.ontology.meets(key) != ontology.meets(key)
+                });
+                filled.interned.into_iter().for_each(|id| self.dictionary.release(id));
+            }
+            if is_concerned {
+                concerned.push((number, constants));
             }
         }
-        let mut waiting = Vec::with_capacity(concerned.len());
-        for number in concerned {
-            waiting.push((number, self.subscriptions.get(number).constants().to_vec()));
-            self.unfile(number);
-        }
+        concerned.iter().for_each(|(number, _)| self.unfile(*number));
         std::mem::replace(&mut self.ontology, Arc::new(ontology)).release(&mut self.dictionary);
         for (_, id) in std::mem::take(&mut self.concepts) {
             self.dictionary.release(id);
         }
-        for (number, constants) in waiting {
+        for (number, constants) in concerned {
             let record = self.subscriptions.get(number);
             let (name, template) = (record.name(), record.template());
             match self.rooted(template, &constants) {
@@ -800,7 +842,7 @@ impl State {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let filed: Vec<Id> =
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
-        let constants = self.subscriptions.get(number).constants().to_vec();
+        let [constants, _] = self.constants(number);
         self.unfile(number);
         let template = self.subscriptions.get(number).template();
         let kept = self.keep(name, template, &constants, filed, Some(number));
@@ -871,10 +913,15 @@ mod tests {
         format!("SELECT * {{ {} . {rest} }}", patterns.join(" . "))
     }
 
+    fn subscribe(state: &mut State, name: &str, text: &str) -> Number {
+        let parsed = state.parse(text);
+        state.subscribe(name, parsed, None).unwrap()
+    }
+
     #[test]
     fn nothing_is_left_of_subscriptions_that_went() {
         let mut state = State::new(Parameterizer::new([], Limits::default()).unwrap());
-        let kept = state.subscribe("kept", &text(0, 77), None).unwrap();
+        let kept = subscribe(&mut state, "kept", &text(0, 77));
         let sizes = |state: &State| {
             let mentions = state.mentions.counted().count();
             let terms = state.dictionary.len();
@@ -885,7 +932,7 @@ mod tests {
         for round in 1..=20 {
             let names: Vec<String> = (0..500).map(|n| format!("{round}/{n}")).collect();
             for (number, name) in names.iter().enumerate() {
-                state.subscribe(name, &text(round, number), None).unwrap();
+                subscribe(&mut state, name, &text(round, number));
             }
             let [all, templates, rows, ..] = sizes(&state);
             assert!(all == 501 && rows == 501 && templates > 200, "{all} {rows} {templates}");

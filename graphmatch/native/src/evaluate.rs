@@ -9,7 +9,9 @@
 //! spareval plans each evaluation again, which takes some ten microseconds for a few patterns. A
 //! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
 
-use crate::algebra::{Part, body, body_mut, pattern_of, pattern_of_mut, visit};
+use crate::algebra::{
+    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection, visit,
+};
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
@@ -17,9 +19,8 @@ use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, write_term};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
-use crate::parameterize::projection;
 use crate::pattern::TaxonomyOperator;
-use crate::query::QueryError;
+use crate::query_error::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
 use crate::rewrite::{ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
 use crate::writer::written;
@@ -142,7 +143,7 @@ impl Prepared {
     /// `most`.
     pub fn rows(query: &Query, most: Option<usize>, calls: CallContext) -> Self {
         let body = body(pattern_of(query));
-        let pattern = rest::group(body).unwrap_or(body);
+        let pattern = group(body).unwrap_or(body);
         let variables = rest::visible(pattern);
         let mut pattern = GraphPattern::Project { inner: pattern.clone().into(), variables };
         if most.is_some() {
@@ -174,7 +175,7 @@ fn take_conditions(query: &mut Query, delta_check: bool, fresh: &mut Fresh) -> V
     let mut conditions = Vec::new();
     if delta_check {
         let body = body_mut(pattern_of_mut(query));
-        match (rest::group(body), rest::has_subquery(body)) {
+        match (group(body), has_subquery(body)) {
             (None, false) => *body = rest::restricted(std::mem::take(body), fresh),
             (Some(grouped), false) => conditions.push(rest::restricted(grouped.clone(), fresh)),
             (grouped, true) => {

@@ -40,6 +40,7 @@ mod predicates;
 mod publication;
 mod python;
 mod query;
+mod query_error;
 mod reader;
 mod regex;
 mod rest;

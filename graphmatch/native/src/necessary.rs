@@ -9,14 +9,14 @@
 //!
 //! Source: SPARQL 1.1, sections 9 and 18.2 (translation to the algebra).
 
-use crate::algebra::{comparison_of, mirrored, operands, parts};
-use crate::operators::Operators;
-use crate::parameterize::{slot_of_iri, slot_of_literal};
-use crate::pattern::{
-    Comparison, Filter, Folding, GM, Node, Pattern, TaxonomyOperator, Tested, TextOperator, View,
+use crate::algebra::{
+    comparison_of, conjuncts, group, mirrored, operands, parts, slot_of_iri, slot_of_literal,
 };
-use crate::query::Slot;
-use crate::rest::group;
+use crate::operators::Operators;
+use crate::pattern::{
+    Comparison, Filter, Folding, GM, Node, Pattern, Slot, TaxonomyOperator, Tested, TextOperator,
+    View,
+};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{
@@ -701,27 +701,6 @@ impl Taken {
     fn whole(variable: &str, filter: Filter<Slot>) -> Self {
         Self { variable: variable.to_owned(), filter, decides: true }
     }
-}
-
-/// Splits a conjunction. A filter is true if all its parts are.
-pub(crate) fn conjuncts(expression: &Expression) -> Vec<Cow<'_, Expression>> {
-    let (mut found, mut rest) = (Vec::new(), vec![expression]);
-    while let Some(next) = rest.pop() {
-        match next {
-            Expression::And(left, right) => rest.extend([right.as_ref(), left]),
-            Expression::Not(inner) => match inner.as_ref() {
-                Expression::In(value, list) if !list.is_empty() => {
-                    found.extend(list.iter().map(|one| {
-                        let equal = Expression::Equal(value.clone(), one.clone().into());
-                        Cow::Owned(Expression::Not(equal.into()))
-                    }));
-                }
-                _ => found.push(Cow::Borrowed(next)),
-            },
-            _ => found.push(Cow::Borrowed(next)),
-        }
-    }
-    found
 }
 
 fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken> {

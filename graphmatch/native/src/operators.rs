@@ -7,13 +7,12 @@
 //! A [`Prefilter`] is a query without its calls. Each of its solutions has to pass the tests of the
 //! outermost filters. If one test fails, Python need not make the other calls of that solution.
 
-use crate::algebra::{Part, body, comparison_of, mirrored, pattern_of, visit};
+use crate::algebra::{
+    Part, body, comparison_of, conjuncts, group, has_subquery, mirrored, pattern_of, visit,
+};
 use crate::lexical::write_term;
-use crate::necessary::conjuncts;
 use crate::pattern::Comparison;
-use crate::query::QueryError;
-use crate::rest::{group, has_subquery};
-use crate::subscriptions::Number;
+use crate::query_error::QueryError;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::vocab::xsd;
@@ -199,7 +198,7 @@ fn effective_boolean(term: &Term) -> Option<bool> {
 
 /// A solution that waits for calls: its subscription, whether one solution is enough, and the tests
 /// that it has to pass, each a call and its predicate.
-pub type PendingSolution = (Number, bool, Vec<(String, String)>);
+pub type PendingSolution = (u32, bool, Vec<(String, String)>);
 
 /// The calls that the candidates of a publication still need.
 #[derive(Debug, Default)]
@@ -211,7 +210,7 @@ pub struct CallRequests {
 
 impl CallRequests {
     /// Adds a solution that waits for calls.
-    pub fn push(&mut self, candidate: Number, is_once: bool, calls: Vec<(String, Test)>) {
+    pub fn push(&mut self, candidate: u32, is_once: bool, calls: Vec<(String, Test)>) {
         let mut row = Vec::with_capacity(calls.len());
         for (call, test) in calls {
             let predicate = test.predicate();

@@ -7,28 +7,21 @@
 //!
 //! The algebra has `<slot:0>` for an IRI, `"1"^^<slot:l>` for a literal and `"2"^^<slot:q>` for a
 //! literal with a unit of measure in an expression. A template's text has short markers instead,
-//! see [`filled`].
+//! see [`crate::writer`].
 
-use crate::algebra::{Part, pattern_of_mut, visit};
+use crate::algebra::{Part, visit_query};
 use crate::limits::Limits;
 use crate::operators::Operators;
-use crate::query::{QueryError, on_stack};
-use crate::scan::scan;
-use crate::writer::written;
+use crate::query_error::QueryError;
+use crate::scan::{on_stack, scan};
+use crate::writer::template_text;
 use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, Literal, NamedNode, Variable};
-use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::algebra::Expression;
+use spargebra::term::{GroundTerm, TermPattern};
 use spargebra::{Query, SparqlParser};
 use std::collections::HashMap;
-use std::fmt::{Display, Write};
-
-/// Begins the marker of an IRI.
-pub(crate) const IRI: u8 = 1;
-/// Begins the marker of a literal.
-pub(crate) const LITERAL: u8 = 2;
-/// Begins the marker of a literal with a unit of measure in an expression.
-pub(crate) const QUANTITY: u8 = 3;
+use std::fmt::Display;
 
 const QUANTITIES: &str = "https://w3id.org/cdt/";
 const UNIT: &str = "https://w3id.org/cdt/ucumunit";
@@ -36,46 +29,6 @@ const UNIT: &str = "https://w3id.org/cdt/ucumunit";
 const MAX_EXPLAINED_BYTES: usize = 1 << 14;
 /// Length of a name from which on the parser may have invented it.
 const INVENTED_LENGTH: usize = 20;
-
-/// The number of the slot that an IRI stands for.
-pub(crate) fn slot_of_iri(iri: &str) -> Option<u32> {
-    iri.strip_prefix("slot:")?.parse().ok()
-}
-
-/// The number of the slot that a literal stands for, and whether it is a quantity in an expression.
-pub(crate) fn slot_of_literal(literal: &Literal) -> Option<(u32, bool)> {
-    let kind = literal.datatype().as_str().strip_prefix("slot:")?;
-    Some((literal.value().parse().ok()?, kind == "q"))
-}
-
-/// Writes the marker of a slot: its kind, its number and a semicolon.
-pub(crate) fn marker(text: &mut String, kind: u8, slot: u32) {
-    // Writing to a string cannot fail.
-    let _ = write!(text, "{}{slot};", char::from(kind));
-}
-
-/// Writes a template's text as SPARQL.
-///
-/// `put` gets the number of each slot. It writes a constant, or returns true for the slot itself.
-pub(crate) fn filled(template: &str, mut put: impl FnMut(usize, &mut String) -> bool) -> String {
-    let mut text = String::with_capacity(template.len() * 3);
-    let mut rest = template;
-    while let Some(at) = rest.bytes().position(|byte| byte <= QUANTITY) {
-        let (kind, (number, after)) =
-            (rest.as_bytes()[at], rest[at + 1..].split_once(';').unwrap_or_default());
-        text.push_str(&rest[..at]);
-        rest = after;
-        if put(number.parse().unwrap_or(usize::MAX), &mut text) {
-            text.push_str(&match kind {
-                IRI => format!("<slot:{number}>"),
-                LITERAL => format!("\"{number}\"^^<slot:l>"),
-                _ => format!("\"{number}\"^^<slot:q>"),
-            });
-        }
-    }
-    text.push_str(rest);
-    text
-}
 
 /// A query whose constants are slots.
 pub struct ParameterizedQuery {
@@ -128,17 +81,8 @@ impl Parameterizer {
             let parsed = self.parse(scanned.text.as_deref().unwrap_or(text));
             let mut query = parsed.map_err(|error| scanned.unresolved.unwrap_or(error))?;
             let mut numbers = Numbers::new(text);
-            if let Query::Construct { template, .. } = &mut query {
-                template.iter_mut().for_each(|triple| numbers.triple(triple));
-            }
-            visit(pattern_of_mut(&mut query), &mut |part| numbers.part(part));
-            if scanned.selects_all
-                && let Some(variables) = projection(&mut query)
-            {
-                let last = usize::MAX;
-                variables.sort_by_key(|v| numbers.order.get(v.as_str()).copied().unwrap_or(last));
-            }
-            let text = written(&query);
+            visit_query(&mut query, &mut |part| numbers.part(part));
+            let text = template_text(&query);
             let constants = numbers.constants;
             Ok(ParameterizedQuery { query, text, constants, is_deep: scanned.is_deep })
         })
@@ -164,21 +108,6 @@ impl Parameterizer {
     }
 }
 
-/// The variables that a SELECT projects.
-pub(crate) fn projection(query: &mut Query) -> Option<&mut Vec<Variable>> {
-    let Query::Select { pattern, .. } = query else { return None };
-    let mut pattern = pattern;
-    loop {
-        pattern = match pattern {
-            GraphPattern::Slice { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner } => inner,
-            GraphPattern::Project { variables, .. } => return Some(variables),
-            _ => return None,
-        }
-    }
-}
-
 /// A number with the sign before it, which the parser reads as an operator.
 fn signed(expression: &Expression) -> Option<Literal> {
     let (sign, inner) = match expression {
@@ -201,8 +130,6 @@ struct Numbers<'a> {
     prefix: String,
     hidden: HashMap<String, Variable>,
     blanks: HashMap<String, BlankNode>,
-    /// The place at which each variable occurs first.
-    order: HashMap<String, usize>,
 }
 
 impl<'a> Numbers<'a> {
@@ -211,17 +138,13 @@ impl<'a> Numbers<'a> {
         while text.contains(&format!("?{prefix}")) || text.contains(&format!("${prefix}")) {
             prefix.push('_');
         }
-        let (hidden, blanks, order) = Default::default();
-        Self { text, constants: Vec::new(), prefix, hidden, blanks, order }
+        let (hidden, blanks) = Default::default();
+        Self { text, constants: Vec::new(), prefix, hidden, blanks }
     }
 
     fn slot(&mut self, constant: impl Display) -> usize {
         self.constants.push(constant.to_string());
         self.constants.len() - 1
-    }
-
-    fn iri(&mut self, iri: &mut NamedNode) {
-        *iri = NamedNode::new_unchecked(format!("slot:{}", self.slot(&*iri)));
     }
 
     fn literal(&mut self, literal: &mut Literal, is_expression: bool) {
@@ -241,106 +164,30 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Numbers a variable at a place that does not only pass it on.
-    fn occurrence(&mut self, variable: &mut Variable) {
-        self.variable(variable);
-        if !self.order.contains_key(variable.as_str()) {
-            self.order.insert(variable.as_str().to_owned(), self.order.len());
-        }
-    }
-
-    fn node(&mut self, term: &mut TermPattern) {
-        match term {
-            TermPattern::NamedNode(iri) => self.iri(iri),
-            TermPattern::Literal(literal) => self.literal(literal, false),
-            TermPattern::Variable(variable) => self.occurrence(variable),
-            TermPattern::BlankNode(node) => {
-                let next = format!("b{}", self.blanks.len());
-                let known = self.blanks.entry(node.as_str().to_owned());
-                *node = known.or_insert_with(|| BlankNode::new_unchecked(next)).clone();
-            }
-            TermPattern::Triple(triple) => self.triple(triple),
-        }
-    }
-
-    fn property(&mut self, property: &mut NamedNodePattern) {
-        match property {
-            NamedNodePattern::NamedNode(iri) => self.iri(iri),
-            NamedNodePattern::Variable(variable) => self.occurrence(variable),
-        }
-    }
-
-    fn triple(&mut self, triple: &mut TriplePattern) {
-        self.node(&mut triple.subject);
-        self.property(&mut triple.predicate);
-        self.node(&mut triple.object);
-    }
-
-    fn path(&mut self, path: &mut Path) {
-        match path {
-            Path::NamedNode(iri) => self.iri(iri),
-            Path::NegatedPropertySet(all) => all.iter_mut().for_each(|iri| self.iri(iri)),
-            Path::Sequence(left, right) | Path::Alternative(left, right) => {
-                self.path(left);
-                self.path(right);
-            }
-            Path::Reverse(inner)
-            | Path::ZeroOrMore(inner)
-            | Path::OneOrMore(inner)
-            | Path::ZeroOrOne(inner) => self.path(inner),
-        }
-    }
-
-    fn ground(&mut self, term: &mut GroundTerm) {
-        match term {
-            GroundTerm::NamedNode(iri) => self.iri(iri),
-            GroundTerm::Literal(literal) => self.literal(literal, false),
-            GroundTerm::Triple(triple) => {
-                self.iri(&mut triple.subject);
-                self.iri(&mut triple.predicate);
-                self.ground(&mut triple.object);
-            }
-        }
-    }
-
     fn part(&mut self, part: Part) {
         match part {
-            Part::Expression(
-                expression @ (Expression::UnaryMinus(_) | Expression::UnaryPlus(_)),
-            ) => {
+            Part::Iri(iri)
+            | Part::Expression(Expression::NamedNode(iri))
+            | Part::Term(TermPattern::NamedNode(iri))
+            | Part::Ground(GroundTerm::NamedNode(iri)) => {
+                *iri = NamedNode::new_unchecked(format!("slot:{}", self.slot(&*iri)));
+            }
+            Part::Expression(Expression::Literal(literal)) => self.literal(literal, true),
+            Part::Expression(expression) => {
                 if let Some(mut literal) = signed(expression) {
                     self.literal(&mut literal, true);
                     *expression = literal.into();
                 }
             }
-            Part::Expression(Expression::NamedNode(iri)) => self.iri(iri),
-            Part::Expression(Expression::Literal(literal)) => self.literal(literal, true),
-            Part::Expression(Expression::Variable(variable) | Expression::Bound(variable)) => {
-                self.occurrence(variable);
+            Part::Term(TermPattern::Literal(literal))
+            | Part::Ground(GroundTerm::Literal(literal)) => self.literal(literal, false),
+            Part::Term(TermPattern::BlankNode(node)) => {
+                let next = format!("b{}", self.blanks.len());
+                let known = self.blanks.entry(node.as_str().to_owned());
+                *node = known.or_insert_with(|| BlankNode::new_unchecked(next)).clone();
             }
-            Part::Expression(_) => {}
-            Part::Pattern(GraphPattern::Bgp { patterns }) => {
-                patterns.iter_mut().for_each(|triple| self.triple(triple));
-            }
-            Part::Pattern(GraphPattern::Path { subject, path, object }) => {
-                self.node(subject);
-                self.path(path);
-                self.node(object);
-            }
-            Part::Pattern(GraphPattern::Values { variables, bindings }) => {
-                variables.iter_mut().for_each(|variable| self.occurrence(variable));
-                bindings.iter_mut().flatten().flatten().for_each(|term| self.ground(term));
-            }
-            Part::Pattern(GraphPattern::Graph { name, .. }) => self.property(name),
-            Part::Pattern(GraphPattern::Extend { variable, .. }) => self.variable(variable),
-            Part::Pattern(GraphPattern::Group { variables, aggregates, .. }) => {
-                variables.iter_mut().for_each(|variable| self.variable(variable));
-                aggregates.iter_mut().for_each(|(variable, _)| self.variable(variable));
-            }
-            Part::Pattern(GraphPattern::Project { variables, .. }) => {
-                variables.iter_mut().for_each(|variable| self.variable(variable));
-            }
-            Part::Pattern(_) => {}
+            Part::Variable(variable) => self.variable(variable),
+            Part::Pattern(_) | Part::Term(_) | Part::Ground(_) => {}
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::dictionary::Id;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// A place of a triple pattern.
+/// A place of a triple pattern. It is encoded as one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
 pub enum Node {
     Constant(Id),
     /// A variable, numbered from 0 in order of first occurrence in the branch.
@@ -181,6 +182,22 @@ pub struct Branch {
     pub variables: u16,
 }
 
+/// A constant of a filter before constants are put in, by its number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Slot {
+    /// The constant itself.
+    Constant(u32),
+    /// The constant in upper or lower case.
+    Folded(u32, Folding),
+    /// One of several strings of which every match of a regular expression contains one.
+    Regex {
+        /// The regular expression.
+        pattern: u32,
+        /// The flags of the expression.
+        flags: Option<u32>,
+    },
+}
+
 impl Branch {
     /// Calls `tell` with each constant.
     pub fn each_constant(&self, tell: &mut impl FnMut(Id)) {
@@ -190,6 +207,25 @@ impl Branch {
             }
         }
         self.filters.iter().for_each(|(_, filter)| filter.each_constant(&mut |&id| tell(id)));
+    }
+}
+
+impl From<Node> for u64 {
+    fn from(node: Node) -> Self {
+        match node {
+            Node::Constant(id) => Self::from(id) << 1,
+            Node::Variable(number) => Self::from(number) << 1 | 1,
+        }
+    }
+}
+
+impl From<u64> for Node {
+    fn from(number: u64) -> Self {
+        if number & 1 == 0 {
+            Self::Constant((number >> 1) as Id)
+        } else {
+            Self::Variable((number >> 1) as u16)
+        }
     }
 }
 

@@ -9,126 +9,28 @@
 //! are stored encoded, with 3 bytes for each triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
-    Part as Inside, body, comparison_of, mirrored, pattern_of, pattern_of_mut, substitute, visit,
+    Part, body, comparison_of, group, mirrored, pattern_of, pattern_of_mut, slot_of_literal,
+    substitute, visit,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::{LiteralParts, read_term, write_quoted};
 use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
 use crate::operators::{Operators, check_calls};
-use crate::parameterize::{ParameterizedQuery, Parameterizer, filled, slot_of_literal};
+use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::pattern::{
-    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Tested, TextOperator, View,
+    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, View,
 };
+use crate::query_error::QueryError;
 use crate::regex::required_parts;
-use crate::rest::group;
+use crate::scan::on_stack;
 use crate::values::is_comparable;
+use crate::writer::filled;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
-use std::panic::resume_unwind;
-
-/// The stack on which deep queries are parsed and analysed.
-const STACK: usize = 64 << 20;
-
-/// The reason why a text cannot be a subscription.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueryError {
-    /// The problem.
-    pub what: String,
-    /// The remedy.
-    pub remedy: String,
-    /// The line, from 1, if it is known.
-    pub line: Option<usize>,
-    /// The column in characters, from 1, if it is known.
-    pub column: Option<usize>,
-}
-
-const NOT_SPARQL: &str = "not SPARQL: ";
-
-impl QueryError {
-    pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { what: what.into(), remedy: remedy.into(), line: None, column: None }
-    }
-
-    /// Adds the place of an offset into the text. An offset beyond the text has none.
-    pub(crate) fn at(mut self, text: &str, offset: usize) -> Self {
-        if let Some(before) = text.get(..offset) {
-            self.line = Some(before.bytes().filter(|byte| *byte == b'\n').count() + 1);
-            let line = before.rsplit('\n').next().unwrap_or_default();
-            self.column = Some(line.chars().count() + 1);
-        }
-        self
-    }
-
-    pub(crate) fn out_of_place(text: &str, offset: usize) -> Self {
-        let rest = text.get(offset..).and_then(|rest| rest.split_whitespace().next());
-        let what = match rest {
-            Some(word) => {
-                format!("“{}” is out of place", word.chars().take(40).collect::<String>())
-            }
-            None => "it ends too early".to_owned(),
-        };
-        let remedy = "Correct the query there, or just before.";
-        Self::new(format!("{NOT_SPARQL}{what}"), remedy).at(text, offset)
-    }
-
-    /// The error of a query that breaks the grammar, without the parser's list of expected tokens.
-    pub(crate) fn unreadable(text: &str, message: &str) -> Self {
-        match place(text, message) {
-            Some((offset, _)) => Self::out_of_place(text, offset),
-            None => Self::new(format!("{NOT_SPARQL}{message}"), "Correct the query."),
-        }
-    }
-
-    /// The error of a query that follows the grammar but breaks another rule of SPARQL.
-    pub(crate) fn senseless(text: &str, message: &str) -> Option<Self> {
-        let (offset, reason) = place(text, message)?;
-        let reasons = reason.strip_prefix("one of ").unwrap_or(reason);
-        let mut reasons = reasons.split(", ");
-        let reason = reasons.find(|one| REASONS.iter().any(|known| one.starts_with(known)))?;
-        let remedy = if reason.contains("that is unbound") {
-            "Name it in GROUP BY, put it into an aggregate, or leave it out."
-        } else {
-            "Correct the query."
-        };
-        Some(Self::new(format!("{NOT_SPARQL}{reason}"), remedy).at(text, offset))
-    }
-}
-
-/// The offset that a parser's message names, and what it expected there.
-fn place<'a>(text: &str, message: &'a str) -> Option<(usize, &'a str)> {
-    let (place, reason) = message.strip_prefix("error at ")?.split_once(": expected ")?;
-    let (line, column) = place.split_once(':')?;
-    let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
-    let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
-    let before: usize = lines.map(str::len).sum();
-    let rest = &text[before..];
-    let within = rest.char_indices().nth(column.saturating_sub(1));
-    Some((before + within.map_or(rest.len(), |(at, _)| at), reason))
-}
-
-/// How the parser's sentences about queries begin that are SPARQL but for their meaning.
-const REASONS: [&str; 16] = [
-    "\\u escape",
-    "The character that can",
-    "language tag",
-    "BIND is",
-    "The SELECT",
-    "SELECT *",
-    "Duplicated",
-    "Repeated",
-    "The VALUES",
-    "Already used",
-    "Unexpected aggregate",
-    "Reifiers",
-    "The query limit",
-    "The query offset",
-    "Literals or triple terms",
-    "the only base directions",
-];
 
 /// The query forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,22 +43,6 @@ pub enum Form {
     Construct,
     /// `DESCRIBE`
     Describe,
-}
-
-/// A constant of a filter before constants are put in, by its number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Slot {
-    /// The constant itself.
-    Constant(u32),
-    /// The constant in upper or lower case.
-    Folded(u32, Folding),
-    /// One of several strings of which every match of a regular expression contains one.
-    Regex {
-        /// The regular expression.
-        pattern: u32,
-        /// The flags of the expression.
-        flags: Option<u32>,
-    },
 }
 
 /// The operator or function of a filter, as the remainder names it.
@@ -200,7 +86,7 @@ pub struct Filled {
 #[derive(Serialize, Deserialize)]
 pub struct Template {
     text: Box<str>,
-    branches: Box<[Part]>,
+    branches: Box<[BranchTemplate]>,
     /// The projected variables, each with a line break behind it.
     projection: Box<str>,
     more: Option<Box<More>>,
@@ -211,12 +97,13 @@ pub struct Template {
     pub distinct: bool,
     /// Whether its rows are computed over all solutions of its pattern.
     pub aggregates: bool,
-    is_deep: bool,
+    /// Whether recursion over the query needs a large stack.
+    pub is_deep: bool,
 }
 
 /// A branch before constants are put in; these are given by their numbers.
 #[derive(Serialize, Deserialize)]
-struct Part {
+struct BranchTemplate {
     patterns: Box<[Pattern]>,
     /// The names of variables, each followed by a line break. Names of fresh variables differ from
     /// those of the query.
@@ -224,7 +111,7 @@ struct Part {
     filters: Box<[Tested<Slot>]>,
 }
 
-impl Part {
+impl BranchTemplate {
     /// A branch, its variables numbered in order of occurrence.
     fn new(draft: Draft, variables: &[Cow<str>]) -> Self {
         let mut numbers: HashMap<u16, u16> = HashMap::new();
@@ -326,7 +213,7 @@ impl Template {
             return refused(&what, "Split it into several subscriptions.");
         }
         let names = labels(&analysis.variables, &projection, &drafts);
-        let branches = drafts.into_iter().map(|draft| Part::new(draft, &names)).collect();
+        let branches = drafts.into_iter().map(|draft| BranchTemplate::new(draft, &names)).collect();
         let is_exact = analysis.remainder.is_empty();
         let more = More {
             remainder: analysis.remainder.into(),
@@ -412,6 +299,26 @@ impl Template {
         let mentions: &[[Node; 2]] = self.more.as_ref().map_or(&[], |more| &more.mentions);
         let stored = mentions.iter().map(move |&[p, o]| (open(p), open(o)));
         plain.into_iter().flatten().chain(stored)
+    }
+
+    /// The constants of a query that has this branch only; `None` if the branch lacks some.
+    pub fn constants_in(&self, branch: &Branch) -> Option<Vec<Id>> {
+        let [part] = &*self.branches else { return None };
+        let (mut slots, mut ids) = (Vec::new(), Vec::new());
+        for node in part.patterns.iter().flatten() {
+            slots.extend(if let Node::Constant(slot) = node { Some(*slot) } else { None });
+        }
+        for (_, filter) in &part.filters {
+            filter.each_constant(&mut |slot| {
+                slots.push(if let Slot::Constant(slot) = slot { *slot } else { u32::MAX });
+            });
+        }
+        branch.each_constant(&mut |id| ids.push(id));
+        let mut constants = vec![None; self.slots as usize + self.operators().count()];
+        for (slot, id) in slots.into_iter().zip(ids) {
+            *constants.get_mut(slot as usize)? = Some(id);
+        }
+        constants.into_iter().collect()
     }
 
     /// The branches of a query with these constants.
@@ -513,29 +420,11 @@ fn triple_patterns(query: &Query) -> usize {
         _ => 0,
     };
     visit(&mut pattern_of(query).clone(), &mut |part| match part {
-        Inside::Pattern(GraphPattern::Bgp { patterns }) => count += patterns.len(),
-        Inside::Pattern(GraphPattern::Path { .. }) => count += 1,
+        Part::Pattern(GraphPattern::Bgp { patterns }) => count += patterns.len(),
+        Part::Pattern(GraphPattern::Path { .. }) => count += 1,
         _ => {}
     });
     count
-}
-
-/// Runs a recursion over a query, on a large stack if the query is deep.
-pub(crate) fn on_stack<T: Send>(
-    deep: bool,
-    run: impl FnOnce() -> Result<T, QueryError> + Send,
-) -> Result<T, QueryError> {
-    if !deep {
-        return run();
-    }
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
-        let no_thread = |error| {
-            let what = format!("no thread for a deep query: {error}");
-            QueryError::new(what, "Nest fewer brackets, or free memory.")
-        };
-        thread.map_err(no_thread)?.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })
 }
 
 /// The names of variables; those of fresh ones are made up, and of no variable of the query.
@@ -691,7 +580,7 @@ fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
 /// Makes calls of comparisons with quantities, which the evaluator cannot compare.
 fn measure(pattern: &mut GraphPattern) {
     visit(pattern, &mut |part| {
-        let Inside::Expression(expression) = part else { return };
+        let Part::Expression(expression) = part else { return };
         if let Some(call) = compare_call(expression) {
             *expression = call;
         }

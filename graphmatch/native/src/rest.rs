@@ -23,21 +23,6 @@ pub(crate) const PUBLICATION: &str = ">publication";
 /// The private property that connects every term with itself.
 pub(crate) const ITSELF: &str = ">itself";
 
-/// Returns the pattern that an aggregating query groups.
-pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
-    match body {
-        GraphPattern::Group { inner, .. } => Some(inner),
-        GraphPattern::Project { .. } => None,
-        other => parts(other).into_iter().flatten().find_map(group),
-    }
-}
-
-/// Whether the body of a query contains a subquery.
-pub(crate) fn has_subquery(body: &GraphPattern) -> bool {
-    matches!(body, GraphPattern::Project { .. })
-        || parts(body).into_iter().flatten().any(has_subquery)
-}
-
 /// Returns the variables in the scope of a pattern, in order of first occurrence.
 pub(crate) fn visible(pattern: &GraphPattern) -> Vec<Variable> {
     let mut found = Vec::new();
@@ -92,31 +77,14 @@ impl Fresh {
 
 /// Replaces blank nodes in patterns by variables.
 pub(crate) fn name_blank_nodes(pattern: &mut GraphPattern, fresh: &mut Fresh) {
-    fn name(term: &mut TermPattern, variable: &mut dyn FnMut(&BlankNode) -> Variable) {
-        match term {
-            TermPattern::BlankNode(node) => *term = variable(node).into(),
-            TermPattern::Triple(triple) => {
-                name(&mut triple.subject, variable);
-                name(&mut triple.object, variable);
-            }
-            _ => {}
-        }
-    }
     let mut known: HashMap<BlankNode, Variable> = HashMap::new();
-    let mut variable =
-        |node: &BlankNode| known.entry(node.clone()).or_insert_with(|| fresh.variable()).clone();
-    visit(pattern, &mut |part| match part {
-        Part::Pattern(GraphPattern::Bgp { patterns }) => {
-            for triple in patterns {
-                name(&mut triple.subject, &mut variable);
-                name(&mut triple.object, &mut variable);
-            }
+    visit(pattern, &mut |part| {
+        if let Part::Term(term) = part
+            && let TermPattern::BlankNode(node) = term
+        {
+            let variable = known.entry(node.clone()).or_insert_with(|| fresh.variable());
+            *term = variable.clone().into();
         }
-        Part::Pattern(GraphPattern::Path { subject, object, .. }) => {
-            name(subject, &mut variable);
-            name(object, &mut variable);
-        }
-        _ => {}
     });
 }
 

@@ -4,9 +4,10 @@
 //! comments and IRIs.
 
 use crate::limits::{Limits, grouped};
-use crate::query::QueryError;
+use crate::query_error::QueryError;
 use oxiri::Iri;
 use std::ops::Range;
+use std::panic::resume_unwind;
 
 /// The parser reads the arguments of these functions twice, so each nested call doubles its time.
 const READ_TWICE: [&str; 4] = ["REGEX", "REPLACE", "SUBSTR", "GROUP_CONCAT"];
@@ -17,6 +18,8 @@ const PARTS_PER_PATTERN: usize = 4;
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 const BRACKETS: [(&str, &str); 6] =
     [("<<(", ")>>"), ("<<", ">>"), ("{|", "|}"), ("(", ")"), ("{", "}"), ("[", "]")];
+/// The stack on which deep queries are parsed, analysed and evaluated.
+const STACK: usize = 64 << 20;
 /// Tokens of several signs.
 const LONG_SIGNS: [&str; 6] = ["^^", "&&", "||", "!=", "<=", ">="];
 
@@ -25,8 +28,6 @@ const LONG_SIGNS: [&str; 6] = ["^^", "&&", "||", "!=", "<=", ">="];
 pub(crate) struct Scanned {
     /// Whether recursion over the query needs a large stack.
     pub is_deep: bool,
-    /// Whether it is a `SELECT *`.
-    pub selects_all: bool,
     /// The text in a form that the parser reads, if that is another one.
     pub text: Option<String>,
     /// The first undeclared prefix or relative IRI. The parser's message does not name it.
@@ -124,7 +125,7 @@ pub(crate) fn scan<'a>(
         scanner.edits.into_iter().rev().for_each(|(at, with)| edited.replace_range(at, &with));
         scanner.found.text = Some(edited);
     }
-    let is_deep = scanner.deepest > 32 || scanner.operators > 100;
+    let is_deep = scanner.deepest > 32 || scanner.operators.max(scanner.parts) > 100;
     Ok(Scanned { is_deep, ..scanner.found })
 }
 
@@ -323,8 +324,6 @@ impl<'a> Scanner<'a> {
         let length =
             long.map_or_else(|| rest.chars().next().map_or(1, char::len_utf8), |s| s.len());
         let sign = &rest[..length];
-        let is_head = matches!(self.word.as_str(), "SELECT" | "DISTINCT" | "REDUCED");
-        self.found.selects_all |= sign == "*" && is_head && self.levels.is_empty();
         self.operand(length);
         self.has_operand = false;
         if matches!(sign, "." | "," | ";" | "^^") { Ok(()) } else { self.count(start) }
@@ -376,4 +375,22 @@ impl<'a> Scanner<'a> {
         let remedy = "Split it into several subscriptions, or raise the limit.";
         Err(QueryError::new(what, remedy).at(self.text, at))
     }
+}
+
+/// Runs a recursion over a query, on a large stack if the query is deep.
+pub(crate) fn on_stack<T: Send, E: From<QueryError> + Send>(
+    deep: bool,
+    run: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, E> {
+    if !deep {
+        return run();
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+        let no_thread = |error| {
+            let what = format!("no thread for a deep query: {error}");
+            QueryError::new(what, "Nest fewer brackets, or free memory.")
+        };
+        thread.map_err(no_thread)?.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }

@@ -32,6 +32,8 @@ pub const UNINDEXED: Flags = 2;
 pub const RESTING: Flags = 4;
 /// It cannot be indexed under this ontology, and matches nothing.
 pub const SUSPENDED: Flags = 8;
+/// It has one row, which stores its constants.
+pub const IN_ROW: Flags = 64;
 /// The index uses other constants than the query: root terms and base units.
 const REWRITTEN: Flags = 128;
 
@@ -56,8 +58,8 @@ pub struct Entry<'a> {
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct StoredSubscription {
     template: u32,
-    /// The number of its list: the number of rows, the rows, the constants, and those of the index
-    /// if they differ.
+    /// Its row, if the row stores its constants. Otherwise the number of its list: the number of
+    /// rows, the rows, the constants, and those of the index if they differ.
     place: u32,
     flags: Flags,
 }
@@ -98,14 +100,14 @@ impl<'a> Record<'a> {
         self.rows
     }
 
-    /// Returns the constants of the query.
-    pub fn constants(&self) -> &'a [Id] {
-        if self.is(REWRITTEN) { &self.terms[..self.terms.len() / 2] } else { self.terms }
-    }
-
-    /// Returns the constants that the index uses: root terms and base units.
-    pub fn filed(&self) -> &'a [Id] {
-        if self.is(REWRITTEN) { &self.terms[self.terms.len() / 2..] } else { self.terms }
+    /// Returns the constants of the query, and those that the index uses: root terms and base units.
+    /// Returns `None` if its row stores them.
+    pub fn constants(&self) -> Option<[&'a [Id]; 2]> {
+        let (submitted, indexed) = match self.is(REWRITTEN) {
+            true => self.terms.split_at(self.terms.len() / 2),
+            false => (self.terms, self.terms),
+        };
+        (!self.is(IN_ROW)).then_some([submitted, indexed])
     }
 }
 
@@ -141,6 +143,9 @@ impl Subscriptions {
     /// Returns an existing subscription.
     pub fn get(&self, number: Number) -> Record<'_> {
         let (name, kept) = (self.names.get(number), &self.kept[number as usize]);
+        if kept.flags & IN_ROW != 0 {
+            return Record { name, kept, rows: std::slice::from_ref(&kept.place), terms: &[] };
+        }
         let (count, rest) = self.lists.get(kept.place).split_first().unwrap_or((&0, &[]));
         let (rows, terms) = rest.split_at_checked(*count as usize).unwrap_or_default();
         Record { name, kept, rows, terms }
@@ -206,6 +211,9 @@ impl Subscriptions {
 
     fn store(&mut self, entry: Entry<'_>) -> Option<StoredSubscription> {
         let Entry { template, constants, filed, rows, flags, .. } = entry;
+        if flags & IN_ROW != 0 {
+            return Some(StoredSubscription { template, place: *rows.first()?, flags });
+        }
         let mut list = Vec::with_capacity(1 + rows.len() + 2 * constants.len());
         list.push(rows.len() as u32);
         list.extend_from_slice(rows);
@@ -220,13 +228,19 @@ impl Subscriptions {
     }
 
     fn drop_lists(&mut self, number: Number) {
-        self.lists.remove(self.kept[number as usize].place);
+        let kept = self.kept[number as usize];
+        if kept.flags & IN_ROW == 0 {
+            self.lists.remove(kept.place);
+        }
     }
 
     /// Replaces a row of a subscription by another one.
     pub fn move_row(&mut self, number: Number, from: RowId, to: RowId) {
-        let place = self.kept[number as usize].place;
-        let rows = self.lists.get_mut(place).get_mut(1..).unwrap_or_default();
+        let kept = &mut self.kept[number as usize];
+        let rows = match kept.flags & IN_ROW {
+            0 => self.lists.get_mut(kept.place).get_mut(1..).unwrap_or_default(),
+            _ => std::slice::from_mut(&mut kept.place),
+        };
         if let Some(row) = rows.iter_mut().find(|row| **row == from) {
             *row = to;
         }
@@ -309,12 +323,12 @@ mod tests {
         assert_eq!((all.len(), all.find("alice"), all.find("0/1")), (2, Some(alice), None));
         let record = all.get(alice);
         assert_eq!((&*record.name(), record.template()), ("alice", 7));
-        assert_eq!((record.constants(), record.filed()), (&[3, 4][..], &[3, 5][..]));
+        assert_eq!(record.constants(), Some([&[3, 4][..], &[3, 5][..]]));
         assert_eq!((record.rows(), all.comment(alice)), (&[1, 2][..], "hers"));
         assert!(record.is(EXACT) && record.is(RESTING) && !record.is(UNINDEXED));
-        assert_eq!(all.get(bob).filed(), &[] as &[Id]);
+        assert_eq!(all.get(bob).constants(), Some([&[] as &[Id]; 2]));
         assert!(all.change(bob, entry("bob", &[1, 2, 3], &[1, 2, 3])));
-        assert_eq!((all.find("bob"), all.get(bob).constants()), (Some(bob), &[1, 2, 3][..]));
+        assert_eq!(all.get(bob).constants(), Some([&[1, 2, 3][..]; 2]));
         all.move_row(bob, 2, 9);
         assert_eq!((all.get(bob).rows(), all.len()), (&[1, 9][..], 2));
         assert_eq!(all.in_order(), vec![alice, bob]);

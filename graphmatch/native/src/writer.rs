@@ -1,27 +1,101 @@
 //! SPARQL text of the algebra.
 //!
-//! The parser reads the same query from the text. The slots of a template become markers, see
-//! [`crate::parameterize`].
+//! The parser reads the same query from the text. A template's text has markers instead of slots,
+//! each one character if slots are numbered in order. [`filled`] puts slots or constants in.
 
 use crate::algebra::{comparison_of, pattern_of};
-use crate::parameterize::{IRI, LITERAL, QUANTITY, marker, slot_of_iri, slot_of_literal};
-use oxrdf::{Literal, NamedNode, Variable};
+use oxrdf::{Literal, Variable};
 use spargebra::Query;
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, GraphPattern, OrderExpression,
     PropertyPathExpression as Path,
 };
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::term::TriplePattern;
 use std::fmt::Write;
+
+/// Begins the marker of an IRI. The number of its slot and a semicolon follow, unless the number is
+/// one more than that of the marker before.
+const IRI: char = '\u{1}';
+/// Begins the marker of a literal.
+const LITERAL: char = '\u{2}';
+/// Begins the marker of a literal with a unit of measure in an expression.
+const QUANTITY: char = '\u{3}';
+/// Stands for the point behind a triple pattern.
+const END: char = '\u{4}';
+/// Stands for WHERE and the bracket behind it.
+const WHERE: char = '\u{5}';
 
 /// Returns a query as SPARQL.
 pub(crate) fn written(query: &Query) -> String {
+    filled(&template_text(query), |_, _| true)
+}
+
+/// Returns a query as a template's text.
+pub(crate) fn template_text(query: &Query) -> String {
     let mut writer = Writer::default();
     if let Some(base) = query.base_iri() {
         writer.put(format_args!("BASE <{base}> "));
     }
     writer.select(pattern_of(query), Some(query));
-    writer.text
+    with_markers(&writer.text.replace(" WHERE { ", &WHERE.to_string()))
+}
+
+/// Replaces slots by markers.
+fn with_markers(text: &str) -> String {
+    let (mut marked, mut rest, mut next) = (String::with_capacity(text.len()), text, 0);
+    while let Some((mut before, (slot, after))) =
+        rest.split_once("<slot:").and_then(|(before, after)| Some((before, after.split_once('>')?)))
+    {
+        let (mut kind, mut number) = (IRI, slot);
+        if let Some((start, literal)) = before.strip_suffix("\"^^").and_then(|s| s.rsplit_once('"'))
+        {
+            kind = if slot == "q" { QUANTITY } else { LITERAL };
+            (before, number) = (start, literal);
+        }
+        marked.push_str(before);
+        marked.push(kind);
+        let slot = number.parse().unwrap_or(u32::MAX);
+        if slot != next {
+            marked.push_str(number);
+            marked.push(';');
+        }
+        (rest, next) = (after, slot.saturating_add(1));
+    }
+    marked.push_str(rest);
+    marked
+}
+
+/// Writes a template's text as SPARQL.
+///
+/// `put` gets the number of each slot. It writes a constant, or returns true for the slot itself.
+pub(crate) fn filled(template: &str, mut put: impl FnMut(usize, &mut String) -> bool) -> String {
+    let mut text = String::with_capacity(template.len() * 3);
+    let (mut rest, mut slot) = (template, 0);
+    while let Some(at) = rest.find(|c: char| c <= WHERE) {
+        let kind = char::from(rest.as_bytes()[at]);
+        text.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if kind >= END {
+            text.push_str(if kind == END { " . " } else { " WHERE { " });
+            continue;
+        }
+        if rest.starts_with(|c: char| c.is_ascii_digit())
+            && let Some((number, after)) = rest.split_once(';')
+        {
+            slot = number.parse().unwrap_or(usize::MAX);
+            rest = after;
+        }
+        if put(slot, &mut text) {
+            text.push_str(&match kind {
+                IRI => format!("<slot:{slot}>"),
+                LITERAL => format!("\"{slot}\"^^<slot:l>"),
+                _ => format!("\"{slot}\"^^<slot:q>"),
+            });
+        }
+        slot += 1;
+    }
+    text.push_str(rest);
+    text
 }
 
 /// The clauses of a SELECT.
@@ -251,12 +325,9 @@ impl<'a> Writer<'a> {
         match pattern {
             GraphPattern::Bgp { patterns } => patterns.iter().for_each(|one| self.triple(one)),
             GraphPattern::Path { subject, path, object } => {
-                self.node(subject);
-                self.text.push(' ');
+                self.put(format_args!("{subject} "));
                 self.path(path);
-                self.text.push(' ');
-                self.node(object);
-                self.text.push_str(" . ");
+                self.put(format_args!(" {object}{END}"));
             }
             GraphPattern::Join { left, right } => {
                 self.before(left);
@@ -304,9 +375,7 @@ impl<'a> Writer<'a> {
                 self.text.push(' ');
             }
             GraphPattern::Graph { name, inner } => {
-                self.text.push_str("GRAPH ");
-                self.property(name);
-                self.text.push(' ');
+                self.put(format_args!("GRAPH {name} "));
                 self.group(inner);
                 self.text.push(' ');
             }
@@ -323,7 +392,7 @@ impl<'a> Writer<'a> {
                 for row in bindings {
                     self.text.push('(');
                     self.list(row, " ", |writer, one| match one {
-                        Some(term) => writer.ground(term),
+                        Some(term) => writer.put(format_args!("{term}")),
                         None => writer.text.push_str("UNDEF"),
                     });
                     self.text.push_str(") ");
@@ -367,76 +436,11 @@ impl<'a> Writer<'a> {
         self.text.push_str(") ");
     }
 
-    // --- Terms and paths ---
-
-    fn iri(&mut self, iri: &NamedNode) {
-        match slot_of_iri(iri.as_str()) {
-            Some(slot) => marker(&mut self.text, IRI, slot),
-            None => self.put(format_args!("{iri}")),
-        }
-    }
-
-    fn literal(&mut self, literal: &Literal) {
-        match slot_of_literal(literal) {
-            Some((slot, true)) => marker(&mut self.text, QUANTITY, slot),
-            Some((slot, false)) => marker(&mut self.text, LITERAL, slot),
-            None => self.put(format_args!("{literal}")),
-        }
-    }
-
-    fn node(&mut self, term: &TermPattern) {
-        match term {
-            TermPattern::NamedNode(iri) => self.iri(iri),
-            TermPattern::Literal(literal) => self.literal(literal),
-            TermPattern::BlankNode(node) => self.put(format_args!("{node}")),
-            TermPattern::Variable(variable) => self.put(format_args!("{variable}")),
-            TermPattern::Triple(triple) => {
-                self.text.push_str("<<( ");
-                self.node(&triple.subject);
-                self.text.push(' ');
-                self.property(&triple.predicate);
-                self.text.push(' ');
-                self.node(&triple.object);
-                self.text.push_str(" )>>");
-            }
-        }
-    }
-
-    fn property(&mut self, property: &NamedNodePattern) {
-        match property {
-            NamedNodePattern::NamedNode(iri) => self.iri(iri),
-            NamedNodePattern::Variable(variable) => self.put(format_args!("{variable}")),
-        }
-    }
-
-    fn triple(&mut self, triple: &TriplePattern) {
-        self.node(&triple.subject);
-        self.text.push(' ');
-        self.property(&triple.predicate);
-        self.text.push(' ');
-        self.node(&triple.object);
-        self.text.push_str(" . ");
-    }
-
-    fn ground(&mut self, term: &GroundTerm) {
-        match term {
-            GroundTerm::NamedNode(iri) => self.iri(iri),
-            GroundTerm::Literal(literal) => self.literal(literal),
-            GroundTerm::Triple(triple) => {
-                self.text.push_str("<<( ");
-                self.iri(&triple.subject);
-                self.text.push(' ');
-                self.iri(&triple.predicate);
-                self.text.push(' ');
-                self.ground(&triple.object);
-                self.text.push_str(" )>>");
-            }
-        }
-    }
+    // --- Paths ---
 
     fn path(&mut self, path: &'a Path) {
         let (before, inner, after) = match path {
-            Path::NamedNode(iri) => return self.iri(iri),
+            Path::NamedNode(iri) => return self.put(format_args!("{iri}")),
             Path::Reverse(inner) => ("^(", inner, ")"),
             Path::ZeroOrMore(inner) => ("(", inner, ")*"),
             Path::OneOrMore(inner) => ("(", inner, ")+"),
@@ -448,7 +452,7 @@ impl<'a> Writer<'a> {
             }
             Path::NegatedPropertySet(all) => {
                 self.text.push_str("!(");
-                self.list(all, "|", |writer, iri| writer.iri(iri));
+                self.list(all, "|", |writer, iri| writer.put(format_args!("{iri}")));
                 return self.text.push(')');
             }
         };
@@ -473,6 +477,10 @@ impl<'a> Writer<'a> {
         self.path(right);
     }
 
+    fn triple(&mut self, triple: &TriplePattern) {
+        self.put(format_args!("{triple}{END}"));
+    }
+
     // --- Expressions ---
 
     fn aggregate(&mut self, aggregate: &'a AggregateExpression) {
@@ -486,7 +494,8 @@ impl<'a> Writer<'a> {
         self.put(format_args!("{name}({}", if is_distinct { "DISTINCT " } else { "" }));
         self.expression(expression);
         if let AggregateFunction::GroupConcat { separator: Some(separator) } = name {
-            let separator = Literal::new_simple_literal(separator);
+            let separator = Literal::new_simple_literal(separator).to_string();
+            let separator = separator.replace('<', "\\u003C"); // It is no slot.
             self.put(format_args!("; SEPARATOR = {separator}"));
         }
         self.text.push(')');
@@ -500,8 +509,8 @@ impl<'a> Writer<'a> {
 
     fn expression(&mut self, expression: &'a Expression) {
         match expression {
-            Expression::NamedNode(iri) => self.iri(iri),
-            Expression::Literal(literal) => self.literal(literal),
+            Expression::NamedNode(iri) => self.put(format_args!("{iri}")),
+            Expression::Literal(literal) => self.put(format_args!("{literal}")),
             Expression::Variable(variable) => {
                 let known = self.aggregates.iter().find(|(known, _)| known == variable).copied();
                 match known {

@@ -20,7 +20,7 @@ impl State {
         matched: &mut Matched,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-        let query = self.query(record.template(), record.filed())?;
+        let query = self.query(number)?;
         let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(RESTING));
         let prefilter = Prefilter::new(&query, self.operators());
         let evaluate =

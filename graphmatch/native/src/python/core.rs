@@ -45,6 +45,11 @@ use std::time::Duration;
 /// Maximum number of subscriptions that are added under one lock.
 pub(super) const AT_ONCE: usize = 1 << 16;
 
+/// Number of texts that are parsed before the lock is taken: at first, because Python may have to go
+/// on with the first one, and at most.
+const MIN_PARSED: usize = 16;
+const MAX_PARSED: usize = 1 << 10;
+
 /// The report or request of a document in memory, and its faults.
 pub(super) type Single = (Option<MatchOutcome>, Vec<Fault>);
 
@@ -324,11 +329,12 @@ impl Core {
         replaces: bool,
     ) -> PyResult<bool> {
         let taken = py.detach(|| {
+            let parsed = self.shared.read().state.parse(query);
             self.shared.change(|guarded| {
                 let (state, filed) = (&mut guarded.state, filed.as_deref());
                 let number = match replaces {
-                    true => state.replace(id, query, filed)?,
-                    false => Some(state.subscribe(id, query, filed)?),
+                    true => state.replace(id, parsed, filed)?,
+                    false => Some(state.subscribe(id, parsed, filed)?),
                 };
                 Ok(number.map(|number| state.subscriptions.set_comment(number, comment)).is_some())
             })
@@ -346,25 +352,34 @@ impl Core {
         queries: Vec<String>,
         comments: Vec<(usize, String)>,
     ) -> PyResult<(usize, Bound<'py, PyList>)> {
-        let (looked, errors): (usize, Vec<(usize, SubscribeError)>) = py.detach(|| {
-            self.shared.change(|guarded| {
-                let state = &mut guarded.state;
-                let mut comments = comments.iter().peekable();
-                let mut errors = Vec::new();
-                for (place, (id, query)) in ids.iter().zip(&queries).enumerate() {
-                    let comment = comments.next_if(|(of, _)| *of == place);
-                    match state.subscribe(id, query, None) {
-                        Ok(number) => {
-                            if let Some((_, comment)) = comment {
+        let (looked, errors) = py.detach(|| {
+            let mut comments = comments.iter().peekable();
+            let (mut errors, mut begin, mut size) = (Vec::new(), 0, MIN_PARSED);
+            let count = ids.len().min(queries.len());
+            while begin < count {
+                let end = count.min(begin + size);
+                let parsed = self.shared.read().state.parse_all(&queries[begin..end]);
+                let stop = self.shared.change(|guarded| {
+                    let state = &mut guarded.state;
+                    for (place, parsed) in (begin..end).zip(parsed) {
+                        let comment = comments.next_if(|(of, _)| *of == place);
+                        match (state.subscribe(&ids[place], parsed, None), comment) {
+                            (Ok(number), Some((_, comment))) => {
                                 state.subscriptions.set_comment(number, comment);
                             }
+                            (Ok(_), None) => {}
+                            (Err(SubscribeError::Python), _) => return Some(place),
+                            (Err(error), _) => errors.push((place, error)),
                         }
-                        Err(SubscribeError::Python) => return (place, errors),
-                        Err(error) => errors.push((place, error)),
                     }
+                    None
+                });
+                if let Some(place) = stop {
+                    return (place, errors);
                 }
-                (ids.len(), errors)
-            })
+                (begin, size) = (end, MAX_PARSED.min(2 * size));
+            }
+            (count, errors)
         });
         Ok((looked, refused_list(py, errors)?))
     }
@@ -510,7 +525,7 @@ impl Core {
             let State { subscriptions, dictionary, index, .. } = &guarded.state;
             let number = subscriptions.find(id)?;
             let record = subscriptions.get(number);
-            let query = Query::stored(&guarded.state, record)?;
+            let query = Query::stored(&guarded.state, number)?;
             let (terms, filled) = query.filled();
             let id_of = |id| dictionary.get(&terms.text(id)).unwrap_or(LOCAL);
             let mut plan = guarded.state.index_plan(filled, false, id_of);

@@ -11,7 +11,8 @@ use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
 use crate::operators::{CallContext, CallResults, Operators};
 use crate::pattern::GM;
-use crate::query::QueryError;
+use crate::query_error::QueryError;
+use crate::scan::on_stack;
 use hashbrown::HashSet;
 use oxrdf::{Literal, Triple};
 use pyo3::exceptions::PyRuntimeError;
@@ -56,17 +57,20 @@ impl From<EvaluationError> for PyErr {
 impl Evaluation {
     fn ask(
         &self,
-        prepare: impl FnOnce(CallContext) -> Result<Prepared, EvaluationError>,
+        is_deep: bool,
+        prepare: impl FnOnce(CallContext) -> Result<Prepared, EvaluationError> + Send,
     ) -> Result<Option<Answer>, EvaluationError> {
         let calls = CallContext::new(&self.operators, &self.results);
-        let prepared = prepare(calls.clone())?;
-        let guarded = self.shared.read();
-        let state = &guarded.state;
-        let found = self.shared.with_worker(|worker| {
-            fill(&state.dictionary, &self.id, &self.statements, &mut worker.publication);
-            let triples = worker.publication.triples.clone();
-            worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
-            worker.evaluate(state.context(), &prepared, &self.now, state.limits)
+        let found = on_stack(is_deep, || {
+            let prepared = prepare(calls.clone())?;
+            let guarded = self.shared.read();
+            let state = &guarded.state;
+            self.shared.with_worker(|worker| {
+                fill(&state.dictionary, &self.id, &self.statements, &mut worker.publication);
+                let triples = worker.publication.triples.clone();
+                worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
+                worker.evaluate(state.context(), &prepared, &self.now, state.limits)
+            })
         });
         lock(&self.missing).extend(calls.take_noted().0);
         found
@@ -87,8 +91,8 @@ impl Evaluation {
         resting: bool,
         most: Option<usize>,
     ) -> PyResult<Option<AnswerRow<'py>>> {
-        let found =
-            py.detach(|| self.ask(|calls| Ok(Prepared::new(query.algebra()?, resting, calls))));
+        let prepare = |calls| Ok(Prepared::new(query.algebra()?, resting, calls));
+        let found = py.detach(|| self.ask(query.is_deep(), prepare));
         let Some(answer) = found? else { return Ok(None) };
         let solutions = solutions_of(py, &answer)?;
         let Some(graph) = &answer.graph else { return Ok(Some((solutions, None))) };
@@ -111,8 +115,8 @@ impl Evaluation {
         query: &Query,
         most: usize,
     ) -> PyResult<Bound<'py, PyList>> {
-        let found = py
-            .detach(|| self.ask(|calls| Ok(Prepared::rows(&query.algebra()?, Some(most), calls))));
+        let prepare = |calls| Ok(Prepared::rows(&query.algebra()?, Some(most), calls));
+        let found = py.detach(|| self.ask(query.is_deep(), prepare));
         solutions_of(py, &found?.unwrap_or_default())
     }
 
@@ -124,7 +128,7 @@ impl Evaluation {
         most: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let found = py.detach(|| {
-            self.ask(|_| {
+            self.ask(true, |_| {
                 let text = format!("SELECT * {pattern}");
                 let parser = spargebra::SparqlParser::new().with_prefix("gm", GM);
                 let parsed = parser.map(|parser| parser.parse_query(&text));

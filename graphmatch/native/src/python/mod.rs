@@ -29,7 +29,7 @@ use crate::ontology::Steps;
 use crate::operator_index::{IndexAnswers, Questions};
 use crate::operators::CallResults;
 use crate::publication::Publication;
-use crate::query::QueryError;
+use crate::query_error::QueryError;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use hashbrown::HashMap;

@@ -11,10 +11,12 @@ use crate::engine::{State, branch_of};
 use crate::evaluate::Prepared;
 use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
-use crate::parameterize::{Parameterizer, filled};
+use crate::parameterize::Parameterizer;
 use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::query::{Filled, Form, QueryError, Template};
-use crate::subscriptions::Record;
+use crate::query::{Filled, Form, Template};
+use crate::query_error::QueryError;
+use crate::subscriptions::Number;
+use crate::writer::filled;
 use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -98,11 +100,17 @@ impl Query {
         self.template.substituted(&self.constants)
     }
 
+    /// Whether recursion over it needs a large stack.
+    pub fn is_deep(&self) -> bool {
+        self.template.is_deep
+    }
+
     /// The query of a stored subscription, with root terms and in base units.
-    pub fn stored(state: &State, record: Record) -> Option<Self> {
+    pub fn stored(state: &State, number: Number) -> Option<Self> {
         let text = |&id: &Id| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned();
-        let constants = record.filed().iter().map(text).collect();
-        Some(Self { template: state.templates.get(record.template())?, constants })
+        let constants = state.constants(number)[1].iter().map(text).collect();
+        let template = state.subscriptions.get(number).template();
+        Some(Self { template: state.templates.get(template)?, constants })
     }
 
     fn ids(&self) -> (Dictionary, Vec<Id>) {
