@@ -432,12 +432,9 @@ class Engine(Matcher):
         begin = 0
         while begin < len(rows):
             some = rows[begin:]
-            comments = [(n, comment) for n, (_, _, comment) in enumerate(some) if comment]
             one_by_one = 1  # of which units or names of classes have to be found first
             try:
-                taken, errors = self._core.subscribe_many(
-                    [id for id, _, _ in some], [text for _, text, _ in some], comments
-                )
+                taken, errors = self._core.subscribe_many(*zip(*some, strict=True))
             except UnicodeEncodeError:  # The core has taken none of them.
                 taken, errors, one_by_one = 0, [], len(some)
             for place, error in errors:

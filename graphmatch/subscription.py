@@ -151,7 +151,8 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
     if units is not None and units.concern(terms):
         of: defaultdict[int, list[Use]] = defaultdict(list)
         converted: set[int] = set()  # Properties whose values are asked for in base units.
-        for constant, attribute, siblings in query.uses():
+        for use in query.uses():
+            constant, attribute, siblings = use["constant"], use["attribute"], use["siblings"]
             if (attribute, constant) in siblings:  # A unit is named.
                 places = [p for p, _ in siblings if units.in_base_units(terms[attribute], terms[p])]
                 converted.update((attribute, *places) if places else ())

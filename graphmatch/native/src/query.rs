@@ -27,6 +27,7 @@ use crate::values::is_comparable;
 use crate::writer::filled;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
+use pyo3::IntoPyObject;
 use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
@@ -58,7 +59,7 @@ fn word(filter: &Filter<Slot>) -> String {
 
 /// A use of a constant: the property whose value it is, or is compared with, and the properties
 /// beside that one, by the numbers of constants.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, IntoPyObject)]
 pub struct Use {
     /// The constant.
     pub constant: u32,

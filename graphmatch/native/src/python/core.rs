@@ -50,19 +50,9 @@ pub(super) const AT_ONCE: usize = 1 << 16;
 const MIN_PARSED: usize = 16;
 const MAX_PARSED: usize = 1 << 10;
 
-/// The report or request of a document in memory, and its faults.
-pub(super) type Single = (Option<MatchOutcome>, Vec<Fault>);
-
-/// A demanded property and object, `None` for any.
-pub(super) type MentionRow = (Option<String>, Option<String>);
-
-/// New triples, each with its rule and premise if it was derived, the number of triples that every
-/// pattern sees, and whether the attributes are complete.
-pub(super) type Entailed<'py> =
-    (Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>, usize, bool);
-
+/// Reads demanded properties and objects, `None` for any.
 pub(super) fn mentions_of(
-    rows: &[MentionRow],
+    rows: &[(Option<String>, Option<String>)],
     dictionary: &Dictionary,
     local: &mut LocalTerms,
 ) -> Demand {
@@ -261,7 +251,10 @@ impl Core {
 
     /// Returns the constants of indexed operators that were added or removed: the number of the
     /// operator, the id, and the constants, or `None` if they were removed.
-    fn index_changes<'py>(&self, py: Python<'py>) -> PyResult<Vec<IndexChange<'py>>> {
+    fn index_changes<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(usize, Id, Option<Bound<'py, PyTuple>>)>> {
         let changes = py.detach(|| {
             if !self.shared.read().state.indexed.has_changes() {
                 return Vec::new();
@@ -350,26 +343,23 @@ impl Core {
         py: Python<'py>,
         ids: Vec<String>,
         queries: Vec<String>,
-        comments: Vec<(usize, String)>,
+        comments: Vec<String>,
     ) -> PyResult<(usize, Bound<'py, PyList>)> {
         let (looked, errors) = py.detach(|| {
-            let mut comments = comments.iter().peekable();
             let (mut errors, mut begin, mut size) = (Vec::new(), 0, MIN_PARSED);
-            let count = ids.len().min(queries.len());
+            let count = ids.len().min(queries.len()).min(comments.len());
             while begin < count {
                 let end = count.min(begin + size);
                 let parsed = self.shared.read().state.parse_all(&queries[begin..end]);
                 let stop = self.shared.change(|guarded| {
                     let state = &mut guarded.state;
                     for (place, parsed) in (begin..end).zip(parsed) {
-                        let comment = comments.next_if(|(of, _)| *of == place);
-                        match (state.subscribe(&ids[place], parsed, None), comment) {
-                            (Ok(number), Some((_, comment))) => {
-                                state.subscriptions.set_comment(number, comment);
+                        match state.subscribe(&ids[place], parsed, None) {
+                            Ok(number) => {
+                                state.subscriptions.set_comment(number, &comments[place]);
                             }
-                            (Ok(_), None) => {}
-                            (Err(SubscribeError::Python), _) => return Some(place),
-                            (Err(error), _) => errors.push((place, error)),
+                            Err(SubscribeError::Python) => return Some(place),
+                            Err(error) => errors.push((place, error)),
                         }
                     }
                     None
@@ -453,8 +443,12 @@ impl Core {
         triples: &Bound<'py, PyAny>,
         stated: usize,
         steps: Steps,
-        mentions: Option<Vec<MentionRow>>,
-    ) -> PyResult<Entailed<'py>> {
+        mentions: Option<Vec<(Option<String>, Option<String>)>>,
+    ) -> PyResult<(
+        Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>,
+        usize,
+        bool,
+    )> {
         let statements = statements_of(triples)?;
         let (triples, rules, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
@@ -633,7 +627,7 @@ impl Core {
         format: Option<&str>,
         cut: &str,
         base: Option<String>,
-    ) -> PyResult<Option<Single>> {
+    ) -> PyResult<Option<(Option<MatchOutcome>, Vec<Fault>)>> {
         let Some(split_by) = split_of(cut) else { return Ok(None) };
         if format.is_none() && !ntriples::may_be_lines(data) {
             return Ok(None);
@@ -658,8 +652,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.state.dictionary);
-                let (done, none) = (Done::default(), Arc::default());
-                let outcome = self.shared.matched(guarded, worker, &now, done, &none)?;
+                let outcome = self.shared.matched(guarded, worker, &now, &Done::default())?;
                 self.shared.tend(worker);
                 Ok((false, Some(outcome), faults))
             })
@@ -707,9 +700,9 @@ impl Core {
         calls: Option<&Calls>,
     ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
-        let done = Done { stated, shown, steps: done, version };
         let results = calls.map(Calls::results).unwrap_or_default();
-        self.shared.match_statements(py, id, &statements, now, done, &results)
+        let done = Done { stated, shown, steps: done, version, results };
+        self.shared.match_statements(py, id, &statements, now, &done)
     }
 
     /// Matches an event, and returns a report or a request, or `None` if Python has to read the
@@ -725,8 +718,7 @@ impl Core {
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        let (done, none) = (Done::default(), Arc::default());
-        self.shared.match_statements(py, id, &statements, now, done, &none).map(Some)
+        self.shared.match_statements(py, id, &statements, now, &Done::default()).map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -743,16 +735,15 @@ impl Core {
         let columns = columns?;
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let reports = py.detach(|| {
-            let mut statements = Statements::default();
+            let (mut statements, done) = (Statements::default(), Done::default());
             let mut report = |row, worker: &mut Worker| {
                 let id = ids.get(row).unwrap_or_default();
                 statements.clear();
                 if !statements.push_row(id, row, &columns) {
                     return Ok(None);
                 }
-                let (done, none) = (Done::default(), Arc::default());
                 let outcome =
-                    self.shared.matched_statements(worker, id, &statements, &now, done, &none)?;
+                    self.shared.matched_statements(worker, id, &statements, &now, &done)?;
                 Ok(match outcome {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
@@ -766,9 +757,6 @@ impl Core {
     }
 }
 
-/// The number of an operator, the id of a constant, and the constants of that id.
-pub(super) type IndexChange<'py> = (usize, Id, Option<Bound<'py, PyTuple>>);
-
 /// The constants of a composed term as objects.
 pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
     let literal = LiteralParts::of(text);
@@ -779,15 +767,13 @@ pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<
     PyTuple::new(py, lines.map(|line| object_of(py, line)).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// The number of a row, the offset of its line, and its text.
-pub(super) type OtherRow<'py> = (usize, usize, Bound<'py, PyBytes>);
-
-/// Returns N-Triples lines for rows of three terms, and the rows that may not be valid.
+/// Returns N-Triples lines for rows of three terms; and the rows that may not be valid, with their
+/// numbers and the offsets of their lines.
 #[pyfunction]
 pub(super) fn lines_of_rows<'py>(
     py: Python<'py>,
     rows: &[u8],
-) -> (Bound<'py, PyBytes>, Vec<OtherRow<'py>>) {
+) -> (Bound<'py, PyBytes>, Vec<(usize, usize, Bound<'py, PyBytes>)>) {
     let mut others = Vec::new();
     let tell = |row, at, text| others.push((row, at, text));
     let lines = py.detach(|| ntriples::lines_of_rows(rows, tell));

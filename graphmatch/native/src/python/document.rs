@@ -73,15 +73,16 @@ pub(super) struct DocumentMatches {
     pub(super) interrupt: Interrupt,
 }
 
-/// Reports, the last of which may be a request; the number of reports before the faults; the
-/// faults; and whether there is more.
-pub(super) type Step = (Vec<MatchOutcome>, usize, Vec<Fault>, bool);
-
 #[pymethods]
 impl DocumentMatches {
     /// Reads and matches the next publications: one if the stream waits, otherwise several, so
-    /// that threads wait less for each other.
-    fn next(&self, py: Python<'_>, now: &str) -> PyResult<Step> {
+    /// that threads wait less for each other. Returns reports, the last of which may be a request;
+    /// the number of reports before the faults; the faults; and whether there is more.
+    fn next(
+        &self,
+        py: Python<'_>,
+        now: &str,
+    ) -> PyResult<(Vec<MatchOutcome>, usize, Vec<Fault>, bool)> {
         let most = if self.waits { 1 } else { AHEAD };
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let (found, before, faults, goes_on) = py.detach(|| {
@@ -97,8 +98,7 @@ impl DocumentMatches {
                     if is_found {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.state.dictionary);
-                        let (done, none) = (Done::default(), Arc::default());
-                        found.push(self.shared.matched(guarded, worker, &now, done, &none)?);
+                        found.push(self.shared.matched(guarded, worker, &now, &Done::default())?);
                         self.shared.tend(worker);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));

@@ -3,6 +3,8 @@
 //! There is no call and no Python object for a triple or a match until they are read. Terms are
 //! canonical N-Triples texts, numbers of subscriptions are NumPy arrays.
 
+#![expect(clippy::type_complexity, reason = "Python gets plain tuples")]
+
 mod calls;
 mod core;
 mod document;
@@ -175,13 +177,12 @@ impl Shared {
         mut guarded: RwLockReadGuard<'a, Guarded>,
         worker: &mut Worker,
         now: &Literal,
-        done: Done,
-        results: &Arc<CallResults>,
+        done: &Done,
     ) -> PyResult<MatchOutcome> {
         let mut attempts = 0;
         worker.answered = None;
         loop {
-            let questions = match self.attempt(&guarded, worker, now, done, results) {
+            let questions = match self.attempt(&guarded, worker, now, done) {
                 Ok(outcome) => return Ok(outcome),
                 Err(questions) => questions,
             };
@@ -214,8 +215,7 @@ impl Shared {
         guarded: &Guarded,
         worker: &mut Worker,
         now: &Literal,
-        done: Done,
-        results: &Arc<CallResults>,
+        done: &Done,
     ) -> Result<MatchOutcome, Questions> {
         let state = &guarded.state;
         let count = worker.publication.triples.len();
@@ -223,7 +223,7 @@ impl Shared {
         let stated = done.stated.map_or(shown, |stated| stated.min(shown));
         let is_current = done.version.is_none_or(|version| version == guarded.version);
         let matched = if is_current {
-            state.matches(worker, stated, shown, done.steps, now, results)
+            state.matches(worker, stated, shown, done.steps, now, &done.results)
         } else {
             Err(Needs::Steps(0))
         };
@@ -236,7 +236,7 @@ impl Shared {
                     statements.end_term();
                 }
                 let id = worker.publication.id.to_string();
-                let done = Done { stated: Some(stated), shown: Some(shown), ..done };
+                let done = Done { stated: Some(stated), shown: Some(shown), ..done.clone() };
                 let shared = Arc::clone(self);
                 let requests = matched.requests;
                 MatchOutcome::Calls(CallRequest { shared, id, statements, done, requests })
@@ -260,14 +260,11 @@ impl Shared {
         id: &str,
         statements: &Statements,
         now: &str,
-        done: Done,
-        results: &Arc<CallResults>,
+        done: &Done,
     ) -> PyResult<MatchOutcome> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         py.detach(|| {
-            self.with_worker(|worker| {
-                self.matched_statements(worker, id, statements, &now, done, results)
-            })
+            self.with_worker(|worker| self.matched_statements(worker, id, statements, &now, done))
         })
     }
 
@@ -277,12 +274,11 @@ impl Shared {
         id: &str,
         statements: &Statements,
         now: &Literal,
-        done: Done,
-        results: &Arc<CallResults>,
+        done: &Done,
     ) -> PyResult<MatchOutcome> {
         let guarded = self.read();
         fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
-        let outcome = self.matched(guarded, worker, now, done, results);
+        let outcome = self.matched(guarded, worker, now, done);
         self.tend(worker);
         outcome
     }
@@ -321,8 +317,8 @@ impl DetachedTriples {
     }
 }
 
-/// The enrichment of a publication so far.
-#[derive(Clone, Copy, Default)]
+/// The work of Python for a publication so far.
+#[derive(Clone, Default)]
 pub(crate) struct Done {
     /// Number of stated triples; all by default.
     pub(crate) stated: Option<usize>,
@@ -333,6 +329,8 @@ pub(crate) struct Done {
     steps: Steps,
     /// Version of the enricher that did the steps.
     version: Option<u64>,
+    /// The results of calls of operators.
+    results: Arc<CallResults>,
 }
 
 /// A publication that needs enrichment by Python before it can be matched.

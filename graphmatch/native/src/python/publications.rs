@@ -15,9 +15,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Mutex;
 
-/// A publication with its id, faults, and whether there is more.
-type Step<'py> = (Option<(String, Bound<'py, PyTuple>)>, Vec<Fault>, bool);
-
 /// The publications of a document, one after the other.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub(crate) struct Publications {
@@ -53,8 +50,11 @@ impl Publications {
         Ok(Self { reader, names: names.to_owned(), interrupt })
     }
 
-    /// Reads the next publication.
-    fn next<'py>(&self, py: Python<'py>) -> PyResult<Step<'py>> {
+    /// Reads the next publication. Returns its id and triples, faults, and whether there is more.
+    fn next<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Option<(String, Bound<'py, PyTuple>)>, Vec<Fault>, bool)> {
         let (is_found, publication, faults) = py.detach(|| {
             let mut guarded = lock(&self.reader);
             let (reader, memory) = &mut *guarded;

@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::query::{Filled, Form, Template};
+use crate::query::{Filled, Form, Template, Use};
 use crate::query_error::QueryError;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -83,9 +83,6 @@ impl std::hash::Hash for Query {
         self.constants.hash(state);
     }
 }
-
-/// A use of a constant: its number, that of the property, and what stands beside.
-type UseRow = (u32, u32, Vec<(u32, Option<u32>)>);
 
 impl Query {
     fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, QueryError> {
@@ -204,9 +201,8 @@ impl Query {
 
     /// The uses of constants that decide their units: constant, property, and the other properties
     /// of the subject with their values.
-    fn uses(&self, py: Python<'_>) -> PyResult<Vec<UseRow>> {
-        let uses = py.detach(|| self.template.uses()).map_err(bad_query)?;
-        Ok(uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings)).collect())
+    fn uses(&self, py: Python<'_>) -> PyResult<Vec<Use>> {
+        py.detach(|| self.template.uses()).map_err(bad_query)
     }
 
     /// The same query with other constants, as many.
@@ -225,7 +221,10 @@ impl Query {
 
     /// The branches (patterns and filters), the patterns that solutions can rest on, and why the
     /// branches are not the whole query. Calls that an index decides are not among the patterns.
-    fn view<'py>(&self, py: Python<'py>) -> PyResult<ViewRow<'py>> {
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Vec<BranchRow<'py>>, Vec<Bound<'py, PyTuple>>, Vec<Cow<'static, str>>)> {
         let (dictionary, filled) = self.filled();
         let Filled { mut branches, mut supports, mut remainder, .. } = filled;
         for operator in self.template.operators() {
@@ -245,7 +244,10 @@ impl Query {
     }
 
     /// The properties and objects that patterns ask for, `None` for any.
-    fn mentions<'py>(&self, py: Python<'py>) -> PyResult<Vec<MentionRow<'py>>> {
+    fn mentions<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>)>> {
         let (dictionary, ids) = self.ids();
         let object = |id: Id| match id {
             ANY => Ok(None),
@@ -287,14 +289,8 @@ impl Query {
     }
 }
 
-/// A property and an object, `None` for any.
-type MentionRow<'py> = (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
-
 /// The patterns and filters of a branch.
-pub type BranchRow<'py> = (Vec<Bound<'py, PyTuple>>, Vec<Bound<'py, PyAny>>);
-
-/// Branches, supports, remainder.
-type ViewRow<'py> = (Vec<BranchRow<'py>>, Vec<Bound<'py, PyTuple>>, Vec<Cow<'static, str>>);
+pub type BranchRow<'py> = (Vec<Bound<'py, PyTuple>>, Vec<Bound<'py, PyTuple>>);
 
 /// The names of the variables of a pattern by itself.
 fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
@@ -342,33 +338,30 @@ impl<'py> Objects<'_, 'py> {
     }
 
     /// A filter as kind, variable and what it is made of.
-    fn filter(&self, variable: &Bound<'py, PyAny>, filter: &Filter) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.py;
-        let made = match filter {
+    fn filter(
+        &self,
+        variable: &Bound<'py, PyAny>,
+        filter: &Filter,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        match filter {
             Filter::Compare { operator, constant } => {
-                ("compare", variable, operator.name(), self.term(*constant)?)
-                    .into_pyobject(py)?
-                    .into_any()
+                ("compare", variable, operator.name(), self.term(*constant)?).into_pyobject(self.py)
             }
             Filter::Taxonomy { operator, concept } => {
-                ("taxonomy", variable, operator.name(), self.term(*concept)?)
-                    .into_pyobject(py)?
-                    .into_any()
+                ("taxonomy", variable, operator.name(), self.term(*concept)?).into_pyobject(self.py)
             }
             Filter::Text { operator, view, folding, argument } => {
                 let argument = self.term(*argument)?;
                 ("text", variable, operator.name(), argument, view.name(), folding.name())
-                    .into_pyobject(py)?
-                    .into_any()
+                    .into_pyobject(self.py)
             }
             Filter::Any(filters) => {
                 let tests = filters.iter().map(|one| self.filter(variable, one));
-                let tests = PyTuple::new(py, tests.collect::<PyResult<Vec<_>>>()?)?;
+                let tests = PyTuple::new(self.py, tests.collect::<PyResult<Vec<_>>>()?)?;
                 let word = if filters.iter().all(is_equality) { "IN" } else { "||" };
-                ("any", variable, word, tests).into_pyobject(py)?.into_any()
+                ("any", variable, word, tests).into_pyobject(self.py)
             }
-        };
-        Ok(made)
+        }
     }
 }
 

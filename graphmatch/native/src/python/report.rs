@@ -1,6 +1,6 @@
 //! Reports: what publications match, with solutions.
 
-use super::evaluation::{solutions_of, triples_of};
+use super::evaluation::triples_of;
 use super::terms::object_of;
 use super::{DetachedTriples, Guarded, Shared};
 use crate::dictionary::{Id, Terms};
@@ -8,6 +8,7 @@ use crate::engine::{Did, Matched, State};
 use crate::evaluate::{Answer, EvaluationError};
 use crate::history::FormerSubscription;
 use crate::index::Index;
+use crate::lexical::write_term;
 use crate::matching::{Context, Worker};
 use crate::ontology::Ontology;
 use crate::patterns::Counters;
@@ -29,17 +30,14 @@ pub(super) const FEW: usize = 100;
 /// Maximum number of solutions, duplicates included, that are visited to find some.
 pub(super) const LOOKED_AT: usize = 1_000_000;
 
-/// A match and its solutions.
+/// A match and its solutions: the names of variables, and a term of each for each solution.
 pub(super) struct SolvedMatch {
     name: String,
-    found: Found,
+    variables: Vec<String>,
+    solutions: Vec<Vec<Option<Vec<u8>>>>,
+    /// The graph of CONSTRUCT or DESCRIBE.
+    graph: Option<Vec<oxrdf::Triple>>,
     is_whole: bool,
-}
-
-pub(super) enum Found {
-    Answer(Answer),
-    /// Names of variables, and a term of each for each solution.
-    Rows(Vec<String>, Vec<Vec<Vec<u8>>>),
 }
 
 /// The content of a report with matches. It does not change with the engine.
@@ -53,17 +51,6 @@ pub(super) struct Data {
     /// When the report was made, and the ontology of that time.
     moment: Arc<u64>,
     ontology: Arc<Ontology>,
-}
-
-impl SolvedMatch {
-    /// The number of solutions, or of triples of the graph.
-    fn len(&self) -> usize {
-        match &self.found {
-            Found::Answer(Answer { graph: Some(graph), .. }) => graph.len(),
-            Found::Answer(answer) => answer.solutions.len(),
-            Found::Rows(_, rows) => rows.len(),
-        }
-    }
 }
 
 impl Data {
@@ -103,7 +90,7 @@ impl Data {
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
             let one = self.solve(state, worker, *number, former.get(number).copied(), most);
-            solutions += one.len();
+            solutions += one.solutions.len() + one.graph.as_ref().map_or(0, Vec::len);
             solved.push(one);
             if solutions >= limit {
                 break;
@@ -127,8 +114,17 @@ impl Data {
             None => state.subscriptions.get(number).name(),
         };
         if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
-            let found = Found::Answer(self.answers[answer].1.clone());
-            return SolvedMatch { name, found, is_whole: true };
+            let Answer { variables, solutions, graph } = self.answers[answer].1.clone();
+            let text = |term: oxrdf::Term| {
+                let mut text = Vec::new();
+                write_term(&mut text, term.as_ref());
+                text
+            };
+            let solutions = solutions.into_iter();
+            let solutions =
+                solutions.map(|row| row.into_iter().map(|term| term.map(text)).collect());
+            let solutions = solutions.collect();
+            return SolvedMatch { name, variables, solutions, graph, is_whole: true };
         }
         let mut index = Index::default();
         let (index, rows, template) = match former {
@@ -176,11 +172,11 @@ impl Data {
         let width = projected.len();
         let solutions = (0..count).map(|row| {
             let ids = &found[row * width..(row + 1) * width];
-            ids.iter().map(|&id| terms.text(id).into_owned()).collect()
+            ids.iter().map(|&id| Some(terms.text(id).into_owned())).collect()
         });
-        let found = solutions.collect();
-        let names = projected.into_iter().map(|(name, _)| name).collect();
-        SolvedMatch { name, found: Found::Rows(names, found), is_whole }
+        let solutions = solutions.collect();
+        let variables = projected.into_iter().map(|(name, _)| name).collect();
+        SolvedMatch { name, variables, solutions, graph: None, is_whole }
     }
 }
 
@@ -274,8 +270,7 @@ impl Report {
     /// `None`, and whether the solutions are complete.
     ///
     /// Returns fewer matches than asked for if these have very many solutions together. With
-    /// `texts`, terms are N-Triples texts, except those of evaluations. `most` limits the
-    /// solutions of each match.
+    /// `texts`, terms are N-Triples texts. `most` limits the solutions of each match.
     #[pyo3(signature = (begin, end, texts = false, most = None))]
     fn matches<'py>(
         &self,
@@ -297,26 +292,19 @@ impl Report {
             })
         });
         for one in solved? {
-            let (solutions, graph) = match &one.found {
-                Found::Answer(answer) => {
-                    let graph = answer.graph.as_ref().map(|triples| triples_of(py, triples));
-                    (solutions_of(py, answer)?, graph.transpose()?)
-                }
-                Found::Rows(names, rows) => {
-                    let solutions = PyList::empty(py);
-                    for row in rows {
-                        let values = PyDict::new(py);
-                        for (name, text) in names.iter().zip(row) {
-                            match std::str::from_utf8(text) {
-                                Ok(text) if texts => values.set_item(name, text)?,
-                                _ => values.set_item(name, object_of(py, text)?)?,
-                            }
-                        }
-                        solutions.append(values)?;
+            let solutions = PyList::empty(py);
+            for row in &one.solutions {
+                let values = PyDict::new(py);
+                for (name, text) in one.variables.iter().zip(row) {
+                    match text.as_ref().map(|text| (text, std::str::from_utf8(text))) {
+                        None => {}
+                        Some((_, Ok(text))) if texts => values.set_item(name, text)?,
+                        Some((text, _)) => values.set_item(name, object_of(py, text)?)?,
                     }
-                    (solutions, None)
                 }
-            };
+                solutions.append(values)?;
+            }
+            let graph = one.graph.as_ref().map(|graph| triples_of(py, graph)).transpose()?;
             list.append((one.name, solutions, graph, one.is_whole))?;
         }
         Ok(list)
