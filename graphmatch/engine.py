@@ -338,7 +338,7 @@ class Engine(Matcher):
             When the id is taken.
         """
         with self._changing:
-            self._take(self._core.subscribe, *_row(subscription, query))
+            self._take(*_row(subscription, query))
             self._note_words()
         self._operators.report_problems()
 
@@ -354,19 +354,20 @@ class Engine(Matcher):
         """
         id, text, comment = _row(subscription, query)
         with self._changing:
-            found = self._take(self._core.replace, id, text, comment)
+            found = self._take(id, text, comment, replaces=True)
             self._note_words()
         self._operators.report_problems()
         if not found:
             raise UnknownError(id)
 
-    def _take(self, take: Callable[..., _Taken], id: str, text: str, comment: str) -> _Taken:
+    def _take(self, id: str, text: str, comment: str, *, replaces: bool = False) -> bool:
         """Hand a subscription to the core, with its units and classes found where it has some."""
+        subscribe = self._core.subscribe
         try:
             try:
-                return take(id, text, comment)
+                return subscribe(id, text, comment, replaces=replaces)
             except _native.NeedsPythonError:
-                return take(id, text, comment, self._filed(id, text))
+                return subscribe(id, text, comment, self._filed(id, text), replaces=replaces)
         except (_native.DuplicateIdError, _native.InvalidSubscriptionError) as error:
             raise _error_of(error, id, text) from None
         except UnicodeEncodeError as error:
@@ -444,7 +445,7 @@ class Engine(Matcher):
                 yield _error_of(error, *some[place][:2])
             for row in some[taken : taken + one_by_one]:
                 try:
-                    self._take(self._core.subscribe, *row)
+                    self._take(*row)
                 except GraphMatchError as refused:
                     yield refused
             begin += taken + one_by_one
@@ -532,7 +533,7 @@ class Engine(Matcher):
                     refused.append((place, _error_of(error, id)))
                     continue
                 try:
-                    self._take(self._core.subscribe, *_row(id, rows.said(row)))
+                    self._take(*_row(id, rows.said(row)))
                 except GraphMatchError as own:
                     refused.append((place, own))
             self._note_words()

@@ -18,7 +18,7 @@ const CACHED: usize = 1 << 9;
 
 /// Makes functions for reading and for changing the patterns of queries.
 macro_rules! patterns {
-    ($of:ident $body:ident $($mut:tt)?) => {
+    ($of:ident $body:ident $projection:ident $($mut:tt)?) => {
         /// The pattern of a query of any form.
         pub(crate) fn $of(query: &$($mut)? Query) -> &$($mut)? GraphPattern {
             match query {
@@ -42,11 +42,32 @@ macro_rules! patterns {
                 other => other,
             }
         }
+
+        /// The variables that a SELECT projects.
+        pub(crate) fn $projection(
+            pattern: &$($mut)? GraphPattern,
+        ) -> Option<&$($mut)? Vec<Variable>> {
+            match pattern {
+                GraphPattern::Slice { inner, .. }
+                | GraphPattern::Distinct { inner }
+                | GraphPattern::Reduced { inner } => $projection(inner),
+                GraphPattern::Project { variables, .. } => Some(variables),
+                _ => None,
+            }
+        }
     };
 }
 
-patterns!(pattern_of body);
-patterns!(pattern_of_mut body_mut mut);
+patterns!(pattern_of body projection);
+patterns!(pattern_of_mut body_mut projection_mut mut);
+
+/// Whether a SELECT is DISTINCT.
+pub(crate) fn is_distinct(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Slice { inner, .. } => is_distinct(inner),
+        other => matches!(other, GraphPattern::Distinct { .. }),
+    }
+}
 
 /// The patterns inside a pattern that a solution's bindings may come from.
 pub(crate) fn parts(pattern: &GraphPattern) -> [Option<&GraphPattern>; 2] {
@@ -165,21 +186,6 @@ macro_rules! operands {
 
 operands!(operands);
 operands!(operands_mut, mut);
-
-/// The variables that a SELECT projects.
-pub(crate) fn projection(query: &mut Query) -> Option<&mut Vec<Variable>> {
-    let Query::Select { pattern, .. } = query else { return None };
-    let mut pattern = pattern;
-    loop {
-        pattern = match pattern {
-            GraphPattern::Slice { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner } => inner,
-            GraphPattern::Project { variables, .. } => return Some(variables),
-            _ => return None,
-        }
-    }
-}
 
 /// A part of a query, at any depth.
 pub(crate) enum Part<'a> {

@@ -109,15 +109,6 @@ impl IndexPlan {
     }
 }
 
-/// Counters of one match.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Did {
-    /// The counters of the index.
-    pub index: Counters,
-    /// How many subscriptions were evaluated.
-    pub evaluated: usize,
-}
-
 /// The matches of a publication.
 #[derive(Default)]
 pub struct Matched {
@@ -134,8 +125,10 @@ pub struct Matched {
     pub undecided: Vec<(Number, Vec<String>, bool)>,
     /// Whether it had more paths of properties than the limit, so that attributes are missing.
     pub is_cut: bool,
-    /// The counters.
-    pub did: Did,
+    /// The counters of the index.
+    pub counters: Counters,
+    /// Number of subscriptions that were evaluated.
+    pub evaluated: usize,
 }
 
 /// The effects of a change of the ontology.
@@ -222,45 +215,32 @@ impl State {
 
     /// Makes a state of the parts that a snapshot holds; `None` if they do not fit together.
     pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
-        let (mut dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
-        let (mut index, table_rows) = index;
-        let (subscriptions, unindexed) = subscriptions;
-        index.rebuild(&table_rows, &dictionary)?;
-        let mut mentions = Demand::default();
+        let mut state = Self::new(parameterizer);
+        let (dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
+        (state.dictionary, state.ontology) = (dictionary, Arc::new(ontology));
+        (state.templates, state.concepts) = (templates, concepts);
+        (state.subscriptions, state.unindexed) = subscriptions;
+        let (dictionary, rows) = (&mut state.dictionary, index.1);
+        state.index = index.0;
+        state.index.rebuild(&rows, dictionary)?;
         for ((property, object), times) in pairs {
             let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
             let times = i32::try_from(times).unwrap_or(i32::MAX);
-            mentions.count((property, object), times, &text);
+            state.mentions.count((property, object), times, &text);
         }
-        let mut indexed = OperatorConstants::new(&parameterizer.operators, &mut dictionary);
-        if parameterizer.operators.0.iter().any(|operator| operator.is_indexed) {
-            for number in subscriptions.numbers() {
-                let record = subscriptions.get(number);
-                if templates.get(record.template())?.calls() {
+        let operators = &state.parameterizer.operators;
+        state.indexed = OperatorConstants::new(operators, dictionary);
+        if operators.0.iter().any(|operator| operator.is_indexed) {
+            for number in state.subscriptions.numbers() {
+                let record = state.subscriptions.get(number);
+                if state.templates.get(record.template())?.calls() {
                     for &row in record.rows() {
-                        indexed.count(&index.branch(row), true, &dictionary);
+                        state.indexed.count(&state.index.branch(row), true, dictionary);
                     }
                 }
             }
         }
-        let limits = EvaluationLimits::default();
-        let event_paths = Limits::default().event_paths;
-        Some(Self {
-            dictionary,
-            ontology: Arc::new(ontology),
-            history: History::default(),
-            mentions,
-            templates,
-            subscriptions,
-            index,
-            limits,
-            indexed,
-            event_paths,
-            parameterizer,
-            unindexed,
-            concepts,
-            algebra: AlgebraCache::default(),
-        })
+        Some(state)
     }
 
     /// The operators that queries may call.
@@ -328,7 +308,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds a subscription.
+    /// Adds a subscription, or replaces the one that has this id.
     ///
     /// `filed` has its constants with root terms put in and in base units, if Python found them.
     pub fn subscribe(
@@ -336,31 +316,52 @@ impl State {
         name: &str,
         parsed: Result<ParsedQuery, QueryError>,
         filed: Option<&[&str]>,
+        replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
-        self.check_name(name)?;
+        if replaced.is_none() {
+            self.check_name(name)?;
+        }
         let (template, constants) = self.template(parsed?)?;
         let mut intern = |text: &str| self.dictionary.intern(text.as_bytes());
         let constants: Vec<Id> = constants.iter().map(|text| intern(text)).collect();
         let filed = filed.map(|texts| texts.iter().map(|text| intern(text)).collect());
-        let result = self.file(name, template, constants, filed);
+        let result = self.file(name, template, constants, filed, replaced);
         self.templates.drop_unused(template);
         result
     }
 
-    /// Adds a subscription whose constants have been retained; releases them on error.
+    /// Adds or replaces a subscription whose constants have been retained; releases them on error.
     pub(crate) fn file(
         &mut self,
         name: &str,
         template: u32,
         constants: Vec<Id>,
         filed: Option<Vec<Id>>,
+        replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
-        let result = match filed.or_else(|| self.rooted(template, &constants)) {
-            None => Err(SubscribeError::Python),
-            Some(rooted) => self.keep(name, template, &constants, rooted, None),
-        };
-        if result.is_err() {
+        let Some(rooted) = filed.or_else(|| self.rooted(template, &constants)) else {
             constants.iter().for_each(|&id| self.dictionary.release(id));
+            return Err(SubscribeError::Python);
+        };
+        let former = replaced.map(|number| {
+            let [constants, _] = self.constants(number);
+            self.unfile(number);
+            (number, self.subscriptions.get(number).template(), constants)
+        });
+        let result = self.keep(name, template, &constants, rooted, replaced);
+        match (&result, former) {
+            (Ok(_), Some((_, former, constants))) => {
+                self.templates.retain(template);
+                self.templates.release(former);
+                constants.into_iter().for_each(|id| self.dictionary.release(id));
+            }
+            (Ok(_), None) => {}
+            (Err(_), former) => {
+                constants.iter().for_each(|&id| self.dictionary.release(id));
+                if let Some((number, former, constants)) = former {
+                    self.suspend(number, name, former, &constants);
+                }
+            }
         }
         result
     }
@@ -575,45 +576,6 @@ impl State {
         self.templates.release(template);
     }
 
-    /// Replaces the subscription that has this id. Returns false if there is none.
-    pub fn replace(
-        &mut self,
-        name: &str,
-        parsed: Result<ParsedQuery, QueryError>,
-        comment: &str,
-        filed: Option<&[&str]>,
-    ) -> Result<bool, SubscribeError> {
-        let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
-        // It is added under another id first, so that nothing is lost if it is refused.
-        let mut other = "\u{0}".to_owned();
-        while self.subscriptions.find(&other).is_some() {
-            other.push('\u{0}');
-        }
-        let other = self.subscribe(&other, parsed, filed)?;
-        let [constants, _] = self.constants(number);
-        let before = self.subscriptions.get(number).template();
-        self.unfile(number);
-        let [submitted, filed] = self.constants(other);
-        let record = self.subscriptions.get(other);
-        let (template, flags) = (record.template(), record.flags());
-        let rows = record.rows().to_vec();
-        let entry =
-            Entry { name, template, constants: &submitted, filed: &filed, rows: &rows, flags };
-        if self.own(entry, Some(number)).is_none() {
-            self.suspend(number, name, before, &constants);
-            self.unsubscribe(other);
-            return Err(SubscribeError::Full("there is no room for more subscriptions"));
-        }
-        if self.unindexed.remove(&other) {
-            self.unindexed.insert(number);
-        }
-        self.subscriptions.remove(other);
-        constants.into_iter().for_each(|id| self.dictionary.release(id));
-        self.templates.release(before);
-        self.subscriptions.set_comment(number, comment);
-        Ok(true)
-    }
-
     /// Learns which class a name stands for, in this ontology.
     pub fn resolve(&mut self, name: &str, class: &str) {
         let id = self.dictionary.intern(class.as_bytes());
@@ -725,7 +687,7 @@ impl State {
                 if has_calls {
                     return self.evaluate_calling(worker, number, now, results, &mut matched);
                 }
-                matched.did.evaluated += 1;
+                matched.evaluated += 1;
                 let query = self.query(number)?;
                 let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
                 worker.evaluate(context, &prepared, now, self.limits)
@@ -763,7 +725,7 @@ impl State {
                 is_certain
             });
         }
-        matched.did.index = Index::counters(&worker.rows);
+        matched.counters = Index::counters(&worker.rows);
         matched
     }
 
@@ -917,7 +879,7 @@ mod tests {
 
     fn subscribe(state: &mut State, name: &str, text: &str) -> Number {
         let parsed = state.parse(text);
-        state.subscribe(name, parsed, None).unwrap()
+        state.subscribe(name, parsed, None, None).unwrap()
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
 
 use crate::algebra::{
-    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection, visit,
+    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection_mut, visit,
 };
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
@@ -157,7 +157,9 @@ impl Prepared {
     /// be the union of the ontology and the publication, and the publication a named graph.
     pub fn texts(mut query: Query, graph: &NamedNode) -> (Vec<String>, String) {
         // `SELECT *` would show the hidden variables.
-        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
+        if let Query::Select { pattern, .. } = &mut query
+            && let Some(variables) = projection_mut(pattern).filter(|all| all.is_empty())
+        {
             variables.push(Variable::new_unchecked("_graphmatch_"));
         }
         let mut fresh = Fresh::written();

@@ -64,7 +64,7 @@ impl State {
         }
         let mut answer = None;
         if is_certain {
-            matched.did.evaluated += 1;
+            matched.evaluated += 1;
             let calls = CallContext::new(self.operators(), results);
             answer = evaluate(&Prepared::new(query, resting, calls.clone()))?;
             let (missing, open) = calls.take_noted();

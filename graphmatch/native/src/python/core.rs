@@ -306,9 +306,9 @@ impl Core {
         })
     }
 
-    /// Adds a subscription. `filed` has its constants with root terms and in base units, if Python
-    /// had to find them.
-    #[pyo3(signature = (id, query, comment = "", filed = None))]
+    /// Adds a subscription, or replaces the one with this id. `filed` has its constants with root
+    /// terms and in base units, if Python had to find them. Returns false if the id is unknown.
+    #[pyo3(signature = (id, query, comment = "", filed = None, replaces = false))]
     fn subscribe(
         &self,
         py: Python<'_>,
@@ -316,15 +316,20 @@ impl Core {
         query: &str,
         comment: &str,
         filed: Option<Vec<String>>,
-    ) -> PyResult<()> {
+        replaces: bool,
+    ) -> PyResult<bool> {
         let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
         let taken = py.detach(|| {
             let parsed = self.shared.read().state.parse(query);
             self.shared.change(|guarded| {
                 let state = &mut guarded.state;
-                let number = state.subscribe(id, parsed, filed.as_deref())?;
+                let replaced = state.subscriptions.find(id).filter(|_| replaces);
+                if replaces && replaced.is_none() {
+                    return Ok(false);
+                }
+                let number = state.subscribe(id, parsed, filed.as_deref(), replaced)?;
                 state.subscriptions.set_comment(number, comment);
-                Ok(())
+                Ok(true)
             })
         });
         taken.map_err(refused)
@@ -351,7 +356,7 @@ impl Core {
                     let state = &mut guarded.state;
                     for (place, parsed) in (begin..end).zip(parsed) {
                         let comment = comments.next_if(|(of, _)| *of == place);
-                        match (state.subscribe(&ids[place], parsed, None), comment) {
+                        match (state.subscribe(&ids[place], parsed, None, None), comment) {
                             (Ok(number), Some((_, comment))) => {
                                 state.subscriptions.set_comment(number, comment);
                             }
@@ -410,25 +415,6 @@ impl Core {
     /// Sets the class that a name stands for until the ontology changes.
     fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
         py.detach(|| self.shared.change(|guarded| guarded.state.resolve(name, class_)));
-    }
-
-    /// Replaces a subscription. Returns false if the id is unknown.
-    #[pyo3(signature = (id, query, comment = "", filed = None))]
-    fn replace(
-        &self,
-        py: Python<'_>,
-        id: &str,
-        query: &str,
-        comment: &str,
-        filed: Option<Vec<String>>,
-    ) -> PyResult<bool> {
-        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
-        let replaced = py.detach(|| {
-            let parsed = self.shared.read().state.parse(query);
-            self.shared
-                .change(|guarded| guarded.state.replace(id, parsed, comment, filed.as_deref()))
-        });
-        replaced.map_err(refused)
     }
 
     /// Removes a subscription. Returns false if the id is unknown.

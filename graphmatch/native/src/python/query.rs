@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::query::{Filled, Form, Template};
+use crate::query::{ConstantUse, Filled, Form, Template};
 use crate::query_error::QueryError;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -83,9 +83,6 @@ impl std::hash::Hash for Query {
         self.constants.hash(state);
     }
 }
-
-/// A use of a constant: its number, that of the property, and what stands beside.
-type UseRow = (u32, u32, Vec<(u32, Option<u32>)>);
 
 impl Query {
     fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, QueryError> {
@@ -204,9 +201,8 @@ impl Query {
 
     /// The uses of constants that decide their units: constant, property, and the other properties
     /// of the subject with their values.
-    fn uses(&self, py: Python<'_>) -> PyResult<Vec<UseRow>> {
-        let uses = py.detach(|| self.template.uses()).map_err(bad_query)?;
-        Ok(uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings)).collect())
+    fn uses(&self, py: Python<'_>) -> PyResult<Vec<ConstantUse>> {
+        py.detach(|| self.template.uses()).map_err(bad_query)
     }
 
     /// The same query with other constants, as many.
