@@ -31,8 +31,7 @@ __all__ = [
     "term",
 ]
 
-_FaultRow: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
-"""What, remedy, line, column, item, and whether something was skipped."""
+_Fault: TypeAlias = dict[str, Any]
 
 _Term: TypeAlias = Any
 _Nodes: TypeAlias = tuple[_Term, _Term, _Term]
@@ -73,12 +72,16 @@ class Report:
     """The matches of one publication."""
 
     def __len__(self) -> int: ...
+    @property
     def publication(self) -> str: ...
+    @property
+    def failed(self) -> list[tuple[str, str]]: ...
+    @property
+    def undecided(self) -> list[tuple[str, list[str], bool]]: ...
+    @property
+    def is_cut(self) -> bool: ...
     def numbers(self) -> NDArray[np.uint32]: ...
     def counters(self) -> tuple[int, int, int, int, int, int]: ...
-    def failed(self) -> list[tuple[str, str]]: ...
-    def undecided(self) -> list[tuple[str, list[str], bool]]: ...
-    def is_cut(self) -> bool: ...
     def ids(self) -> tuple[str, ...]: ...
     def triples(self) -> tuple[tuple[_Term, _Term, _Term], ...] | None: ...
     def matches(
@@ -132,7 +135,7 @@ class DocumentMatches:
 
     def next(
         self, now: str
-    ) -> tuple[list[Report | EnrichmentRequest | CallRequest], int, list[_FaultRow], bool]: ...
+    ) -> tuple[list[Report | EnrichmentRequest | CallRequest], int, list[_Fault], bool]: ...
 
 @final
 class Publications:
@@ -149,7 +152,7 @@ class Publications:
         names: str = "",
         may_be_empty: bool = False,
     ) -> Publications: ...
-    def next(self) -> tuple[tuple[str, tuple[_Nodes, ...]] | None, list[_FaultRow], bool]: ...
+    def next(self) -> tuple[tuple[str, tuple[_Nodes, ...]] | None, list[_Fault], bool]: ...
     def prefixes(self) -> list[tuple[str, str]]: ...
 
 @final
@@ -265,21 +268,7 @@ class Core:
     def has_term(self, term: str) -> bool: ...
     def index_plan(self, id: str) -> dict[str, Any] | None: ...
     def set_ontology(
-        self,
-        knowledge: object,
-        *,
-        terms: Sequence[str],
-        triples: bytes,
-        plain: bytes | None,
-        roots: Sequence[tuple[int, int]],
-        names: Sequence[tuple[int, int]],
-        called: Sequence[tuple[str, int]],
-        prefixes: Sequence[tuple[str, str]],
-        steps: Sequence[tuple[int, int]],
-        always: int,
-        folding: tuple[bool, bool] | None,
-        changed: Sequence[str],
-        everything: bool,
+        self, knowledge: object, stated: dict[str, Any]
     ) -> tuple[int, int, list[str], list[str]]: ...
     def reindex(self, id: str, filed: Sequence[str]) -> None: ...
     def match_bytes(
@@ -290,7 +279,7 @@ class Core:
         format: str | None = None,
         cut: str = "auto",
         base: str | None = None,
-    ) -> tuple[Report | EnrichmentRequest | CallRequest | None, list[_FaultRow]] | None: ...
+    ) -> tuple[Report | EnrichmentRequest | CallRequest | None, list[_Fault]] | None: ...
     def document(
         self,
         stream: _Readable,

@@ -237,7 +237,7 @@ class Engine(Matcher):
             The subscriptions that were filed anew, and those for which units or classes have to be
             found first.
         """
-        change = self._core.set_ontology(knowledge, **knowledge.stated(self._known))
+        change = self._core.set_ontology(knowledge, knowledge.stated(self._known))
         self._known, self._saved = knowledge, None
         self._remembered.clear()
         return change
@@ -362,12 +362,11 @@ class Engine(Matcher):
 
     def _take(self, id: str, text: str, comment: str, *, replaces: bool = False) -> bool:
         """Hand a subscription to the core, with its units and classes found where it has some."""
-        subscribe = self._core.subscribe
         try:
             try:
-                return subscribe(id, text, comment, replaces=replaces)
+                return self._core.subscribe(id, text, comment, None, replaces)
             except _native.NeedsPythonError:
-                return subscribe(id, text, comment, self._filed(id, text), replaces=replaces)
+                return self._core.subscribe(id, text, comment, self._filed(id, text), replaces)
         except (_native.DuplicateIdError, _native.InvalidSubscriptionError) as error:
             raise _error_of(error, id, text) from None
         except UnicodeEncodeError as error:
@@ -691,7 +690,7 @@ class Engine(Matcher):
         unknown = self._operators.unknown(found, asked)
         origin: Callable[[], Publication | None]
         if publication is None:
-            id, origin = id_of(found.publication(), source), partial(_read_again, found, source)
+            id, origin = id_of(found.publication, source), partial(_read_again, found, source)
         else:
             id, origin = publication.id, lambda: publication
         calls = () if asked is None else Calls(asked.made)
@@ -1308,7 +1307,7 @@ def _unexplained(id: str, publication: Publication, why: str) -> Problem:
 def _read_again(found: _native.Report, source: str) -> Publication | None:
     """Return the publication of a report, if it is still kept."""
     triples = found.triples()
-    return None if triples is None else publication_of(found.publication(), triples, source)
+    return None if triples is None else publication_of(found.publication, triples, source)
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:

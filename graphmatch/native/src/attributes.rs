@@ -15,7 +15,7 @@
 
 use crate::demand::{AttributePathTrie, Demand};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
-use crate::graph::Graph;
+use crate::graph::{Graph, SUBJECT};
 use crate::lexical;
 use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
@@ -23,34 +23,12 @@ use crate::taxonomy::Walk;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
 use oxiri::Iri;
-use std::fmt::Write;
+use smallvec::{SmallVec, smallvec};
 
-const NONE: u32 = u32::MAX;
-/// Maximum number of event steps in the cache.
-const STEPS_REMEMBERED: usize = 1 << 16;
 /// Maximum number of properties and classes in the cache.
 const REMEMBERED: usize = 1 << 16;
 
-/// A subject of the publication.
-#[derive(Clone, Copy)]
-struct Node {
-    /// The number of its first triple.
-    first: u32,
-    is_object: bool,
-    is_reached: bool,
-}
-
-/// A resource at the end of a demanded path.
-#[derive(Clone, Copy)]
-struct Reached {
-    node: Id,
-    place: u32,
-    /// The previous resource of the path.
-    before: u32,
-}
-
-/// Memory of one thread. Demanded classes and steps are cached until the demand or the ontology
-/// changes.
+/// Demanded classes and steps that one thread caches until the demand or the ontology changes.
 #[derive(Default)]
 pub struct Flattening {
     stamp: (u64, u64, u64),
@@ -59,23 +37,6 @@ pub struct Flattening {
     wanted: HashMap<(Id, Id), Box<[Id]>>,
     /// The demanded steps that a property takes.
     steps: HashMap<Id, Box<[u32]>>,
-    /// Pairs of place and value whose classes have been derived for the current root.
-    done: HashSet<(u32, Id)>,
-    nodes: HashMap<Id, Node>,
-    next: Vec<u32>,
-    roots: Vec<Id>,
-    agenda: Vec<Reached>,
-    places: Vec<u32>,
-    classes: Vec<Id>,
-    named: Vec<Id>,
-    /// Numbers of event steps.
-    numbers: HashMap<Box<str>, u32>,
-    /// The node that a step leads to from a node of an event's graph.
-    ways: HashMap<(Id, u32), Id>,
-    label: String,
-    along: Vec<Id>,
-    folded: String,
-    name: String,
 }
 
 // -- events as graphs -----------------------------------------------------------------------
@@ -83,48 +44,34 @@ pub struct Flattening {
 impl Ontology {
     /// Adds the graph of an event in the ontology's terms. A publication is an event if its first
     /// triple is an attribute; others do not change.
-    pub fn write_event(
-        &self,
-        graph: &mut Graph,
-        dictionary: &Dictionary,
-        local: &mut LocalTerms,
-        flattening: &mut Flattening,
-    ) {
-        let length = graph.triples.len();
-        flattening.ways.clear();
-        if flattening.numbers.len() > STEPS_REMEMBERED {
-            flattening.numbers.clear();
-        }
-        let mut nodes = 0;
-        let mut name = std::mem::take(&mut flattening.name);
-        for number in 0..length {
-            let triple = graph.triples[number];
-            let text = names::text(Terms { dictionary, local }, triple[1]);
-            let attribute = names::attribute_name(text);
-            name.clear();
-            name.push_str(attribute.as_deref().unwrap_or_default());
+    pub fn write_event(&self, graph: &mut Graph, dictionary: &Dictionary, local: &mut LocalTerms) {
+        let (count, nodes) = (graph.triples.len(), HashMap::new());
+        let mut writer = Writer { ontology: self, graph, dictionary, local, nodes, tried: 0 };
+        for number in 0..count {
+            let triple = writer.graph.triples[number];
+            let text = names::text(writer.terms(), triple[1]);
+            let name = names::attribute_name(text).unwrap_or_default().into_owned();
             match names::steps(&name) {
                 None if number == 0 => break,
-                None => continue,
-                Some(steps) if !steps.iter().any(|step| self.knows_step(step)) => continue,
-                Some(steps) => {
-                    let mut writer = Writer {
-                        ontology: self,
-                        graph,
-                        dictionary,
-                        local,
-                        flattening,
-                        nodes: &mut nodes,
-                    };
+                Some(steps) if steps.iter().any(|step| self.knows_step(step)) => {
                     writer.write(triple, &steps);
                 }
+                _ => {}
             }
         }
-        flattening.name = name;
     }
 
     fn knows_step(&self, step: &str) -> bool {
         iri_of(step).is_some() || !self.properties_called(step).is_empty()
+    }
+
+    /// Finds the classes and concepts that a literal names.
+    fn named(&self, literal: Id, terms: Terms) -> SmallVec<[Id; 4]> {
+        let mut found = SmallVec::new();
+        if let Some(quoted) = lexical::quoted(names::text(terms, literal)) {
+            self.called(&lexical::unquote(quoted), terms, |class| found.push(class));
+        }
+        found
     }
 }
 
@@ -134,102 +81,77 @@ fn iri_of(step: &str) -> Option<&str> {
     Iri::parse(iri).is_ok().then_some(iri)
 }
 
-/// Writes one attribute of an event.
+/// Writes the attributes of an event.
 struct Writer<'a> {
     ontology: &'a Ontology,
     graph: &'a mut Graph,
     dictionary: &'a Dictionary,
     local: &'a mut LocalTerms,
-    flattening: &'a mut Flattening,
-    nodes: &'a mut usize,
+    /// The node that a step leads to from a node of the event's graph.
+    nodes: HashMap<(Id, Box<str>), Id>,
+    /// Number of labels of nodes that were tried.
+    tried: usize,
 }
 
 impl Writer<'_> {
+    fn terms(&self) -> Terms<'_> {
+        Terms { dictionary: self.dictionary, local: self.local }
+    }
+
     fn write(&mut self, [event, _, value]: Triple, steps: &[&str]) {
         let Some((last, before)) = steps.split_last() else { return };
         let mut node = event;
         for step in before {
             let below = self.node(node, step);
-            self.along(step);
-            self.link(node, below);
+            self.link(node, step, below);
             node = below;
         }
-        self.along(last);
-        self.link(node, value);
-        self.classes_of(value);
-        if self.flattening.classes.is_empty() {
+        self.link(node, last, value);
+        let (ontology, terms) = (self.ontology, self.terms());
+        let mut classes = match terms.kind(value) {
+            Kind::Literal => ontology.named(value, terms),
+            _ => smallvec![ontology.root_by_name(value, terms)],
+        };
+        classes.retain(|class| ontology.flags(*class) & IS_CLASS != 0);
+        if classes.is_empty() {
             return;
         }
         let typed = self.node(node, last);
-        self.link(node, typed);
-        let type_ = self.ontology.schema.vocabulary.type_;
-        for &class in &self.flattening.classes {
-            self.graph.push([typed, type_, class]);
+        self.link(node, last, typed);
+        for class in classes {
+            self.graph.push([typed, ontology.schema.vocabulary.type_, class]);
         }
     }
 
-    /// Adds a triple from one node to another for each property of the step.
-    fn link(&mut self, node: Id, below: Id) {
-        for &property in &self.flattening.along {
-            self.graph.push([node, property, below]);
-        }
-    }
-
-    /// Finds the properties that a step names. If the ontology has none, the attribute itself is
-    /// the property.
-    fn along(&mut self, step: &str) {
-        self.flattening.along.clear();
+    /// Adds a triple from one node to another for each property that a step names. If the ontology
+    /// has none, the attribute itself is the property.
+    fn link(&mut self, node: Id, step: &str, below: Id) {
         let known = self.ontology.properties_called(step);
-        if iri_of(step).is_some() {
+        let property = if iri_of(step).is_some() {
             let property = self.local.id_of(step.as_bytes(), self.dictionary);
-            let terms = Terms { dictionary: self.dictionary, local: self.local };
-            let root = self.ontology.root_by_name(property, terms);
-            self.flattening.along.push(root);
+            self.ontology.root_by_name(property, self.terms())
         } else if known.is_empty() {
-            let property = names::attribute(step);
-            let property = self.local.id_of(property.as_bytes(), self.dictionary);
-            self.flattening.along.push(property);
+            self.local.id_of(names::attribute(step).as_bytes(), self.dictionary)
         } else {
-            self.flattening.along.extend_from_slice(known);
-        }
+            return known.iter().for_each(|&property| _ = self.graph.push([node, property, below]));
+        };
+        self.graph.push([node, property, below]);
     }
 
     /// Returns the blank node that a step leads to from a node. Attributes with a common beginning
     /// share it.
     fn node(&mut self, node: Id, step: &str) -> Id {
-        let Flattening { numbers, ways, label, .. } = &mut *self.flattening;
-        let next = numbers.len() as u32;
-        let number = *numbers.entry_ref(step).or_insert(next);
-        *ways.entry((node, number)).or_insert_with(|| {
+        *self.nodes.entry((node, step.into())).or_insert_with(|| {
             loop {
-                label.clear();
-                let _ = write!(label, "_:attribute{}", self.nodes); // a String takes everything
-                *self.nodes += 1;
-                let hash = self.dictionary.hash(label.as_bytes());
+                let label = format!("_:attribute{}", self.tried);
+                self.tried += 1;
                 let before = self.local.len();
-                if self.dictionary.get_hashed(label.as_bytes(), hash).is_none() {
-                    let id = self.local.intern_hashed(label.as_bytes(), hash);
-                    if self.local.len() > before {
-                        break id;
-                    }
+                let id = self.local.id_of(label.as_bytes(), self.dictionary);
+                if self.local.len() > before {
+                    break id;
                 }
             }
         })
-    }
-
-    /// Finds the classes that a value names: the class itself, or classes with this label.
-    fn classes_of(&mut self, value: Id) {
-        let ontology = self.ontology;
-        let is_class = |term: Id| ontology.flags(term) & IS_CLASS != 0;
-        let Flattening { classes, folded, .. } = &mut *self.flattening;
-        classes.clear();
-        let terms = Terms { dictionary: self.dictionary, local: self.local };
-        if terms.kind(value) != Kind::Literal {
-            classes.push(ontology.root_by_name(value, terms));
-        } else if let Some(quoted) = lexical::quoted(names::text(terms, value)) {
-            ontology.called(&lexical::unquote(quoted), terms, folded, |class| classes.push(class));
-        }
-        classes.retain(|&class| is_class(class));
     }
 }
 
@@ -250,120 +172,75 @@ impl Ontology {
         walk: &mut Walk,
         flattening: &mut Flattening,
     ) -> bool {
-        let (asked, length) = (mentions.attribute_paths(), graph.triples.len());
-        let is_attribute = |number| {
-            let [_, property, _]: Triple = graph.triples[number];
-            names::text(terms, property).starts_with(names::ATTRIBUTE)
-        };
-        if asked.is_empty() || !asked.has_classes() && (0..length).all(is_attribute) {
+        let asked = mentions.attribute_paths();
+        let is_attribute =
+            |&[_, property, _]: &Triple| names::text(terms, property).starts_with(names::ATTRIBUTE);
+        if asked.is_empty() || !asked.has_classes() && graph.triples.iter().all(is_attribute) {
             return true; // an event of which the ontology knows nothing is flat already
         }
         flattening.refresh(self, mentions);
-        flattening.index(graph, length);
-        flattening.find_roots(graph, stated, name, terms);
-        let (ontology, premise) = (self, [ANY; 3]);
-        let mut flattener =
-            Flattener { ontology, graph, stated, terms, mentions, walk, flattening, most, premise };
-        (0..flattener.flattening.roots.len()).all(|root| flattener.go(root))
+        graph.prepare(1 << SUBJECT);
+        let roots = find_roots(graph, stated, name, terms);
+        let (premise, done, found) = ([ANY; 3], HashSet::new(), Vec::new());
+        let mut flattener = Flattener {
+            ontology: self,
+            graph,
+            stated,
+            terms,
+            mentions,
+            walk,
+            flattening,
+            most,
+            premise,
+            done,
+            found,
+        };
+        let is_whole = roots.into_iter().all(|root| flattener.go(root));
+        for (triple, premise) in flattener.found {
+            graph.derive(triple, "attribute", premise);
+        }
+        is_whole
     }
 }
 
 impl Flattening {
-    /// Chains the triples of each subject in their order.
-    fn index(&mut self, graph: &Graph, length: usize) {
-        self.nodes.clear();
-        self.next.clear();
-        self.next.resize(length, NONE);
-        let mut end = length;
-        while end > 0 {
-            let subject = graph.triples[end - 1][0];
-            let mut begin = end - 1;
-            while begin > 0 && graph.triples[begin - 1][0] == subject {
-                begin -= 1;
-            }
-            let new = Node { first: NONE, is_object: false, is_reached: false };
-            let node = self.nodes.entry(subject).or_insert(new);
-            for number in begin..end - 1 {
-                self.next[number] = number as u32 + 1;
-            }
-            self.next[end - 1] = node.first;
-            node.first = begin as u32;
-            end = begin;
-        }
-    }
-
     /// Clears the cache if the ontology or the demand has changed.
     fn refresh(&mut self, ontology: &Ontology, mentions: &Demand) {
         let (serial, version) = mentions.stamp();
         let stamp = (ontology.serial.0, serial, version);
         if self.stamp != stamp || self.wanted.len() + self.steps.len() > REMEMBERED {
-            self.stamp = stamp;
-            self.wanted.clear();
-            self.steps.clear();
+            *self = Self { stamp, ..Self::default() };
         }
     }
+}
 
-    fn first(&self, subject: Id) -> u32 {
-        self.nodes.get(&subject).map_or(NONE, |node| node.first)
+/// Finds the root resources: the publication, if it is a subject. Otherwise the stated subjects that
+/// are never an object, and those that none of them leads to.
+fn find_roots(graph: &Graph, stated: usize, name: Option<Id>, terms: Terms) -> Vec<Id> {
+    let stated = &graph.triples[..stated];
+    if let Some(name) = name.filter(|&name| stated.iter().any(|triple| triple[0] == name)) {
+        return vec![name];
     }
-
-    /// Finds the root resources: the publication, if it is a subject. Otherwise the stated subjects
-    /// that are never an object, and those that none of them leads to.
-    fn find_roots(&mut self, graph: &Graph, stated: usize, name: Option<Id>, terms: Terms) {
-        self.roots.clear();
-        let is_name = |[s, ..]: Triple| Some(s) == name;
-        if (0..stated).any(|number| is_name(graph.triples[number])) {
-            self.roots.extend(name);
-            return;
-        }
-        let is_isa = |[_, p, _]: Triple| names::text(terms, p).starts_with(names::ISA);
-        let stated = || (0..stated).map(|n| graph.triples[n]).filter(|&triple| !is_isa(triple));
-        for [s, _, o] in stated() {
-            if s != o
-                && let Some(node) = self.nodes.get_mut(&o)
-            {
-                node.is_object = true;
-            }
-        }
-        let mut is_all = true;
-        for [s, ..] in stated() {
-            let Some(node) = self.nodes.get_mut(&s) else { continue };
-            if node.is_object {
-                is_all = false;
-            } else if !std::mem::replace(&mut node.is_reached, true) {
-                self.roots.push(s);
-            }
-        }
-        if is_all {
-            return;
-        }
-        let mut agenda: Vec<Id> = self.roots.clone();
-        while let Some(subject) = agenda.pop() {
-            let mut number = self.first(subject);
-            while number != NONE {
-                let object = graph.triples[number as usize][2];
-                if let Some(node) = self.nodes.get_mut(&object)
-                    && !std::mem::replace(&mut node.is_reached, true)
-                {
-                    agenda.push(object);
-                }
-                number = self.next[number as usize];
-            }
-        }
-        for [s, ..] in stated() {
-            if let Some(node) = self.nodes.get_mut(&s)
-                && !std::mem::replace(&mut node.is_reached, true)
-            {
-                self.roots.push(s);
-            }
-        }
+    let is_isa = |property| names::text(terms, property).starts_with(names::ISA);
+    let stated = || stated.iter().filter(|triple| !is_isa(triple[1]));
+    let objects: HashSet<Id> =
+        stated().filter(|[s, _, o]| s != o).map(|triple| triple[2]).collect();
+    let (mut roots, mut reached) = (Vec::new(), HashSet::new());
+    let never = stated().map(|triple| triple[0]).filter(|subject| !objects.contains(subject));
+    roots.extend(never.filter(|&subject| reached.insert(subject)));
+    let mut agenda = roots.clone();
+    while let Some(subject) = agenda.pop() {
+        let reaches = graph.numbers([subject, ANY, ANY]).map(|number| graph.triples[number][2]);
+        agenda.extend(reaches.filter(|&object| reached.insert(object)));
     }
+    roots.extend(stated().map(|triple| triple[0]).filter(|&subject| reached.insert(subject)));
+    roots
 }
 
 /// The search for demanded attributes in one publication.
 struct Flattener<'a> {
     ontology: &'a Ontology,
-    graph: &'a mut Graph,
+    graph: &'a Graph,
     stated: usize,
     terms: Terms<'a>,
     mentions: &'a Demand,
@@ -373,42 +250,33 @@ struct Flattener<'a> {
     most: usize,
     /// The last step, from which attributes are derived.
     premise: Triple,
+    /// Pairs of place and value whose classes have been derived for the current root.
+    done: HashSet<(u32, Id)>,
+    /// The derived triples with their premises.
+    found: Vec<(Triple, Triple)>,
 }
 
 impl Flattener<'_> {
     /// Derives the attributes of one root. Returns false if no steps are left.
-    fn go(&mut self, root: usize) -> bool {
-        let root = self.flattening.roots[root];
-        let asked = self.mentions.attribute_paths();
-        self.flattening.done.clear();
-        self.flattening.agenda.clear();
-        self.flattening.agenda.push(Reached {
-            node: root,
-            place: AttributePathTrie::ROOT,
-            before: NONE,
-        });
+    fn go(&mut self, root: Id) -> bool {
+        let (graph, asked) = (self.graph, self.mentions.attribute_paths());
+        self.done.clear();
+        // Resources at the ends of demanded paths, each with its place and the one before.
+        let mut agenda = vec![(root, AttributePathTrie::ROOT, usize::MAX)];
         let mut next = 0;
-        while let Some(&reached) = self.flattening.agenda.get(next) {
-            let mut number = self.flattening.first(reached.node);
-            while number != NONE {
-                let triple = self.graph.triples[number as usize];
-                self.premise = triple;
-                let mut places = std::mem::take(&mut self.flattening.places);
-                self.find_places(triple[1], reached.place, &mut places);
-                for &place in &places {
-                    let Some(left) = self.most.checked_sub(1) else {
-                        self.flattening.places = places;
-                        return false;
-                    };
+        while let Some(&(node, from, _)) = agenda.get(next) {
+            for number in graph.numbers([node, ANY, ANY]) {
+                let [_, property, value] = graph.triples[number];
+                self.premise = graph.triples[number];
+                for place in self.places(property, from) {
+                    let Some(left) = self.most.checked_sub(1) else { return false };
                     self.most = left;
-                    self.end(root, place, triple[2]);
-                    if asked.leads_on(place) && self.is_new(triple[2], next) {
-                        let reached = Reached { node: triple[2], place, before: next as u32 };
-                        self.flattening.agenda.push(reached);
+                    self.end(root, place, value);
+                    let path = std::iter::successors(agenda.get(next), |one| agenda.get(one.2));
+                    if asked.leads_on(place) && path.into_iter().all(|one| one.0 != value) {
+                        agenda.push((value, place, next));
                     }
                 }
-                self.flattening.places = places;
-                number = self.flattening.next[number as usize];
             }
             next += 1;
         }
@@ -416,143 +284,107 @@ impl Flattener<'_> {
     }
 
     /// Finds the places that a property leads to from a place of the demanded paths.
-    fn find_places(&mut self, property: Id, from: u32, places: &mut Vec<u32>) {
-        places.clear();
+    fn places(&mut self, property: Id, from: u32) -> SmallVec<[u32; 4]> {
+        let mut places = SmallVec::new();
         let asked = self.mentions.attribute_paths();
         let mut tell = |place| {
             if !places.contains(&place) {
                 places.push(place);
             }
         };
-        if let Some(end) = asked.end(property) {
-            if from == AttributePathTrie::ROOT {
-                return tell(end);
-            }
-        } else if self.ontology.flags(property) & OWN != 0
-            && !names::text(self.terms, property).starts_with(names::ATTRIBUTE)
-        {
+        let name = names::attribute_name(names::text(self.terms, property));
+        if let Some(end) = asked.end(property).filter(|_| from == AttributePathTrie::ROOT) {
+            tell(end);
+        } else if let Some(name) = name {
+            let steps = names::steps(&name).unwrap_or_default();
+            let end =
+                steps.iter().try_fold(from, |place, step| asked.below(place, asked.step(step)?));
+            end.filter(|_| !steps.is_empty()).into_iter().for_each(tell);
+        } else if self.ontology.flags(property) & OWN != 0 {
             let steps = self.flattening.steps.entry(property).or_insert_with(|| {
                 let mut steps = Vec::new();
                 let add = |name: &str| steps.extend(asked.step(name));
                 self.ontology.step_names(property, self.terms, add);
                 steps.into()
             });
-            return steps.iter().filter_map(|&step| asked.below(from, step)).for_each(tell);
-        }
-        match names::attribute_name(names::text(self.terms, property)) {
-            None => self.ontology.step_names(property, self.terms, |name| {
+            steps.iter().filter_map(|&step| asked.below(from, step)).for_each(tell);
+        } else {
+            self.ontology.step_names(property, self.terms, |name| {
                 let below = asked.step(name).and_then(|step| asked.below(from, step));
                 below.into_iter().for_each(&mut tell);
-            }),
-            Some(name) => {
-                let Some(steps) = names::steps(&name) else { return };
-                let mut steps = steps.iter();
-                let end = steps.try_fold(from, |place, step| asked.below(place, asked.step(step)?));
-                end.into_iter().for_each(tell);
-            }
+            });
         }
-    }
-
-    /// Returns true if a term is a subject and is not yet on the path to a resource.
-    fn is_new(&self, term: Id, reached: usize) -> bool {
-        let mut number = reached as u32;
-        while let Some(reached) = self.flattening.agenda.get(number as usize) {
-            if reached.node == term {
-                return false;
-            }
-            number = reached.before;
-        }
-        self.flattening.nodes.contains_key(&term)
+        places
     }
 
     /// Derives the attributes that end at a place, and their classes.
     fn end(&mut self, root: Id, place: u32, value: Id) {
         let asked = self.mentions.attribute_paths();
-        if !asked.attributes(place).is_empty() {
-            if self.terms.kind(value) == Kind::Blank {
-                self.types(value, self.stated);
-            } else {
-                self.flattening.classes.clear();
-                self.flattening.classes.push(value);
-            }
-            for &value in &self.flattening.classes {
-                for &property in asked.attributes(place) {
-                    self.graph.derive([root, property, value], "attribute", self.premise);
-                }
+        let (attributes, isa) = (asked.attributes(place), asked.isa(place));
+        if !attributes.is_empty() {
+            let values = match self.terms.kind(value) {
+                Kind::Blank => self.types(value, self.stated),
+                _ => smallvec![value],
+            };
+            for value in values {
+                attributes.iter().for_each(|&property| self.derive(root, property, value));
             }
         }
-        if !asked.isa(place).is_empty() && self.flattening.done.insert((place, value)) {
-            self.name_classes(value);
-            for number in 0..self.flattening.named.len() {
-                let class = self.flattening.named[number];
-                for &property in asked.isa(place) {
-                    self.add_classes(root, property, class);
-                }
+        if !isa.is_empty() && self.done.insert((place, value)) {
+            for class in self.classes(value) {
+                isa.iter().for_each(|&property| self.add_classes(root, property, class));
             }
         }
+    }
+
+    fn derive(&mut self, root: Id, property: Id, value: Id) {
+        self.found.push(([root, property, value], self.premise));
     }
 
     /// Derives a class and its superclasses as values of a property, if they are demanded.
     fn add_classes(&mut self, root: Id, property: Id, class: Id) {
-        let is_wanted = |mentions: &Demand, class| {
-            mentions.names_object(property, class) || mentions.names_object(property, ANY)
+        let Self { ontology, mentions, walk, flattening, .. } = self;
+        let is_cached = ontology.flags(class) & OWN != 0 && walk.is_plain(class);
+        let mut find = || {
+            let above = walk.above(ontology, class).iter().copied();
+            let all = [class].into_iter().chain(above);
+            let is_wanted = |class: &Id| {
+                mentions.names_object(property, *class) || mentions.names_object(property, ANY)
+            };
+            all.filter(is_wanted).collect::<Box<[Id]>>()
         };
-        if self.ontology.flags(class) & OWN == 0 || !self.walk.is_plain(class) {
-            if is_wanted(self.mentions, class) {
-                self.graph.derive([root, property, class], "attribute", self.premise);
-            }
-            for &class in self.walk.above(self.ontology, class) {
-                if is_wanted(self.mentions, class) {
-                    self.graph.derive([root, property, class], "attribute", self.premise);
-                }
-            }
-            return;
-        }
-        let wanted = self.flattening.wanted.entry((property, class)).or_insert_with(|| {
-            let above = self.walk.above(self.ontology, class);
-            let all = [class].into_iter().chain(above.iter().copied());
-            all.filter(|&class| is_wanted(self.mentions, class)).collect()
-        });
-        for &class in &*wanted {
-            self.graph.derive([root, property, class], "attribute", self.premise);
+        let premise = self.premise;
+        let mut derive = |wanted: &[Id]| {
+            self.found.extend(wanted.iter().map(|&class| ([root, property, class], premise)));
+        };
+        if is_cached {
+            derive(flattening.wanted.entry((property, class)).or_insert_with(find));
+        } else {
+            derive(&find());
         }
     }
 
     /// Finds the classes of a resource among the first `length` triples.
-    fn types(&mut self, resource: Id, length: usize) {
+    fn types(&self, resource: Id, length: usize) -> SmallVec<[Id; 4]> {
         let type_ = self.ontology.schema.vocabulary.type_;
-        self.flattening.classes.clear();
-        let mut number = self.flattening.first(resource);
-        while number != NONE && (number as usize) < length {
-            let [_, property, class] = self.graph.triples[number as usize];
-            if property == type_ {
-                self.flattening.classes.push(class);
-            }
-            number = self.flattening.next[number as usize];
-        }
+        let numbers = self.graph.numbers([resource, ANY, ANY]).take_while(|&n| n < length);
+        let triples = numbers.map(|number| self.graph.triples[number]);
+        triples.filter(|triple| triple[1] == type_).map(|triple| triple[2]).collect()
     }
 
     /// Finds the value itself, its classes, and the classes that it names.
-    fn name_classes(&mut self, value: Id) {
+    fn classes(&self, value: Id) -> SmallVec<[Id; 4]> {
         if self.terms.kind(value) == Kind::Literal {
-            let Flattening { named, folded, .. } = &mut *self.flattening;
-            named.clear();
-            if let Some(quoted) = lexical::quoted(names::text(self.terms, value)) {
-                let text = lexical::unquote(quoted);
-                self.ontology.called(&text, self.terms, folded, |class| named.push(class));
-            }
-            return;
+            return self.ontology.named(value, self.terms);
         }
-        self.types(value, usize::MAX);
-        let Flattening { named, classes, .. } = &mut *self.flattening;
-        named.clear();
-        named.push(value);
-        named.append(classes);
-        for number in 0..named.len() {
-            let root = self.ontology.root_by_name(named[number], self.terms);
-            if root != named[number] {
-                named.push(root);
+        let mut classes = self.types(value, usize::MAX);
+        classes.insert(0, value);
+        for number in 0..classes.len() {
+            let root = self.ontology.root_by_name(classes[number], self.terms);
+            if root != classes[number] {
+                classes.push(root);
             }
         }
+        classes
     }
 }

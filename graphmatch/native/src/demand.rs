@@ -83,14 +83,10 @@ impl Demand {
         self.properties.contains_key(&property)
     }
 
-    /// Whether some pattern takes whatever object the property has.
-    pub fn asks_for_any_object(&self, property: Id) -> bool {
-        self.anything() || self.pairs.contains_key(&(property, ANY))
-    }
-
     /// Whether some pattern takes this object after this property.
     pub fn asks_for_object(&self, property: Id, object: Id) -> bool {
-        self.asks_for_any_object(property) || self.pairs.contains_key(&(property, object))
+        let asks = |object| self.pairs.contains_key(&(property, object));
+        self.anything() || asks(ANY) || asks(object)
     }
 
     /// Whether some pattern with this property, and no variable, takes this object.

@@ -315,7 +315,7 @@ impl State {
         &mut self,
         name: &str,
         parsed: Result<ParsedQuery, QueryError>,
-        filed: Option<&[&str]>,
+        filed: Option<&[String]>,
         replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
         if replaced.is_none() {
@@ -736,7 +736,7 @@ impl State {
     /// `names` are those that stand for other classes now; with `everything` all subscriptions are
     /// concerned. A subscription that needs units or names from Python matches nothing until
     /// [`State::file_again`] is called.
-    pub fn adopt(&mut self, ontology: Ontology, names: &[&str], everything: bool) -> Change {
+    pub fn adopt(&mut self, ontology: Ontology, names: &[String], everything: bool) -> Change {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
         let mut change = Change::default();
@@ -802,7 +802,7 @@ impl State {
     }
 
     /// Files a subscription with the constants that Python found.
-    pub fn file_again(&mut self, name: &str, filed: &[&str]) -> Result<(), SubscribeError> {
+    pub fn file_again(&mut self, name: &str, filed: &[String]) -> Result<(), SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let filed: Vec<Id> =
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();

@@ -88,14 +88,9 @@ impl Hierarchy {
         self.above.keys().copied()
     }
 
-    /// Whether anything is above a term.
-    pub fn has_parents(&self, term: Id) -> bool {
-        self.above.contains_key(&term)
-    }
-
     /// Whether a term has a link, up or down.
     pub fn contains(&self, term: Id) -> bool {
-        self.has_parents(term) || linked(&self.children, term).next().is_some()
+        self.above.contains_key(&term) || linked(&self.children, term).next().is_some()
     }
 
     /// The terms directly above.
@@ -121,10 +116,5 @@ impl Hierarchy {
     /// All terms below, sorted.
     pub fn descendants(&self, term: Id) -> Vec<Id> {
         reachable(term, |term| linked(&self.children, term))
-    }
-
-    /// Whether a term is above another.
-    pub fn is_above(&self, above: Id, term: Id) -> bool {
-        self.ancestors(term).binary_search(&above).is_ok()
     }
 }

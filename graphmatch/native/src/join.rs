@@ -25,26 +25,11 @@ pub(crate) struct Stack {
     /// this.
     terms: Vec<Id>,
     /// Time limit of each join. Only long joins read the clock.
-    limit: Option<Duration>,
+    pub(crate) limit: Option<Duration>,
     /// End of the time of all joins together, if they share a limit.
-    deadline: Option<Instant>,
-    /// End of the time of the current join.
-    until: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
     /// True if the last join reached the limit, so that solutions may be missing.
     pub(crate) is_over: bool,
-}
-
-impl Stack {
-    /// Gives each join its own time limit.
-    pub(crate) fn limit_each(&mut self, limit: Option<Duration>) {
-        (self.limit, self.deadline) = (limit, None);
-    }
-
-    /// Gives all following joins one common time limit.
-    pub(crate) fn limit_all(&mut self, limit: Option<Duration>) {
-        self.limit = limit;
-        self.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    }
 }
 
 /// A visited step: the next triple to try, and the number of solutions before it.
@@ -133,8 +118,9 @@ impl<T: Fn(&Filter, Id) -> bool> Join<'_, T> {
     /// Calls `on` with each solution, its terms in the order of variables, until `on` returns false
     /// or the time is over.
     pub(crate) fn run(&self, stack: &mut Stack, mut on: impl FnMut(&[Id]) -> bool) {
-        let Stack { frames, terms, limit, deadline, until, is_over } = stack;
-        (*is_over, *until) = (false, *deadline);
+        let Stack { frames, terms, limit, deadline, is_over } = stack;
+        *is_over = false;
+        let mut until = *deadline;
         let mut left = STEPS;
         let Program { steps, variables, constants, .. } = self.program;
         terms.clear();
@@ -172,7 +158,7 @@ impl<T: Fn(&Filter, Id) -> bool> Join<'_, T> {
                 left -= 1;
                 if left == 0 {
                     let now = Instant::now();
-                    *until = until.or_else(|| now.checked_add((*limit)?));
+                    until = until.or_else(|| now.checked_add((*limit)?));
                     *is_over = until.is_some_and(|until| now >= until);
                     if *is_over {
                         return;

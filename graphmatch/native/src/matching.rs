@@ -96,11 +96,11 @@ impl Worker {
     pub fn enrich(&mut self, context: Context, stated: usize, shown: usize, steps: Steps) -> Steps {
         let Context { dictionary, ontology, mentions, .. } = context;
         let mut own = self.begin(stated, shown);
-        let Self { publication, graph, materialization, flattening, walk, .. } = self;
+        let Self { publication, graph, materialization, walk, .. } = self;
         let mut steps = steps;
         if steps & EVENT != 0 {
             let local = &mut publication.local;
-            ontology.write_event(graph, dictionary, local, flattening);
+            ontology.write_event(graph, dictionary, local);
             steps |= ROOTS | RULES;
         }
         let terms = Terms { dictionary, local: &publication.local };
@@ -225,10 +225,10 @@ impl Worker {
     ) -> (usize, usize, bool) {
         let Context { dictionary, ontology, .. } = context;
         let own = self.begin(stated, self.publication.triples.len());
-        let Self { publication, graph, materialization, flattening, walk, .. } = self;
+        let Self { publication, graph, materialization, walk, .. } = self;
         let given = graph.triples.len();
         if steps & EVENT != 0 {
-            ontology.write_event(graph, dictionary, &mut publication.local, flattening);
+            ontology.write_event(graph, dictionary, &mut publication.local);
         }
         let terms = Terms { dictionary, local: &publication.local };
         walk.get_mut().begin(ontology, publication.triples[..stated].iter().copied(), terms);

@@ -330,7 +330,7 @@ impl Materializer<'_> {
     fn apply_names(&mut self, premise: Triple) {
         let Compiler { ontology, terms, .. } = self.compiler;
         let [s, p, o] = premise;
-        if !ontology.has_names() || inline::is_inline(o) || terms.kind(o) != Kind::Literal {
+        if inline::is_inline(o) || terms.kind(o) != Kind::Literal {
             return;
         }
         for &term in ontology.names_of(o, terms).iter().filter(|_| !is_reserved(p, terms)) {

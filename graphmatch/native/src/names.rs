@@ -84,26 +84,9 @@ pub fn case_folded(text: impl Iterator<Item = char>) -> String {
 
 /// A name in one case, with single spaces between its words.
 pub fn folded(name: &str) -> String {
-    let mut found = String::with_capacity(name.len());
-    fold_into(name, &mut found);
-    found
-}
-
-/// The same, into a buffer.
-pub fn fold_into(name: &str, found: &mut String) {
     let is_space = |c: char| c.is_whitespace() || matches!(c, '\u{1C}'..='\u{1F}');
-    found.clear();
-    let mut is_between = false;
-    for c in name.chars() {
-        if is_space(c) {
-            is_between = !found.is_empty();
-            continue;
-        }
-        if std::mem::take(&mut is_between) {
-            found.push(' ');
-        }
-        fold_char(c, found);
-    }
+    let words = name.split(is_space).filter(|word| !word.is_empty());
+    words.map(|word| case_folded(word.chars())).collect::<Vec<_>>().join(" ")
 }
 
 /// Decodes percent-encoding.

@@ -59,8 +59,9 @@ const SAYS_TYPE: Steps = 1 << 12;
 const SAYS_CLASS: Steps = 1 << 13;
 const SAYS_PROPERTY: Steps = 1 << 14;
 const SAYS_BROADER: Steps = 1 << 15;
-const SAYS_NARROWER: Steps = 1 << 16;
-const UP: Steps = SAYS_TYPE | SAYS_CLASS | SAYS_PROPERTY | SAYS_BROADER;
+pub(crate) const SAYS_NARROWER: Steps = 1 << 16;
+/// Properties that say that the object is above the subject.
+pub(crate) const SAYS_UP: Steps = SAYS_TYPE | SAYS_CLASS | SAYS_PROPERTY | SAYS_BROADER;
 /// A class; a property; and what a value may be called: a class, a concept, an instance.
 pub(crate) const IS_CLASS: Steps = 1 << 17;
 const IS_PROPERTY: Steps = 1 << 18;
@@ -191,24 +192,12 @@ impl Ontology {
         &self.links
     }
 
-    /// Whether a property says that its object is above its subject, and the other way round.
-    pub(crate) fn says_link(&self, property: Id) -> (bool, bool) {
-        let known = self.flags(property);
-        (known & UP != 0, known & SAYS_NARROWER != 0)
-    }
-
     /// The terms that a text stands for, by the rule *name*.
     pub(crate) fn names_of(&self, id: Id, terms: Terms) -> &[Id] {
         if self.names.is_empty() {
             return &[];
         }
         self.key(id, terms).and_then(|key| self.names.get(&key)).map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether texts have roots, or stand for terms.
-    #[inline]
-    pub(crate) fn has_names(&self) -> bool {
-        !self.names.is_empty()
     }
 
     // -- the background ---------------------------------------------------------------------
@@ -271,7 +260,7 @@ impl Ontology {
             low.into_iter().flat_map(move |s| {
                 let high = match o {
                     ANY => hierarchy.ancestors(s).into_owned(),
-                    _ => Vec::from_iter(hierarchy.is_above(o, s).then_some(o)),
+                    _ => Vec::from_iter(hierarchy.ancestors(s).contains(&o).then_some(o)),
                 };
                 high.into_iter().map(move |o| [s, property, o])
             })
@@ -324,11 +313,11 @@ impl Ontology {
         self.properties.get(step).map_or(&[], Vec::as_slice)
     }
 
-    /// Tells the classes and concepts that a text may stand for; `room` is for a folded text.
+    /// Tells the classes and concepts that a text may stand for.
     ///
     /// The first of these that names something decides: a prefixed name, the last part of an IRI,
     /// a label or a text that stands for one, any of these in another case.
-    pub fn called(&self, text: &str, terms: Terms, room: &mut String, mut tell: impl FnMut(Id)) {
+    pub fn called(&self, text: &str, terms: Terms, mut tell: impl FnMut(Id)) {
         if let Some((prefix, local)) = text.split_once(':')
             && let Some(namespace) = self.prefixes.get(prefix)
         {
@@ -336,14 +325,14 @@ impl Ontology {
             let term = term.map(|term| self.root_by_name(term, terms));
             return term.into_iter().filter(|&t| self.flags(t) & IS_VALUE != 0).for_each(tell);
         }
-        let row = self.row_called(text, terms, room);
+        let row = self.row_called(text, terms);
         let is_local =
             |id: Id| lexical::iri(names::text(terms, id)).map(names::local_name) == Some(text);
         let only_local = row.len() > 1 && row.iter().any(|&id| is_local(id));
         row.iter().filter(|&&id| !only_local || is_local(id)).for_each(|&id| tell(id));
     }
 
-    fn row_called(&self, text: &str, terms: Terms, room: &mut String) -> &[Id] {
+    fn row_called(&self, text: &str, terms: Terms) -> &[Id] {
         if self.called.is_empty() {
             return &[];
         }
@@ -360,7 +349,6 @@ impl Ontology {
                 return row;
             }
         }
-        names::fold_into(text, room);
-        self.called_folded.get(room.as_str()).map_or(&[], Vec::as_slice)
+        self.called_folded.get(names::folded(text).as_str()).map_or(&[], Vec::as_slice)
     }
 }

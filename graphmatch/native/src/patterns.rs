@@ -26,7 +26,7 @@ use crate::triples::Triple;
 use hashbrown::{HashMap, HashTable};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The record of a row: its owner, its program, the steps of its access pattern and second pattern,
 /// and its position in the posting list. Its constants follow, then for each filter its number or
@@ -156,12 +156,12 @@ impl Scratch {
     pub fn begin(&mut self, limit: Option<Duration>) {
         self.counters = Counters::default();
         self.undecided.clear();
-        self.stack.limit_each(limit);
+        (self.stack.limit, self.stack.deadline) = (limit, None);
     }
 
     /// Starts the enumeration of solutions; `limit` is the time of all joins together.
     pub fn begin_solutions(&mut self, limit: Option<Duration>) {
-        self.stack.limit_all(limit);
+        self.stack.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
     }
 
     /// Returns true if the last join reached its time limit, so that solutions may be missing.

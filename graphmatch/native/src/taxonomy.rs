@@ -2,7 +2,7 @@
 
 use crate::dictionary::{Id, Terms};
 use crate::hierarchy::{linked, reachable};
-use crate::ontology::Ontology;
+use crate::ontology::{Ontology, SAYS_NARROWER, SAYS_UP};
 use crate::pattern::TaxonomyOperator;
 use crate::triples::Triple;
 use hashbrown::HashMap;
@@ -38,11 +38,11 @@ impl Walk {
         self.links.clear();
         let root = |term| ontology.root_by_name(term, terms);
         for [s, p, o] in stated {
-            let (up, down) = ontology.says_link(root(p));
-            if up {
+            let says = ontology.flags(root(p));
+            if says & SAYS_UP != 0 {
                 self.links.push((root(s), root(o)));
             }
-            if down {
+            if says & SAYS_NARROWER != 0 {
                 self.links.push((root(o), root(s)));
             }
         }

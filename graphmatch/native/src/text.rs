@@ -265,10 +265,6 @@ impl TextIndex {
         found: &mut Vec<u32>,
         out: &mut Vec<u32>,
     ) {
-        if self.is_empty() {
-            return;
-        }
-        let first = out.len();
         for term in terms {
             for (view, groups) in [View::Str, View::Lang].into_iter().zip(&self.groups) {
                 for (folding, group) in FOLDINGS.into_iter().zip(groups) {
@@ -277,21 +273,14 @@ impl TextIndex {
                 }
             }
         }
-        sort_from(out, first);
+        out.sort_unstable();
+        out.dedup();
     }
 
     fn group(&mut self, view: View, folding: Folding) -> &mut Option<Box<FilterGroup>> {
         let at = FOLDINGS.iter().position(|&one| one == folding).unwrap_or(0);
         &mut self.groups[usize::from(view == View::Lang)][at]
     }
-}
-
-/// Sorts the rows from some place on, and removes repeats.
-pub fn sort_from(rows: &mut Vec<u32>, first: usize) {
-    let mut last = rows.split_off(first);
-    last.sort_unstable();
-    last.dedup();
-    rows.append(&mut last);
 }
 
 /// Passes each test of a filter to a function: its operator, view, folding, and constant.

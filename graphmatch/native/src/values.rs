@@ -287,8 +287,6 @@ pub enum Class {
     DateTime(bool),
     /// `xsd:date`, and whether it has a timezone
     Date(bool),
-    /// `xsd:time`, and whether it has a timezone
-    Time(bool),
 }
 
 impl Class {
@@ -351,9 +349,6 @@ impl SortKey {
             Scalar::Date(value) => {
                 Self::of_time(value.to_be_bytes(), Class::Date(value.timezone_offset().is_some()))
             }
-            Scalar::Time(value) => {
-                Self::of_time(value.to_be_bytes(), Class::Time(value.timezone_offset().is_some()))
-            }
             _ => Self::default(),
         }
     }
@@ -391,10 +386,10 @@ impl SortKey {
     /// The numbers between which this value is for constants of a class. A time with a timezone is
     /// compared with times without one as if it had any timezone.
     pub fn within(&self, class: Class) -> Option<(f64, f64)> {
-        use Class::{Date, DateTime, Time};
+        use Class::{Date, DateTime};
         match (self.class, class) {
             (own, class) if own == class => Some((self.low, self.high)),
-            (Date(_), Date(_)) | (DateTime(_), DateTime(_)) | (Time(_), Time(_)) => {
+            (Date(_), Date(_)) | (DateTime(_), DateTime(_)) => {
                 Some((self.low - MAX_OFFSET_SECONDS, self.high + MAX_OFFSET_SECONDS))
             }
             _ => None,

@@ -26,7 +26,6 @@ pub use block::TableScratch;
 use crate::dictionary::{Dictionary, Id, inline};
 use crate::filter::FilterEvaluator;
 use crate::pattern::Branch;
-use crate::text::sort_from;
 use crate::values::SortKey;
 use block::{Block, MAX_ROWS, Point, RegisteredShape, key_of};
 use conjunction::{ColumnTest, ConjunctionShape, MAX_COLUMNS, TableColumn, TestKind};
@@ -289,7 +288,8 @@ impl Tables {
         }
     }
 
-    /// Appends the rows that have a solution in a publication, without repeats.
+    /// Appends the rows that have a solution in a publication, once for each subject. The triples are
+    /// distinct.
     pub fn find(
         &self,
         triples: &[[Id; 3]],
@@ -302,22 +302,14 @@ impl Tables {
             triples.iter().filter(|triple| self.by_predicate.contains_key(&triple[1]));
         scratch.triples.extend(of_interest);
         scratch.triples.sort_unstable();
-        scratch.triples.dedup();
         scratch.keys.clear();
         scratch.keys.extend(scratch.triples.iter().map(|triple| evaluator.key(triple[2])));
-        let first = out.len();
-        let mut subjects = 0;
         let mut begin = 0;
         while let Some(&[subject, ..]) = scratch.triples.get(begin) {
             let rest = &scratch.triples[begin..];
             let end = begin + rest.partition_point(|triple| triple[0] == subject);
-            let before = out.len();
             self.find_subject(begin..end, evaluator, scratch, out);
-            subjects += usize::from(out.len() > before);
             begin = end;
-        }
-        if subjects > 1 {
-            sort_from(out, first);
         }
     }
 
@@ -625,6 +617,7 @@ mod tests {
             let mut rows = Vec::new();
             tables.find(&triples, &evaluator, scratch, &mut rows);
             rows.sort_unstable();
+            rows.dedup();
             let wanted: Vec<u32> = (0..branches.len() as u32)
                 .filter(|&row| {
                     let branch = branches[row as usize].as_ref();

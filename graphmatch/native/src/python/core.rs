@@ -1,7 +1,7 @@
 //! The engine for Python: subscriptions, the ontology, matching.
 
 use super::calls::Calls;
-use super::document::{DocumentMatches, FaultRow, reader_of, rows_of};
+use super::document::{DocumentMatches, reader_of};
 use super::evaluation::Evaluation;
 use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
@@ -14,6 +14,7 @@ use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Saved, State, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
+use crate::fault::Fault;
 use crate::lexical::LiteralParts;
 use crate::limits::Limits;
 use crate::matching::Worker;
@@ -34,6 +35,7 @@ use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -49,7 +51,7 @@ const MIN_PARSED: usize = 16;
 const MAX_PARSED: usize = 1 << 10;
 
 /// The report or request of a document in memory, and its faults.
-pub(super) type Single = (Option<MatchOutcome>, Vec<FaultRow>);
+pub(super) type Single = (Option<MatchOutcome>, Vec<Fault>);
 
 /// A demanded property and object, `None` for any.
 pub(super) type MentionRow = (Option<String>, Option<String>);
@@ -87,51 +89,42 @@ impl ArrowTexts<'_> {
     }
 }
 
-/// A column of integers, of floating-point numbers, or of places in a list of terms.
+/// One term for all rows, or a column: integers, floating-point numbers, places in a list of terms,
+/// or texts, which are IRIs or strings.
 #[derive(FromPyObject)]
 pub(super) enum Column<'py> {
+    Term(String),
     Integers(PyReadonlyArray1<'py, i64>),
     Floats(PyReadonlyArray1<'py, f64>),
     Places(PyReadonlyArray1<'py, i32>, Vec<String>),
+    Texts(ArrowTexts<'py>, bool),
 }
 
 impl Column<'_> {
     fn values(&self) -> PyResult<Values<'_>> {
         Ok(match self {
+            Self::Term(term) => Values::Same(term),
             Self::Integers(values) => Values::Integers(values.as_slice()?),
             Self::Floats(values) => Values::Floats(values.as_slice()?),
             Self::Places(places, terms) => Values::Places(places.as_slice()?, terms),
+            Self::Texts(..) => return Err(PyValueError::new_err("a column of texts")),
         })
     }
 }
 
-/// The values of an attribute: strings that are IRIs or not, or other values.
-#[derive(FromPyObject)]
-pub(super) enum EventValues<'py> {
-    Texts(ArrowTexts<'py>, bool),
-    Values(Column<'py>),
-}
-
 /// An attribute of events: its property, the values, and the rows that have a value.
 #[derive(FromPyObject)]
-pub(super) struct EventColumn<'py>(String, EventValues<'py>, Option<PyReadonlyArray1<'py, bool>>);
+pub(super) struct EventColumn<'py>(String, Column<'py>, Option<PyReadonlyArray1<'py, bool>>);
 
 impl EventColumn<'_> {
     fn attribute(&self) -> PyResult<Attribute<'_>> {
         let valid = self.2.as_ref().map(|valid| valid.as_slice()).transpose()?;
         let values = match &self.1 {
-            EventValues::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
-            EventValues::Values(column) => Cells::Values(column.values()?),
+            Column::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
+            column => Cells::Values(column.values()?),
         };
         Ok(Attribute { property: &self.0, values, valid })
     }
-}
-
-/// One term for all rows, or a column.
-#[derive(FromPyObject)]
-pub(super) enum ConstantsOrTerm<'py> {
-    Term(String),
-    Column(Column<'py>),
 }
 
 /// How a subscription is indexed: the query with root terms and in base units, the branches that the
@@ -157,6 +150,23 @@ pub(super) struct RowPlan {
     sampled: u32,
     postings: usize,
     alike: usize,
+}
+
+/// What an ontology is made of: see [`OntologyInput`]; and the names that stand for other classes now.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct OntologyRows {
+    triples: Vec<[PyBackedStr; 3]>,
+    plain: Option<Vec<[PyBackedStr; 3]>>,
+    roots: Vec<(PyBackedStr, PyBackedStr)>,
+    names: Vec<(PyBackedStr, PyBackedStr)>,
+    called: Vec<(PyBackedStr, PyBackedStr)>,
+    prefixes: Vec<(PyBackedStr, PyBackedStr)>,
+    steps: Vec<(PyBackedStr, Steps)>,
+    always: Steps,
+    folding: Option<(bool, bool)>,
+    changed: Vec<String>,
+    everything: bool,
 }
 
 /// The errors of subscriptions with their places.
@@ -306,8 +316,8 @@ impl Core {
         })
     }
 
-    /// Adds a subscription, or replaces the one with this id. `filed` has its constants with root
-    /// terms and in base units, if Python had to find them. Returns false if the id is unknown.
+    /// Adds a subscription, or `replaces` the one that has its id; returns false if there is none.
+    /// `filed` has its constants with root terms and in base units, if Python had to find them.
     #[pyo3(signature = (id, query, comment = "", filed = None, replaces = false))]
     fn subscribe(
         &self,
@@ -318,7 +328,6 @@ impl Core {
         filed: Option<Vec<String>>,
         replaces: bool,
     ) -> PyResult<bool> {
-        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
         let taken = py.detach(|| {
             let parsed = self.shared.read().state.parse(query);
             self.shared.change(|guarded| {
@@ -385,16 +394,10 @@ impl Core {
         py: Python<'py>,
         query: &str,
         ids: ArrowTexts<'py>,
-        constants: Vec<ConstantsOrTerm<'py>>,
+        constants: Vec<Column<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let columns: PyResult<Vec<Values>> = constants
-            .iter()
-            .map(|one| match one {
-                ConstantsOrTerm::Term(term) => Ok(Values::Same(term)),
-                ConstantsOrTerm::Column(column) => column.values(),
-            })
-            .collect();
+        let columns: PyResult<Vec<Values>> = constants.iter().map(Column::values).collect();
         let (names, chosen) = (ids.texts()?, rows.as_slice()?);
         let batch = SubscriptionBatch { names, columns: columns?, chosen };
         let errors = py.detach(|| {
@@ -555,60 +558,36 @@ impl Core {
 
     /// Changes the ontology. Returns the numbers of changed triples and names, the ids of the
     /// reindexed subscriptions, and the ids of those for which Python has to find units.
-    #[expect(clippy::too_many_arguments, reason = "all that an ontology is made of")]
-    #[pyo3(signature = (knowledge, *, terms, triples, plain, roots, names, called, prefixes, steps, always, folding, changed, everything))]
     fn set_ontology(
         &self,
         py: Python<'_>,
         knowledge: Py<PyAny>,
-        terms: Vec<String>,
-        triples: &[u8],
-        plain: Option<&[u8]>,
-        roots: Vec<(u32, u32)>,
-        names: Vec<(u32, u32)>,
-        called: Vec<(String, u32)>,
-        prefixes: Vec<(String, String)>,
-        steps: Vec<(u32, Steps)>,
-        always: Steps,
-        folding: Option<(bool, bool)>,
-        changed: Vec<String>,
-        everything: bool,
-    ) -> PyResult<(usize, usize, Vec<String>, Vec<String>)> {
-        let rows = |numbers: &[u8]| -> Vec<Triple> {
-            let number = |row: &[u8], place: usize| {
-                let bytes = row[4 * place..].first_chunk();
-                bytes.copied().map_or(0, u32::from_ne_bytes)
-            };
-            numbers.chunks_exact(12).map(|row| [0, 1, 2].map(|place| number(row, place))).collect()
-        };
-        let (triples, plain) = (rows(triples), plain.map(rows));
-        let end = terms.len() as u32;
-        let numbers = triples.iter().chain(plain.iter().flatten()).flatten().copied();
-        let pairs = roots.iter().chain(&names).flat_map(|&(one, other)| [one, other]);
-        let others = called.iter().map(|one| one.1).chain(steps.iter().map(|one| one.0));
-        if numbers.chain(pairs).chain(others).any(|number| number >= end) {
-            return Err(PyValueError::new_err("a number of no term"));
-        }
+        stated: OntologyRows,
+    ) -> (usize, usize, Vec<String>, Vec<String>) {
+        let OntologyRows { always, folding, everything, .. } = stated;
         let change: Change = py.detach(|| {
-            let ids: Vec<Id> = self.shared.change(|guarded| {
-                let dictionary = &mut guarded.state.dictionary;
-                terms.iter().map(|text| dictionary.intern(text.as_bytes())).collect()
+            let mut ids = Vec::new();
+            let (triples, plain, roots, names, called, steps) = self.shared.change(|guarded| {
+                let mut id = |text: &PyBackedStr| {
+                    ids.push(guarded.state.dictionary.intern(text.as_bytes()));
+                    ids[ids.len() - 1]
+                };
+                let mut triples = |rows: &Vec<[PyBackedStr; 3]>| -> Vec<Triple> {
+                    rows.iter().map(|row| row.each_ref().map(&mut id)).collect()
+                };
+                let (all, plain) = (triples(&stated.triples), stated.plain.as_ref().map(triples));
+                let mut pairs = |rows: &[(PyBackedStr, PyBackedStr)]| -> Vec<(Id, Id)> {
+                    rows.iter().map(|(one, other)| (id(one), id(other))).collect()
+                };
+                let (roots, names) = (pairs(&stated.roots), pairs(&stated.names));
+                let called = stated.called.iter().map(|(name, term)| (&**name, id(term)));
+                let called: Vec<(&str, Id)> = called.collect();
+                let steps = stated.steps.iter().map(|(term, steps)| (id(term), *steps));
+                (all, plain, roots, names, called, steps.collect::<Vec<_>>())
             });
-            let id = |number: u32| ids[number as usize];
-            let pairs = |pairs: &[(u32, u32)]| -> Vec<(Id, Id)> {
-                pairs.iter().map(|&(one, other)| (id(one), id(other))).collect()
-            };
-            let triple = |triple: &Triple| triple.map(id);
-            let plain: Option<Vec<Triple>> = plain.map(|plain| plain.iter().map(triple).collect());
-            let triples: Vec<Triple> = triples.iter().map(triple).collect();
-            let (roots, names) = (pairs(&roots), pairs(&names));
-            let called: Vec<(&str, Id)> =
-                called.iter().map(|(name, term)| (name.as_str(), id(*term))).collect();
             let prefixes: Vec<(&str, &str)> =
-                prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
-            let steps: Vec<(Id, Steps)> =
-                steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
-            let stated = OntologyInput {
+                stated.prefixes.iter().map(|(name, iri)| (&**name, &**iri)).collect();
+            let input = OntologyInput {
                 triples: &triples,
                 plain: plain.as_deref(),
                 roots: &roots,
@@ -619,25 +598,23 @@ impl Core {
                 always,
                 folding,
             };
-            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &stated));
+            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &input));
             // Publications are matched by the old ontology while the new one is made.
-            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, stated);
+            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, input);
             self.shared.change(|guarded| {
                 let state = &mut guarded.state;
-                let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
-                let change = state.adopt(ontology, &changed, everything);
+                let change = state.adopt(ontology, &stated.changed, everything);
                 ids.into_iter().for_each(|id| state.dictionary.release(id));
                 guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
                 change
             })
         });
-        Ok((change.triples, change.names, change.concerned, change.python))
+        (change.triples, change.names, change.concerned, change.python)
     }
 
     /// Indexes a subscription with the constants that Python found.
     fn reindex(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
-        let filed: Vec<&str> = filed.iter().map(String::as_str).collect();
         let change = |guarded: &mut Guarded| guarded.state.file_again(id, &filed);
         py.detach(|| self.shared.change(change)).map_err(refused)
     }
@@ -676,7 +653,7 @@ impl Core {
             let mut reader = Reader::new(data.to_vec(), None, syntax, options);
             self.shared.with_worker(|worker| {
                 let is_found = reader.next(&mut worker.publication);
-                let faults = rows_of(reader.faults());
+                let faults = reader.faults();
                 let is_guess = format.is_none() && !faults.is_empty();
                 if !is_found || is_guess || !reader.is_at_end() {
                     return Ok::<_, PyErr>((!is_found && format.is_some(), None, faults));
@@ -684,7 +661,7 @@ impl Core {
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.state.dictionary);
                 let (done, none) = (Done::default(), Arc::default());
-                let outcome = self.shared.matched(guarded, worker, &now, done, &none, None)?;
+                let outcome = self.shared.matched(guarded, worker, &now, done, &none)?;
                 self.shared.tend(worker);
                 Ok((false, Some(outcome), faults))
             })

@@ -16,16 +16,6 @@ use std::sync::{Arc, Mutex};
 /// Maximum number of publications of one document that are matched together.
 pub(super) const AHEAD: usize = 64;
 
-/// A fault: what, remedy, line, column, item, and whether something was skipped.
-pub(crate) type FaultRow = (String, String, Option<u64>, Option<u64>, Option<String>, bool);
-
-pub(crate) fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
-    let row = |fault: Fault| {
-        (fault.what, fault.remedy, fault.line, fault.column, fault.item, fault.refused)
-    };
-    faults.into_iter().map(row).collect()
-}
-
 /// An exception that is not a fault of the document, such as an interrupt by the user.
 pub(super) type Interrupt = Arc<Mutex<Option<PyErr>>>;
 
@@ -85,7 +75,7 @@ pub(super) struct DocumentMatches {
 
 /// Reports, the last of which may be a request; the number of reports before the faults; the
 /// faults; and whether there is more.
-pub(super) type Step = (Vec<MatchOutcome>, usize, Vec<FaultRow>, bool);
+pub(super) type Step = (Vec<MatchOutcome>, usize, Vec<Fault>, bool);
 
 #[pymethods]
 impl DocumentMatches {
@@ -101,14 +91,14 @@ impl DocumentMatches {
                     let mut reader = lock(&self.reader);
                     // Reading calls Python, so this thread must not have the state's lock.
                     let is_found = reader.next(&mut worker.publication);
-                    let faults = rows_of(reader.faults());
+                    let faults = reader.faults();
                     drop(reader);
                     let before = found.len();
                     if is_found {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.state.dictionary);
                         let (done, none) = (Done::default(), Arc::default());
-                        found.push(self.shared.matched(guarded, worker, &now, done, &none, None)?);
+                        found.push(self.shared.matched(guarded, worker, &now, done, &none)?);
                         self.shared.tend(worker);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));

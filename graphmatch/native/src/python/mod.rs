@@ -169,7 +169,7 @@ impl Shared {
     /// Matches the publication of a worker, or says what Python has to do first.
     ///
     /// Indexes of operators are asked without the lock. Afterwards the terms of the publication
-    /// get their present ids: from `statements`, if it was made of these.
+    /// get their present ids.
     fn matched<'a>(
         self: &'a Arc<Self>,
         mut guarded: RwLockReadGuard<'a, Guarded>,
@@ -177,7 +177,6 @@ impl Shared {
         now: &Literal,
         done: Done,
         results: &Arc<CallResults>,
-        statements: Option<&Statements>,
     ) -> PyResult<MatchOutcome> {
         let mut attempts = 0;
         worker.answered = None;
@@ -201,13 +200,7 @@ impl Shared {
                     found => found,
                 })?;
                 guarded = self.read();
-                match statements {
-                    Some(statements) => {
-                        let id = std::mem::take(&mut worker.publication.id);
-                        fill(&guarded.state.dictionary, &id, statements, &mut worker.publication);
-                    }
-                    None => worker.publication.adopt(&guarded.state.dictionary),
-                }
+                worker.publication.adopt(&guarded.state.dictionary);
                 worker.answered = Some(IndexAnswers { questions, found });
             } else {
                 let found = questions.iter().map(|_| None).collect();
@@ -289,7 +282,7 @@ impl Shared {
     ) -> PyResult<MatchOutcome> {
         let guarded = self.read();
         fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
-        let outcome = self.matched(guarded, worker, now, done, results, Some(statements));
+        let outcome = self.matched(guarded, worker, now, done, results);
         self.tend(worker);
         outcome
     }

@@ -3,10 +3,11 @@
 //! Documents are read as for matching ([`crate::reader`]), without a dictionary. Each distinct term
 //! of a publication becomes one object.
 
-use super::document::{FaultRow, Interrupt, reader_of, rows_of};
+use super::document::{Interrupt, reader_of};
 use super::lock;
 use super::terms::object_named;
 use crate::dictionary::{Id, LOCAL};
+use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::publication::Publication;
 use crate::reader::Reader;
@@ -15,7 +16,7 @@ use pyo3::types::PyTuple;
 use std::sync::Mutex;
 
 /// A publication with its id, faults, and whether there is more.
-type Step<'py> = (Option<(String, Bound<'py, PyTuple>)>, Vec<FaultRow>, bool);
+type Step<'py> = (Option<(String, Bound<'py, PyTuple>)>, Vec<Fault>, bool);
 
 /// The publications of a document, one after the other.
 #[pyclass(frozen, module = "graphmatch._native")]
@@ -59,7 +60,7 @@ impl Publications {
             let (reader, memory) = &mut *guarded;
             let mut publication = std::mem::take(memory);
             let is_found = reader.next(&mut publication);
-            (is_found, publication, rows_of(reader.faults()))
+            (is_found, publication, reader.faults())
         });
         if let Some(error) = lock(&self.interrupt).take() {
             return Err(error);

@@ -189,14 +189,23 @@ impl Data {
 #[derive(Clone)]
 pub(crate) struct Report {
     shared: Arc<Shared>,
-    publication: Box<str>,
+    /// The id of the publication.
+    #[pyo3(get)]
+    publication: String,
     /// `None` if nothing matches.
     data: Option<Arc<Data>>,
     counters: Counters,
     evaluated: usize,
     stated: usize,
+    /// The subscriptions whose evaluation failed, with the reasons.
+    #[pyo3(get)]
     failed: Vec<(String, String)>,
+    /// The subscriptions that failed calls of operators leave undecided: these calls, and whether the
+    /// subscription matches by other solutions.
+    #[pyo3(get)]
     undecided: Vec<(String, Vec<String>, bool)>,
+    /// Whether attributes are missing because the publication has more property paths than the limit.
+    #[pyo3(get)]
     is_cut: bool,
 }
 
@@ -212,11 +221,6 @@ impl Report {
         self.found().len()
     }
 
-    /// Returns the id of the publication.
-    fn publication(&self) -> &str {
-        &self.publication
-    }
-
     /// Returns the numbers of the subscriptions, in the order of subscribing.
     fn numbers<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         PyArray1::from_slice(py, self.found())
@@ -227,23 +231,6 @@ impl Report {
     fn counters(&self) -> (u64, u64, u64, u64, usize, usize) {
         let Counters { probes, postings, candidates, matches } = self.counters;
         (probes, postings, candidates, matches, self.evaluated, self.stated)
-    }
-
-    /// Returns the subscriptions whose evaluation failed, with the reasons.
-    fn failed(&self) -> Vec<(String, String)> {
-        self.failed.clone()
-    }
-
-    /// The subscriptions that failed calls of operators leave undecided: these calls, and whether the
-    /// subscription matches by other solutions.
-    fn undecided(&self) -> Vec<(String, Vec<String>, bool)> {
-        self.undecided.clone()
-    }
-
-    /// Returns whether attributes are missing because the publication has more property paths than
-    /// the limit.
-    fn is_cut(&self) -> bool {
-        self.is_cut
     }
 
     /// Returns the ids of the subscriptions.
@@ -398,6 +385,6 @@ pub(super) fn report(
             ontology: Arc::clone(&state.ontology),
         })
     });
-    let (shared, publication) = (Arc::clone(shared), worker.publication.id.clone());
+    let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());
     Report { shared, publication, data, counters, evaluated, stated, failed, undecided, is_cut }
 }
