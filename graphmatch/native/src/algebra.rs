@@ -3,7 +3,6 @@
 //! Recursion is as deep as the query; its depth is bounded before it is parsed.
 
 use crate::pattern::Comparison;
-use hashbrown::HashMap;
 use oxrdf::{Literal, NamedNode, Term, Variable};
 use spargebra::Query;
 use spargebra::algebra::{
@@ -11,10 +10,6 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Maximum number of queries in an [`AlgebraCache`].
-const CACHED: usize = 1 << 9;
 
 /// Makes functions for reading and for changing the patterns of queries.
 macro_rules! patterns {
@@ -297,30 +292,6 @@ fn visit_path(path: &mut PropertyPathExpression, see: &mut dyn FnMut(Part)) {
     }
 }
 
-/// The algebra of parameterised queries, by their texts.
-#[derive(Default)]
-pub struct AlgebraCache(Mutex<HashMap<Box<str>, Arc<Query>>>);
-
-impl AlgebraCache {
-    /// Returns the algebra of a text, which is parsed if it is not in the cache.
-    pub fn get<E>(
-        &self,
-        text: &str,
-        parse: impl FnOnce() -> Result<Query, E>,
-    ) -> Result<Arc<Query>, E> {
-        if let Some(query) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
-            return Ok(query.clone());
-        }
-        let query = Arc::new(parse()?);
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if cached.len() >= CACHED {
-            cached.clear();
-        }
-        cached.insert(text.into(), query.clone());
-        Ok(query)
-    }
-}
-
 /// The number of the slot that an IRI stands for.
 pub(crate) fn slot_of_iri(iri: &str) -> Option<u32> {
     iri.strip_prefix("slot:")?.parse().ok()
@@ -332,8 +303,8 @@ pub(crate) fn slot_of_literal(literal: &Literal) -> Option<(u32, bool)> {
     Some((literal.value().parse().ok()?, kind == "q"))
 }
 
-/// Puts constants into the slots of a query; `None` if a slot cannot take its constant.
-pub(crate) fn substitute(query: &mut Query, constants: &[Term]) -> Option<()> {
+/// Puts the constants of slots into a query; `None` if a slot cannot take its constant.
+pub(crate) fn substitute(query: &mut Query, constant: &dyn Fn(u32) -> Option<Term>) -> Option<()> {
     let mut is_complete = true;
     visit_query(query, &mut |part| {
         let of_literal = |literal: &Literal| slot_of_literal(literal).map(|slot| slot.0);
@@ -348,7 +319,7 @@ pub(crate) fn substitute(query: &mut Query, constants: &[Term]) -> Option<()> {
             _ => None,
         };
         let Some(slot) = slot else { return };
-        match (part, constants.get(slot as usize).cloned()) {
+        match (part, constant(slot)) {
             (Part::Iri(iri), Some(Term::NamedNode(constant))) => *iri = constant,
             (Part::Expression(expression), Some(Term::NamedNode(constant))) => {
                 *expression = constant.into();

@@ -5,7 +5,6 @@
 //! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
 //! meet are not asked of the index, and left to the evaluator.
 
-use crate::algebra::{AlgebraCache, substitute};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
@@ -29,11 +28,12 @@ use crate::subscriptions::{
     EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
     UNINDEXED,
 };
-use crate::templates::Templates;
+use crate::templates::{TemplateCache, Templates};
 use crate::writer::filled;
 use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
 use serde::Serialize;
+use spargebra::Query;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -170,7 +170,10 @@ pub struct State {
     unindexed: BTreeSet<Number>,
     /// The classes that Python found by name in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
-    algebra: AlgebraCache,
+    /// The residual queries of templates, without and with a delta check.
+    prepared: [TemplateCache<Prepared>; 2],
+    /// The algebra of templates that call operators.
+    algebra: TemplateCache<Query>,
 }
 
 impl State {
@@ -193,7 +196,8 @@ impl State {
             parameterizer,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
-            algebra: AlgebraCache::default(),
+            prepared: Default::default(),
+            algebra: TemplateCache::default(),
         }
     }
 
@@ -617,20 +621,24 @@ impl State {
         })
     }
 
-    /// The algebra of a subscription with the constants that the index uses.
-    fn query(&self, number: Number) -> Result<spargebra::Query, QueryError> {
-        let template = self.subscriptions.get(number).template();
-        let [_, constants] = self.constants(number);
-        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
-        let text = self.templates.text(template);
-        let query = self
-            .algebra
-            .get(text, || self.templates.get(template).ok_or_else(missing)?.algebra())?;
+    /// The constants that the index uses, as terms.
+    fn terms(&self, number: Number) -> Option<Vec<Term>> {
         let read = |&id| std::str::from_utf8(&self.dictionary.text(id)).ok().and_then(read_term);
-        let constants: Option<Vec<Term>> = constants.iter().map(read).collect();
-        let mut query = query.as_ref().clone();
-        constants.and_then(|constants| substitute(&mut query, &constants)).ok_or_else(missing)?;
-        Ok(query)
+        self.constants(number)[1].iter().map(read).collect()
+    }
+
+    /// The query of a subscription, rewritten for evaluation.
+    fn prepared(&self, number: Number) -> Result<Prepared, QueryError> {
+        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
+        let record = self.subscriptions.get(number);
+        let (template, delta_check) = (record.template(), record.is(RESTING));
+        let cache = &self.prepared[usize::from(delta_check)];
+        let prepared = cache.get(self.templates.text(template), || {
+            let query = self.templates.get(template).ok_or_else(missing)?.algebra()?;
+            Ok(Prepared::new(query, delta_check, CallContext::default()))
+        })?;
+        let constants = self.terms(number);
+        constants.and_then(|all| prepared.with_constants(&all)).ok_or_else(missing)
     }
 
     // -- matching -----------------------------------------------------------------------------
@@ -688,9 +696,7 @@ impl State {
                     return self.evaluate_calling(worker, number, now, results, &mut matched);
                 }
                 matched.evaluated += 1;
-                let query = self.query(number)?;
-                let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
-                worker.evaluate(context, &prepared, now, self.limits)
+                worker.evaluate(context, &self.prepared(number)?, now, self.limits)
             });
             match answer {
                 Ok(Some(answer)) => {

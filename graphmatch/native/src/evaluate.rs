@@ -22,7 +22,9 @@ use crate::operators::CallContext;
 use crate::pattern::TaxonomyOperator;
 use crate::query_error::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
+use crate::rewrite::{
+    ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term, substitute_rewritten,
+};
 use crate::writer::written;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
@@ -137,6 +139,16 @@ impl Prepared {
             rewriter.query(query);
         }
         Self { conditions, query, functions: rewriter.functions, calls, is_wide }
+    }
+
+    /// Puts constants into a query that was prepared with slots for them.
+    pub fn with_constants(&self, constants: &[Term]) -> Option<Self> {
+        let mut prepared = self.clone();
+        let queries = prepared.conditions.iter_mut().chain([&mut prepared.query]);
+        for query in queries {
+            substitute_rewritten(query, constants)?;
+        }
+        Some(prepared)
     }
 
     /// Prepares a query for all solutions of the pattern, without projection and delta check; at most

@@ -380,7 +380,7 @@ impl Template {
             constants.iter().map(|text| read_term(text.as_ref())).collect();
         let mut query = self.algebra()?;
         constants
-            .and_then(|constants| substitute(&mut query, &constants))
+            .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
             .ok_or_else(|| QueryError::new("a constant is not a term that fits", "Replace it."))?;
         Ok(query)
     }
