@@ -151,8 +151,7 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
     if units is not None and units.concern(terms):
         of: defaultdict[int, list[Use]] = defaultdict(list)
         converted: set[int] = set()  # Properties whose values are asked for in base units.
-        for use in query.uses():
-            constant, attribute, siblings = use["constant"], use["attribute"], use["siblings"]
+        for constant, attribute, siblings in query.uses():
             if (attribute, constant) in siblings:  # A unit is named.
                 places = [p for p, _ in siblings if units.in_base_units(terms[attribute], terms[p])]
                 converted.update((attribute, *places) if places else ())

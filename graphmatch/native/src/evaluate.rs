@@ -10,7 +10,7 @@
 //! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
 
 use crate::algebra::{
-    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection, visit,
+    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection_mut, visit,
 };
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
@@ -22,7 +22,9 @@ use crate::operators::CallContext;
 use crate::pattern::TaxonomyOperator;
 use crate::query_error::QueryError;
 use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
+use crate::rewrite::{
+    ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term, substitute_rewritten,
+};
 use crate::writer::written;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
@@ -139,6 +141,16 @@ impl Prepared {
         Self { conditions, query, functions: rewriter.functions, calls, is_wide }
     }
 
+    /// Puts constants into a query that was prepared with slots for them.
+    pub fn with_constants(&self, constants: &[Term]) -> Option<Self> {
+        let mut prepared = self.clone();
+        let queries = prepared.conditions.iter_mut().chain([&mut prepared.query]);
+        for query in queries {
+            substitute_rewritten(query, constants)?;
+        }
+        Some(prepared)
+    }
+
     /// Prepares a query for all solutions of the pattern, without projection and delta check; at most
     /// `most`.
     pub fn rows(query: &Query, most: Option<usize>, calls: CallContext) -> Self {
@@ -157,7 +169,9 @@ impl Prepared {
     /// be the union of the ontology and the publication, and the publication a named graph.
     pub fn texts(mut query: Query, graph: &NamedNode) -> (Vec<String>, String) {
         // `SELECT *` would show the hidden variables.
-        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
+        if let Query::Select { pattern, .. } = &mut query
+            && let Some(variables) = projection_mut(pattern).filter(|all| all.is_empty())
+        {
             variables.push(Variable::new_unchecked("_graphmatch_"));
         }
         let mut fresh = Fresh::written();

@@ -23,7 +23,7 @@ use spargebra::algebra::{
     AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
     PropertyPathExpression as Path,
 };
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -52,13 +52,6 @@ pub(crate) fn alone(pattern: Pattern) -> Pattern {
         });
         Node::Variable(number as u16)
     })
-}
-
-/// Solution modifiers of a SELECT.
-#[derive(Default)]
-pub(crate) struct Modifiers<'a> {
-    pub projection: Option<&'a [Variable]>,
-    pub distinct: bool,
 }
 
 /// Numbers of a query's constants. Terms of the RDF vocabulary that the parser adds come after the
@@ -90,14 +83,6 @@ impl Constants {
 
 fn is_quantity(literal: &Literal) -> bool {
     slot_of_literal(literal).is_some_and(|slot| slot.1)
-}
-
-/// Why a query that parses is refused.
-pub(crate) enum Misuse {
-    /// An unknown function, or a wrong number of arguments.
-    Function(String),
-    /// The number of a quantity that is not compared with a variable.
-    Quantity(u32),
 }
 
 /// Whether a path connects a node with itself without a triple.
@@ -168,7 +153,10 @@ pub(crate) struct Analysis<'a> {
     pub mentions: BTreeSet<[Node; 2]>,
     /// Literals that synonyms do not replace.
     pub kept: Vec<u32>,
-    pub misuse: Option<Misuse>,
+    /// The first function that is unknown or has a wrong number of arguments.
+    pub unknown_function: Option<String>,
+    /// The first quantity that is not compared with a variable.
+    pub misplaced_quantity: Option<u32>,
     /// Whether the query is a DESCRIBE, where IRIs are expressions.
     pub describe: bool,
     /// Subject, property and object of patterns, for units.
@@ -194,12 +182,12 @@ impl<'a> Analysis<'a> {
         Self { constants, most: most.max(1), describe, operators, ..Self::default() }
     }
 
-    /// Returns the branches of a whole query, and its modifiers.
-    pub fn query(&mut self, pattern: &'a GraphPattern) -> (Vec<Draft>, Modifiers<'a>) {
-        let (inner, modifiers) = self.modifiers(pattern);
+    /// Returns the branches of a whole query.
+    pub fn query(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
+        let inner = self.modified(pattern);
         let branches = self.branches(inner);
         self.settle(&branches, 0);
-        (branches, modifiers)
+        branches
     }
 
     pub fn leave_open(&mut self, reason: impl Into<Cow<'static, str>>) {
@@ -282,22 +270,20 @@ impl<'a> Analysis<'a> {
         self.kept.push(number);
     }
 
-    /// Splits a pattern into the pattern inside its solution modifiers, and these.
-    fn modifiers(&mut self, mut pattern: &'a GraphPattern) -> (&'a GraphPattern, Modifiers<'a>) {
-        let mut found = Modifiers::default();
+    /// Returns the pattern inside the solution modifiers of a SELECT.
+    fn modified(&mut self, mut pattern: &'a GraphPattern) -> &'a GraphPattern {
+        let mut is_outer = true;
         loop {
             pattern = match pattern {
-                GraphPattern::Slice { inner, .. } if found.projection.is_none() => {
+                GraphPattern::Slice { inner, .. } if is_outer => {
                     self.leave_open("LIMIT or OFFSET");
                     inner
                 }
-                GraphPattern::Reduced { inner } if found.projection.is_none() => inner,
-                GraphPattern::Distinct { inner } if found.projection.is_none() => {
-                    found.distinct = true;
+                GraphPattern::Reduced { inner } | GraphPattern::Distinct { inner } if is_outer => {
                     inner
                 }
-                GraphPattern::Project { inner, variables } if found.projection.is_none() => {
-                    found.projection = Some(variables);
+                GraphPattern::Project { inner, .. } if is_outer => {
+                    is_outer = false;
                     inner
                 }
                 GraphPattern::OrderBy { inner, expression } => {
@@ -307,7 +293,7 @@ impl<'a> Analysis<'a> {
                     }
                     inner
                 }
-                _ => return (pattern, found),
+                _ => return pattern,
             }
         }
     }
@@ -411,7 +397,7 @@ impl<'a> Analysis<'a> {
     fn subquery(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
         self.leave_open("subquery");
         let loose = self.loose.len();
-        let (inner, _) = self.modifiers(pattern);
+        let inner = self.modified(pattern);
         let branches = self.branches(inner);
         self.settle(&branches, loose);
         vec![Draft::default()]
@@ -583,16 +569,14 @@ impl<'a> Analysis<'a> {
             _ => self.operators.find(name).is_some(),
         };
         if !known {
-            self.misuse.get_or_insert(Misuse::Function(name.to_string()));
+            self.unknown_function.get_or_insert(name.to_string());
         }
     }
 
     fn misplaced(&mut self, literal: &Literal) {
         if let Some((number, true)) = slot_of_literal(literal) {
-            match &mut self.misuse {
-                Some(Misuse::Quantity(first)) => *first = number.min(*first),
-                misuse => *misuse = Some(Misuse::Quantity(number)),
-            }
+            let first = self.misplaced_quantity.get_or_insert(number);
+            *first = number.min(*first);
         }
     }
 

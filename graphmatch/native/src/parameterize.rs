@@ -77,14 +77,15 @@ impl Parameterizer {
     /// Parses a query and replaces its constants by slots.
     pub fn parameterize(&self, text: &str) -> Result<ParameterizedQuery, QueryError> {
         let scanned = scan(text, &self.limits, &self.prefixes)?;
-        on_stack(scanned.is_deep, || {
-            let parsed = self.parse(scanned.text.as_deref().unwrap_or(text));
+        let is_deep = scanned.is_deep();
+        on_stack(is_deep, || {
+            let parsed = self.parse(&scanned.readable());
             let mut query = parsed.map_err(|error| scanned.unresolved.unwrap_or(error))?;
             let mut numbers = Numbers::new(text);
             visit_query(&mut query, &mut |part| numbers.part(part));
             let text = template_text(&query);
             let constants = numbers.constants;
-            Ok(ParameterizedQuery { query, text, constants, is_deep: scanned.is_deep })
+            Ok(ParameterizedQuery { query, text, constants, is_deep })
         })
     }
 

@@ -9,12 +9,12 @@
 //! are stored encoded, with 3 bytes for each triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
-    Part, body, comparison_of, group, mirrored, pattern_of, pattern_of_mut, slot_of_literal,
-    substitute, visit,
+    Part, body, comparison_of, group, is_distinct, mirrored, pattern_of, pattern_of_mut,
+    projection as projected, slot_of_literal, substitute, visit,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::{LiteralParts, read_term, write_quoted};
-use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
+use crate::necessary::{Analysis, COMPOSED, Draft, OPEN, alone, may_be_empty};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::pattern::{
@@ -27,7 +27,6 @@ use crate::values::is_comparable;
 use crate::writer::filled;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
-use pyo3::IntoPyObject;
 use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
@@ -57,17 +56,9 @@ fn word(filter: &Filter<Slot>) -> String {
     }
 }
 
-/// A use of a constant: the property whose value it is, or is compared with, and the properties
-/// beside that one, by the numbers of constants.
-#[derive(Clone, Debug, PartialEq, Eq, IntoPyObject)]
-pub struct Use {
-    /// The constant.
-    pub constant: u32,
-    /// The property.
-    pub attribute: u32,
-    /// The properties of the same subject, each with a constant that it has or is equal to.
-    pub siblings: Vec<(u32, Option<u32>)>,
-}
+/// A use of a constant: its number, the number of the property whose value it is or is compared
+/// with, and the other properties of the subject, each with a constant that it has or is equal to.
+pub type ConstantUse = (u32, u32, Vec<(u32, Option<u32>)>);
 
 /// A query's branches and what belongs to them, with its constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -173,7 +164,7 @@ impl Template {
         let slots = u32::try_from(of.constants.len()).unwrap_or(u32::MAX);
         let (most, operators) = (parser.limits.subscription_branches, &parser.operators);
         let mut analysis = Analysis::new(slots, most, form == Form::Describe, operators.clone());
-        let (drafts, modifiers) = analysis.query(pattern);
+        let drafts = analysis.query(pattern);
         match form {
             Form::Construct => analysis.leave_open("CONSTRUCT"),
             Form::Describe => {
@@ -185,17 +176,14 @@ impl Template {
         if let Query::Construct { template, .. } = query {
             analysis.template(template);
         }
-        match analysis.misuse {
-            None => {}
-            Some(Misuse::Quantity(number)) => {
-                let quantity = of.constants.get(number as usize).map_or("", String::as_str);
-                let what = format!("the quantity {quantity} can only be compared with a variable");
-                return refused(&what, "Write it as in ?size >= \"40 GB\"^^cdt:ucum.");
-            }
-            Some(Misuse::Function(name)) => {
-                let what = format!("The custom function {name} is not supported");
-                return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
-            }
+        if let Some(number) = analysis.misplaced_quantity {
+            let quantity = of.constants.get(number as usize).map_or("", String::as_str);
+            let what = format!("the quantity {quantity} can only be compared with a variable");
+            return refused(&what, "Write it as in ?size >= \"40 GB\"^^cdt:ucum.");
+        }
+        if let Some(name) = analysis.unknown_function {
+            let what = format!("The custom function {name} is not supported");
+            return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
         }
         let calls = check_calls(pattern, operators)?;
         if may_be_empty(body(pattern), true) {
@@ -206,8 +194,8 @@ impl Template {
         }
         let mut projection: Vec<&str> = Vec::new();
         if form == Form::Select {
-            let variables = modifiers.projection.unwrap_or_default();
-            projection.extend(variables.iter().map(|variable| variable.as_str()));
+            let variables = projected(pattern).into_iter().flatten();
+            projection.extend(variables.map(|variable| variable.as_str()));
         }
         if analysis.variables.len() > usize::from(u16::MAX) {
             let what = format!("more than {} variables", u16::MAX);
@@ -233,7 +221,7 @@ impl Template {
             more: (!is_plain).then(|| Box::new(more)),
             slots,
             form,
-            distinct: form == Form::Select && modifiers.distinct,
+            distinct: form == Form::Select && is_distinct(pattern),
             aggregates: group(body(pattern)).is_some(),
             is_deep: of.is_deep,
         })
@@ -392,13 +380,13 @@ impl Template {
             constants.iter().map(|text| read_term(text.as_ref())).collect();
         let mut query = self.algebra()?;
         constants
-            .and_then(|constants| substitute(&mut query, &constants))
+            .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
             .ok_or_else(|| QueryError::new("a constant is not a term that fits", "Replace it."))?;
         Ok(query)
     }
 
     /// Which values of which properties the constants of a query are: what their units depend on.
-    pub fn uses(&self) -> Result<Vec<Use>, QueryError> {
+    pub fn uses(&self) -> Result<Vec<ConstantUse>, QueryError> {
         on_stack(self.is_deep, || {
             let query = parse(&filled(&self.text, |_, _| true))?;
             let mut analysis = Analysis::new(self.slots, 1, false, Operators::default());
@@ -613,7 +601,7 @@ fn compare_call(expression: &Expression) -> Option<Expression> {
 
 // --- Units --------------------------------------------------------------------------------------
 
-fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Vec<Use> {
+fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Vec<ConstantUse> {
     // the constant that an object is, or those that it is compared with
     let mut partners: HashMap<u16, Vec<(u32, bool)>> = HashMap::new();
     for &(variable, constant, same) in compared {
@@ -637,11 +625,11 @@ fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Ve
             }
         }
     }
-    let mut found: Vec<Use> = Vec::new();
+    let mut found: Vec<ConstantUse> = Vec::new();
     for &(subject, attribute, object) in stated {
         for (constant, _) in among(object) {
             let siblings = siblings.get(&subject).cloned().unwrap_or_default();
-            let one = Use { constant, attribute, siblings };
+            let one = (constant, attribute, siblings);
             if !found.contains(&one) {
                 found.push(one);
             }

@@ -21,7 +21,7 @@ def uses(query: Query, text: str) -> list[tuple[str, dict[str, str | None]]]:
     terms = [str(term) for term, _ in query.constants()]
     return [
         (terms[attribute], {terms[p]: None if o is None else terms[o] for p, o in siblings})
-        for constant, attribute, siblings in map(dict.values, query.uses())
+        for constant, attribute, siblings in query.uses()
         if text in terms[constant]
     ]
 

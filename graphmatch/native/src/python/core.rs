@@ -324,12 +324,14 @@ impl Core {
         let taken = py.detach(|| {
             let parsed = self.shared.read().state.parse(query);
             self.shared.change(|guarded| {
-                let (state, filed) = (&mut guarded.state, filed.as_deref());
-                let number = match replaces {
-                    true => state.replace(id, parsed, filed)?,
-                    false => Some(state.subscribe(id, parsed, filed)?),
-                };
-                Ok(number.map(|number| state.subscriptions.set_comment(number, comment)).is_some())
+                let state = &mut guarded.state;
+                let replaced = state.subscriptions.find(id).filter(|_| replaces);
+                if replaces && replaced.is_none() {
+                    return Ok(false);
+                }
+                let number = state.subscribe(id, parsed, filed.as_deref(), replaced)?;
+                state.subscriptions.set_comment(number, comment);
+                Ok(true)
             })
         });
         taken.map_err(refused)
@@ -354,7 +356,7 @@ impl Core {
                 let stop = self.shared.change(|guarded| {
                     let state = &mut guarded.state;
                     for (place, parsed) in (begin..end).zip(parsed) {
-                        match state.subscribe(&ids[place], parsed, None) {
+                        match state.subscribe(&ids[place], parsed, None, None) {
                             Ok(number) => {
                                 state.subscriptions.set_comment(number, &comments[place]);
                             }

@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::query::{Filled, Form, Template, Use};
+use crate::query::{ConstantUse, Filled, Form, Template};
 use crate::query_error::QueryError;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -201,7 +201,7 @@ impl Query {
 
     /// The uses of constants that decide their units: constant, property, and the other properties
     /// of the subject with their values.
-    fn uses(&self, py: Python<'_>) -> PyResult<Vec<Use>> {
+    fn uses(&self, py: Python<'_>) -> PyResult<Vec<ConstantUse>> {
         py.detach(|| self.template.uses()).map_err(bad_query)
     }
 

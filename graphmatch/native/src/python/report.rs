@@ -4,7 +4,7 @@ use super::evaluation::triples_of;
 use super::terms::object_of;
 use super::{DetachedTriples, Guarded, Shared};
 use crate::dictionary::{Id, Terms};
-use crate::engine::{Did, Matched, State};
+use crate::engine::{Matched, State};
 use crate::evaluate::{Answer, EvaluationError};
 use crate::history::FormerSubscription;
 use crate::index::Index;
@@ -190,7 +190,8 @@ pub(crate) struct Report {
     publication: String,
     /// `None` if nothing matches.
     data: Option<Arc<Data>>,
-    did: Did,
+    counters: Counters,
+    evaluated: usize,
     stated: usize,
     /// The subscriptions whose evaluation failed, with the reasons.
     #[pyo3(get)]
@@ -224,9 +225,8 @@ impl Report {
     /// Returns counters: probes, postings, candidates, rows with a solution, evaluated
     /// subscriptions, and stated triples.
     fn counters(&self) -> (u64, u64, u64, u64, usize, usize) {
-        let Did { index, evaluated } = self.did;
-        let Counters { probes, postings, candidates, matches } = index;
-        (probes, postings, candidates, matches, evaluated, self.stated)
+        let Counters { probes, postings, candidates, matches } = self.counters;
+        (probes, postings, candidates, matches, self.evaluated, self.stated)
     }
 
     /// Returns the ids of the subscriptions.
@@ -355,7 +355,7 @@ pub(super) fn report(
     matched: Matched,
     stated: usize,
 ) -> Report {
-    let Matched { found, answers, failed, is_cut, did, undecided, .. } = matched;
+    let Matched { found, answers, failed, is_cut, counters, evaluated, undecided, .. } = matched;
     let name = |number: Number| state.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
     let undecided =
@@ -374,5 +374,5 @@ pub(super) fn report(
         })
     });
     let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());
-    Report { shared, publication, data, did, stated, failed, undecided, is_cut }
+    Report { shared, publication, data, counters, evaluated, stated, failed, undecided, is_cut }
 }

@@ -306,9 +306,9 @@ fn uses_of_quantities() {
         let found = read(&format!("PREFIX e: <urn:> SELECT * {{ {pattern} }}"));
         let number = found.constants.iter().position(|text| text.contains("ucum")).unwrap();
         let uses = found.template.uses().unwrap();
-        let of_it = uses.iter().filter(|one| one.constant as usize == number);
+        let of_it = uses.iter().filter(|one| one.0 as usize == number);
         let mut names: Vec<String> =
-            of_it.map(|one| short(found.constants[one.attribute as usize].as_bytes())).collect();
+            of_it.map(|one| short(found.constants[one.1 as usize].as_bytes())).collect();
         names.sort();
         assert_eq!(names.join(" "), *expected, "{pattern}");
     }
@@ -316,9 +316,9 @@ fn uses_of_quantities() {
     let found = read(&format!("PREFIX e: <urn:> SELECT * {{ {pattern} }}"));
     let name = |n: u32| short(found.constants[n as usize].as_bytes());
     let uses = found.template.uses().unwrap();
-    let one = uses.iter().find(|one| name(one.constant) == "\"5\"").unwrap();
+    let one = uses.iter().find(|one| name(one.0) == "\"5\"").unwrap();
     let beside: Vec<(String, Option<String>)> =
-        one.siblings.iter().map(|(p, o)| (name(*p), o.map(name))).collect();
+        one.2.iter().map(|(p, o)| (name(*p), o.map(name))).collect();
     let some = |text: &str| Some(text.to_owned());
     let expected = [("v", None), ("u", some("\"MB\"")), ("w", some("\"x\""))];
     assert_eq!(beside, expected.map(|(p, o)| (p.to_owned(), o)));
