@@ -279,7 +279,7 @@ impl Postings {
 }
 
 /// The branches of subscriptions in posting lists.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PostingIndex {
     rows: Arena<u32>,
@@ -296,7 +296,8 @@ pub struct PostingIndex {
     #[serde(skip)]
     frequencies: Statistics,
     #[serde(skip)]
-    /// Publications until the next [`PostingIndex::rebalance`], and the number of calls so far.
+    /// Publications until the next [`PostingIndex::rebalance`], if more than the minimum, and the
+    /// number of calls so far.
     interval: u64,
     #[serde(skip)]
     turn: usize,
@@ -306,24 +307,6 @@ pub struct PostingIndex {
     planner: Planner,
     #[serde(skip)]
     record: Vec<u32>,
-}
-
-impl Default for PostingIndex {
-    fn default() -> Self {
-        Self {
-            rows: Arena::default(),
-            programs: Interner::default(),
-            filters: Interner::default(),
-            postings: Postings::default(),
-            kinds: [[0; 8]; 3],
-            frequencies: Statistics::default(),
-            interval: MIN_INTERVAL,
-            turn: 0,
-            tagger: Tagger::default(),
-            planner: Planner::default(),
-            record: Vec::new(),
-        }
-    }
 }
 
 impl PostingIndex {
@@ -695,7 +678,7 @@ impl PostingIndex {
 
     /// Returns true if there are enough samples for [`PostingIndex::rebalance`].
     pub fn wants_rebalance(&self, statistics: &Statistics) -> bool {
-        statistics.publications >= self.interval
+        statistics.publications >= self.interval.max(MIN_INTERVAL)
     }
 
     /// Takes the samples of a thread and moves rows from frequent access patterns to rarer ones.
@@ -730,7 +713,8 @@ impl PostingIndex {
         }
         self.turn = self.turn.wrapping_add(1);
         let worth = moved * 16 > seen;
-        self.interval = if worth { MIN_INTERVAL } else { (2 * self.interval).min(MAX_INTERVAL) };
+        self.interval =
+            if worth { 0 } else { (2 * self.interval).clamp(2 * MIN_INTERVAL, MAX_INTERVAL) };
         moved
     }
 

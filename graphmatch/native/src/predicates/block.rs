@@ -482,12 +482,6 @@ impl Block {
 /// Buffers that matching a publication needs. Each thread has one and uses it again.
 #[derive(Default)]
 pub struct TableScratch {
-    /// The triples whose predicates are those of columns, in order.
-    pub triples: Vec<[Id; 3]>,
-    /// The keys of their objects.
-    pub keys: Vec<SortKey>,
-    /// The tables that a subject may match.
-    pub tables: Vec<usize>,
     /// The values of a subject, column by column.
     pub points: Vec<Point>,
     /// The range of each column's values.
