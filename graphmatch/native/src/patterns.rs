@@ -268,14 +268,6 @@ impl Postings {
         }
         moved
     }
-
-    #[cfg(test)]
-    fn bytes(&self) -> usize {
-        self.table.allocation_size()
-            + self.lists.capacity() * size_of::<Vec<Entry>>()
-            + self.lists.iter().map(|list| list.capacity() * size_of::<Entry>()).sum::<usize>()
-            + 4 * self.free.capacity()
-    }
 }
 
 /// The branches of subscriptions in posting lists.
@@ -407,23 +399,6 @@ impl PostingIndex {
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
-    }
-
-    /// Returns the number of distinct join programs.
-    #[cfg(test)]
-    pub fn programs(&self) -> usize {
-        self.programs.len()
-    }
-
-    /// Returns the number of allocated bytes.
-    #[cfg(test)]
-    pub fn bytes(&self) -> usize {
-        let counts = self.frequencies.counts.allocation_size();
-        self.rows.bytes()
-            + self.programs.bytes()
-            + self.filters.bytes()
-            + self.postings.bytes()
-            + counts
     }
 
     /// Returns the branch of a row; an empty one if the row does not exist.
@@ -765,6 +740,32 @@ mod tests {
             Filter::Compare { operator: Comparison::Equal, constant } => term == *constant,
             Filter::Any(any) => any.iter().any(|one| by_number(one, term)),
             _ => false,
+        }
+    }
+
+    impl Postings {
+        fn bytes(&self) -> usize {
+            self.table.allocation_size()
+                + self.lists.capacity() * size_of::<Vec<Entry>>()
+                + self.lists.iter().map(|list| list.capacity() * size_of::<Entry>()).sum::<usize>()
+                + 4 * self.free.capacity()
+        }
+    }
+
+    impl PostingIndex {
+        /// Returns the number of distinct join programs.
+        pub fn programs(&self) -> usize {
+            self.programs.len()
+        }
+
+        /// Returns the number of allocated bytes.
+        pub fn bytes(&self) -> usize {
+            let counts = self.frequencies.counts.allocation_size();
+            self.rows.bytes()
+                + self.programs.bytes()
+                + self.filters.bytes()
+                + self.postings.bytes()
+                + counts
         }
     }
 

@@ -69,22 +69,9 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The number of rows.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.rows
-    }
-
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
-    }
-
-    /// The approximate number of bytes of the rows.
-    #[cfg(test)]
-    pub fn bytes(&self) -> usize {
-        let blocks: usize = self.blocks.iter().map(|(_, block)| block.bytes()).sum();
-        blocks + self.keys.capacity() * size_of::<(Id, SortKey)>() + 4 * self.places.len()
     }
 
     /// Whether a table has all columns of a branch.
@@ -421,6 +408,19 @@ mod tests {
     use crate::filter::Memo;
     use crate::pattern::*;
     use std::cell::RefCell;
+
+    impl Tables {
+        /// The number of rows.
+        pub fn len(&self) -> usize {
+            self.rows
+        }
+
+        /// The approximate number of bytes of the rows.
+        pub fn bytes(&self) -> usize {
+            let blocks: usize = self.blocks.iter().map(|(_, block)| block.bytes()).sum();
+            blocks + self.keys.capacity() * size_of::<(Id, SortKey)>() + 4 * self.places.len()
+        }
+    }
 
     /// Numbers that look random.
     struct Random(u64);
