@@ -21,12 +21,12 @@ use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
-use crate::query::{Filled, Template};
+use crate::query::{FilledTemplate, Template};
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
 use crate::subscriptions::{
-    EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
-    UNINDEXED,
+    DELTA_CHECK, EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RowId, SUSPENDED,
+    Subscriptions, UNINDEXED,
 };
 use crate::templates::{TemplateCache, Templates};
 use crate::writer::filled;
@@ -45,7 +45,7 @@ mod calls;
 /// IRIs that stand for a class by its name, until Python finds it in the ontology.
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
-const ASKED: Number = 1 << 31;
+const NEEDS_EVALUATION: Number = 1 << 31;
 /// Number of texts from which on another thread parses some of them.
 const MIN_PARSED_TOGETHER: usize = 16;
 
@@ -480,7 +480,7 @@ impl State {
                 *row = to;
                 continue;
             }
-            self.subscriptions.move_row(self.index.owner(to) & !ASKED, from, to);
+            self.subscriptions.move_row(self.index.owner(to) & !NEEDS_EVALUATION, from, to);
         }
     }
 
@@ -488,12 +488,12 @@ impl State {
     /// dictionary's ids of the query's constants.
     pub fn index_plan(
         &self,
-        filled: Filled,
+        filled: FilledTemplate,
         aggregates: bool,
         id_of: impl Fn(Id) -> Id,
     ) -> IndexPlan {
-        let Filled { branches, supports, remainder: residual, interned } = filled;
-        let flags = if aggregates { RESTING } else { 0 };
+        let FilledTemplate { branches, supports, residual, interned } = filled;
+        let flags = if aggregates { DELTA_CHECK } else { 0 };
         let entries = Vec::with_capacity(branches.len());
         let mut plan = IndexPlan { entries, flags, residual, interned };
         let key = |node: Node| match node {
@@ -511,7 +511,7 @@ impl State {
                 plan.leave("a pattern that the ontology may meet");
             }
             if own.is_empty() {
-                plan.flags |= RESTING;
+                plan.flags |= DELTA_CHECK;
                 plan.flags |= if supports.is_empty() { UNINDEXED } else { 0 };
                 for &pattern in supports.iter().filter(|pattern| !is_call(pattern)) {
                     plan.add(None, branch_of(pattern));
@@ -631,7 +631,7 @@ impl State {
     fn prepared(&self, number: Number) -> Result<Prepared, QueryError> {
         let missing = || QueryError::new("its template is not there", "Subscribe it again.");
         let record = self.subscriptions.get(number);
-        let (template, delta_check) = (record.template(), record.is(RESTING));
+        let (template, delta_check) = (record.template(), record.is(DELTA_CHECK));
         let cache = &self.prepared[usize::from(delta_check)];
         let prepared = cache.get(self.templates.text(template), || {
             let query = self.templates.get(template).ok_or_else(missing)?.algebra()?;
@@ -677,10 +677,10 @@ impl State {
         let mut found: Vec<u64> = Vec::with_capacity(worker.rows.matches.len());
         let mut candidates: Vec<Number> = Vec::new();
         for &owner in worker.rows.matches.iter().filter(|&&owner| owner != NO_OWNER) {
-            if owner & ASKED == 0 {
+            if owner & NEEDS_EVALUATION == 0 {
                 found.push(placed(owner));
             } else {
-                candidates.push(owner ^ ASKED);
+                candidates.push(owner ^ NEEDS_EVALUATION);
             }
         }
         candidates.extend(&self.unindexed);
@@ -710,7 +710,8 @@ impl State {
         found.sort_unstable();
         found.dedup();
         let undecided = worker.rows.patterns.undecided.drain(..).filter(|&one| one != NO_OWNER);
-        let undecided: BTreeSet<Number> = undecided.map(|owner| owner & !ASKED).collect();
+        let undecided: BTreeSet<Number> =
+            undecided.map(|owner| owner & !NEEDS_EVALUATION).collect();
         for number in undecided {
             let is_known = found.binary_search(&placed(number)).is_ok()
                 || matched.failed.iter().any(|failed| failed.0 == number);
@@ -797,7 +798,7 @@ impl State {
     /// Keeps a subscription that was taken out of the index, and that matches nothing for now.
     fn suspend(&mut self, number: Number, name: &str, template: u32, constants: &[Id]) {
         constants.iter().for_each(|&id| self.dictionary.retain(id));
-        let flags = SUSPENDED | RESTING;
+        let flags = SUSPENDED | DELTA_CHECK;
         let entry = Entry { name, template, constants, filed: constants, rows: &[], flags };
         if self.own(entry, Some(number)).is_none() {
             // There is no room for it.
@@ -825,7 +826,7 @@ impl State {
 
 /// The owner of a row: a subscription, and whether it must be evaluated.
 fn owner(number: Number, flags: Flags) -> Number {
-    if flags & EXACT == 0 { number | ASKED } else { number }
+    if flags & EXACT == 0 { number | NEEDS_EVALUATION } else { number }
 }
 
 /// The id by which a constant is looked up among terms with roots: that of a literal without its

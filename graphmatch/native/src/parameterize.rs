@@ -81,7 +81,7 @@ impl Parameterizer {
         on_stack(is_deep, || {
             let parsed = self.parse(&scanned.readable());
             let mut query = parsed.map_err(|error| scanned.unresolved.unwrap_or(error))?;
-            let mut numbers = Numbers::new(text);
+            let mut numbers = SlotNumberer::new(text);
             visit_query(&mut query, &mut |part| numbers.part(part));
             let text = template_text(&query);
             let constants = numbers.constants;
@@ -123,8 +123,8 @@ fn signed(expression: &Expression) -> Option<Literal> {
     (is_number && is_unsigned).then(|| Literal::new_typed_literal(value, literal.datatype()))
 }
 
-/// Numbers the constants and the invented names of a query in the order of its algebra.
-struct Numbers<'a> {
+/// SlotNumberer the constants and the invented names of a query in the order of its algebra.
+struct SlotNumberer<'a> {
     text: &'a str,
     constants: Vec<String>,
     /// Begins the names of hidden variables. No variable of the query begins so.
@@ -133,7 +133,7 @@ struct Numbers<'a> {
     blanks: HashMap<String, BlankNode>,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> SlotNumberer<'a> {
     fn new(text: &'a str) -> Self {
         let mut prefix = "_".to_owned();
         while text.contains(&format!("?{prefix}")) || text.contains(&format!("${prefix}")) {

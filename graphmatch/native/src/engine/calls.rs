@@ -28,7 +28,7 @@ impl State {
         constants
             .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
             .ok_or_else(missing)?;
-        let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(RESTING));
+        let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(DELTA_CHECK));
         let prefilter = Prefilter::new(&query, self.operators());
         let evaluate =
             |prepared: &Prepared| worker.evaluate(self.context(), prepared, now, self.limits);

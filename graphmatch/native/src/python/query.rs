@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::query::{ConstantUse, Filled, Template};
+use crate::query::{ConstantUse, FilledTemplate, Template};
 use crate::query_error::QueryError;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -117,7 +117,7 @@ impl Query {
     }
 
     /// The branches, with ids of a dictionary of its own.
-    pub fn filled(&self) -> (Dictionary, Filled) {
+    pub fn filled(&self) -> (Dictionary, FilledTemplate) {
         let (mut dictionary, ids) = self.ids();
         let filled = self.template.filled(&ids, &mut dictionary);
         (dictionary, filled)
@@ -221,12 +221,12 @@ impl Query {
         py: Python<'py>,
     ) -> PyResult<(Vec<BranchRow<'py>>, Vec<Bound<'py, PyTuple>>, Vec<Cow<'static, str>>)> {
         let (dictionary, filled) = self.filled();
-        let Filled { mut branches, mut supports, mut remainder, .. } = filled;
+        let FilledTemplate { mut branches, mut supports, mut residual, .. } = filled;
         for operator in self.template.operators() {
             let id = dictionary.get(operator.as_bytes()).map(Node::Constant);
             branches.iter_mut().for_each(|one| one.patterns.retain(|p| Some(p[1]) != id));
             supports.retain(|pattern| Some(pattern[1]) != id);
-            remainder.push(format!("FILTER {operator}").into());
+            residual.push(format!("FILTER {operator}").into());
         }
         let branches = branches.iter().enumerate();
         let branches = branches.map(|(n, branch)| self.branch(py, &dictionary, Some(n), branch));
@@ -235,7 +235,7 @@ impl Query {
             self.branch(py, &dictionary, None, &branch_of(pattern)).map(|(patterns, _)| patterns)
         });
         let supports = supports.collect::<PyResult<Vec<_>>>()?.concat();
-        Ok((branches, supports, remainder))
+        Ok((branches, supports, residual))
     }
 
     /// The properties and objects that patterns ask for, `None` for any.
