@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, TypeVar
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native
-from graphmatch.knowledge import Change, Entailment, Knowledge, Known, Prepared
+from graphmatch.knowledge import Change, Entailment, Knowledge, Known
 from graphmatch.matcher import (
     Call,
     Capabilities,
@@ -113,10 +113,6 @@ _READ = (
 )
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
-_OUT_OF_USE = 10
-"""When so many times the documents that are remembered had no room, these are dropped."""
-_REMEMBERED_BYTES = 50_000
-"""A larger document is not remembered."""
 
 
 class Engine(Matcher):
@@ -207,10 +203,6 @@ class Engine(Matcher):
         self._known: Knowledge | None = None
         self._saved: tuple[Options, bytes] | None = None
         """What is known, as it is saved: while it stays."""
-        self._remember = 0
-        self._remembered: dict[_Key, _Remembered] = {}
-        """What Python did for documents that are matched again: in a `sibling` that is to."""
-        self._without_room = 0
 
     def _know(self, ontology: Ontology, annotator: Annotator | None) -> Knowledge:
         known = self._made(ontology, annotator)
@@ -237,9 +229,8 @@ class Engine(Matcher):
             The subscriptions that were filed anew, and those for which units or classes have to be
             found first.
         """
-        change = self._core.set_ontology(knowledge, **knowledge.stated(self._known))
+        change = self._core.set_ontology(knowledge, knowledge.stated(self._known))
         self._known, self._saved = knowledge, None
-        self._remembered.clear()
         return change
 
     @property
@@ -320,7 +311,6 @@ class Engine(Matcher):
         if not knowledge.words and self._core.has_term(str(WORDS)):
             begins = not knowledge.reads_items
             knowledge.words = True
-            self._remembered.clear()
             if begins:
                 self._adopt(knowledge)
 
@@ -338,7 +328,7 @@ class Engine(Matcher):
             When the id is taken.
         """
         with self._changing:
-            self._take(self._core.subscribe, *_row(subscription, query))
+            self._take(*_row(subscription, query))
             self._note_words()
         self._operators.report_problems()
 
@@ -354,19 +344,19 @@ class Engine(Matcher):
         """
         id, text, comment = _row(subscription, query)
         with self._changing:
-            found = self._take(self._core.replace, id, text, comment)
+            found = self._take(id, text, comment, replaces=True)
             self._note_words()
         self._operators.report_problems()
         if not found:
             raise UnknownError(id)
 
-    def _take(self, take: Callable[..., _Taken], id: str, text: str, comment: str) -> _Taken:
+    def _take(self, id: str, text: str, comment: str, *, replaces: bool = False) -> bool:
         """Hand a subscription to the core, with its units and classes found where it has some."""
         try:
             try:
-                return take(id, text, comment)
+                return self._core.subscribe(id, text, comment, None, replaces)
             except _native.NeedsPythonError:
-                return take(id, text, comment, self._filed(id, text))
+                return self._core.subscribe(id, text, comment, self._filed(id, text), replaces)
         except (_native.DuplicateIdError, _native.InvalidSubscriptionError) as error:
             raise _error_of(error, id, text) from None
         except UnicodeEncodeError as error:
@@ -432,19 +422,16 @@ class Engine(Matcher):
         begin = 0
         while begin < len(rows):
             some = rows[begin:]
-            comments = [(n, comment) for n, (_, _, comment) in enumerate(some) if comment]
             one_by_one = 1  # of which units or names of classes have to be found first
             try:
-                taken, errors = self._core.subscribe_many(
-                    [id for id, _, _ in some], [text for _, text, _ in some], comments
-                )
+                taken, errors = self._core.subscribe_many(*zip(*some, strict=True))
             except UnicodeEncodeError:  # The core has taken none of them.
                 taken, errors, one_by_one = 0, [], len(some)
             for place, error in errors:
                 yield _error_of(error, *some[place][:2])
             for row in some[taken : taken + one_by_one]:
                 try:
-                    self._take(self._core.subscribe, *row)
+                    self._take(*row)
                 except GraphMatchError as refused:
                     yield refused
             begin += taken + one_by_one
@@ -532,7 +519,7 @@ class Engine(Matcher):
                     refused.append((place, _error_of(error, id)))
                     continue
                 try:
-                    self._take(self._core.subscribe, *_row(id, rows.said(row)))
+                    self._take(*_row(id, rows.said(row)))
                 except GraphMatchError as own:
                     refused.append((place, own))
             self._note_words()
@@ -648,20 +635,10 @@ class Engine(Matcher):
         publication: Publication | None,
         now: datetime,
         source: str,
-        key: _Key | None = None,
-        prepared: Prepared | None = None,
     ) -> MatchReport:
-        """Return the report of a publication, after Python's steps where these are needed.
-
-        Parameters
-        ----------
-        key
-            What these steps are remembered under, if they are.
-        prepared
-            What they gave, if they were done already.
-        """
-        problems, runs = (prepared.problems, prepared.runs) if prepared else ((), 0)
-        steps = 0
+        """Return the report of a publication, after Python's steps if these are needed."""
+        problems: tuple[Problem, ...] = ()
+        steps = runs = 0
         asked: CallSession | None = None
         while not isinstance(found, _native.Report):
             if isinstance(found, _native.CallRequest):
@@ -675,8 +652,6 @@ class Engine(Matcher):
             steps |= found.steps
             prepared = knowledge.prepare(publication, steps, now)
             problems, runs = prepared.problems, prepared.runs
-            if key is not None:
-                self._keep(key, _Remembered(publication, prepared, found.version))
             found = self._core.match_triples(
                 plain(publication.id),
                 prepared.triples,
@@ -690,7 +665,7 @@ class Engine(Matcher):
         unknown = self._operators.unknown(found, asked)
         origin: Callable[[], Publication | None]
         if publication is None:
-            id, origin = id_of(found.publication(), source), partial(_read_again, found, source)
+            id, origin = id_of(found.publication, source), partial(_read_again, found, source)
         else:
             id, origin = publication.id, lambda: publication
         calls = () if asked is None else Calls(asked.made)
@@ -780,11 +755,6 @@ class Engine(Matcher):
         """Match a document in memory: in one call where it is one publication."""
         now = self._clock()
         cut, base = reading.cut.value, reading.base
-        keeps = self._remember and len(data) <= _REMEMBERED_BYTES
-        key = self._key(data, name, reading, now) if keeps else None
-        if key is not None and (known := self._remembered.get(key)) is not None:
-            yield self._match_again(known, now, name)
-            return
         found = self._core.match_bytes(
             data, plain(name), now_text(now), reading.extension, cut, base
         )
@@ -792,38 +762,9 @@ class Engine(Matcher):
             outcome, faults = found
             reading.tell(faults, name)
             if outcome is not None:
-                yield self._reported(outcome, None, now, name, None if faults else key)
+                yield self._reported(outcome, None, now, name)
             return
         yield from self._filter_pieces(iter([data]), name, reading, waits=False)
-
-    def _key(self, data: bytes, name: str, reading: _Reading, now: datetime) -> _Key:
-        """Return all that Python's steps for a document depend on, but what the engine knows."""
-        time = now if self._knowledge.functions is not None else None
-        return name, data, reading.cut, reading.extension, reading.base, time
-
-    def _keep(self, key: _Key, known: _Remembered) -> None:
-        """Remember what was done; when there is no room for many, what is there is out of use."""
-        if len(self._remembered) < self._remember:
-            self._remembered[key] = known
-            return
-        self._without_room += 1
-        if self._without_room > _OUT_OF_USE * self._remember:
-            self._remembered.clear()
-            self._without_room = 0
-
-    def _match_again(self, known: _Remembered, now: datetime, name: str) -> MatchReport:
-        """Match a publication for which Python's steps were done before."""
-        publication, prepared = known.publication, known.prepared
-        found = self._core.match_triples(
-            plain(publication.id),
-            prepared.triples,
-            now_text(now),
-            prepared.stated,
-            prepared.shown,
-            prepared.done,
-            known.version,
-        )
-        return self._reported(found, publication, now, name, None, prepared)
 
     def _filter_stream(
         self, stream: Readable, name: str, reading: _Reading
@@ -1088,9 +1029,7 @@ class Engine(Matcher):
 
     # -- others like it ---------------------------------------------------------------------
 
-    def sibling(
-        self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem, remember: int = 0
-    ) -> Engine:
+    def sibling(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
         """Return an engine without subscriptions that knows what this one knows.
 
         Ontology, annotator, operators and limits are shared, so it says of a subscription what this
@@ -1100,9 +1039,6 @@ class Engine(Matcher):
         ----------
         clock, on_problem
             As a new engine has them.
-        remember
-            For so many documents in memory, given to `filter` as bytes, what their texts name is
-            kept, some 20 KB each: for those that are matched again and again.
 
         Examples
         --------
@@ -1120,7 +1056,7 @@ class Engine(Matcher):
         core = _native.Core(list(PREFIXES.items()), self._limits, calls.rows)
         engine = Engine.__new__(Engine)
         engine._begin(core, self._entailment, clock, on_problem, self._limits, calls)
-        engine._labels, engine._remember = labels, remember
+        engine._labels = labels
         engine._adopt(Knowledge(lambda: known, self._entailment, core=core))
         return engine
 
@@ -1256,19 +1192,6 @@ class Engine(Matcher):
         return engine
 
 
-_Key: TypeAlias = tuple[str, bytes, Cut, str | None, str | None, datetime | None]
-"""A document's name, its bytes, how it is read, and what ``NOW()`` is to mapping functions."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    """A publication, what Python did for it, and for which state of the core."""
-
-    publication: Publication
-    prepared: Prepared
-    version: int
-
-
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """How documents are read.
@@ -1307,7 +1230,7 @@ def _unexplained(id: str, publication: Publication, why: str) -> Problem:
 def _read_again(found: _native.Report, source: str) -> Publication | None:
     """Return the publication of a report, if it is still kept."""
     triples = found.triples()
-    return None if triples is None else publication_of(found.publication(), triples, source)
+    return None if triples is None else publication_of(found.publication, triples, source)
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:

@@ -13,13 +13,11 @@ One publication's way is always
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from itertools import chain
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import ref
@@ -222,7 +220,7 @@ class Knowledge:
     @cached_property
     def _own(self) -> _native.Core:
         core = _native.Core(list(PREFIXES.items()), DEFAULT_LIMITS)
-        core.set_ontology(None, **self.stated(None))
+        core.set_ontology(None, self.stated(None))
         return core
 
     # -- questions --------------------------------------------------------------------------
@@ -311,23 +309,22 @@ class Knowledge:
     # -- what the core gets -----------------------------------------------------------------
 
     def stated(self, before: Knowledge | None) -> dict[str, Any]:
-        """Return the arguments of `_native.Core.set_ontology`; `before` was known before."""
-        ontology, terms = self.ontology, _Terms()
+        """Return the ontology for `_native.Core.set_ontology`; `before` was known before."""
+        ontology, texts = self.ontology, _Texts()
         names = ontology.names
         everything, changed = self._changed(before)
         return {
-            "triples": terms.rows(ontology.triples),
-            "plain": None if self.rdfs else terms.rows(ontology.stated),
-            "roots": [(terms[name], terms[root]) for name, root in ontology.roots.pairs()],
-            "names": [(terms[text], terms[term]) for text, term in names.pairs()],
-            "called": [(name, terms[term]) for name, term in self._called()],
+            "triples": texts.rows(ontology.triples),
+            "plain": None if self.rdfs else texts.rows(ontology.stated),
+            "roots": [(texts[name], texts[root]) for name, root in ontology.roots.pairs()],
+            "names": [(texts[text], texts[term]) for text, term in names.pairs()],
+            "called": [(name, texts[term]) for name, term in self._called()],
             "prefixes": list(ontology.prefixes.items()),
-            "steps": list(self._steps(terms)),
+            "steps": list(self._steps()),
             "always": MAPPING if self._maps_all else 0,
             "folding": self._folding(),
             "changed": changed,
             "everything": everything,
-            "terms": terms.texts(),
         }
 
     def _called(self) -> Iterable[tuple[str, Term]]:
@@ -339,16 +336,16 @@ class Knowledge:
         """Whether every publication is mapped: some function names no property."""
         return self.functions is not None and self.functions.always
 
-    def _steps(self, terms: _Terms) -> Iterable[tuple[int, int]]:
-        found: defaultdict[int, int] = defaultdict(int)
+    def _steps(self) -> Iterable[tuple[str, int]]:
+        found: defaultdict[str, int] = defaultdict(int)
         if self.reads_items:
-            found[terms[RSS["item"]]] |= ITEM
+            found[written(RSS["item"])] |= ITEM
         if self.rdfs:
             units = self.ontology.units
             for term in units.measured:
-                found[terms[term]] |= UNITS
+                found[written(term)] |= UNITS
             for property_ in self.functions.reading() if self.functions is not None else ():
-                found[terms[self.ontology.root(property_)]] |= MAPPING
+                found[written(self.ontology.root(property_))] |= MAPPING
         return found.items()
 
     @property
@@ -505,23 +502,13 @@ def incomplete(place: Place) -> Problem:
     return Problem(what, place, remedy, Severity.WARNING)
 
 
-class _Terms:
-    """Terms by number, each once."""
+class _Texts(dict[Term, str]):
+    """The N-Triples texts of terms."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[Term, int] = {}
+    def __missing__(self, term: Term) -> str:
+        self[term] = text = written(term)
+        return text
 
-    def __getitem__(self, term: Term) -> int:
-        return self._numbers.setdefault(term, len(self._numbers))
-
-    def rows(self, triples: Iterable[Triple]) -> bytes:
-        """Return triples as numbers of four bytes, one behind the other."""
-        numbers = self._numbers
-        terms = list(chain.from_iterable(triples))
-        for term in dict.fromkeys(terms):
-            numbers.setdefault(term, len(numbers))
-        return array("I", map(numbers.__getitem__, terms)).tobytes()
-
-    def texts(self) -> list[str]:
-        """Return the terms as N-Triples has them."""
-        return [written(term) for term in self._numbers]
+    def rows(self, triples: Iterable[Triple]) -> list[tuple[str, str, str]]:
+        """Return the texts of triples."""
+        return [(self[s], self[p], self[o]) for s, p, o in triples]

@@ -115,7 +115,7 @@ class CoreMatches(Matches):
     @property
     def failed(self) -> Sequence[tuple[str, str]]:
         """The ids of the subscriptions whose evaluation failed, and why."""
-        return self._found.failed()
+        return self._found.failed
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
@@ -154,13 +154,13 @@ def report_of(
     counters = Counters(*did, len(calls) - recalled, recalled, triples)
     if unknown:
         problems += tuple(_left_open(publication, one) for one in unknown)
-    failed = found.failed()
+    failed = found.failed
     if failed:
         problems += tuple(
             Problem(f"{id}: {why}", Place(publication), _FAILED, Severity.WARNING)
             for id, why in failed
         )
-    if found.is_cut():
+    if found.is_cut:
         problems += (incomplete(Place(publication)),)
     matches = CoreMatches(publication, found, on_problem)
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)

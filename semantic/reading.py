@@ -32,7 +32,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     import rdflib
 
 Source: TypeAlias = "str | Path | bytes | Readable | rdflib.Graph"
-Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, bool]
+Fault: TypeAlias = Mapping[str, Any]
 """What is wrong with a document, the remedy, line, column, item, whether something was left out."""
 
 _SUBSCRIBE = "Subscribe to it (`read_subscriptions` or `--subscriptions`)."
@@ -335,9 +335,9 @@ def read_rdf(
 
 def problem_of(fault: Fault, source: str) -> Problem:
     """Return the problem of a fault that the core has found in a document."""
-    what, remedy, line, column, item, refused = fault
-    severity = Severity.REFUSED if refused else Severity.WARNING
-    return Problem(what, Place(source, line, column, item), remedy, severity)
+    severity = Severity.REFUSED if fault["refused"] else Severity.WARNING
+    place = Place(source, fault["line"], fault["column"], fault["item"])
+    return Problem(fault["what"], place, fault["remedy"], severity)
 
 
 def publication_of(id: str, triples: Iterable[Triple], source: str) -> Publication:

@@ -455,7 +455,7 @@ class OperatorEvaluator:
 
         return tuple(
             Unknown(id, tuple(map(call, calls)), is_matched)
-            for id, calls, is_matched in found.undecided()
+            for id, calls, is_matched in found.undecided
         )
 
 

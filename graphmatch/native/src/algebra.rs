@@ -3,7 +3,6 @@
 //! Recursion is as deep as the query; its depth is bounded before it is parsed.
 
 use crate::pattern::Comparison;
-use hashbrown::HashMap;
 use oxrdf::{Literal, NamedNode, Term, Variable};
 use spargebra::Query;
 use spargebra::algebra::{
@@ -11,14 +10,10 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Maximum number of queries in an [`AlgebraCache`].
-const CACHED: usize = 1 << 9;
 
 /// Makes functions for reading and for changing the patterns of queries.
 macro_rules! patterns {
-    ($of:ident $body:ident $($mut:tt)?) => {
+    ($of:ident $body:ident $projection:ident $($mut:tt)?) => {
         /// The pattern of a query of any form.
         pub(crate) fn $of(query: &$($mut)? Query) -> &$($mut)? GraphPattern {
             match query {
@@ -42,11 +37,32 @@ macro_rules! patterns {
                 other => other,
             }
         }
+
+        /// The variables that a SELECT projects.
+        pub(crate) fn $projection(
+            pattern: &$($mut)? GraphPattern,
+        ) -> Option<&$($mut)? Vec<Variable>> {
+            match pattern {
+                GraphPattern::Slice { inner, .. }
+                | GraphPattern::Distinct { inner }
+                | GraphPattern::Reduced { inner } => $projection(inner),
+                GraphPattern::Project { variables, .. } => Some(variables),
+                _ => None,
+            }
+        }
     };
 }
 
-patterns!(pattern_of body);
-patterns!(pattern_of_mut body_mut mut);
+patterns!(pattern_of body projection);
+patterns!(pattern_of_mut body_mut projection_mut mut);
+
+/// Whether a SELECT is DISTINCT.
+pub(crate) fn is_distinct(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Slice { inner, .. } => is_distinct(inner),
+        other => matches!(other, GraphPattern::Distinct { .. }),
+    }
+}
 
 /// The patterns inside a pattern that a solution's bindings may come from.
 pub(crate) fn parts(pattern: &GraphPattern) -> [Option<&GraphPattern>; 2] {
@@ -166,21 +182,6 @@ macro_rules! operands {
 operands!(operands);
 operands!(operands_mut, mut);
 
-/// The variables that a SELECT projects.
-pub(crate) fn projection(query: &mut Query) -> Option<&mut Vec<Variable>> {
-    let Query::Select { pattern, .. } = query else { return None };
-    let mut pattern = pattern;
-    loop {
-        pattern = match pattern {
-            GraphPattern::Slice { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner } => inner,
-            GraphPattern::Project { variables, .. } => return Some(variables),
-            _ => return None,
-        }
-    }
-}
-
 /// A part of a query, at any depth.
 pub(crate) enum Part<'a> {
     Pattern(&'a mut GraphPattern),
@@ -291,30 +292,6 @@ fn visit_path(path: &mut PropertyPathExpression, see: &mut dyn FnMut(Part)) {
     }
 }
 
-/// The algebra of parameterised queries, by their texts.
-#[derive(Default)]
-pub struct AlgebraCache(Mutex<HashMap<Box<str>, Arc<Query>>>);
-
-impl AlgebraCache {
-    /// Returns the algebra of a text, which is parsed if it is not in the cache.
-    pub fn get<E>(
-        &self,
-        text: &str,
-        parse: impl FnOnce() -> Result<Query, E>,
-    ) -> Result<Arc<Query>, E> {
-        if let Some(query) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
-            return Ok(query.clone());
-        }
-        let query = Arc::new(parse()?);
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if cached.len() >= CACHED {
-            cached.clear();
-        }
-        cached.insert(text.into(), query.clone());
-        Ok(query)
-    }
-}
-
 /// The number of the slot that an IRI stands for.
 pub(crate) fn slot_of_iri(iri: &str) -> Option<u32> {
     iri.strip_prefix("slot:")?.parse().ok()
@@ -326,8 +303,8 @@ pub(crate) fn slot_of_literal(literal: &Literal) -> Option<(u32, bool)> {
     Some((literal.value().parse().ok()?, kind == "q"))
 }
 
-/// Puts constants into the slots of a query; `None` if a slot cannot take its constant.
-pub(crate) fn substitute(query: &mut Query, constants: &[Term]) -> Option<()> {
+/// Puts the constants of slots into a query; `None` if a slot cannot take its constant.
+pub(crate) fn substitute(query: &mut Query, constant: &dyn Fn(u32) -> Option<Term>) -> Option<()> {
     let mut is_complete = true;
     visit_query(query, &mut |part| {
         let of_literal = |literal: &Literal| slot_of_literal(literal).map(|slot| slot.0);
@@ -342,7 +319,7 @@ pub(crate) fn substitute(query: &mut Query, constants: &[Term]) -> Option<()> {
             _ => None,
         };
         let Some(slot) = slot else { return };
-        match (part, constants.get(slot as usize).cloned()) {
+        match (part, constant(slot)) {
             (Part::Iri(iri), Some(Term::NamedNode(constant))) => *iri = constant,
             (Part::Expression(expression), Some(Term::NamedNode(constant))) => {
                 *expression = constant.into();

@@ -125,7 +125,7 @@ impl State {
         let terms = terms.ok_or(SubscribeError::Full("it has no value for one of its tests"))?;
         let constants: Vec<Id> =
             terms.iter().map(|term| self.dictionary.intern(term.as_bytes())).collect();
-        self.file(name, template, constants, None).map(|_| ())
+        self.file(name, template, constants, None, None).map(|_| ())
     }
 }
 

@@ -5,7 +5,6 @@
 //! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
 //! meet are not asked of the index, and left to the evaluator.
 
-use crate::algebra::{AlgebraCache, substitute};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::Limits as EvaluationLimits;
@@ -22,18 +21,19 @@ use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::pattern::{Branch, Node, Pattern};
 use crate::patterns::{Counters, NO_OWNER};
-use crate::query::{Filled, Template};
+use crate::query::{FilledTemplate, Template};
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
 use crate::subscriptions::{
-    EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RESTING, RowId, SUSPENDED, Subscriptions,
-    UNINDEXED,
+    DELTA_CHECK, EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RowId, SUSPENDED,
+    Subscriptions, UNINDEXED,
 };
-use crate::templates::Templates;
+use crate::templates::{TemplateCache, Templates};
 use crate::writer::filled;
 use hashbrown::HashMap;
 use oxrdf::{Literal, Term};
 use serde::Serialize;
+use spargebra::Query;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -45,7 +45,7 @@ mod calls;
 /// IRIs that stand for a class by its name, until Python finds it in the ontology.
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
-const ASKED: Number = 1 << 31;
+const NEEDS_EVALUATION: Number = 1 << 31;
 /// Number of texts from which on another thread parses some of them.
 const MIN_PARSED_TOGETHER: usize = 16;
 
@@ -109,15 +109,6 @@ impl IndexPlan {
     }
 }
 
-/// Counters of one match.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Did {
-    /// The counters of the index.
-    pub index: Counters,
-    /// How many subscriptions were evaluated.
-    pub evaluated: usize,
-}
-
 /// The matches of a publication.
 #[derive(Default)]
 pub struct Matched {
@@ -134,8 +125,10 @@ pub struct Matched {
     pub undecided: Vec<(Number, Vec<String>, bool)>,
     /// Whether it had more paths of properties than the limit, so that attributes are missing.
     pub is_cut: bool,
-    /// The counters.
-    pub did: Did,
+    /// The counters of the index.
+    pub counters: Counters,
+    /// Number of subscriptions that were evaluated.
+    pub evaluated: usize,
 }
 
 /// The effects of a change of the ontology.
@@ -177,7 +170,10 @@ pub struct State {
     unindexed: BTreeSet<Number>,
     /// The classes that Python found by name in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
-    algebra: AlgebraCache,
+    /// The residual queries of templates, without and with a delta check.
+    prepared: [TemplateCache<Prepared>; 2],
+    /// The algebra of templates that call operators.
+    algebra: TemplateCache<Query>,
 }
 
 impl State {
@@ -200,7 +196,8 @@ impl State {
             parameterizer,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
-            algebra: AlgebraCache::default(),
+            prepared: Default::default(),
+            algebra: TemplateCache::default(),
         }
     }
 
@@ -222,45 +219,32 @@ impl State {
 
     /// Makes a state of the parts that a snapshot holds; `None` if they do not fit together.
     pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
-        let (mut dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
-        let (mut index, table_rows) = index;
-        let (subscriptions, unindexed) = subscriptions;
-        index.rebuild(&table_rows, &dictionary)?;
-        let mut mentions = Demand::default();
+        let mut state = Self::new(parameterizer);
+        let (dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
+        (state.dictionary, state.ontology) = (dictionary, Arc::new(ontology));
+        (state.templates, state.concepts) = (templates, concepts);
+        (state.subscriptions, state.unindexed) = subscriptions;
+        let (dictionary, rows) = (&mut state.dictionary, index.1);
+        state.index = index.0;
+        state.index.rebuild(&rows, dictionary)?;
         for ((property, object), times) in pairs {
             let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
             let times = i32::try_from(times).unwrap_or(i32::MAX);
-            mentions.count((property, object), times, &text);
+            state.mentions.count((property, object), times, &text);
         }
-        let mut indexed = OperatorConstants::new(&parameterizer.operators, &mut dictionary);
-        if parameterizer.operators.0.iter().any(|operator| operator.is_indexed) {
-            for number in subscriptions.numbers() {
-                let record = subscriptions.get(number);
-                if templates.get(record.template())?.calls() {
+        let operators = &state.parameterizer.operators;
+        state.indexed = OperatorConstants::new(operators, dictionary);
+        if operators.0.iter().any(|operator| operator.is_indexed) {
+            for number in state.subscriptions.numbers() {
+                let record = state.subscriptions.get(number);
+                if state.templates.get(record.template())?.calls() {
                     for &row in record.rows() {
-                        indexed.count(&index.branch(row), true, &dictionary);
+                        state.indexed.count(&state.index.branch(row), true, dictionary);
                     }
                 }
             }
         }
-        let limits = EvaluationLimits::default();
-        let event_paths = Limits::default().event_paths;
-        Some(Self {
-            dictionary,
-            ontology: Arc::new(ontology),
-            history: History::default(),
-            mentions,
-            templates,
-            subscriptions,
-            index,
-            limits,
-            indexed,
-            event_paths,
-            parameterizer,
-            unindexed,
-            concepts,
-            algebra: AlgebraCache::default(),
-        })
+        Some(state)
     }
 
     /// The operators that queries may call.
@@ -328,39 +312,60 @@ impl State {
         Ok(())
     }
 
-    /// Adds a subscription.
+    /// Adds a subscription, or replaces the one that has this id.
     ///
     /// `filed` has its constants with root terms put in and in base units, if Python found them.
     pub fn subscribe(
         &mut self,
         name: &str,
         parsed: Result<ParsedQuery, QueryError>,
-        filed: Option<&[&str]>,
+        filed: Option<&[String]>,
+        replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
-        self.check_name(name)?;
+        if replaced.is_none() {
+            self.check_name(name)?;
+        }
         let (template, constants) = self.template(parsed?)?;
         let mut intern = |text: &str| self.dictionary.intern(text.as_bytes());
         let constants: Vec<Id> = constants.iter().map(|text| intern(text)).collect();
         let filed = filed.map(|texts| texts.iter().map(|text| intern(text)).collect());
-        let result = self.file(name, template, constants, filed);
+        let result = self.file(name, template, constants, filed, replaced);
         self.templates.drop_unused(template);
         result
     }
 
-    /// Adds a subscription whose constants have been retained; releases them on error.
+    /// Adds or replaces a subscription whose constants have been retained; releases them on error.
     pub(crate) fn file(
         &mut self,
         name: &str,
         template: u32,
         constants: Vec<Id>,
         filed: Option<Vec<Id>>,
+        replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
-        let result = match filed.or_else(|| self.rooted(template, &constants)) {
-            None => Err(SubscribeError::Python),
-            Some(rooted) => self.keep(name, template, &constants, rooted, None),
-        };
-        if result.is_err() {
+        let Some(rooted) = filed.or_else(|| self.rooted(template, &constants)) else {
             constants.iter().for_each(|&id| self.dictionary.release(id));
+            return Err(SubscribeError::Python);
+        };
+        let former = replaced.map(|number| {
+            let [constants, _] = self.constants(number);
+            self.unfile(number);
+            (number, self.subscriptions.get(number).template(), constants)
+        });
+        let result = self.keep(name, template, &constants, rooted, replaced);
+        match (&result, former) {
+            (Ok(_), Some((_, former, constants))) => {
+                self.templates.retain(template);
+                self.templates.release(former);
+                constants.into_iter().for_each(|id| self.dictionary.release(id));
+            }
+            (Ok(_), None) => {}
+            (Err(_), former) => {
+                constants.iter().for_each(|&id| self.dictionary.release(id));
+                if let Some((number, former, constants)) = former {
+                    self.suspend(number, name, former, &constants);
+                }
+            }
         }
         result
     }
@@ -475,7 +480,7 @@ impl State {
                 *row = to;
                 continue;
             }
-            self.subscriptions.move_row(self.index.owner(to) & !ASKED, from, to);
+            self.subscriptions.move_row(self.index.owner(to) & !NEEDS_EVALUATION, from, to);
         }
     }
 
@@ -483,12 +488,12 @@ impl State {
     /// dictionary's ids of the query's constants.
     pub fn index_plan(
         &self,
-        filled: Filled,
+        filled: FilledTemplate,
         aggregates: bool,
         id_of: impl Fn(Id) -> Id,
     ) -> IndexPlan {
-        let Filled { branches, supports, remainder: residual, interned } = filled;
-        let flags = if aggregates { RESTING } else { 0 };
+        let FilledTemplate { branches, supports, residual, interned } = filled;
+        let flags = if aggregates { DELTA_CHECK } else { 0 };
         let entries = Vec::with_capacity(branches.len());
         let mut plan = IndexPlan { entries, flags, residual, interned };
         let key = |node: Node| match node {
@@ -506,7 +511,7 @@ impl State {
                 plan.leave("a pattern that the ontology may meet");
             }
             if own.is_empty() {
-                plan.flags |= RESTING;
+                plan.flags |= DELTA_CHECK;
                 plan.flags |= if supports.is_empty() { UNINDEXED } else { 0 };
                 for &pattern in supports.iter().filter(|pattern| !is_call(pattern)) {
                     plan.add(None, branch_of(pattern));
@@ -575,45 +580,6 @@ impl State {
         self.templates.release(template);
     }
 
-    /// Replaces the subscription that has this id. Returns false if there is none.
-    pub fn replace(
-        &mut self,
-        name: &str,
-        parsed: Result<ParsedQuery, QueryError>,
-        comment: &str,
-        filed: Option<&[&str]>,
-    ) -> Result<bool, SubscribeError> {
-        let Some(number) = self.subscriptions.find(name) else { return Ok(false) };
-        // It is added under another id first, so that nothing is lost if it is refused.
-        let mut other = "\u{0}".to_owned();
-        while self.subscriptions.find(&other).is_some() {
-            other.push('\u{0}');
-        }
-        let other = self.subscribe(&other, parsed, filed)?;
-        let [constants, _] = self.constants(number);
-        let before = self.subscriptions.get(number).template();
-        self.unfile(number);
-        let [submitted, filed] = self.constants(other);
-        let record = self.subscriptions.get(other);
-        let (template, flags) = (record.template(), record.flags());
-        let rows = record.rows().to_vec();
-        let entry =
-            Entry { name, template, constants: &submitted, filed: &filed, rows: &rows, flags };
-        if self.own(entry, Some(number)).is_none() {
-            self.suspend(number, name, before, &constants);
-            self.unsubscribe(other);
-            return Err(SubscribeError::Full("there is no room for more subscriptions"));
-        }
-        if self.unindexed.remove(&other) {
-            self.unindexed.insert(number);
-        }
-        self.subscriptions.remove(other);
-        constants.into_iter().for_each(|id| self.dictionary.release(id));
-        self.templates.release(before);
-        self.subscriptions.set_comment(number, comment);
-        Ok(true)
-    }
-
     /// Learns which class a name stands for, in this ontology.
     pub fn resolve(&mut self, name: &str, class: &str) {
         let id = self.dictionary.intern(class.as_bytes());
@@ -655,20 +621,24 @@ impl State {
         })
     }
 
-    /// The algebra of a subscription with the constants that the index uses.
-    fn query(&self, number: Number) -> Result<spargebra::Query, QueryError> {
-        let template = self.subscriptions.get(number).template();
-        let [_, constants] = self.constants(number);
-        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
-        let text = self.templates.text(template);
-        let query = self
-            .algebra
-            .get(text, || self.templates.get(template).ok_or_else(missing)?.algebra())?;
+    /// The constants that the index uses, as terms.
+    fn terms(&self, number: Number) -> Option<Vec<Term>> {
         let read = |&id| std::str::from_utf8(&self.dictionary.text(id)).ok().and_then(read_term);
-        let constants: Option<Vec<Term>> = constants.iter().map(read).collect();
-        let mut query = query.as_ref().clone();
-        constants.and_then(|constants| substitute(&mut query, &constants)).ok_or_else(missing)?;
-        Ok(query)
+        self.constants(number)[1].iter().map(read).collect()
+    }
+
+    /// The query of a subscription, rewritten for evaluation.
+    fn prepared(&self, number: Number) -> Result<Prepared, QueryError> {
+        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
+        let record = self.subscriptions.get(number);
+        let (template, delta_check) = (record.template(), record.is(DELTA_CHECK));
+        let cache = &self.prepared[usize::from(delta_check)];
+        let prepared = cache.get(self.templates.text(template), || {
+            let query = self.templates.get(template).ok_or_else(missing)?.algebra()?;
+            Ok(Prepared::new(query, delta_check, CallContext::default()))
+        })?;
+        let constants = self.terms(number);
+        constants.and_then(|all| prepared.with_constants(&all)).ok_or_else(missing)
     }
 
     // -- matching -----------------------------------------------------------------------------
@@ -707,10 +677,10 @@ impl State {
         let mut found: Vec<u64> = Vec::with_capacity(worker.rows.matches.len());
         let mut candidates: Vec<Number> = Vec::new();
         for &owner in worker.rows.matches.iter().filter(|&&owner| owner != NO_OWNER) {
-            if owner & ASKED == 0 {
+            if owner & NEEDS_EVALUATION == 0 {
                 found.push(placed(owner));
             } else {
-                candidates.push(owner ^ ASKED);
+                candidates.push(owner ^ NEEDS_EVALUATION);
             }
         }
         candidates.extend(&self.unindexed);
@@ -725,10 +695,8 @@ impl State {
                 if has_calls {
                     return self.evaluate_calling(worker, number, now, results, &mut matched);
                 }
-                matched.did.evaluated += 1;
-                let query = self.query(number)?;
-                let prepared = Prepared::new(query, record.is(RESTING), CallContext::default());
-                worker.evaluate(context, &prepared, now, self.limits)
+                matched.evaluated += 1;
+                worker.evaluate(context, &self.prepared(number)?, now, self.limits)
             });
             match answer {
                 Ok(Some(answer)) => {
@@ -742,7 +710,8 @@ impl State {
         found.sort_unstable();
         found.dedup();
         let undecided = worker.rows.patterns.undecided.drain(..).filter(|&one| one != NO_OWNER);
-        let undecided: BTreeSet<Number> = undecided.map(|owner| owner & !ASKED).collect();
+        let undecided: BTreeSet<Number> =
+            undecided.map(|owner| owner & !NEEDS_EVALUATION).collect();
         for number in undecided {
             let is_known = found.binary_search(&placed(number)).is_ok()
                 || matched.failed.iter().any(|failed| failed.0 == number);
@@ -763,7 +732,7 @@ impl State {
                 is_certain
             });
         }
-        matched.did.index = Index::counters(&worker.rows);
+        matched.counters = Index::counters(&worker.rows);
         matched
     }
 
@@ -774,7 +743,7 @@ impl State {
     /// `names` are those that stand for other classes now; with `everything` all subscriptions are
     /// concerned. A subscription that needs units or names from Python matches nothing until
     /// [`State::file_again`] is called.
-    pub fn adopt(&mut self, ontology: Ontology, names: &[&str], everything: bool) -> Change {
+    pub fn adopt(&mut self, ontology: Ontology, names: &[String], everything: bool) -> Change {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
         let mut change = Change::default();
@@ -829,7 +798,7 @@ impl State {
     /// Keeps a subscription that was taken out of the index, and that matches nothing for now.
     fn suspend(&mut self, number: Number, name: &str, template: u32, constants: &[Id]) {
         constants.iter().for_each(|&id| self.dictionary.retain(id));
-        let flags = SUSPENDED | RESTING;
+        let flags = SUSPENDED | DELTA_CHECK;
         let entry = Entry { name, template, constants, filed: constants, rows: &[], flags };
         if self.own(entry, Some(number)).is_none() {
             // There is no room for it.
@@ -840,7 +809,7 @@ impl State {
     }
 
     /// Files a subscription with the constants that Python found.
-    pub fn file_again(&mut self, name: &str, filed: &[&str]) -> Result<(), SubscribeError> {
+    pub fn file_again(&mut self, name: &str, filed: &[String]) -> Result<(), SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let filed: Vec<Id> =
             filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
@@ -857,7 +826,7 @@ impl State {
 
 /// The owner of a row: a subscription, and whether it must be evaluated.
 fn owner(number: Number, flags: Flags) -> Number {
-    if flags & EXACT == 0 { number | ASKED } else { number }
+    if flags & EXACT == 0 { number | NEEDS_EVALUATION } else { number }
 }
 
 /// The id by which a constant is looked up among terms with roots: that of a literal without its
@@ -917,7 +886,7 @@ mod tests {
 
     fn subscribe(state: &mut State, name: &str, text: &str) -> Number {
         let parsed = state.parse(text);
-        state.subscribe(name, parsed, None).unwrap()
+        state.subscribe(name, parsed, None, None).unwrap()
     }
 
     #[test]

@@ -10,9 +10,10 @@
 //! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
 
 use crate::algebra::{
-    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection, visit,
+    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection_mut, visit,
 };
 use crate::bounded::{self, Exceeded, Handle, exceed};
+use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
 use crate::graph::Graph;
@@ -21,8 +22,9 @@ use crate::ontology::Ontology;
 use crate::operators::CallContext;
 use crate::pattern::TaxonomyOperator;
 use crate::query_error::QueryError;
-use crate::rest::{self, Fresh, ITSELF, PUBLICATION};
-use crate::rewrite::{ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term};
+use crate::rewrite::{
+    ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term, substitute_rewritten,
+};
 use crate::writer::written;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
@@ -139,12 +141,22 @@ impl Prepared {
         Self { conditions, query, functions: rewriter.functions, calls, is_wide }
     }
 
+    /// Puts constants into a query that was prepared with slots for them.
+    pub fn with_constants(&self, constants: &[Term]) -> Option<Self> {
+        let mut prepared = self.clone();
+        let queries = prepared.conditions.iter_mut().chain([&mut prepared.query]);
+        for query in queries {
+            substitute_rewritten(query, constants)?;
+        }
+        Some(prepared)
+    }
+
     /// Prepares a query for all solutions of the pattern, without projection and delta check; at most
     /// `most`.
     pub fn rows(query: &Query, most: Option<usize>, calls: CallContext) -> Self {
         let body = body(pattern_of(query));
         let pattern = group(body).unwrap_or(body);
-        let variables = rest::visible(pattern);
+        let variables = delta::visible(pattern);
         let mut pattern = GraphPattern::Project { inner: pattern.clone().into(), variables };
         if most.is_some() {
             pattern = GraphPattern::Slice { inner: pattern.into(), start: 0, length: most };
@@ -157,7 +169,9 @@ impl Prepared {
     /// be the union of the ontology and the publication, and the publication a named graph.
     pub fn texts(mut query: Query, graph: &NamedNode) -> (Vec<String>, String) {
         // `SELECT *` would show the hidden variables.
-        if let Some(variables) = projection(&mut query).filter(|variables| variables.is_empty()) {
+        if let Query::Select { pattern, .. } = &mut query
+            && let Some(variables) = projection_mut(pattern).filter(|all| all.is_empty())
+        {
             variables.push(Variable::new_unchecked("_graphmatch_"));
         }
         let mut fresh = Fresh::written();
@@ -171,15 +185,15 @@ impl Prepared {
 /// Names the blank nodes of a query and adds the delta check. Returns the queries that must have a
 /// solution, too.
 fn take_conditions(query: &mut Query, delta_check: bool, fresh: &mut Fresh) -> Vec<Query> {
-    rest::name_blank_nodes(pattern_of_mut(query), fresh);
+    delta::name_blank_nodes(pattern_of_mut(query), fresh);
     let mut conditions = Vec::new();
     if delta_check {
         let body = body_mut(pattern_of_mut(query));
         match (group(body), has_subquery(body)) {
-            (None, false) => *body = rest::restricted(std::mem::take(body), fresh),
-            (Some(grouped), false) => conditions.push(rest::restricted(grouped.clone(), fresh)),
+            (None, false) => *body = delta::restricted(std::mem::take(body), fresh),
+            (Some(grouped), false) => conditions.push(delta::restricted(grouped.clone(), fresh)),
             (grouped, true) => {
-                conditions.push(rest::anything(body, fresh));
+                conditions.push(delta::anything(body, fresh));
                 conditions.extend(grouped.cloned());
             }
         }

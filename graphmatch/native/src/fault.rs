@@ -4,6 +4,7 @@ use crate::limits::{Limits, grouped};
 use memchr::{memchr, memchr_iter, memmem};
 use oxiri::IriRef;
 use oxrdfio::RdfFormat;
+use pyo3::IntoPyObject;
 
 pub(crate) const REMEDY: &str =
     "Correct the document there, or name its format (`format=` or `--format`).";
@@ -11,7 +12,7 @@ const BASE_REMEDY: &str =
     "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`.";
 
 /// A fault of a document, its place, and the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, IntoPyObject)]
 pub struct Fault {
     /// A description of the fault.
     pub what: String,

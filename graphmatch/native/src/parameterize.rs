@@ -77,14 +77,15 @@ impl Parameterizer {
     /// Parses a query and replaces its constants by slots.
     pub fn parameterize(&self, text: &str) -> Result<ParameterizedQuery, QueryError> {
         let scanned = scan(text, &self.limits, &self.prefixes)?;
-        on_stack(scanned.is_deep, || {
-            let parsed = self.parse(scanned.text.as_deref().unwrap_or(text));
+        let is_deep = scanned.is_deep();
+        on_stack(is_deep, || {
+            let parsed = self.parse(&scanned.readable());
             let mut query = parsed.map_err(|error| scanned.unresolved.unwrap_or(error))?;
-            let mut numbers = Numbers::new(text);
+            let mut numbers = SlotNumberer::new(text);
             visit_query(&mut query, &mut |part| numbers.part(part));
             let text = template_text(&query);
             let constants = numbers.constants;
-            Ok(ParameterizedQuery { query, text, constants, is_deep: scanned.is_deep })
+            Ok(ParameterizedQuery { query, text, constants, is_deep })
         })
     }
 
@@ -122,8 +123,8 @@ fn signed(expression: &Expression) -> Option<Literal> {
     (is_number && is_unsigned).then(|| Literal::new_typed_literal(value, literal.datatype()))
 }
 
-/// Numbers the constants and the invented names of a query in the order of its algebra.
-struct Numbers<'a> {
+/// SlotNumberer the constants and the invented names of a query in the order of its algebra.
+struct SlotNumberer<'a> {
     text: &'a str,
     constants: Vec<String>,
     /// Begins the names of hidden variables. No variable of the query begins so.
@@ -132,7 +133,7 @@ struct Numbers<'a> {
     blanks: HashMap<String, BlankNode>,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> SlotNumberer<'a> {
     fn new(text: &'a str) -> Self {
         let mut prefix = "_".to_owned();
         while text.contains(&format!("?{prefix}")) || text.contains(&format!("${prefix}")) {

@@ -9,17 +9,17 @@
 //! are stored encoded, with 3 bytes for each triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
-    Part, body, comparison_of, group, mirrored, pattern_of, pattern_of_mut, slot_of_literal,
-    substitute, visit,
+    Part, body, comparison_of, group, is_distinct, mirrored, pattern_of, pattern_of_mut,
+    projection as projected, slot_of_literal, substitute, visit,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::{LiteralParts, read_term, write_quoted};
-use crate::necessary::{Analysis, COMPOSED, Draft, Misuse, OPEN, alone, may_be_empty};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::pattern::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, View,
 };
+use crate::query_analysis::{COMPOSED, Draft, OPEN, QueryAnalyzer, alone, may_be_empty};
 use crate::query_error::QueryError;
 use crate::regex::required_parts;
 use crate::scan::on_stack;
@@ -45,7 +45,7 @@ pub enum Form {
     Describe,
 }
 
-/// The operator or function of a filter, as the remainder names it.
+/// The operator or function of a filter, as the residual names it.
 fn word(filter: &Filter<Slot>) -> String {
     match filter {
         Filter::Compare { operator, .. } => operator.name().to_owned(),
@@ -56,28 +56,20 @@ fn word(filter: &Filter<Slot>) -> String {
     }
 }
 
-/// A use of a constant: the property whose value it is, or is compared with, and the properties
-/// beside that one, by the numbers of constants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use {
-    /// The constant.
-    pub constant: u32,
-    /// The property.
-    pub attribute: u32,
-    /// The properties of the same subject, each with a constant that it has or is equal to.
-    pub siblings: Vec<(u32, Option<u32>)>,
-}
+/// A use of a constant: its number, the number of the property whose value it is or is compared
+/// with, and the other properties of the subject, each with a constant that it has or is equal to.
+pub type ConstantUse = (u32, u32, Vec<(u32, Option<u32>)>);
 
 /// A query's branches and what belongs to them, with its constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filled {
+pub struct FilledTemplate {
     /// Every solution satisfies one of these.
     pub branches: Vec<Branch>,
     /// The patterns that a solution can rest on, optional ones too, each with its own variables;
     /// for a property path, any triple with one of its properties.
     pub supports: Vec<Pattern>,
     /// Why the branches are not the whole query; empty where the one branch is.
-    pub remainder: Vec<Cow<'static, str>>,
+    pub residual: Vec<Cow<'static, str>>,
     /// Texts that are new, and mentioned by this query in the dictionary.
     pub interned: Vec<Id>,
 }
@@ -89,7 +81,7 @@ pub struct Template {
     branches: Box<[BranchTemplate]>,
     /// The projected variables, each with a line break behind it.
     projection: Box<str>,
-    more: Option<Box<More>>,
+    more: Option<Box<ResidualParts>>,
     slots: u32,
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
     pub form: Form,
@@ -134,8 +126,8 @@ impl BranchTemplate {
 
 /// The parts that a query of triple patterns and filters alone does not have.
 #[derive(Default, Serialize, Deserialize)]
-struct More {
-    remainder: Box<[Cow<'static, str>]>,
+struct ResidualParts {
+    residual: Box<[Cow<'static, str>]>,
     supports: Box<[Pattern]>,
     mentions: Box<[[Node; 2]]>,
     kept: Box<[u32]>,
@@ -171,12 +163,13 @@ impl Template {
         };
         let slots = u32::try_from(of.constants.len()).unwrap_or(u32::MAX);
         let (most, operators) = (parser.limits.subscription_branches, &parser.operators);
-        let mut analysis = Analysis::new(slots, most, form == Form::Describe, operators.clone());
-        let (drafts, modifiers) = analysis.query(pattern);
+        let mut analysis =
+            QueryAnalyzer::new(slots, most, form == Form::Describe, operators.clone());
+        let drafts = analysis.query(pattern);
         match form {
-            Form::Construct => analysis.leave_open("CONSTRUCT"),
+            Form::Construct => analysis.leave_residual("CONSTRUCT"),
             Form::Describe => {
-                analysis.leave_open("DESCRIBE");
+                analysis.leave_residual("DESCRIBE");
                 analysis.mention(OPEN, OPEN);
             }
             _ => {}
@@ -184,17 +177,14 @@ impl Template {
         if let Query::Construct { template, .. } = query {
             analysis.template(template);
         }
-        match analysis.misuse {
-            None => {}
-            Some(Misuse::Quantity(number)) => {
-                let quantity = of.constants.get(number as usize).map_or("", String::as_str);
-                let what = format!("the quantity {quantity} can only be compared with a variable");
-                return refused(&what, "Write it as in ?size >= \"40 GB\"^^cdt:ucum.");
-            }
-            Some(Misuse::Function(name)) => {
-                let what = format!("The custom function {name} is not supported");
-                return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
-            }
+        if let Some(number) = analysis.misplaced_quantity {
+            let quantity = of.constants.get(number as usize).map_or("", String::as_str);
+            let what = format!("the quantity {quantity} can only be compared with a variable");
+            return refused(&what, "Write it as in ?size >= \"40 GB\"^^cdt:ucum.");
+        }
+        if let Some(name) = analysis.unknown_function {
+            let what = format!("The custom function {name} is not supported");
+            return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
         }
         let calls = check_calls(pattern, operators)?;
         if may_be_empty(body(pattern), true) {
@@ -205,8 +195,8 @@ impl Template {
         }
         let mut projection: Vec<&str> = Vec::new();
         if form == Form::Select {
-            let variables = modifiers.projection.unwrap_or_default();
-            projection.extend(variables.iter().map(|variable| variable.as_str()));
+            let variables = projected(pattern).into_iter().flatten();
+            projection.extend(variables.map(|variable| variable.as_str()));
         }
         if analysis.variables.len() > usize::from(u16::MAX) {
             let what = format!("more than {} variables", u16::MAX);
@@ -214,9 +204,9 @@ impl Template {
         }
         let names = labels(&analysis.variables, &projection, &drafts);
         let branches = drafts.into_iter().map(|draft| BranchTemplate::new(draft, &names)).collect();
-        let is_exact = analysis.remainder.is_empty();
-        let more = More {
-            remainder: analysis.remainder.into(),
+        let is_exact = analysis.residual.is_empty();
+        let more = ResidualParts {
+            residual: analysis.residual.into(),
             supports: analysis.supports.into_iter().filter(|_| !is_exact).collect(),
             mentions: analysis.mentions.into_iter().filter(|_| !is_exact).collect(),
             kept: analysis.kept.into(),
@@ -232,7 +222,7 @@ impl Template {
             more: (!is_plain).then(|| Box::new(more)),
             slots,
             form,
-            distinct: form == Form::Select && modifiers.distinct,
+            distinct: form == Form::Select && is_distinct(pattern),
             aggregates: group(body(pattern)).is_some(),
             is_deep: of.is_deep,
         })
@@ -244,8 +234,8 @@ impl Template {
     }
 
     /// Why the branches are not the whole query; constants may add reasons.
-    pub fn remainder(&self) -> &[Cow<'static, str>] {
-        self.more.as_ref().map_or(&[], |more| &more.remainder)
+    pub fn residual(&self) -> &[Cow<'static, str>] {
+        self.more.as_ref().map_or(&[], |more| &more.residual)
     }
 
     /// Whether it calls operators.
@@ -289,7 +279,7 @@ impl Template {
             Node::Constant(number) => constants.get(number as usize).copied().unwrap_or(ANY),
             Node::Variable(_) => ANY,
         };
-        let plain = self.remainder().is_empty().then(|| {
+        let plain = self.residual().is_empty().then(|| {
             let patterns = self.branches[0].patterns.iter();
             patterns.map(move |&[_, property, object]| match open(property) {
                 ANY => (ANY, ANY),
@@ -322,8 +312,9 @@ impl Template {
     }
 
     /// The branches of a query with these constants.
-    pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> Filled {
-        let mut filled = Filled { remainder: self.remainder().to_vec(), ..Filled::default() };
+    pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> FilledTemplate {
+        let mut filled =
+            FilledTemplate { residual: self.residual().to_vec(), ..FilledTemplate::default() };
         let composed = self.more.as_ref().map_or(&[][..], |more| &more.composed);
         let composed: Vec<Id> =
             composed.iter().map(|numbers| composed_of(numbers, constants, dictionary)).collect();
@@ -343,7 +334,8 @@ impl Template {
             let mut branch = Branch { patterns, variables, filters: Vec::new() };
             for &(variable, ref test) in &part.filters {
                 let mark = filled.interned.len();
-                let mut filling = Filling { constants, dictionary, interned: &mut filled.interned };
+                let mut filling =
+                    ConstantFiller { constants, dictionary, interned: &mut filled.interned };
                 let mut found = Vec::new();
                 if filling.filter(test, &mut found).is_some() {
                     let filter = match (test, found.len()) {
@@ -360,14 +352,14 @@ impl Template {
                     dictionary.release(id);
                 }
                 let reason = Cow::from(format!("FILTER {}", word(test)));
-                if !filled.remainder.contains(&reason) {
-                    filled.remainder.push(reason);
+                if !filled.residual.contains(&reason) {
+                    filled.residual.push(reason);
                 }
             }
             filled.branches.push(branch);
         }
         filled.supports = match &self.more {
-            Some(more) if !self.remainder().is_empty() => {
+            Some(more) if !self.residual().is_empty() => {
                 more.supports.iter().map(|pattern| pattern.map(put)).collect()
             }
             _ => filled.branches[0].patterns.iter().map(|pattern| alone(*pattern)).collect(),
@@ -391,16 +383,16 @@ impl Template {
             constants.iter().map(|text| read_term(text.as_ref())).collect();
         let mut query = self.algebra()?;
         constants
-            .and_then(|constants| substitute(&mut query, &constants))
+            .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
             .ok_or_else(|| QueryError::new("a constant is not a term that fits", "Replace it."))?;
         Ok(query)
     }
 
     /// Which values of which properties the constants of a query are: what their units depend on.
-    pub fn uses(&self) -> Result<Vec<Use>, QueryError> {
+    pub fn uses(&self) -> Result<Vec<ConstantUse>, QueryError> {
         on_stack(self.is_deep, || {
             let query = parse(&filled(&self.text, |_, _| true))?;
-            let mut analysis = Analysis::new(self.slots, 1, false, Operators::default());
+            let mut analysis = QueryAnalyzer::new(self.slots, 1, false, Operators::default());
             analysis.query(pattern_of(&query));
             Ok(uses_among(&analysis.stated, &analysis.compared))
         })
@@ -480,13 +472,13 @@ pub(crate) fn composed_text(texts: &[&str]) -> Vec<u8> {
 
 // --- Constants in filters -----------------------------------------------------------------------
 
-struct Filling<'a> {
+struct ConstantFiller<'a> {
     constants: &'a [Id],
     dictionary: &'a mut Dictionary,
     interned: &'a mut Vec<Id>,
 }
 
-impl Filling<'_> {
+impl ConstantFiller<'_> {
     fn constant(&self, slot: &Slot) -> Option<Id> {
         let (Slot::Constant(number) | Slot::Folded(number, _)) = slot else { return None };
         self.constants.get(*number as usize).copied().filter(|id| *id != ANY)
@@ -612,7 +604,7 @@ fn compare_call(expression: &Expression) -> Option<Expression> {
 
 // --- Units --------------------------------------------------------------------------------------
 
-fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Vec<Use> {
+fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Vec<ConstantUse> {
     // the constant that an object is, or those that it is compared with
     let mut partners: HashMap<u16, Vec<(u32, bool)>> = HashMap::new();
     for &(variable, constant, same) in compared {
@@ -636,11 +628,11 @@ fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Ve
             }
         }
     }
-    let mut found: Vec<Use> = Vec::new();
+    let mut found: Vec<ConstantUse> = Vec::new();
     for &(subject, attribute, object) in stated {
         for (constant, _) in among(object) {
             let siblings = siblings.get(&subject).cloned().unwrap_or_default();
-            let one = Use { constant, attribute, siblings };
+            let one = (constant, attribute, siblings);
             if !found.contains(&one) {
                 found.push(one);
             }

@@ -9,11 +9,15 @@
 //! these see attributes. A taxonomy operator becomes `EXISTS` over a private property
 //! ([`TAXONOMY`]), which the dataset answers. No query can write a private name: it begins with
 //! `>`, which no IRI may contain.
+//!
+//! A template is rewritten once, with slots for constants. [`substitute_rewritten`] puts them in.
 
-use crate::algebra::{operands_mut, parts_mut, pattern_of_mut};
+use crate::algebra::{
+    operands_mut, parts_mut, pattern_of_mut, slot_of_iri, slot_of_literal, substitute,
+};
+use crate::delta::Fresh;
 use crate::lexical::PRIVATE;
 use crate::pattern::{GM, TaxonomyOperator};
-use crate::rest::Fresh;
 use oxrdf::vocab::xsd;
 use oxrdf::{Term, Triple};
 use spareval::ExpressionTerm;
@@ -53,8 +57,29 @@ const CONCAT_ARGUMENTS: usize = 8;
 const ATTRIBUTES: [&str; 3] =
     ["urn:graphmatch:attribute:", "urn:graphmatch:isa:", "urn:graphmatch:words"];
 
+/// Marks the number of a slot whose constant is rewritten when it is put in.
+const REWRITTEN: u32 = 1 << 31;
+
+/// Puts constants into a rewritten query; `None` if a slot cannot take its constant.
+pub(crate) fn substitute_rewritten(query: &mut Query, constants: &[Term]) -> Option<()> {
+    substitute(query, &|slot| {
+        let mut constant = constants.get((slot & !REWRITTEN) as usize)?.clone();
+        if slot & REWRITTEN == 0 {
+            return Some(constant);
+        }
+        if let Term::NamedNode(property) = &mut constant {
+            attribute(property);
+        }
+        Some(marked_term(constant))
+    })
+}
+
 /// Returns a literal under a datatype that keeps its text, or itself if its form is canonical.
 fn marked(literal: Literal) -> Literal {
+    if let Some((slot, _)) = slot_of_literal(&literal) {
+        let slot = (slot | REWRITTEN).to_string();
+        return Literal::new_typed_literal(slot, literal.datatype().into_owned());
+    }
     if literal.language().is_some() || literal.datatype() == xsd::STRING {
         return literal;
     }
@@ -330,7 +355,9 @@ fn row_term() -> GroundTerm {
 
 /// Gives a property its private name if it is an attribute's.
 fn attribute(property: &mut NamedNode) {
-    if ATTRIBUTES.iter().any(|namespace| property.as_str().starts_with(namespace)) {
+    if let Some(slot) = slot_of_iri(property.as_str()) {
+        *property = NamedNode::new_unchecked(format!("slot:{}", slot | REWRITTEN));
+    } else if ATTRIBUTES.iter().any(|namespace| property.as_str().starts_with(namespace)) {
         *property = NamedNode::new_unchecked(format!("{ATTRIBUTE}{}", property.as_str()));
     }
 }

@@ -6,6 +6,7 @@
 use crate::limits::{Limits, grouped};
 use crate::query_error::QueryError;
 use oxiri::Iri;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::panic::resume_unwind;
 
@@ -22,17 +23,6 @@ const BRACKETS: [(&str, &str); 6] =
 const STACK: usize = 64 << 20;
 /// Tokens of several signs.
 const LONG_SIGNS: [&str; 6] = ["^^", "&&", "||", "!=", "<=", ">="];
-
-/// The result of a scan.
-#[derive(Debug, Default)]
-pub(crate) struct Scanned {
-    /// Whether recursion over the query needs a large stack.
-    pub is_deep: bool,
-    /// The text in a form that the parser reads, if that is another one.
-    pub text: Option<String>,
-    /// The first undeclared prefix or relative IRI. The parser's message does not name it.
-    pub unresolved: Option<QueryError>,
-}
 
 /// The part of a query around a token.
 #[derive(Clone, Copy, PartialEq)]
@@ -52,7 +42,8 @@ struct Level {
     is_read_twice: bool,
 }
 
-struct Scanner<'a> {
+/// A scan of a text, and its results.
+pub(crate) struct Scanner<'a> {
     text: &'a str,
     at: usize,
     limits: &'a Limits,
@@ -77,7 +68,8 @@ struct Scanner<'a> {
     has_base: bool,
     /// Places and what the parser has to read there instead.
     edits: Vec<(Range<usize>, String)>,
-    found: Scanned,
+    /// The first undeclared prefix or relative IRI. The parser's message does not name it.
+    pub(crate) unresolved: Option<QueryError>,
 }
 
 /// Checks a text against the limits. Default prefixes need no declaration.
@@ -85,7 +77,7 @@ pub(crate) fn scan<'a>(
     text: &'a str,
     limits: &'a Limits,
     defaults: &'a [String],
-) -> Result<Scanned, QueryError> {
+) -> Result<Scanner<'a>, QueryError> {
     let most = limits.text_characters;
     if text.len() > most && text.chars().count() > most {
         let what = format!("a query of more than {} characters", grouped(most as u64));
@@ -110,7 +102,7 @@ pub(crate) fn scan<'a>(
         declared_names: Vec::new(),
         has_base: false,
         edits: Vec::new(),
-        found: Scanned::default(),
+        unresolved: None,
     };
     let mut is_empty = true;
     while let Some(next) = text[scanner.at..].chars().next() {
@@ -120,13 +112,7 @@ pub(crate) fn scan<'a>(
     if is_empty {
         return Err(QueryError::new("the query is empty", "Write a SPARQL query."));
     }
-    if !scanner.edits.is_empty() {
-        let mut edited = text.to_owned();
-        scanner.edits.into_iter().rev().for_each(|(at, with)| edited.replace_range(at, &with));
-        scanner.found.text = Some(edited);
-    }
-    let is_deep = scanner.deepest > 32 || scanner.operators.max(scanner.parts) > 100;
-    Ok(Scanned { is_deep, ..scanner.found })
+    Ok(scanner)
 }
 
 fn is_word(c: char) -> bool {
@@ -165,6 +151,20 @@ fn string_length(text: &str) -> usize {
 }
 
 impl<'a> Scanner<'a> {
+    /// Whether recursion over the query needs a large stack.
+    pub(crate) fn is_deep(&self) -> bool {
+        self.deepest > 32 || self.operators.max(self.parts) > 100
+    }
+
+    /// The text in a form that the parser reads.
+    pub(crate) fn readable(&self) -> Cow<'a, str> {
+        let mut text = Cow::from(self.text);
+        for (at, with) in self.edits.iter().rev() {
+            text.to_mut().replace_range(at.clone(), with);
+        }
+        text
+    }
+
     /// Passes one token.
     fn token(&mut self, next: char) -> Result<(), QueryError> {
         let (start, rest) = (self.at, &self.text[self.at..]);
@@ -225,7 +225,7 @@ impl<'a> Scanner<'a> {
 
     fn unresolved(&mut self, what: String, remedy: &str, start: usize) {
         let error = || QueryError::new(what, remedy).at(self.text, start);
-        self.found.unresolved.get_or_insert_with(error);
+        self.unresolved.get_or_insert_with(error);
     }
 
     /// Counts an IRI or a prefixed name.

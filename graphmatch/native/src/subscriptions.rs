@@ -29,7 +29,7 @@ pub const EXACT: Flags = 1;
 /// Every publication is a candidate.
 pub const UNINDEXED: Flags = 2;
 /// Its solutions might use triples of the ontology only.
-pub const RESTING: Flags = 4;
+pub const DELTA_CHECK: Flags = 4;
 /// It cannot be indexed under this ontology, and matches nothing.
 pub const SUSPENDED: Flags = 8;
 /// It has one row, which stores its constants.
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     fn entry<'a>(name: &'a str, constants: &'a [Id], filed: &'a [Id]) -> Entry<'a> {
-        Entry { name, template: 7, constants, filed, rows: &[1, 2], flags: EXACT | RESTING }
+        Entry { name, template: 7, constants, filed, rows: &[1, 2], flags: EXACT | DELTA_CHECK }
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!((&*record.name(), record.template()), ("alice", 7));
         assert_eq!(record.constants(), Some([&[3, 4][..], &[3, 5][..]]));
         assert_eq!((record.rows(), all.comment(alice)), (&[1, 2][..], "hers"));
-        assert!(record.is(EXACT) && record.is(RESTING) && !record.is(UNINDEXED));
+        assert!(record.is(EXACT) && record.is(DELTA_CHECK) && !record.is(UNINDEXED));
         assert_eq!(all.get(bob).constants(), Some([&[] as &[Id]; 2]));
         assert!(all.change(bob, entry("bob", &[1, 2, 3], &[1, 2, 3])));
         assert_eq!(all.get(bob).constants(), Some([&[1, 2, 3][..]; 2]));

@@ -7,11 +7,37 @@
 use crate::interner::Interner;
 use crate::query::Template;
 use crate::snapshot::{from_bytes, to_bytes};
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of templates in the cache.
 const CACHE_SIZE: usize = 1 << 9;
+
+/// What is computed once for each template, by the templates' texts.
+pub struct TemplateCache<T>(Mutex<HashMap<Box<str>, Arc<T>>>);
+
+impl<T> Default for TemplateCache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> TemplateCache<T> {
+    /// Returns the value of a text, which is computed if it is not in the cache.
+    pub fn get<E>(&self, text: &str, compute: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
+        if let Some(value) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+            return Ok(value.clone());
+        }
+        let value = Arc::new(compute()?);
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= CACHE_SIZE {
+            cached.clear();
+        }
+        cached.insert(text.into(), value.clone());
+        Ok(value)
+    }
+}
 
 /// Templates by their texts, counted by the subscriptions that have them.
 #[derive(Serialize, Deserialize)]

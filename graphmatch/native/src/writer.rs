@@ -201,8 +201,13 @@ impl<'a> Writer<'a> {
         let _ = self.text.write_fmt(arguments);
     }
 
-    fn list<T>(&mut self, all: &'a [T], between: &str, mut write: impl FnMut(&mut Self, &'a T)) {
-        for (number, one) in all.iter().enumerate() {
+    fn list<T>(
+        &mut self,
+        all: impl IntoIterator<Item = T>,
+        between: &str,
+        mut write: impl FnMut(&mut Self, T),
+    ) {
+        for (number, one) in all.into_iter().enumerate() {
             if number > 0 {
                 self.text.push_str(between);
             }
@@ -501,7 +506,11 @@ impl<'a> Writer<'a> {
         self.text.push(')');
     }
 
-    fn call(&mut self, name: impl std::fmt::Display, arguments: &'a [Expression]) {
+    fn call(
+        &mut self,
+        name: impl std::fmt::Display,
+        arguments: impl IntoIterator<Item = &'a Expression>,
+    ) {
         self.put(format_args!("{name}("));
         self.list(arguments, ", ", Self::expression);
         self.text.push(')');
@@ -523,22 +532,8 @@ impl<'a> Writer<'a> {
                 self.text.push_str("EXISTS ");
                 self.group(pattern);
             }
-            Expression::SameTerm(left, right) => {
-                self.text.push_str("sameTerm(");
-                self.expression(left);
-                self.text.push_str(", ");
-                self.expression(right);
-                self.text.push(')');
-            }
-            Expression::If(condition, left, right) => {
-                self.text.push_str("IF(");
-                self.expression(condition);
-                self.text.push_str(", ");
-                self.expression(left);
-                self.text.push_str(", ");
-                self.expression(right);
-                self.text.push(')');
-            }
+            Expression::SameTerm(left, right) => self.call("sameTerm", [&**left, right]),
+            Expression::If(condition, left, right) => self.call("IF", [&**condition, left, right]),
             Expression::Coalesce(all) => self.call("COALESCE", all),
             Expression::FunctionCall(function, arguments) => self.call(function, arguments),
             Expression::In(value, list) => self.among(value, "IN", list),
@@ -546,11 +541,8 @@ impl<'a> Writer<'a> {
                 Expression::In(value, list) => self.among(value, "NOT IN", list),
                 Expression::Equal(..) => self.infix(expression),
                 other => {
-                    self.text.push_str(if matches!(other, Expression::Exists(_)) {
-                        "NOT "
-                    } else {
-                        "!"
-                    });
+                    let is_exists = matches!(other, Expression::Exists(_));
+                    self.text.push_str(if is_exists { "NOT " } else { "!" });
                     self.expression(other);
                 }
             },
@@ -567,9 +559,8 @@ impl<'a> Writer<'a> {
     fn among(&mut self, value: &'a Expression, word: &str, list: &'a [Expression]) {
         self.text.push('(');
         self.expression(value);
-        self.put(format_args!(" {word} ("));
-        self.list(list, ", ", Self::expression);
-        self.text.push_str("))");
+        self.call(format_args!(" {word} "), list);
+        self.text.push(')');
     }
 
     fn infix(&mut self, expression: &'a Expression) {

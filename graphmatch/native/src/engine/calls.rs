@@ -1,10 +1,10 @@
 //! Candidates whose queries call operators.
 
 use super::*;
+use crate::algebra::substitute;
 use crate::lexical::write_term;
 use crate::operators::{CallContext, Prefilter, Test};
 use oxrdf::Term;
-use spargebra::Query;
 use spargebra::term::Variable;
 use std::collections::BTreeSet;
 
@@ -20,8 +20,15 @@ impl State {
         matched: &mut Matched,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-        let query = self.query(number)?;
-        let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(RESTING));
+        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
+        let template = record.template();
+        let algebra = || self.templates.get(template).ok_or_else(missing)?.algebra();
+        let query = self.algebra.get(self.templates.text(template), algebra)?;
+        let (mut query, constants) = (Query::clone(&query), self.terms(number));
+        constants
+            .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
+            .ok_or_else(missing)?;
+        let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(DELTA_CHECK));
         let prefilter = Prefilter::new(&query, self.operators());
         let evaluate =
             |prepared: &Prepared| worker.evaluate(self.context(), prepared, now, self.limits);
@@ -64,7 +71,7 @@ impl State {
         }
         let mut answer = None;
         if is_certain {
-            matched.did.evaluated += 1;
+            matched.evaluated += 1;
             let calls = CallContext::new(self.operators(), results);
             answer = evaluate(&Prepared::new(query, resting, calls.clone()))?;
             let (missing, open) = calls.take_noted();

@@ -81,7 +81,7 @@ impl CallRequest {
 
     /// Matches the publication again, with the results of calls.
     fn rematch(&self, py: Python<'_>, calls: &Calls, now: &str) -> PyResult<MatchOutcome> {
-        let results = calls.results();
-        self.shared.match_statements(py, &self.id, &self.statements, now, self.done, &results)
+        let done = Done { results: calls.results(), ..self.done.clone() };
+        self.shared.match_statements(py, &self.id, &self.statements, now, &done)
     }
 }

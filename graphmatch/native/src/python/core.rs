@@ -1,7 +1,7 @@
 //! The engine for Python: subscriptions, the ontology, matching.
 
 use super::calls::Calls;
-use super::document::{DocumentMatches, FaultRow, reader_of, rows_of};
+use super::document::{DocumentMatches, reader_of};
 use super::evaluation::Evaluation;
 use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
@@ -14,6 +14,7 @@ use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Saved, State, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
+use crate::fault::Fault;
 use crate::lexical::LiteralParts;
 use crate::limits::Limits;
 use crate::matching::Worker;
@@ -34,6 +35,7 @@ use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -48,19 +50,9 @@ pub(super) const AT_ONCE: usize = 1 << 16;
 const MIN_PARSED: usize = 16;
 const MAX_PARSED: usize = 1 << 10;
 
-/// The report or request of a document in memory, and its faults.
-pub(super) type Single = (Option<MatchOutcome>, Vec<FaultRow>);
-
-/// A demanded property and object, `None` for any.
-pub(super) type MentionRow = (Option<String>, Option<String>);
-
-/// New triples, each with its rule and premise if it was derived, the number of triples that every
-/// pattern sees, and whether the attributes are complete.
-pub(super) type Entailed<'py> =
-    (Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>, usize, bool);
-
+/// Reads demanded properties and objects, `None` for any.
 pub(super) fn mentions_of(
-    rows: &[MentionRow],
+    rows: &[(Option<String>, Option<String>)],
     dictionary: &Dictionary,
     local: &mut LocalTerms,
 ) -> Demand {
@@ -87,51 +79,42 @@ impl ArrowTexts<'_> {
     }
 }
 
-/// A column of integers, of floating-point numbers, or of places in a list of terms.
+/// One term for all rows, or a column: integers, floating-point numbers, places in a list of terms,
+/// or texts, which are IRIs or strings.
 #[derive(FromPyObject)]
 pub(super) enum Column<'py> {
+    Term(String),
     Integers(PyReadonlyArray1<'py, i64>),
     Floats(PyReadonlyArray1<'py, f64>),
     Places(PyReadonlyArray1<'py, i32>, Vec<String>),
+    Texts(ArrowTexts<'py>, bool),
 }
 
 impl Column<'_> {
     fn values(&self) -> PyResult<Values<'_>> {
         Ok(match self {
+            Self::Term(term) => Values::Same(term),
             Self::Integers(values) => Values::Integers(values.as_slice()?),
             Self::Floats(values) => Values::Floats(values.as_slice()?),
             Self::Places(places, terms) => Values::Places(places.as_slice()?, terms),
+            Self::Texts(..) => return Err(PyValueError::new_err("a column of texts")),
         })
     }
 }
 
-/// The values of an attribute: strings that are IRIs or not, or other values.
-#[derive(FromPyObject)]
-pub(super) enum EventValues<'py> {
-    Texts(ArrowTexts<'py>, bool),
-    Values(Column<'py>),
-}
-
 /// An attribute of events: its property, the values, and the rows that have a value.
 #[derive(FromPyObject)]
-pub(super) struct EventColumn<'py>(String, EventValues<'py>, Option<PyReadonlyArray1<'py, bool>>);
+pub(super) struct EventColumn<'py>(String, Column<'py>, Option<PyReadonlyArray1<'py, bool>>);
 
 impl EventColumn<'_> {
     fn attribute(&self) -> PyResult<Attribute<'_>> {
         let valid = self.2.as_ref().map(|valid| valid.as_slice()).transpose()?;
         let values = match &self.1 {
-            EventValues::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
-            EventValues::Values(column) => Cells::Values(column.values()?),
+            Column::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
+            column => Cells::Values(column.values()?),
         };
         Ok(Attribute { property: &self.0, values, valid })
     }
-}
-
-/// One term for all rows, or a column.
-#[derive(FromPyObject)]
-pub(super) enum ConstantsOrTerm<'py> {
-    Term(String),
-    Column(Column<'py>),
 }
 
 /// How a subscription is indexed: the query with root terms and in base units, the branches that the
@@ -157,6 +140,23 @@ pub(super) struct RowPlan {
     sampled: u32,
     postings: usize,
     alike: usize,
+}
+
+/// What an ontology is made of: see [`OntologyInput`]; and the names that stand for other classes now.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct OntologyRows {
+    triples: Vec<[PyBackedStr; 3]>,
+    plain: Option<Vec<[PyBackedStr; 3]>>,
+    roots: Vec<(PyBackedStr, PyBackedStr)>,
+    names: Vec<(PyBackedStr, PyBackedStr)>,
+    called: Vec<(PyBackedStr, PyBackedStr)>,
+    prefixes: Vec<(PyBackedStr, PyBackedStr)>,
+    steps: Vec<(PyBackedStr, Steps)>,
+    always: Steps,
+    folding: Option<(bool, bool)>,
+    changed: Vec<String>,
+    everything: bool,
 }
 
 /// The errors of subscriptions with their places.
@@ -186,6 +186,16 @@ impl Core {
         let knowledge = Arc::new(py.None());
         let guarded = RwLock::new(Guarded { state, knowledge, version: 0, ask: None });
         Ok(Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) })
+    }
+
+    /// Reads the state without the interpreter's lock.
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&State) -> T + Send) -> T {
+        py.detach(|| read(&self.shared.read().state))
+    }
+
+    /// Changes the state without the interpreter's lock.
+    fn change<T: Send>(&self, py: Python<'_>, change: impl FnOnce(&mut Guarded) -> T + Send) -> T {
+        py.detach(|| self.shared.change(change))
     }
 }
 
@@ -237,27 +247,23 @@ impl Core {
 
     /// Sets the object that [`EnrichmentRequest`](super::EnrichmentRequest)s hand to Python.
     fn attach_enricher(&self, py: Python<'_>, knowledge: Py<PyAny>) {
-        py.detach(|| self.shared.change(|guarded| guarded.knowledge = Arc::new(knowledge)));
+        self.change(py, |guarded| guarded.knowledge = Arc::new(knowledge));
     }
 
     /// Sets the function that asks the indexes of operators. It gets a list of operators by
     /// number, each with terms. For each term it returns the ids of constants, or `None` for an
     /// index that failed.
     fn ask_by(&self, py: Python<'_>, function: Py<PyAny>) {
-        py.detach(|| {
-            self.shared.change(|guarded| guarded.ask = Some(Arc::new(function)));
-        });
+        self.change(py, |guarded| guarded.ask = Some(Arc::new(function)));
     }
 
     /// Returns the constants of indexed operators that were added or removed: the number of the
     /// operator, the id, and the constants, or `None` if they were removed.
-    fn index_changes<'py>(&self, py: Python<'py>) -> PyResult<Vec<IndexChange<'py>>> {
-        let changes = py.detach(|| {
-            if !self.shared.read().state.indexed.has_changes() {
-                return Vec::new();
-            }
-            self.shared.change(|guarded| guarded.state.indexed.take_changes())
-        });
+    fn index_changes<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(usize, Id, Option<Bound<'py, PyTuple>>)>> {
+        let changes = self.change(py, |guarded| guarded.state.indexed.take_changes());
         let made = changes.into_iter().map(|(of, id, text)| {
             let constants = text.map(|text| constants_of(py, &text)).transpose()?;
             Ok((of, id, constants))
@@ -266,18 +272,17 @@ impl Core {
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.shared.read().state.subscriptions.len())
+        self.read(py, |state| state.subscriptions.len())
     }
 
     fn __contains__(&self, py: Python<'_>, id: &str) -> bool {
-        py.detach(|| self.shared.read().state.subscriptions.find(id).is_some())
+        self.read(py, |state| state.subscriptions.find(id).is_some())
     }
 
     /// The ids, in the order of subscribing.
     fn ids(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| {
-            let guarded = self.shared.read();
-            let all = &guarded.state.subscriptions;
+        self.read(py, |state| {
+            let all = &state.subscriptions;
             all.in_order().into_iter().map(|number| all.get(number).name()).collect()
         })
     }
@@ -289,26 +294,21 @@ impl Core {
         numbers: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Vec<Option<String>>> {
         let numbers = numbers.as_slice()?;
-        Ok(py.detach(|| {
-            let guarded = self.shared.read();
-            let all = &guarded.state.subscriptions;
-            numbers.iter().map(|&number| all.name(number)).collect()
-        }))
+        let name = |state: &State| numbers.iter().map(|&n| state.subscriptions.name(n)).collect();
+        Ok(self.read(py, name))
     }
 
     /// Returns the text and the comment of a subscription, if it exists.
     fn subscription(&self, py: Python<'_>, id: &str) -> Option<(String, String)> {
-        py.detach(|| {
-            let guarded = self.shared.read();
-            let state = &guarded.state;
+        self.read(py, |state| {
             let number = state.subscriptions.find(id)?;
             Some((state.text(number), state.subscriptions.comment(number).to_owned()))
         })
     }
 
-    /// Adds a subscription. `filed` has its constants with root terms and in base units, if Python
-    /// had to find them.
-    #[pyo3(signature = (id, query, comment = "", filed = None))]
+    /// Adds a subscription, or `replaces` the one that has its id; returns false if there is none.
+    /// `filed` has its constants with root terms and in base units, if Python had to find them.
+    #[pyo3(signature = (id, query, comment = "", filed = None, replaces = false))]
     fn subscribe(
         &self,
         py: Python<'_>,
@@ -316,15 +316,19 @@ impl Core {
         query: &str,
         comment: &str,
         filed: Option<Vec<String>>,
-    ) -> PyResult<()> {
-        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+        replaces: bool,
+    ) -> PyResult<bool> {
         let taken = py.detach(|| {
             let parsed = self.shared.read().state.parse(query);
             self.shared.change(|guarded| {
                 let state = &mut guarded.state;
-                let number = state.subscribe(id, parsed, filed.as_deref())?;
+                let replaced = state.subscriptions.find(id).filter(|_| replaces);
+                if replaces && replaced.is_none() {
+                    return Ok(false);
+                }
+                let number = state.subscribe(id, parsed, filed.as_deref(), replaced)?;
                 state.subscriptions.set_comment(number, comment);
-                Ok(())
+                Ok(true)
             })
         });
         taken.map_err(refused)
@@ -338,26 +342,23 @@ impl Core {
         py: Python<'py>,
         ids: Vec<String>,
         queries: Vec<String>,
-        comments: Vec<(usize, String)>,
+        comments: Vec<String>,
     ) -> PyResult<(usize, Bound<'py, PyList>)> {
         let (looked, errors) = py.detach(|| {
-            let mut comments = comments.iter().peekable();
             let (mut errors, mut begin, mut size) = (Vec::new(), 0, MIN_PARSED);
-            let count = ids.len().min(queries.len());
+            let count = ids.len().min(queries.len()).min(comments.len());
             while begin < count {
                 let end = count.min(begin + size);
                 let parsed = self.shared.read().state.parse_all(&queries[begin..end]);
                 let stop = self.shared.change(|guarded| {
                     let state = &mut guarded.state;
                     for (place, parsed) in (begin..end).zip(parsed) {
-                        let comment = comments.next_if(|(of, _)| *of == place);
-                        match (state.subscribe(&ids[place], parsed, None), comment) {
-                            (Ok(number), Some((_, comment))) => {
-                                state.subscriptions.set_comment(number, comment);
+                        match state.subscribe(&ids[place], parsed, None, None) {
+                            Ok(number) => {
+                                state.subscriptions.set_comment(number, &comments[place]);
                             }
-                            (Ok(_), None) => {}
-                            (Err(SubscribeError::Python), _) => return Some(place),
-                            (Err(error), _) => errors.push((place, error)),
+                            Err(SubscribeError::Python) => return Some(place),
+                            Err(error) => errors.push((place, error)),
                         }
                     }
                     None
@@ -380,16 +381,10 @@ impl Core {
         py: Python<'py>,
         query: &str,
         ids: ArrowTexts<'py>,
-        constants: Vec<ConstantsOrTerm<'py>>,
+        constants: Vec<Column<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let columns: PyResult<Vec<Values>> = constants
-            .iter()
-            .map(|one| match one {
-                ConstantsOrTerm::Term(term) => Ok(Values::Same(term)),
-                ConstantsOrTerm::Column(column) => column.values(),
-            })
-            .collect();
+        let columns: PyResult<Vec<Values>> = constants.iter().map(Column::values).collect();
         let (names, chosen) = (ids.texts()?, rows.as_slice()?);
         let batch = SubscriptionBatch { names, columns: columns?, chosen };
         let errors = py.detach(|| {
@@ -409,43 +404,20 @@ impl Core {
 
     /// Sets the class that a name stands for until the ontology changes.
     fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
-        py.detach(|| self.shared.change(|guarded| guarded.state.resolve(name, class_)));
-    }
-
-    /// Replaces a subscription. Returns false if the id is unknown.
-    #[pyo3(signature = (id, query, comment = "", filed = None))]
-    fn replace(
-        &self,
-        py: Python<'_>,
-        id: &str,
-        query: &str,
-        comment: &str,
-        filed: Option<Vec<String>>,
-    ) -> PyResult<bool> {
-        let filed = filed.as_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
-        let replaced = py.detach(|| {
-            let parsed = self.shared.read().state.parse(query);
-            self.shared
-                .change(|guarded| guarded.state.replace(id, parsed, comment, filed.as_deref()))
-        });
-        replaced.map_err(refused)
+        self.change(py, |guarded| guarded.state.resolve(name, class_));
     }
 
     /// Removes a subscription. Returns false if the id is unknown.
     fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
-        py.detach(|| {
-            self.shared.change(|guarded| {
-                let found = guarded.state.subscriptions.find(id);
-                found.inspect(|&number| guarded.state.unsubscribe(number)).is_some()
-            })
+        self.change(py, |guarded| {
+            let found = guarded.state.subscriptions.find(id);
+            found.inspect(|&number| guarded.state.unsubscribe(number)).is_some()
         })
     }
 
     /// Returns the closure of the ontology.
     fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let triples = py.detach(|| {
-            let guarded = self.shared.read();
-            let State { dictionary, ontology, .. } = &guarded.state;
+        let triples = self.read(py, |State { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
             DetachedTriples::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
         });
@@ -466,8 +438,12 @@ impl Core {
         triples: &Bound<'py, PyAny>,
         stated: usize,
         steps: Steps,
-        mentions: Option<Vec<MentionRow>>,
-    ) -> PyResult<Entailed<'py>> {
+        mentions: Option<Vec<(Option<String>, Option<String>)>>,
+    ) -> PyResult<(
+        Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>,
+        usize,
+        bool,
+    )> {
         let statements = statements_of(triples)?;
         let (triples, rules, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
@@ -512,7 +488,7 @@ impl Core {
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
         let count = statements.len();
-        let operators = py.detach(|| self.shared.read().state.operators().clone());
+        let operators = self.read(py, |state| state.operators().clone());
         Ok(Evaluation {
             operators,
             results: calls.map(Calls::results).unwrap_or_default(),
@@ -528,20 +504,19 @@ impl Core {
 
     /// Returns whether a subscription or the ontology has a term.
     fn has_term(&self, py: Python<'_>, term: &str) -> bool {
-        py.detach(|| self.shared.read().state.dictionary.get(term.as_bytes()).is_some())
+        self.read(py, |state| state.dictionary.get(term.as_bytes()).is_some())
     }
 
     /// Returns how a subscription is indexed, or `None` if the id is unknown.
     fn index_plan<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<IndexPlanRow<'py>>> {
-        let found = py.detach(|| {
-            let guarded = self.shared.read();
-            let State { subscriptions, dictionary, index, .. } = &guarded.state;
+        let found = self.read(py, |state| {
+            let State { subscriptions, dictionary, index, .. } = state;
             let number = subscriptions.find(id)?;
             let record = subscriptions.get(number);
-            let query = Query::stored(&guarded.state, number)?;
+            let query = Query::stored(state, number)?;
             let (terms, filled) = query.filled();
             let id_of = |id| dictionary.get(&terms.text(id)).unwrap_or(LOCAL);
-            let mut plan = guarded.state.index_plan(filled, false, id_of);
+            let mut plan = state.index_plan(filled, false, id_of);
             plan.entries.truncate(record.rows().len());
             let text = |id| String::from_utf8_lossy(&dictionary.text(id)).into_owned();
             let texts = |key: Triple| key.map(|id| (id != ANY).then(|| text(id)));
@@ -569,60 +544,36 @@ impl Core {
 
     /// Changes the ontology. Returns the numbers of changed triples and names, the ids of the
     /// reindexed subscriptions, and the ids of those for which Python has to find units.
-    #[expect(clippy::too_many_arguments, reason = "all that an ontology is made of")]
-    #[pyo3(signature = (knowledge, *, terms, triples, plain, roots, names, called, prefixes, steps, always, folding, changed, everything))]
     fn set_ontology(
         &self,
         py: Python<'_>,
         knowledge: Py<PyAny>,
-        terms: Vec<String>,
-        triples: &[u8],
-        plain: Option<&[u8]>,
-        roots: Vec<(u32, u32)>,
-        names: Vec<(u32, u32)>,
-        called: Vec<(String, u32)>,
-        prefixes: Vec<(String, String)>,
-        steps: Vec<(u32, Steps)>,
-        always: Steps,
-        folding: Option<(bool, bool)>,
-        changed: Vec<String>,
-        everything: bool,
-    ) -> PyResult<(usize, usize, Vec<String>, Vec<String>)> {
-        let rows = |numbers: &[u8]| -> Vec<Triple> {
-            let number = |row: &[u8], place: usize| {
-                let bytes = row[4 * place..].first_chunk();
-                bytes.copied().map_or(0, u32::from_ne_bytes)
-            };
-            numbers.chunks_exact(12).map(|row| [0, 1, 2].map(|place| number(row, place))).collect()
-        };
-        let (triples, plain) = (rows(triples), plain.map(rows));
-        let end = terms.len() as u32;
-        let numbers = triples.iter().chain(plain.iter().flatten()).flatten().copied();
-        let pairs = roots.iter().chain(&names).flat_map(|&(one, other)| [one, other]);
-        let others = called.iter().map(|one| one.1).chain(steps.iter().map(|one| one.0));
-        if numbers.chain(pairs).chain(others).any(|number| number >= end) {
-            return Err(PyValueError::new_err("a number of no term"));
-        }
+        stated: OntologyRows,
+    ) -> (usize, usize, Vec<String>, Vec<String>) {
+        let OntologyRows { always, folding, everything, .. } = stated;
         let change: Change = py.detach(|| {
-            let ids: Vec<Id> = self.shared.change(|guarded| {
-                let dictionary = &mut guarded.state.dictionary;
-                terms.iter().map(|text| dictionary.intern(text.as_bytes())).collect()
+            let mut ids = Vec::new();
+            let (triples, plain, roots, names, called, steps) = self.shared.change(|guarded| {
+                let mut id = |text: &PyBackedStr| {
+                    ids.push(guarded.state.dictionary.intern(text.as_bytes()));
+                    ids[ids.len() - 1]
+                };
+                let mut triples = |rows: &Vec<[PyBackedStr; 3]>| -> Vec<Triple> {
+                    rows.iter().map(|row| row.each_ref().map(&mut id)).collect()
+                };
+                let (all, plain) = (triples(&stated.triples), stated.plain.as_ref().map(triples));
+                let mut pairs = |rows: &[(PyBackedStr, PyBackedStr)]| -> Vec<(Id, Id)> {
+                    rows.iter().map(|(one, other)| (id(one), id(other))).collect()
+                };
+                let (roots, names) = (pairs(&stated.roots), pairs(&stated.names));
+                let called = stated.called.iter().map(|(name, term)| (&**name, id(term)));
+                let called: Vec<(&str, Id)> = called.collect();
+                let steps = stated.steps.iter().map(|(term, steps)| (id(term), *steps));
+                (all, plain, roots, names, called, steps.collect::<Vec<_>>())
             });
-            let id = |number: u32| ids[number as usize];
-            let pairs = |pairs: &[(u32, u32)]| -> Vec<(Id, Id)> {
-                pairs.iter().map(|&(one, other)| (id(one), id(other))).collect()
-            };
-            let triple = |triple: &Triple| triple.map(id);
-            let plain: Option<Vec<Triple>> = plain.map(|plain| plain.iter().map(triple).collect());
-            let triples: Vec<Triple> = triples.iter().map(triple).collect();
-            let (roots, names) = (pairs(&roots), pairs(&names));
-            let called: Vec<(&str, Id)> =
-                called.iter().map(|(name, term)| (name.as_str(), id(*term))).collect();
             let prefixes: Vec<(&str, &str)> =
-                prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str())).collect();
-            let steps: Vec<(Id, Steps)> =
-                steps.iter().map(|&(term, steps)| (id(term), steps)).collect();
-            let stated = OntologyInput {
+                stated.prefixes.iter().map(|(name, iri)| (&**name, &**iri)).collect();
+            let input = OntologyInput {
                 triples: &triples,
                 plain: plain.as_deref(),
                 roots: &roots,
@@ -633,27 +584,24 @@ impl Core {
                 always,
                 folding,
             };
-            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &stated));
+            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &input));
             // Publications are matched by the old ontology while the new one is made.
-            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, stated);
+            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, input);
             self.shared.change(|guarded| {
                 let state = &mut guarded.state;
-                let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
-                let change = state.adopt(ontology, &changed, everything);
+                let change = state.adopt(ontology, &stated.changed, everything);
                 ids.into_iter().for_each(|id| state.dictionary.release(id));
                 guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
                 change
             })
         });
-        Ok((change.triples, change.names, change.concerned, change.python))
+        (change.triples, change.names, change.concerned, change.python)
     }
 
     /// Indexes a subscription with the constants that Python found.
     fn reindex(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
-        let filed: Vec<&str> = filed.iter().map(String::as_str).collect();
-        let change = |guarded: &mut Guarded| guarded.state.file_again(id, &filed);
-        py.detach(|| self.shared.change(change)).map_err(refused)
+        self.change(py, |guarded| guarded.state.file_again(id, &filed)).map_err(refused)
     }
 
     /// Reads a document in memory that is one publication, and matches it.
@@ -672,7 +620,7 @@ impl Core {
         format: Option<&str>,
         cut: &str,
         base: Option<String>,
-    ) -> PyResult<Option<Single>> {
+    ) -> PyResult<Option<(Option<MatchOutcome>, Vec<Fault>)>> {
         let Some(split_by) = split_of(cut) else { return Ok(None) };
         if format.is_none() && !ntriples::may_be_lines(data) {
             return Ok(None);
@@ -686,27 +634,22 @@ impl Core {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let limits = self.shared.limits;
         let options = ReaderOptions { source: source.to_owned(), split_by, base, limits };
-        let (is_nothing, outcome, faults) = py.detach(|| {
+        py.detach(|| {
             let mut reader = Reader::new(data.to_vec(), None, syntax, options);
             self.shared.with_worker(|worker| {
                 let is_found = reader.next(&mut worker.publication);
-                let faults = rows_of(reader.faults());
+                let faults = reader.faults();
                 let is_guess = format.is_none() && !faults.is_empty();
                 if !is_found || is_guess || !reader.is_at_end() {
-                    return Ok::<_, PyErr>((!is_found && format.is_some(), None, faults));
+                    let is_nothing = !is_found && format.is_some();
+                    return Ok(is_nothing.then_some((None, faults)));
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.state.dictionary);
-                let (done, none) = (Done::default(), Arc::default());
-                let outcome = self.shared.matched(guarded, worker, &now, done, &none, None)?;
-                self.shared.tend(worker);
-                Ok((false, Some(outcome), faults))
+                let outcome = self.shared.matched(guarded, worker, &now, &Done::default())?;
+                Ok(Some((Some(outcome), faults)))
             })
-        })?;
-        if outcome.is_none() && !is_nothing {
-            return Ok(None);
-        }
-        Ok(Some((outcome, faults)))
+        })
     }
 
     /// Reads a document from a stream with a method `read`, in the format of an extension. If the
@@ -746,9 +689,9 @@ impl Core {
         calls: Option<&Calls>,
     ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
-        let done = Done { stated, shown, steps: done, version };
         let results = calls.map(Calls::results).unwrap_or_default();
-        self.shared.match_statements(py, id, &statements, now, done, &results)
+        let done = Done { stated, shown, steps: done, version, results };
+        self.shared.match_statements(py, id, &statements, now, &done)
     }
 
     /// Matches an event, and returns a report or a request, or `None` if Python has to read the
@@ -764,8 +707,7 @@ impl Core {
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        let (done, none) = (Done::default(), Arc::default());
-        self.shared.match_statements(py, id, &statements, now, done, &none).map(Some)
+        self.shared.match_statements(py, id, &statements, now, &Done::default()).map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -782,16 +724,15 @@ impl Core {
         let columns = columns?;
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let reports = py.detach(|| {
-            let mut statements = Statements::default();
+            let (mut statements, done) = (Statements::default(), Done::default());
             let mut report = |row, worker: &mut Worker| {
                 let id = ids.get(row).unwrap_or_default();
                 statements.clear();
                 if !statements.push_row(id, row, &columns) {
                     return Ok(None);
                 }
-                let (done, none) = (Done::default(), Arc::default());
                 let outcome =
-                    self.shared.matched_statements(worker, id, &statements, &now, done, &none)?;
+                    self.shared.matched_statements(worker, id, &statements, &now, &done)?;
                 Ok(match outcome {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
@@ -805,9 +746,6 @@ impl Core {
     }
 }
 
-/// The number of an operator, the id of a constant, and the constants of that id.
-pub(super) type IndexChange<'py> = (usize, Id, Option<Bound<'py, PyTuple>>);
-
 /// The constants of a composed term as objects.
 pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
     let literal = LiteralParts::of(text);
@@ -818,15 +756,13 @@ pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<
     PyTuple::new(py, lines.map(|line| object_of(py, line)).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// The number of a row, the offset of its line, and its text.
-pub(super) type OtherRow<'py> = (usize, usize, Bound<'py, PyBytes>);
-
-/// Returns N-Triples lines for rows of three terms, and the rows that may not be valid.
+/// Returns N-Triples lines for rows of three terms; and the rows that may not be valid, with their
+/// numbers and the offsets of their lines.
 #[pyfunction]
 pub(super) fn lines_of_rows<'py>(
     py: Python<'py>,
     rows: &[u8],
-) -> (Bound<'py, PyBytes>, Vec<OtherRow<'py>>) {
+) -> (Bound<'py, PyBytes>, Vec<(usize, usize, Bound<'py, PyBytes>)>) {
     let mut others = Vec::new();
     let tell = |row, at, text| others.push((row, at, text));
     let lines = py.detach(|| ntriples::lines_of_rows(rows, tell));

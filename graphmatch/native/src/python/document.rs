@@ -16,16 +16,6 @@ use std::sync::{Arc, Mutex};
 /// Maximum number of publications of one document that are matched together.
 pub(super) const AHEAD: usize = 64;
 
-/// A fault: what, remedy, line, column, item, and whether something was skipped.
-pub(crate) type FaultRow = (String, String, Option<u64>, Option<u64>, Option<String>, bool);
-
-pub(crate) fn rows_of(faults: Vec<Fault>) -> Vec<FaultRow> {
-    let row = |fault: Fault| {
-        (fault.what, fault.remedy, fault.line, fault.column, fault.item, fault.refused)
-    };
-    faults.into_iter().map(row).collect()
-}
-
 /// An exception that is not a fault of the document, such as an interrupt by the user.
 pub(super) type Interrupt = Arc<Mutex<Option<PyErr>>>;
 
@@ -83,15 +73,16 @@ pub(super) struct DocumentMatches {
     pub(super) interrupt: Interrupt,
 }
 
-/// Reports, the last of which may be a request; the number of reports before the faults; the
-/// faults; and whether there is more.
-pub(super) type Step = (Vec<MatchOutcome>, usize, Vec<FaultRow>, bool);
-
 #[pymethods]
 impl DocumentMatches {
     /// Reads and matches the next publications: one if the stream waits, otherwise several, so
-    /// that threads wait less for each other.
-    fn next(&self, py: Python<'_>, now: &str) -> PyResult<Step> {
+    /// that threads wait less for each other. Returns reports, the last of which may be a request;
+    /// the number of reports before the faults; the faults; and whether there is more.
+    fn next(
+        &self,
+        py: Python<'_>,
+        now: &str,
+    ) -> PyResult<(Vec<MatchOutcome>, usize, Vec<Fault>, bool)> {
         let most = if self.waits { 1 } else { AHEAD };
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let (found, before, faults, goes_on) = py.detach(|| {
@@ -101,15 +92,13 @@ impl DocumentMatches {
                     let mut reader = lock(&self.reader);
                     // Reading calls Python, so this thread must not have the state's lock.
                     let is_found = reader.next(&mut worker.publication);
-                    let faults = rows_of(reader.faults());
+                    let faults = reader.faults();
                     drop(reader);
                     let before = found.len();
                     if is_found {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.state.dictionary);
-                        let (done, none) = (Done::default(), Arc::default());
-                        found.push(self.shared.matched(guarded, worker, &now, done, &none, None)?);
-                        self.shared.tend(worker);
+                        found.push(self.shared.matched(guarded, worker, &now, &Done::default())?);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));
                     if is_pending || !faults.is_empty() || !is_found || found.len() >= most {

@@ -45,9 +45,6 @@ pub struct Evaluation {
     pub(crate) missing: Mutex<Vec<String>>,
 }
 
-/// Solutions, and the triples of a graph.
-type AnswerRow<'py> = (Bound<'py, PyList>, Option<Bound<'py, PyList>>);
-
 impl From<EvaluationError> for PyErr {
     fn from(error: EvaluationError) -> Self {
         EvaluationFailedError::new_err(error.0)
@@ -90,7 +87,7 @@ impl Evaluation {
         query: &Query,
         resting: bool,
         most: Option<usize>,
-    ) -> PyResult<Option<AnswerRow<'py>>> {
+    ) -> PyResult<Option<(Bound<'py, PyList>, Option<Bound<'py, PyList>>)>> {
         let prepare = |calls| Ok(Prepared::new(query.algebra()?, resting, calls));
         let found = py.detach(|| self.ask(query.is_deep(), prepare));
         let Some(answer) = found? else { return Ok(None) };

@@ -3,6 +3,8 @@
 //! There is no call and no Python object for a triple or a match until they are read. Terms are
 //! canonical N-Triples texts, numbers of subscriptions are NumPy arrays.
 
+#![expect(clippy::type_complexity, reason = "Python gets plain tuples")]
+
 mod calls;
 mod core;
 mod document;
@@ -95,12 +97,9 @@ fn refused(error: SubscribeError) -> PyErr {
         SubscribeError::Python => {
             NeedsPythonError::new_err("units or names of classes have to be found")
         }
-        SubscribeError::Full(what) => InvalidSubscriptionError::new_err((
-            what.to_owned(),
-            "Take fewer or shorter ones.".to_owned(),
-            None::<usize>,
-            None::<usize>,
-        )),
+        SubscribeError::Full(what) => {
+            bad_query(QueryError::new(what, "Take fewer or shorter ones."))
+        }
         SubscribeError::Query(error) => bad_query(error),
     }
 }
@@ -169,21 +168,23 @@ impl Shared {
     /// Matches the publication of a worker, or says what Python has to do first.
     ///
     /// Indexes of operators are asked without the lock. Afterwards the terms of the publication
-    /// get their present ids: from `statements`, if it was made of these.
+    /// get their present ids.
     fn matched<'a>(
         self: &'a Arc<Self>,
         mut guarded: RwLockReadGuard<'a, Guarded>,
         worker: &mut Worker,
         now: &Literal,
-        done: Done,
-        results: &Arc<CallResults>,
-        statements: Option<&Statements>,
+        done: &Done,
     ) -> PyResult<MatchOutcome> {
         let mut attempts = 0;
         worker.answered = None;
         loop {
-            let questions = match self.attempt(&guarded, worker, now, done, results) {
-                Ok(outcome) => return Ok(outcome),
+            let questions = match self.attempt(&guarded, worker, now, done) {
+                Ok(outcome) => {
+                    drop(guarded);
+                    self.tend(worker);
+                    return Ok(outcome);
+                }
                 Err(questions) => questions,
             };
             let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
@@ -201,13 +202,7 @@ impl Shared {
                     found => found,
                 })?;
                 guarded = self.read();
-                match statements {
-                    Some(statements) => {
-                        let id = std::mem::take(&mut worker.publication.id);
-                        fill(&guarded.state.dictionary, &id, statements, &mut worker.publication);
-                    }
-                    None => worker.publication.adopt(&guarded.state.dictionary),
-                }
+                worker.publication.adopt(&guarded.state.dictionary);
                 worker.answered = Some(IndexAnswers { questions, found });
             } else {
                 let found = questions.iter().map(|_| None).collect();
@@ -221,8 +216,7 @@ impl Shared {
         guarded: &Guarded,
         worker: &mut Worker,
         now: &Literal,
-        done: Done,
-        results: &Arc<CallResults>,
+        done: &Done,
     ) -> Result<MatchOutcome, Questions> {
         let state = &guarded.state;
         let count = worker.publication.triples.len();
@@ -230,7 +224,7 @@ impl Shared {
         let stated = done.stated.map_or(shown, |stated| stated.min(shown));
         let is_current = done.version.is_none_or(|version| version == guarded.version);
         let matched = if is_current {
-            state.matches(worker, stated, shown, done.steps, now, results)
+            state.matches(worker, stated, shown, done.steps, now, &done.results)
         } else {
             Err(Needs::Steps(0))
         };
@@ -243,7 +237,7 @@ impl Shared {
                     statements.end_term();
                 }
                 let id = worker.publication.id.to_string();
-                let done = Done { stated: Some(stated), shown: Some(shown), ..done };
+                let done = Done { stated: Some(stated), shown: Some(shown), ..done.clone() };
                 let shared = Arc::clone(self);
                 let requests = matched.requests;
                 MatchOutcome::Calls(CallRequest { shared, id, statements, done, requests })
@@ -267,14 +261,11 @@ impl Shared {
         id: &str,
         statements: &Statements,
         now: &str,
-        done: Done,
-        results: &Arc<CallResults>,
+        done: &Done,
     ) -> PyResult<MatchOutcome> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         py.detach(|| {
-            self.with_worker(|worker| {
-                self.matched_statements(worker, id, statements, &now, done, results)
-            })
+            self.with_worker(|worker| self.matched_statements(worker, id, statements, &now, done))
         })
     }
 
@@ -284,14 +275,11 @@ impl Shared {
         id: &str,
         statements: &Statements,
         now: &Literal,
-        done: Done,
-        results: &Arc<CallResults>,
+        done: &Done,
     ) -> PyResult<MatchOutcome> {
         let guarded = self.read();
         fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
-        let outcome = self.matched(guarded, worker, now, done, results, Some(statements));
-        self.tend(worker);
-        outcome
+        self.matched(guarded, worker, now, done)
     }
 }
 
@@ -328,8 +316,8 @@ impl DetachedTriples {
     }
 }
 
-/// The enrichment of a publication so far.
-#[derive(Clone, Copy, Default)]
+/// The work of Python for a publication so far.
+#[derive(Clone, Default)]
 pub(crate) struct Done {
     /// Number of stated triples; all by default.
     pub(crate) stated: Option<usize>,
@@ -340,6 +328,8 @@ pub(crate) struct Done {
     steps: Steps,
     /// Version of the enricher that did the steps.
     version: Option<u64>,
+    /// The results of calls of operators.
+    results: Arc<CallResults>,
 }
 
 /// A publication that needs enrichment by Python before it can be matched.

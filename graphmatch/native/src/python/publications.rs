@@ -3,19 +3,17 @@
 //! Documents are read as for matching ([`crate::reader`]), without a dictionary. Each distinct term
 //! of a publication becomes one object.
 
-use super::document::{FaultRow, Interrupt, reader_of, rows_of};
+use super::document::{Interrupt, reader_of};
 use super::lock;
 use super::terms::object_named;
 use crate::dictionary::{Id, LOCAL};
+use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::publication::Publication;
 use crate::reader::Reader;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Mutex;
-
-/// A publication with its id, faults, and whether there is more.
-type Step<'py> = (Option<(String, Bound<'py, PyTuple>)>, Vec<FaultRow>, bool);
 
 /// The publications of a document, one after the other.
 #[pyclass(frozen, module = "graphmatch._native")]
@@ -52,14 +50,17 @@ impl Publications {
         Ok(Self { reader, names: names.to_owned(), interrupt })
     }
 
-    /// Reads the next publication.
-    fn next<'py>(&self, py: Python<'py>) -> PyResult<Step<'py>> {
+    /// Reads the next publication. Returns its id and triples, faults, and whether there is more.
+    fn next<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Option<(String, Bound<'py, PyTuple>)>, Vec<Fault>, bool)> {
         let (is_found, publication, faults) = py.detach(|| {
             let mut guarded = lock(&self.reader);
             let (reader, memory) = &mut *guarded;
             let mut publication = std::mem::take(memory);
             let is_found = reader.next(&mut publication);
-            (is_found, publication, rows_of(reader.faults()))
+            (is_found, publication, reader.faults())
         });
         if let Some(error) = lock(&self.interrupt).take() {
             return Err(error);

@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::query::{Filled, Form, Template};
+use crate::query::{ConstantUse, FilledTemplate, Template};
 use crate::query_error::QueryError;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -21,7 +21,7 @@ use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::term::{TermPattern, TriplePattern};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -84,9 +84,6 @@ impl std::hash::Hash for Query {
     }
 }
 
-/// A use of a constant: its number, that of the property, and what stands beside.
-type UseRow = (u32, u32, Vec<(u32, Option<u32>)>);
-
 impl Query {
     fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, QueryError> {
         let query = parameterizer.parameterize(text)?;
@@ -120,7 +117,7 @@ impl Query {
     }
 
     /// The branches, with ids of a dictionary of its own.
-    pub fn filled(&self) -> (Dictionary, Filled) {
+    pub fn filled(&self) -> (Dictionary, FilledTemplate) {
         let (mut dictionary, ids) = self.ids();
         let filled = self.template.filled(&ids, &mut dictionary);
         (dictionary, filled)
@@ -153,13 +150,8 @@ impl Query {
 impl Query {
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
     #[getter]
-    fn form(&self) -> &'static str {
-        match self.template.form {
-            Form::Select => "SELECT",
-            Form::Ask => "ASK",
-            Form::Construct => "CONSTRUCT",
-            Form::Describe => "DESCRIBE",
-        }
+    fn form(&self) -> String {
+        format!("{:?}", self.template.form).to_uppercase()
     }
 
     /// Whether equal solutions count once.
@@ -204,9 +196,8 @@ impl Query {
 
     /// The uses of constants that decide their units: constant, property, and the other properties
     /// of the subject with their values.
-    fn uses(&self, py: Python<'_>) -> PyResult<Vec<UseRow>> {
-        let uses = py.detach(|| self.template.uses()).map_err(bad_query)?;
-        Ok(uses.into_iter().map(|one| (one.constant, one.attribute, one.siblings)).collect())
+    fn uses(&self, py: Python<'_>) -> PyResult<Vec<ConstantUse>> {
+        py.detach(|| self.template.uses()).map_err(bad_query)
     }
 
     /// The same query with other constants, as many.
@@ -225,14 +216,17 @@ impl Query {
 
     /// The branches (patterns and filters), the patterns that solutions can rest on, and why the
     /// branches are not the whole query. Calls that an index decides are not among the patterns.
-    fn view<'py>(&self, py: Python<'py>) -> PyResult<ViewRow<'py>> {
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Vec<BranchRow<'py>>, Vec<Bound<'py, PyTuple>>, Vec<Cow<'static, str>>)> {
         let (dictionary, filled) = self.filled();
-        let Filled { mut branches, mut supports, mut remainder, .. } = filled;
+        let FilledTemplate { mut branches, mut supports, mut residual, .. } = filled;
         for operator in self.template.operators() {
             let id = dictionary.get(operator.as_bytes()).map(Node::Constant);
             branches.iter_mut().for_each(|one| one.patterns.retain(|p| Some(p[1]) != id));
             supports.retain(|pattern| Some(pattern[1]) != id);
-            remainder.push(format!("FILTER {operator}").into());
+            residual.push(format!("FILTER {operator}").into());
         }
         let branches = branches.iter().enumerate();
         let branches = branches.map(|(n, branch)| self.branch(py, &dictionary, Some(n), branch));
@@ -241,11 +235,14 @@ impl Query {
             self.branch(py, &dictionary, None, &branch_of(pattern)).map(|(patterns, _)| patterns)
         });
         let supports = supports.collect::<PyResult<Vec<_>>>()?.concat();
-        Ok((branches, supports, remainder))
+        Ok((branches, supports, residual))
     }
 
     /// The properties and objects that patterns ask for, `None` for any.
-    fn mentions<'py>(&self, py: Python<'py>) -> PyResult<Vec<MentionRow<'py>>> {
+    fn mentions<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>)>> {
         let (dictionary, ids) = self.ids();
         let object = |id: Id| match id {
             ANY => Ok(None),
@@ -262,14 +259,9 @@ impl Query {
             _ => &[],
         };
         let made = triples.iter().map(|TriplePattern { subject, predicate, object }| {
-            let predicate = match predicate {
-                NamedNodePattern::NamedNode(iri) => term_object(py, &iri.clone().into(), ""),
-                NamedNodePattern::Variable(variable) => variable_object(py, variable.as_str()),
-            };
-            PyTuple::new(
-                py,
-                [pattern_object(py, subject)?, predicate?, pattern_object(py, object)?],
-            )
+            let nodes = [subject, &predicate.clone().into(), object];
+            let nodes = nodes.map(|node| pattern_object(py, node));
+            PyTuple::new(py, nodes.into_iter().collect::<PyResult<Vec<_>>>()?)
         });
         PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
     }
@@ -287,14 +279,8 @@ impl Query {
     }
 }
 
-/// A property and an object, `None` for any.
-type MentionRow<'py> = (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
-
 /// The patterns and filters of a branch.
-pub type BranchRow<'py> = (Vec<Bound<'py, PyTuple>>, Vec<Bound<'py, PyAny>>);
-
-/// Branches, supports, remainder.
-type ViewRow<'py> = (Vec<BranchRow<'py>>, Vec<Bound<'py, PyTuple>>, Vec<Cow<'static, str>>);
+pub type BranchRow<'py> = (Vec<Bound<'py, PyTuple>>, Vec<Bound<'py, PyTuple>>);
 
 /// The names of the variables of a pattern by itself.
 fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
@@ -342,33 +328,30 @@ impl<'py> Objects<'_, 'py> {
     }
 
     /// A filter as kind, variable and what it is made of.
-    fn filter(&self, variable: &Bound<'py, PyAny>, filter: &Filter) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.py;
-        let made = match filter {
+    fn filter(
+        &self,
+        variable: &Bound<'py, PyAny>,
+        filter: &Filter,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        match filter {
             Filter::Compare { operator, constant } => {
-                ("compare", variable, operator.name(), self.term(*constant)?)
-                    .into_pyobject(py)?
-                    .into_any()
+                ("compare", variable, operator.name(), self.term(*constant)?).into_pyobject(self.py)
             }
             Filter::Taxonomy { operator, concept } => {
-                ("taxonomy", variable, operator.name(), self.term(*concept)?)
-                    .into_pyobject(py)?
-                    .into_any()
+                ("taxonomy", variable, operator.name(), self.term(*concept)?).into_pyobject(self.py)
             }
             Filter::Text { operator, view, folding, argument } => {
                 let argument = self.term(*argument)?;
                 ("text", variable, operator.name(), argument, view.name(), folding.name())
-                    .into_pyobject(py)?
-                    .into_any()
+                    .into_pyobject(self.py)
             }
             Filter::Any(filters) => {
                 let tests = filters.iter().map(|one| self.filter(variable, one));
-                let tests = PyTuple::new(py, tests.collect::<PyResult<Vec<_>>>()?)?;
+                let tests = PyTuple::new(self.py, tests.collect::<PyResult<Vec<_>>>()?)?;
                 let word = if filters.iter().all(is_equality) { "IN" } else { "||" };
-                ("any", variable, word, tests).into_pyobject(py)?.into_any()
+                ("any", variable, word, tests).into_pyobject(self.py)
             }
-        };
-        Ok(made)
+        }
     }
 }
 

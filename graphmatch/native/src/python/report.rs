@@ -1,13 +1,14 @@
 //! Reports: what publications match, with solutions.
 
-use super::evaluation::{solutions_of, triples_of};
+use super::evaluation::triples_of;
 use super::terms::object_of;
 use super::{DetachedTriples, Guarded, Shared};
 use crate::dictionary::{Id, Terms};
-use crate::engine::{Did, Matched, State};
+use crate::engine::{Matched, State};
 use crate::evaluate::{Answer, EvaluationError};
 use crate::history::FormerSubscription;
 use crate::index::Index;
+use crate::lexical::write_term;
 use crate::matching::{Context, Worker};
 use crate::ontology::Ontology;
 use crate::patterns::Counters;
@@ -29,17 +30,14 @@ pub(super) const FEW: usize = 100;
 /// Maximum number of solutions, duplicates included, that are visited to find some.
 pub(super) const LOOKED_AT: usize = 1_000_000;
 
-/// A match and its solutions.
+/// A match and its solutions: the names of variables, and a term of each for each solution.
 pub(super) struct SolvedMatch {
     name: String,
-    found: Found,
+    variables: Vec<String>,
+    solutions: Vec<Vec<Option<Vec<u8>>>>,
+    /// The graph of CONSTRUCT or DESCRIBE.
+    graph: Option<Vec<oxrdf::Triple>>,
     is_whole: bool,
-}
-
-pub(super) enum Found {
-    Answer(Answer),
-    /// Names of variables, and a term of each for each solution.
-    Rows(Vec<String>, Vec<Vec<Vec<u8>>>),
 }
 
 /// The content of a report with matches. It does not change with the engine.
@@ -53,17 +51,6 @@ pub(super) struct Data {
     /// When the report was made, and the ontology of that time.
     moment: Arc<u64>,
     ontology: Arc<Ontology>,
-}
-
-impl SolvedMatch {
-    /// The number of solutions, or of triples of the graph.
-    fn len(&self) -> usize {
-        match &self.found {
-            Found::Answer(Answer { graph: Some(graph), .. }) => graph.len(),
-            Found::Answer(answer) => answer.solutions.len(),
-            Found::Rows(_, rows) => rows.len(),
-        }
-    }
 }
 
 impl Data {
@@ -103,7 +90,7 @@ impl Data {
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
             let one = self.solve(state, worker, *number, former.get(number).copied(), most);
-            solutions += one.len();
+            solutions += one.solutions.len() + one.graph.as_ref().map_or(0, Vec::len);
             solved.push(one);
             if solutions >= limit {
                 break;
@@ -127,8 +114,17 @@ impl Data {
             None => state.subscriptions.get(number).name(),
         };
         if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
-            let found = Found::Answer(self.answers[answer].1.clone());
-            return SolvedMatch { name, found, is_whole: true };
+            let Answer { variables, solutions, graph } = self.answers[answer].1.clone();
+            let text = |term: oxrdf::Term| {
+                let mut text = Vec::new();
+                write_term(&mut text, term.as_ref());
+                text
+            };
+            let solutions = solutions.into_iter();
+            let solutions =
+                solutions.map(|row| row.into_iter().map(|term| term.map(text)).collect());
+            let solutions = solutions.collect();
+            return SolvedMatch { name, variables, solutions, graph, is_whole: true };
         }
         let mut index = Index::default();
         let (index, rows, template) = match former {
@@ -176,11 +172,11 @@ impl Data {
         let width = projected.len();
         let solutions = (0..count).map(|row| {
             let ids = &found[row * width..(row + 1) * width];
-            ids.iter().map(|&id| terms.text(id).into_owned()).collect()
+            ids.iter().map(|&id| Some(terms.text(id).into_owned())).collect()
         });
-        let found = solutions.collect();
-        let names = projected.into_iter().map(|(name, _)| name).collect();
-        SolvedMatch { name, found: Found::Rows(names, found), is_whole }
+        let solutions = solutions.collect();
+        let variables = projected.into_iter().map(|(name, _)| name).collect();
+        SolvedMatch { name, variables, solutions, graph: None, is_whole }
     }
 }
 
@@ -189,13 +185,23 @@ impl Data {
 #[derive(Clone)]
 pub(crate) struct Report {
     shared: Arc<Shared>,
-    publication: Box<str>,
+    /// The id of the publication.
+    #[pyo3(get)]
+    publication: String,
     /// `None` if nothing matches.
     data: Option<Arc<Data>>,
-    did: Did,
+    counters: Counters,
+    evaluated: usize,
     stated: usize,
+    /// The subscriptions whose evaluation failed, with the reasons.
+    #[pyo3(get)]
     failed: Vec<(String, String)>,
+    /// The subscriptions that failed calls of operators leave undecided: these calls, and whether the
+    /// subscription matches by other solutions.
+    #[pyo3(get)]
     undecided: Vec<(String, Vec<String>, bool)>,
+    /// Whether attributes are missing because the publication has more property paths than the limit.
+    #[pyo3(get)]
     is_cut: bool,
 }
 
@@ -211,11 +217,6 @@ impl Report {
         self.found().len()
     }
 
-    /// Returns the id of the publication.
-    fn publication(&self) -> &str {
-        &self.publication
-    }
-
     /// Returns the numbers of the subscriptions, in the order of subscribing.
     fn numbers<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         PyArray1::from_slice(py, self.found())
@@ -224,26 +225,8 @@ impl Report {
     /// Returns counters: probes, postings, candidates, rows with a solution, evaluated
     /// subscriptions, and stated triples.
     fn counters(&self) -> (u64, u64, u64, u64, usize, usize) {
-        let Did { index, evaluated } = self.did;
-        let Counters { probes, postings, candidates, matches } = index;
-        (probes, postings, candidates, matches, evaluated, self.stated)
-    }
-
-    /// Returns the subscriptions whose evaluation failed, with the reasons.
-    fn failed(&self) -> Vec<(String, String)> {
-        self.failed.clone()
-    }
-
-    /// The subscriptions that failed calls of operators leave undecided: these calls, and whether the
-    /// subscription matches by other solutions.
-    fn undecided(&self) -> Vec<(String, Vec<String>, bool)> {
-        self.undecided.clone()
-    }
-
-    /// Returns whether attributes are missing because the publication has more property paths than
-    /// the limit.
-    fn is_cut(&self) -> bool {
-        self.is_cut
+        let Counters { probes, postings, candidates, matches } = self.counters;
+        (probes, postings, candidates, matches, self.evaluated, self.stated)
     }
 
     /// Returns the ids of the subscriptions.
@@ -287,8 +270,7 @@ impl Report {
     /// `None`, and whether the solutions are complete.
     ///
     /// Returns fewer matches than asked for if these have very many solutions together. With
-    /// `texts`, terms are N-Triples texts, except those of evaluations. `most` limits the
-    /// solutions of each match.
+    /// `texts`, terms are N-Triples texts. `most` limits the solutions of each match.
     #[pyo3(signature = (begin, end, texts = false, most = None))]
     fn matches<'py>(
         &self,
@@ -310,26 +292,19 @@ impl Report {
             })
         });
         for one in solved? {
-            let (solutions, graph) = match &one.found {
-                Found::Answer(answer) => {
-                    let graph = answer.graph.as_ref().map(|triples| triples_of(py, triples));
-                    (solutions_of(py, answer)?, graph.transpose()?)
-                }
-                Found::Rows(names, rows) => {
-                    let solutions = PyList::empty(py);
-                    for row in rows {
-                        let values = PyDict::new(py);
-                        for (name, text) in names.iter().zip(row) {
-                            match std::str::from_utf8(text) {
-                                Ok(text) if texts => values.set_item(name, text)?,
-                                _ => values.set_item(name, object_of(py, text)?)?,
-                            }
-                        }
-                        solutions.append(values)?;
+            let solutions = PyList::empty(py);
+            for row in &one.solutions {
+                let values = PyDict::new(py);
+                for (name, text) in one.variables.iter().zip(row) {
+                    match text.as_ref().map(|text| (text, std::str::from_utf8(text))) {
+                        None => {}
+                        Some((_, Ok(text))) if texts => values.set_item(name, text)?,
+                        Some((text, _)) => values.set_item(name, object_of(py, text)?)?,
                     }
-                    (solutions, None)
                 }
-            };
+                solutions.append(values)?;
+            }
+            let graph = one.graph.as_ref().map(|graph| triples_of(py, graph)).transpose()?;
             list.append((one.name, solutions, graph, one.is_whole))?;
         }
         Ok(list)
@@ -380,7 +355,7 @@ pub(super) fn report(
     matched: Matched,
     stated: usize,
 ) -> Report {
-    let Matched { found, answers, failed, is_cut, did, undecided, .. } = matched;
+    let Matched { found, answers, failed, is_cut, counters, evaluated, undecided, .. } = matched;
     let name = |number: Number| state.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
     let undecided =
@@ -398,6 +373,6 @@ pub(super) fn report(
             ontology: Arc::clone(&state.ontology),
         })
     });
-    let (shared, publication) = (Arc::clone(shared), worker.publication.id.clone());
-    Report { shared, publication, data, did, stated, failed, undecided, is_cut }
+    let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());
+    Report { shared, publication, data, counters, evaluated, stated, failed, undecided, is_cut }
 }

@@ -15,7 +15,7 @@ struct Read {
     template: Template,
     constants: Vec<String>,
     dictionary: Dictionary,
-    filled: Filled,
+    filled: FilledTemplate,
 }
 
 fn parser(limits: Limits) -> Parameterizer {
@@ -74,8 +74,8 @@ impl Read {
         self.filled.branches.iter().enumerate().map(of).collect()
     }
 
-    fn remainder(&self) -> Vec<&str> {
-        self.filled.remainder.iter().map(|reason| reason.as_ref()).collect()
+    fn residual(&self) -> Vec<&str> {
+        self.filled.residual.iter().map(|reason| reason.as_ref()).collect()
     }
 }
 
@@ -153,12 +153,12 @@ fn branches_of_patterns() {
             &[],
         ),
     ];
-    for (pattern, branches, remainder) in cases {
+    for (pattern, branches, residual) in cases {
         let found = read(&format!("SELECT * {{ {pattern} }}"));
         assert_eq!(found.branches(), *branches, "{pattern}");
-        let mut reasons = found.remainder();
+        let mut reasons = found.residual();
         reasons.sort_unstable();
-        assert_eq!(reasons, *remainder, "{pattern}");
+        assert_eq!(reasons, *residual, "{pattern}");
     }
 }
 
@@ -306,9 +306,9 @@ fn uses_of_quantities() {
         let found = read(&format!("PREFIX e: <urn:> SELECT * {{ {pattern} }}"));
         let number = found.constants.iter().position(|text| text.contains("ucum")).unwrap();
         let uses = found.template.uses().unwrap();
-        let of_it = uses.iter().filter(|one| one.constant as usize == number);
+        let of_it = uses.iter().filter(|one| one.0 as usize == number);
         let mut names: Vec<String> =
-            of_it.map(|one| short(found.constants[one.attribute as usize].as_bytes())).collect();
+            of_it.map(|one| short(found.constants[one.1 as usize].as_bytes())).collect();
         names.sort();
         assert_eq!(names.join(" "), *expected, "{pattern}");
     }
@@ -316,9 +316,9 @@ fn uses_of_quantities() {
     let found = read(&format!("PREFIX e: <urn:> SELECT * {{ {pattern} }}"));
     let name = |n: u32| short(found.constants[n as usize].as_bytes());
     let uses = found.template.uses().unwrap();
-    let one = uses.iter().find(|one| name(one.constant) == "\"5\"").unwrap();
+    let one = uses.iter().find(|one| name(one.0) == "\"5\"").unwrap();
     let beside: Vec<(String, Option<String>)> =
-        one.siblings.iter().map(|(p, o)| (name(*p), o.map(name))).collect();
+        one.2.iter().map(|(p, o)| (name(*p), o.map(name))).collect();
     let some = |text: &str| Some(text.to_owned());
     let expected = [("v", None), ("u", some("\"MB\"")), ("w", some("\"x\""))];
     assert_eq!(beside, expected.map(|(p, o)| (p.to_owned(), o)));
@@ -443,14 +443,14 @@ fn what_is_deep_or_long_is_read() {
     }
     let values: String = (0..70_000).map(|n| format!("<urn:{n}> ")).collect();
     let found = read(&format!("SELECT * {{ ?s <urn:p> ?o VALUES ?o {{ {values} }} ?s ?q 5 }}"));
-    assert_eq!(found.remainder(), ["VALUES"]);
+    assert_eq!(found.residual(), ["VALUES"]);
     assert_eq!(found.branches(), ["?s p ?o . ?s ?q \"5\""]);
 }
 
-/// Numbers that look random, the same in each run.
-struct Numbers(u64);
+/// SlotNumberer that look random, the same in each run.
+struct SlotNumberer(u64);
 
-impl Numbers {
+impl SlotNumberer {
     fn below(&mut self, end: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -476,7 +476,7 @@ fn what_is_written_means_the_same() {
         ; , = < > != && || ! + - * / | ^ ~ FILTER FILTER( OPTIONAL{ UNION MINUS{ BIND( AS
         VALUES?x{ STR( IN( EXISTS{ NOW()"#;
     let pieces: Vec<&str> = PIECES.split_whitespace().collect();
-    let mut numbers = Numbers(7);
+    let mut numbers = SlotNumberer(7);
     let parser = parser(Limits::default());
     let (mut taken, mut refused) = (0, 0);
     for round in 0..2000 {

@@ -66,8 +66,10 @@ impl Fresh {
     /// a term with itself that only triples of attributes have. Other stores, for which SPARQL is
     /// written, have all triples.
     fn any_number(&self, step: &Path) -> Path {
-        let any_number = Path::ZeroOrMore(step.clone().into());
-        if self.prefix != Self::default().prefix || !step.to_string().contains(GM) {
+        let (any_number, text) = (Path::ZeroOrMore(step.clone().into()), step.to_string());
+        if self.prefix != Self::default().prefix
+            || ![GM, "slot:"].iter().any(|one| text.contains(one))
+        {
             return any_number;
         }
         let itself = Path::NamedNode(NamedNode::new_unchecked(ITSELF));

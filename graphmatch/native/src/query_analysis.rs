@@ -1,4 +1,4 @@
-//! Analysis of a query: branches of triple patterns and filters that every solution satisfies.
+//! QueryAnalyzer of a query: branches of triple patterns and filters that every solution satisfies.
 //!
 //! Every solution satisfies all patterns and filters of one branch. A basic graph pattern is one
 //! branch, a join multiplies branches, and a union adds them. OPTIONAL, MINUS and most functions
@@ -23,7 +23,7 @@ use spargebra::algebra::{
     AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
     PropertyPathExpression as Path,
 };
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -54,14 +54,7 @@ pub(crate) fn alone(pattern: Pattern) -> Pattern {
     })
 }
 
-/// Solution modifiers of a SELECT.
-#[derive(Default)]
-pub(crate) struct Modifiers<'a> {
-    pub projection: Option<&'a [Variable]>,
-    pub distinct: bool,
-}
-
-/// Numbers of a query's constants. Terms of the RDF vocabulary that the parser adds come after the
+/// SlotNumberer of a query's constants. Terms of the RDF vocabulary that the parser adds come after the
 /// slots.
 #[derive(Default)]
 pub(crate) struct Constants {
@@ -90,14 +83,6 @@ impl Constants {
 
 fn is_quantity(literal: &Literal) -> bool {
     slot_of_literal(literal).is_some_and(|slot| slot.1)
-}
-
-/// Why a query that parses is refused.
-pub(crate) enum Misuse {
-    /// An unknown function, or a wrong number of arguments.
-    Function(String),
-    /// The number of a quantity that is not compared with a variable.
-    Quantity(u32),
 }
 
 /// Whether a path connects a node with itself without a triple.
@@ -154,21 +139,24 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
 
 // --- Branches -----------------------------------------------------------------------------------
 
-/// Analysis of a query, and its results.
+/// QueryAnalyzer of a query, and its results.
 #[derive(Default)]
-pub(crate) struct Analysis<'a> {
+pub(crate) struct QueryAnalyzer<'a> {
     pub constants: Constants,
     /// Names of variables; `None` for fresh ones.
     pub variables: Vec<Option<&'a str>>,
     /// Reasons why the branches are not the whole query.
-    pub remainder: Vec<Cow<'static, str>>,
+    pub residual: Vec<Cow<'static, str>>,
     /// The patterns by which a solution can use a triple, each with its own variables.
     pub supports: BTreeSet<Pattern>,
     /// Properties and objects of all patterns, also those in MINUS and EXISTS.
     pub mentions: BTreeSet<[Node; 2]>,
     /// Literals that synonyms do not replace.
     pub kept: Vec<u32>,
-    pub misuse: Option<Misuse>,
+    /// The first function that is unknown or has a wrong number of arguments.
+    pub unknown_function: Option<String>,
+    /// The first quantity that is not compared with a variable.
+    pub misplaced_quantity: Option<u32>,
     /// Whether the query is a DESCRIBE, where IRIs are expressions.
     pub describe: bool,
     /// Subject, property and object of patterns, for units.
@@ -181,31 +169,31 @@ pub(crate) struct Analysis<'a> {
     /// Constants that consist of several.
     pub composed: Vec<Box<[u32]>>,
     /// Whether the current pattern only removes solutions.
-    aside: bool,
+    only_removes: bool,
     /// Ends of paths that may have no steps.
     loose: Vec<[Node; 2]>,
     pub named: HashMap<&'a str, u16>,
     blanks: HashMap<&'a str, u16>,
 }
 
-impl<'a> Analysis<'a> {
+impl<'a> QueryAnalyzer<'a> {
     pub fn new(slots: u32, most: usize, describe: bool, operators: Operators) -> Self {
         let constants = Constants { slots, ..Constants::default() };
         Self { constants, most: most.max(1), describe, operators, ..Self::default() }
     }
 
-    /// Returns the branches of a whole query, and its modifiers.
-    pub fn query(&mut self, pattern: &'a GraphPattern) -> (Vec<Draft>, Modifiers<'a>) {
-        let (inner, modifiers) = self.modifiers(pattern);
+    /// Returns the branches of a whole query.
+    pub fn query(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
+        let inner = self.modified(pattern);
         let branches = self.branches(inner);
         self.settle(&branches, 0);
-        (branches, modifiers)
+        branches
     }
 
-    pub fn leave_open(&mut self, reason: impl Into<Cow<'static, str>>) {
+    pub fn leave_residual(&mut self, reason: impl Into<Cow<'static, str>>) {
         let reason = reason.into();
-        if !self.remainder.contains(&reason) {
-            self.remainder.push(reason);
+        if !self.residual.contains(&reason) {
+            self.residual.push(reason);
         }
     }
 
@@ -243,7 +231,7 @@ impl<'a> Analysis<'a> {
                 }))
             }
             TermPattern::Triple(_) => {
-                self.leave_open("triple term");
+                self.leave_residual("triple term");
                 Node::Variable(self.fresh())
             }
         }
@@ -282,32 +270,30 @@ impl<'a> Analysis<'a> {
         self.kept.push(number);
     }
 
-    /// Splits a pattern into the pattern inside its solution modifiers, and these.
-    fn modifiers(&mut self, mut pattern: &'a GraphPattern) -> (&'a GraphPattern, Modifiers<'a>) {
-        let mut found = Modifiers::default();
+    /// Returns the pattern inside the solution modifiers of a SELECT.
+    fn modified(&mut self, mut pattern: &'a GraphPattern) -> &'a GraphPattern {
+        let mut is_outer = true;
         loop {
             pattern = match pattern {
-                GraphPattern::Slice { inner, .. } if found.projection.is_none() => {
-                    self.leave_open("LIMIT or OFFSET");
+                GraphPattern::Slice { inner, .. } if is_outer => {
+                    self.leave_residual("LIMIT or OFFSET");
                     inner
                 }
-                GraphPattern::Reduced { inner } if found.projection.is_none() => inner,
-                GraphPattern::Distinct { inner } if found.projection.is_none() => {
-                    found.distinct = true;
+                GraphPattern::Reduced { inner } | GraphPattern::Distinct { inner } if is_outer => {
                     inner
                 }
-                GraphPattern::Project { inner, variables } if found.projection.is_none() => {
-                    found.projection = Some(variables);
+                GraphPattern::Project { inner, .. } if is_outer => {
+                    is_outer = false;
                     inner
                 }
                 GraphPattern::OrderBy { inner, expression } => {
-                    self.leave_open("ORDER BY");
+                    self.leave_residual("ORDER BY");
                     for OrderExpression::Asc(one) | OrderExpression::Desc(one) in expression {
                         self.expression(one);
                     }
                     inner
                 }
-                _ => return (pattern, found),
+                _ => return pattern,
             }
         }
     }
@@ -341,23 +327,23 @@ impl<'a> Analysis<'a> {
                 self.joined(left, &right)
             }
             GraphPattern::LeftJoin { left, right, expression } => {
-                self.leave_open("OPTIONAL");
+                self.leave_residual("OPTIONAL");
                 let required = self.branches(left);
-                let before = self.remainder.len();
+                let before = self.residual.len();
                 self.branches(right); // for the patterns that a solution can rest on
                 expression.iter().for_each(|one| self.expression(one));
-                self.remainder.truncate(before);
+                self.residual.truncate(before);
                 required
             }
             GraphPattern::Union { left, right } => {
-                self.leave_open("UNION");
+                self.leave_residual("UNION");
                 let (left, right) = (self.branches(left), self.branches(right));
                 self.united(left, right)
             }
             GraphPattern::Minus { left, right } => {
-                self.leave_open("MINUS");
+                self.leave_residual("MINUS");
                 let required = self.branches(left);
-                self.look_aside(right);
+                self.analyze_removing(right);
                 required
             }
             GraphPattern::Filter { expr, inner } => {
@@ -367,18 +353,18 @@ impl<'a> Analysis<'a> {
             }
             GraphPattern::Extend { inner, expression, .. } => {
                 if !(self.describe && matches!(expression, Expression::NamedNode(_))) {
-                    self.leave_open("BIND or expression");
+                    self.leave_residual("BIND or expression");
                 }
                 let branches = self.branches(inner);
                 self.expression(expression);
                 branches
             }
             GraphPattern::Graph { inner, .. } => {
-                self.leave_open("GRAPH");
+                self.leave_residual("GRAPH");
                 self.branches(inner)
             }
             GraphPattern::Values { variables, bindings } => {
-                self.leave_open("VALUES");
+                self.leave_residual("VALUES");
                 for (variable, term) in bindings.iter().flat_map(|row| variables.iter().zip(row)) {
                     if let Some(number) = term.as_ref().and_then(|term| self.ground(term)) {
                         let variable = self.variable(variable.as_str());
@@ -388,7 +374,7 @@ impl<'a> Analysis<'a> {
                 vec![Draft::default()]
             }
             GraphPattern::Group { inner, aggregates, .. } => {
-                self.leave_open("aggregate");
+                self.leave_residual("aggregate");
                 for (_, aggregate) in aggregates {
                     if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
                         self.expression(expr);
@@ -409,20 +395,20 @@ impl<'a> Analysis<'a> {
 
     /// Analyses a subquery, whose patterns have variables of its own. It requires nothing.
     fn subquery(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
-        self.leave_open("subquery");
+        self.leave_residual("subquery");
         let loose = self.loose.len();
-        let (inner, _) = self.modifiers(pattern);
+        let inner = self.modified(pattern);
         let branches = self.branches(inner);
         self.settle(&branches, loose);
         vec![Draft::default()]
     }
 
     /// Notes the demands of a pattern that gives no bindings to solutions.
-    fn look_aside(&mut self, pattern: &'a GraphPattern) {
-        let before = (self.remainder.len(), std::mem::replace(&mut self.aside, true));
+    fn analyze_removing(&mut self, pattern: &'a GraphPattern) {
+        let before = (self.residual.len(), std::mem::replace(&mut self.only_removes, true));
         self.branches(pattern);
-        self.remainder.truncate(before.0);
-        self.aside = before.1;
+        self.residual.truncate(before.0);
+        self.only_removes = before.1;
     }
 
     /// Returns the terms that the patterns of all branches have.
@@ -462,7 +448,7 @@ impl<'a> Analysis<'a> {
                 is_bound.then_some((variable, taken.filter))
             });
             if found.is_none() || !decides {
-                self.leave_open(format!("FILTER {}", word(&part)));
+                self.leave_residual(format!("FILTER {}", word(&part)));
             }
             if let Some(filter) = found {
                 branches.iter_mut().for_each(|draft| draft.filters.push(filter.clone()));
@@ -503,7 +489,7 @@ impl<'a> Analysis<'a> {
     /// Returns the branches of a join; those of the left side alone if there would be too many.
     fn joined(&mut self, left: Vec<Draft>, right: &[Draft]) -> Vec<Draft> {
         if left.len() * right.len() > self.most {
-            self.leave_open(TOO_MANY);
+            self.leave_residual(TOO_MANY);
             return left;
         }
         let both = |a: &Draft, b: &Draft| Draft {
@@ -517,7 +503,7 @@ impl<'a> Analysis<'a> {
     fn united(&mut self, mut left: Vec<Draft>, mut right: Vec<Draft>) -> Vec<Draft> {
         left.append(&mut right);
         if left.len() > self.most {
-            self.leave_open(TOO_MANY);
+            self.leave_residual(TOO_MANY);
             return vec![Draft::default()];
         }
         left
@@ -532,7 +518,7 @@ impl<'a> Analysis<'a> {
 
     /// Notes a pattern by which a solution can use a triple.
     fn support(&mut self, pattern: Pattern) {
-        if !self.aside {
+        if !self.only_removes {
             self.supports.insert(alone(pattern));
         }
     }
@@ -560,7 +546,7 @@ impl<'a> Analysis<'a> {
                 Expression::In(value, list) => self.list(value, list, false),
                 inner => self.expression(inner),
             },
-            Expression::Exists(pattern) => self.look_aside(pattern),
+            Expression::Exists(pattern) => self.analyze_removing(pattern),
             _ => {
                 if let Expression::FunctionCall(Function::Custom(name), arguments) = expression {
                     self.custom(name, arguments.len());
@@ -583,16 +569,14 @@ impl<'a> Analysis<'a> {
             _ => self.operators.find(name).is_some(),
         };
         if !known {
-            self.misuse.get_or_insert(Misuse::Function(name.to_string()));
+            self.unknown_function.get_or_insert(name.to_string());
         }
     }
 
     fn misplaced(&mut self, literal: &Literal) {
         if let Some((number, true)) = slot_of_literal(literal) {
-            match &mut self.misuse {
-                Some(Misuse::Quantity(first)) => *first = number.min(*first),
-                misuse => *misuse = Some(Misuse::Quantity(number)),
-            }
+            let first = self.misplaced_quantity.get_or_insert(number);
+            *first = number.min(*first);
         }
     }
 
@@ -656,7 +640,7 @@ impl<'a> Analysis<'a> {
                 self.joined(left, &right)
             }
             Path::Alternative(left, right) => {
-                self.leave_open("path |");
+                self.leave_residual("path |");
                 let left = self.path(subject, left, object);
                 let right = self.path(subject, right, object);
                 self.united(left, right)
@@ -664,9 +648,9 @@ impl<'a> Analysis<'a> {
             Path::OneOrMore(inner) => {
                 self.steps(path, "path +");
                 let next = Node::Variable(self.fresh());
-                let before = std::mem::replace(&mut self.aside, true);
+                let before = std::mem::replace(&mut self.only_removes, true);
                 let first = self.path(subject, inner, next);
-                self.aside = before;
+                self.only_removes = before;
                 first
             }
             Path::ZeroOrMore(_) => self.steps(path, "path *"),
@@ -677,7 +661,7 @@ impl<'a> Analysis<'a> {
 
     /// Notes the steps of a path that requires no triple.
     fn steps(&mut self, path: &Path, reason: &'static str) -> Vec<Draft> {
-        self.leave_open(reason);
+        self.leave_residual(reason);
         for step in all_steps(path) {
             let step =
                 step.map_or(Node::Variable(1), |iri| Node::Constant(self.constants.iri(iri)));
@@ -691,27 +675,28 @@ impl<'a> Analysis<'a> {
 // --- Filters ------------------------------------------------------------------------------------
 
 /// A filter that every solution passes, and whether it is equivalent to its expression.
-struct Taken {
+struct NecessaryFilter {
     variable: String,
     filter: Filter<Slot>,
     decides: bool,
 }
 
-impl Taken {
+impl NecessaryFilter {
     fn whole(variable: &str, filter: Filter<Slot>) -> Self {
         Self { variable: variable.to_owned(), filter, decides: true }
     }
 }
 
-fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
+fn necessary(expression: &Expression, constants: &mut Constants) -> Option<NecessaryFilter> {
     if let Some((operator, left, right)) = comparison_of(expression) {
         let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
         let (operator, left, right) =
             if is_constant { (mirrored(operator), right, left) } else { (operator, left, right) };
         return match left {
-            Expression::Variable(variable) => {
-                Some(Taken::whole(variable.as_str(), comparison(operator, right, constants)?))
-            }
+            Expression::Variable(variable) => Some(NecessaryFilter::whole(
+                variable.as_str(),
+                comparison(operator, right, constants)?,
+            )),
             _ if operator == Comparison::Equal => {
                 text_test(TextOperator::Equals, left, right, constants)
             }
@@ -723,7 +708,7 @@ fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Taken
             let Expression::Variable(variable) = value.as_ref() else { return None };
             let equal = |one| comparison(Comparison::Equal, one, constants);
             let filter = Filter::Any(list.iter().map(equal).collect::<Option<_>>()?);
-            Some(Taken::whole(variable.as_str(), filter))
+            Some(NecessaryFilter::whole(variable.as_str(), filter))
         }
         Expression::Or(..) => any_of(expression, constants),
         Expression::FunctionCall(function, arguments) => call(function, arguments, constants),
@@ -748,7 +733,11 @@ fn comparison(
     Some(Filter::Compare { operator, constant: Slot::Constant(number) })
 }
 
-fn call(function: &Function, arguments: &[Expression], constants: &mut Constants) -> Option<Taken> {
+fn call(
+    function: &Function,
+    arguments: &[Expression],
+    constants: &mut Constants,
+) -> Option<NecessaryFilter> {
     let operator = match (function, arguments) {
         (Function::Contains, _) => TextOperator::Contains,
         (Function::StrStarts, _) => TextOperator::Starts,
@@ -764,13 +753,16 @@ fn call(function: &Function, arguments: &[Expression], constants: &mut Constants
             let argument = Slot::Regex { pattern: constants.literal(pattern), flags };
             let operator = TextOperator::Contains;
             let filter = Filter::Text { operator, view, folding, argument };
-            return Some(Taken { decides: false, ..Taken::whole(variable, filter) });
+            return Some(NecessaryFilter {
+                decides: false,
+                ..NecessaryFilter::whole(variable, filter)
+            });
         }
         (Function::Custom(name), [Expression::Variable(v), Expression::NamedNode(concept)]) => {
             let operator = TaxonomyOperator::of_iri(name.as_str())?;
             let concept = Slot::Constant(constants.iri(concept));
             let filter = Filter::Taxonomy { operator, concept };
-            return Some(Taken::whole(v.as_str(), filter));
+            return Some(NecessaryFilter::whole(v.as_str(), filter));
         }
         _ => return None,
     };
@@ -783,7 +775,7 @@ fn text_test(
     text: &Expression,
     argument: &Expression,
     constants: &mut Constants,
-) -> Option<Taken> {
+) -> Option<NecessaryFilter> {
     let (variable, view, folding) = looked_at(text)?;
     let (change, argument) = unfolded(argument);
     let Expression::Literal(literal) = argument else { return None };
@@ -793,7 +785,7 @@ fn text_test(
         change => Slot::Folded(number, change),
     };
     let filter = Filter::Text { operator, view, folding, argument };
-    Some(Taken::whole(variable, filter))
+    Some(NecessaryFilter::whole(variable, filter))
 }
 
 fn unfolded(expression: &Expression) -> (Folding, &Expression) {
@@ -819,7 +811,7 @@ fn looked_at(expression: &Expression) -> Option<(&str, View, Folding)> {
 }
 
 /// Returns the first test that an index can decide of each alternative, if all test one variable.
-fn any_of(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
+fn any_of(expression: &Expression, constants: &mut Constants) -> Option<NecessaryFilter> {
     let (mut variable, mut tests, mut decides) = (None, Vec::new(), true);
     let mut rest = vec![expression];
     while let Some(next) = rest.pop() {
@@ -838,7 +830,7 @@ fn any_of(expression: &Expression, constants: &mut Constants) -> Option<Taken> {
             filter => tests.push(filter),
         }
     }
-    Some(Taken { variable: variable?, filter: Filter::Any(tests.into()), decides })
+    Some(NecessaryFilter { variable: variable?, filter: Filter::Any(tests.into()), decides })
 }
 
 /// Names the operator or function of an expression for the residual.
