@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, TypeVar
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native
-from graphmatch.knowledge import Change, Entailment, Knowledge, Known, Prepared
+from graphmatch.knowledge import Change, Entailment, Knowledge, Known
 from graphmatch.matcher import (
     Call,
     Capabilities,
@@ -113,10 +113,6 @@ _READ = (
 )
 _AT_ONCE = 8192
 """So many subscriptions are taken in between two publications."""
-_OUT_OF_USE = 10
-"""When so many times the documents that are remembered had no room, these are dropped."""
-_REMEMBERED_BYTES = 50_000
-"""A larger document is not remembered."""
 
 
 class Engine(Matcher):
@@ -207,10 +203,6 @@ class Engine(Matcher):
         self._known: Knowledge | None = None
         self._saved: tuple[Options, bytes] | None = None
         """What is known, as it is saved: while it stays."""
-        self._remember = 0
-        self._remembered: dict[_Key, _Remembered] = {}
-        """What Python did for documents that are matched again: in a `sibling` that is to."""
-        self._without_room = 0
 
     def _know(self, ontology: Ontology, annotator: Annotator | None) -> Knowledge:
         known = self._made(ontology, annotator)
@@ -239,7 +231,6 @@ class Engine(Matcher):
         """
         change = self._core.set_ontology(knowledge, knowledge.stated(self._known))
         self._known, self._saved = knowledge, None
-        self._remembered.clear()
         return change
 
     @property
@@ -320,7 +311,6 @@ class Engine(Matcher):
         if not knowledge.words and self._core.has_term(str(WORDS)):
             begins = not knowledge.reads_items
             knowledge.words = True
-            self._remembered.clear()
             if begins:
                 self._adopt(knowledge)
 
@@ -645,20 +635,10 @@ class Engine(Matcher):
         publication: Publication | None,
         now: datetime,
         source: str,
-        key: _Key | None = None,
-        prepared: Prepared | None = None,
     ) -> MatchReport:
-        """Return the report of a publication, after Python's steps where these are needed.
-
-        Parameters
-        ----------
-        key
-            What these steps are remembered under, if they are.
-        prepared
-            What they gave, if they were done already.
-        """
-        problems, runs = (prepared.problems, prepared.runs) if prepared else ((), 0)
-        steps = 0
+        """Return the report of a publication, after Python's steps if these are needed."""
+        problems: tuple[Problem, ...] = ()
+        steps = runs = 0
         asked: CallSession | None = None
         while not isinstance(found, _native.Report):
             if isinstance(found, _native.CallRequest):
@@ -672,8 +652,6 @@ class Engine(Matcher):
             steps |= found.steps
             prepared = knowledge.prepare(publication, steps, now)
             problems, runs = prepared.problems, prepared.runs
-            if key is not None:
-                self._keep(key, _Remembered(publication, prepared, found.version))
             found = self._core.match_triples(
                 plain(publication.id),
                 prepared.triples,
@@ -777,11 +755,6 @@ class Engine(Matcher):
         """Match a document in memory: in one call where it is one publication."""
         now = self._clock()
         cut, base = reading.cut.value, reading.base
-        keeps = self._remember and len(data) <= _REMEMBERED_BYTES
-        key = self._key(data, name, reading, now) if keeps else None
-        if key is not None and (known := self._remembered.get(key)) is not None:
-            yield self._match_again(known, now, name)
-            return
         found = self._core.match_bytes(
             data, plain(name), now_text(now), reading.extension, cut, base
         )
@@ -789,38 +762,9 @@ class Engine(Matcher):
             outcome, faults = found
             reading.tell(faults, name)
             if outcome is not None:
-                yield self._reported(outcome, None, now, name, None if faults else key)
+                yield self._reported(outcome, None, now, name)
             return
         yield from self._filter_pieces(iter([data]), name, reading, waits=False)
-
-    def _key(self, data: bytes, name: str, reading: _Reading, now: datetime) -> _Key:
-        """Return all that Python's steps for a document depend on, but what the engine knows."""
-        time = now if self._knowledge.functions is not None else None
-        return name, data, reading.cut, reading.extension, reading.base, time
-
-    def _keep(self, key: _Key, known: _Remembered) -> None:
-        """Remember what was done; when there is no room for many, what is there is out of use."""
-        if len(self._remembered) < self._remember:
-            self._remembered[key] = known
-            return
-        self._without_room += 1
-        if self._without_room > _OUT_OF_USE * self._remember:
-            self._remembered.clear()
-            self._without_room = 0
-
-    def _match_again(self, known: _Remembered, now: datetime, name: str) -> MatchReport:
-        """Match a publication for which Python's steps were done before."""
-        publication, prepared = known.publication, known.prepared
-        found = self._core.match_triples(
-            plain(publication.id),
-            prepared.triples,
-            now_text(now),
-            prepared.stated,
-            prepared.shown,
-            prepared.done,
-            known.version,
-        )
-        return self._reported(found, publication, now, name, None, prepared)
 
     def _filter_stream(
         self, stream: Readable, name: str, reading: _Reading
@@ -1085,9 +1029,7 @@ class Engine(Matcher):
 
     # -- others like it ---------------------------------------------------------------------
 
-    def sibling(
-        self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem, remember: int = 0
-    ) -> Engine:
+    def sibling(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
         """Return an engine without subscriptions that knows what this one knows.
 
         Ontology, annotator, operators and limits are shared, so it says of a subscription what this
@@ -1097,9 +1039,6 @@ class Engine(Matcher):
         ----------
         clock, on_problem
             As a new engine has them.
-        remember
-            For so many documents in memory, given to `filter` as bytes, what their texts name is
-            kept, some 20 KB each: for those that are matched again and again.
 
         Examples
         --------
@@ -1117,7 +1056,7 @@ class Engine(Matcher):
         core = _native.Core(list(PREFIXES.items()), self._limits, calls.rows)
         engine = Engine.__new__(Engine)
         engine._begin(core, self._entailment, clock, on_problem, self._limits, calls)
-        engine._labels, engine._remember = labels, remember
+        engine._labels = labels
         engine._adopt(Knowledge(lambda: known, self._entailment, core=core))
         return engine
 
@@ -1251,19 +1190,6 @@ class Engine(Matcher):
         engine._saved = options, known
         core.attach_enricher(engine._known)
         return engine
-
-
-_Key: TypeAlias = tuple[str, bytes, Cut, str | None, str | None, datetime | None]
-"""A document's name, its bytes, how it is read, and what ``NOW()`` is to mapping functions."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    """A publication, what Python did for it, and for which state of the core."""
-
-    publication: Publication
-    prepared: Prepared
-    version: int
 
 
 @dataclass(frozen=True, slots=True)

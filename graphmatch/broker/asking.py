@@ -181,7 +181,7 @@ class Asking:
     def trial(self, given: Mapping[str, Any]) -> Preview:
         """Return what it would have matched of all that is kept, as far as there is time."""
         stored = reading.Recent(self.broker.store, TRIED, TRIED_BYTES)
-        return self._tried(given, Rehearsal(self.engine, remember=0), stored, TRY_SECONDS)
+        return self._tried(given, Rehearsal(self.engine), stored, TRY_SECONDS)
 
     def _tried(
         self, given: Mapping[str, Any], rehearsal: Rehearsal, stored: reading.Recent, seconds: float

@@ -5,9 +5,8 @@ database. Nothing here changes the engine that is asked about: queries are tried
 another engine of the same ontology, in which ``NOW()`` is the time at which a publication came. So
 a trial says what matching said, or would have said.
 
-Cost: a publication is read and annotated when it is first asked about, 0.4 ms for a feed item of
-4 KB; while it is remembered, a question costs 0.04 ms a publication. Near misses are found in the
-same pass: the query is matched once more without each of its conditions.
+Cost: 0.4 ms to read and annotate a feed item of 4 KB. Near misses are found in the same pass: the
+query is matched once more without each of its conditions.
 """
 
 from __future__ import annotations
@@ -43,8 +42,6 @@ Timer: TypeAlias = Callable[[], float]
 
 DESCRIBED_BYTES = 2_000_000
 """Largest publication that reasons are looked for in, in bytes of N-Triples: 2 MB take a second."""
-REMEMBERED = 2_000
-"""So many publications a rehearsal keeps annotated: some 40 MB."""
 _WHOLE = "the whole query"
 
 
@@ -86,17 +83,13 @@ class Rehearsal:
     ----------
     engine
         The one that matches; only its ontology and options are used.
-    remember
-        For so many publications annotations are kept.
     timer
         Says how long something took.
     """
 
-    def __init__(
-        self, engine: Engine, *, remember: int = REMEMBERED, timer: Timer = perf_counter
-    ) -> None:
+    def __init__(self, engine: Engine, *, timer: Timer = perf_counter) -> None:
         self.timer = timer
-        self._model, self._remember = engine, remember
+        self._model = engine
         self._now = utc_now()
         self._changing = RLock()
         self._made: Engine | None = None
@@ -105,9 +98,7 @@ class Rehearsal:
     def engine(self) -> Engine:
         """The engine in which queries are tried."""
         if self._made is None or self._made.ontology is not self._model.ontology:
-            self._made = self._model.sibling(
-                clock=lambda: self._now, on_problem=lambda _: None, remember=self._remember
-            )
+            self._made = self._model.sibling(clock=lambda: self._now, on_problem=lambda _: None)
         return self._made
 
     @contextmanager

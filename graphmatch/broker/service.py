@@ -324,7 +324,7 @@ class Broker:
         """
         text, engine = self.sparql(given), self.engine
         if self._checker is None or self._checker[0] is not engine:
-            self._checker = engine, Rehearsal(engine, remember=0)
+            self._checker = engine, Rehearsal(engine)
         with self._checker[1].asking([("subscription", text)]) as (_, refused):
             for problem in refused.values():
                 raise of_subscription(problem)

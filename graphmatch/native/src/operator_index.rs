@@ -131,10 +131,6 @@ impl OperatorConstants {
         std::mem::take(&mut self.changes)
     }
 
-    pub fn has_changes(&self) -> bool {
-        !self.changes.is_empty()
-    }
-
     /// The distinct terms of a publication that each operator's index is queried with.
     pub fn questions(&self, triples: &[Triple]) -> Vec<(usize, Vec<Id>)> {
         let mut found = Vec::new();

@@ -40,7 +40,6 @@ from graphmatch.cli import app
 from graphmatch.matcher import UnknownError
 from graphmatch.operators.operator import operator
 from semantic import Ontology, Publication, read_publications
-from semantic.annotation.annotate import Annotator
 from semantic.errors import SubscriptionError
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.reading import Cut
@@ -230,30 +229,6 @@ def test_that_what_operators_leave_open_is_counted() -> None:
 # -- a rehearsal that is kept -----------------------------------------------------------------
 
 
-class Counting(Annotator):
-    """Counts how often texts are annotated."""
-
-    calls = 0
-
-    def concepts(self, *args: object, **options: object) -> tuple[Triple, ...]:
-        type(self).calls += 1
-        return super().concepts(*args, **options)  # type: ignore[arg-type]
-
-
-def test_that_an_item_is_annotated_once() -> None:
-    Counting.calls = 0
-    engine = Engine(news(), annotator=Counting(news().labels()))
-    kept, few = Rehearsal(engine), samples()[:10]
-    query = f"SELECT ?item {{ ?item dcterms:subject <{NEWS}Climate> }}"
-    once = [
-        try_subscription(engine, query, few, limit_seconds=MINUTE, rehearsal=kept, newest=0)
-        for _ in range(3)
-    ]
-    assert once[0] == once[1] == once[2]
-    assert Counting.calls == 10
-    assert kept.engine.annotator is engine.annotator
-
-
 def test_that_words_are_found_after_a_query_without_words() -> None:
     engine = Engine(news())
     kept = Rehearsal(engine)
@@ -279,20 +254,6 @@ def test_that_a_new_ontology_is_followed() -> None:
     assert matched() == 0
     engine.replace_ontology(news())
     assert matched() == len(matching(query, news(), samples())) > 0
-
-
-def test_that_a_sibling_forgets_what_is_out_of_use() -> None:
-    sibling = Engine(news()).sibling(remember=3)
-    sibling.subscribe("q", f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}")
-    expected = matching(f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}", news(), samples())
-    for _ in range(40):
-        found = [
-            one.id
-            for one in samples()
-            for report in sibling.filter(one.text, "nt", Cut.DOCUMENT, name=one.id)
-            if len(report)
-        ]
-        assert found == expected
 
 
 # -- near misses ------------------------------------------------------------------------------

@@ -187,6 +187,16 @@ impl Core {
         let guarded = RwLock::new(Guarded { state, knowledge, version: 0, ask: None });
         Ok(Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) })
     }
+
+    /// Reads the state without the interpreter's lock.
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&State) -> T + Send) -> T {
+        py.detach(|| read(&self.shared.read().state))
+    }
+
+    /// Changes the state without the interpreter's lock.
+    fn change<T: Send>(&self, py: Python<'_>, change: impl FnOnce(&mut Guarded) -> T + Send) -> T {
+        py.detach(|| self.shared.change(change))
+    }
 }
 
 #[pymethods]
@@ -237,16 +247,14 @@ impl Core {
 
     /// Sets the object that [`EnrichmentRequest`](super::EnrichmentRequest)s hand to Python.
     fn attach_enricher(&self, py: Python<'_>, knowledge: Py<PyAny>) {
-        py.detach(|| self.shared.change(|guarded| guarded.knowledge = Arc::new(knowledge)));
+        self.change(py, |guarded| guarded.knowledge = Arc::new(knowledge));
     }
 
     /// Sets the function that asks the indexes of operators. It gets a list of operators by
     /// number, each with terms. For each term it returns the ids of constants, or `None` for an
     /// index that failed.
     fn ask_by(&self, py: Python<'_>, function: Py<PyAny>) {
-        py.detach(|| {
-            self.shared.change(|guarded| guarded.ask = Some(Arc::new(function)));
-        });
+        self.change(py, |guarded| guarded.ask = Some(Arc::new(function)));
     }
 
     /// Returns the constants of indexed operators that were added or removed: the number of the
@@ -255,12 +263,7 @@ impl Core {
         &self,
         py: Python<'py>,
     ) -> PyResult<Vec<(usize, Id, Option<Bound<'py, PyTuple>>)>> {
-        let changes = py.detach(|| {
-            if !self.shared.read().state.indexed.has_changes() {
-                return Vec::new();
-            }
-            self.shared.change(|guarded| guarded.state.indexed.take_changes())
-        });
+        let changes = self.change(py, |guarded| guarded.state.indexed.take_changes());
         let made = changes.into_iter().map(|(of, id, text)| {
             let constants = text.map(|text| constants_of(py, &text)).transpose()?;
             Ok((of, id, constants))
@@ -269,18 +272,17 @@ impl Core {
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.shared.read().state.subscriptions.len())
+        self.read(py, |state| state.subscriptions.len())
     }
 
     fn __contains__(&self, py: Python<'_>, id: &str) -> bool {
-        py.detach(|| self.shared.read().state.subscriptions.find(id).is_some())
+        self.read(py, |state| state.subscriptions.find(id).is_some())
     }
 
     /// The ids, in the order of subscribing.
     fn ids(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| {
-            let guarded = self.shared.read();
-            let all = &guarded.state.subscriptions;
+        self.read(py, |state| {
+            let all = &state.subscriptions;
             all.in_order().into_iter().map(|number| all.get(number).name()).collect()
         })
     }
@@ -292,18 +294,13 @@ impl Core {
         numbers: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Vec<Option<String>>> {
         let numbers = numbers.as_slice()?;
-        Ok(py.detach(|| {
-            let guarded = self.shared.read();
-            let all = &guarded.state.subscriptions;
-            numbers.iter().map(|&number| all.name(number)).collect()
-        }))
+        let name = |state: &State| numbers.iter().map(|&n| state.subscriptions.name(n)).collect();
+        Ok(self.read(py, name))
     }
 
     /// Returns the text and the comment of a subscription, if it exists.
     fn subscription(&self, py: Python<'_>, id: &str) -> Option<(String, String)> {
-        py.detach(|| {
-            let guarded = self.shared.read();
-            let state = &guarded.state;
+        self.read(py, |state| {
             let number = state.subscriptions.find(id)?;
             Some((state.text(number), state.subscriptions.comment(number).to_owned()))
         })
@@ -407,24 +404,20 @@ impl Core {
 
     /// Sets the class that a name stands for until the ontology changes.
     fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
-        py.detach(|| self.shared.change(|guarded| guarded.state.resolve(name, class_)));
+        self.change(py, |guarded| guarded.state.resolve(name, class_));
     }
 
     /// Removes a subscription. Returns false if the id is unknown.
     fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
-        py.detach(|| {
-            self.shared.change(|guarded| {
-                let found = guarded.state.subscriptions.find(id);
-                found.inspect(|&number| guarded.state.unsubscribe(number)).is_some()
-            })
+        self.change(py, |guarded| {
+            let found = guarded.state.subscriptions.find(id);
+            found.inspect(|&number| guarded.state.unsubscribe(number)).is_some()
         })
     }
 
     /// Returns the closure of the ontology.
     fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let triples = py.detach(|| {
-            let guarded = self.shared.read();
-            let State { dictionary, ontology, .. } = &guarded.state;
+        let triples = self.read(py, |State { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
             DetachedTriples::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
         });
@@ -495,7 +488,7 @@ impl Core {
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
         let count = statements.len();
-        let operators = py.detach(|| self.shared.read().state.operators().clone());
+        let operators = self.read(py, |state| state.operators().clone());
         Ok(Evaluation {
             operators,
             results: calls.map(Calls::results).unwrap_or_default(),
@@ -511,20 +504,19 @@ impl Core {
 
     /// Returns whether a subscription or the ontology has a term.
     fn has_term(&self, py: Python<'_>, term: &str) -> bool {
-        py.detach(|| self.shared.read().state.dictionary.get(term.as_bytes()).is_some())
+        self.read(py, |state| state.dictionary.get(term.as_bytes()).is_some())
     }
 
     /// Returns how a subscription is indexed, or `None` if the id is unknown.
     fn index_plan<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<IndexPlanRow<'py>>> {
-        let found = py.detach(|| {
-            let guarded = self.shared.read();
-            let State { subscriptions, dictionary, index, .. } = &guarded.state;
+        let found = self.read(py, |state| {
+            let State { subscriptions, dictionary, index, .. } = state;
             let number = subscriptions.find(id)?;
             let record = subscriptions.get(number);
-            let query = Query::stored(&guarded.state, number)?;
+            let query = Query::stored(state, number)?;
             let (terms, filled) = query.filled();
             let id_of = |id| dictionary.get(&terms.text(id)).unwrap_or(LOCAL);
-            let mut plan = guarded.state.index_plan(filled, false, id_of);
+            let mut plan = state.index_plan(filled, false, id_of);
             plan.entries.truncate(record.rows().len());
             let text = |id| String::from_utf8_lossy(&dictionary.text(id)).into_owned();
             let texts = |key: Triple| key.map(|id| (id != ANY).then(|| text(id)));
@@ -609,8 +601,7 @@ impl Core {
 
     /// Indexes a subscription with the constants that Python found.
     fn reindex(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
-        let change = |guarded: &mut Guarded| guarded.state.file_again(id, &filed);
-        py.detach(|| self.shared.change(change)).map_err(refused)
+        self.change(py, |guarded| guarded.state.file_again(id, &filed)).map_err(refused)
     }
 
     /// Reads a document in memory that is one publication, and matches it.
@@ -643,26 +634,22 @@ impl Core {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let limits = self.shared.limits;
         let options = ReaderOptions { source: source.to_owned(), split_by, base, limits };
-        let (is_nothing, outcome, faults) = py.detach(|| {
+        py.detach(|| {
             let mut reader = Reader::new(data.to_vec(), None, syntax, options);
             self.shared.with_worker(|worker| {
                 let is_found = reader.next(&mut worker.publication);
                 let faults = reader.faults();
                 let is_guess = format.is_none() && !faults.is_empty();
                 if !is_found || is_guess || !reader.is_at_end() {
-                    return Ok::<_, PyErr>((!is_found && format.is_some(), None, faults));
+                    let is_nothing = !is_found && format.is_some();
+                    return Ok(is_nothing.then_some((None, faults)));
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.state.dictionary);
                 let outcome = self.shared.matched(guarded, worker, &now, &Done::default())?;
-                self.shared.tend(worker);
-                Ok((false, Some(outcome), faults))
+                Ok(Some((Some(outcome), faults)))
             })
-        })?;
-        if outcome.is_none() && !is_nothing {
-            return Ok(None);
-        }
-        Ok(Some((outcome, faults)))
+        })
     }
 
     /// Reads a document from a stream with a method `read`, in the format of an extension. If the

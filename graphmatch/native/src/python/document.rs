@@ -99,7 +99,6 @@ impl DocumentMatches {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.state.dictionary);
                         found.push(self.shared.matched(guarded, worker, &now, &Done::default())?);
-                        self.shared.tend(worker);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));
                     if is_pending || !faults.is_empty() || !is_found || found.len() >= most {

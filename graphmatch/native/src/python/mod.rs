@@ -97,12 +97,9 @@ fn refused(error: SubscribeError) -> PyErr {
         SubscribeError::Python => {
             NeedsPythonError::new_err("units or names of classes have to be found")
         }
-        SubscribeError::Full(what) => InvalidSubscriptionError::new_err((
-            what.to_owned(),
-            "Take fewer or shorter ones.".to_owned(),
-            None::<usize>,
-            None::<usize>,
-        )),
+        SubscribeError::Full(what) => {
+            bad_query(QueryError::new(what, "Take fewer or shorter ones."))
+        }
         SubscribeError::Query(error) => bad_query(error),
     }
 }
@@ -183,7 +180,11 @@ impl Shared {
         worker.answered = None;
         loop {
             let questions = match self.attempt(&guarded, worker, now, done) {
-                Ok(outcome) => return Ok(outcome),
+                Ok(outcome) => {
+                    drop(guarded);
+                    self.tend(worker);
+                    return Ok(outcome);
+                }
                 Err(questions) => questions,
             };
             let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
@@ -278,9 +279,7 @@ impl Shared {
     ) -> PyResult<MatchOutcome> {
         let guarded = self.read();
         fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
-        let outcome = self.matched(guarded, worker, now, done);
-        self.tend(worker);
-        outcome
+        self.matched(guarded, worker, now, done)
     }
 }
 

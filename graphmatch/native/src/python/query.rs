@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
-use crate::query::{ConstantUse, FilledTemplate, Form, Template};
+use crate::query::{ConstantUse, FilledTemplate, Template};
 use crate::query_error::QueryError;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -21,7 +21,7 @@ use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::term::{TermPattern, TriplePattern};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -150,13 +150,8 @@ impl Query {
 impl Query {
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
     #[getter]
-    fn form(&self) -> &'static str {
-        match self.template.form {
-            Form::Select => "SELECT",
-            Form::Ask => "ASK",
-            Form::Construct => "CONSTRUCT",
-            Form::Describe => "DESCRIBE",
-        }
+    fn form(&self) -> String {
+        format!("{:?}", self.template.form).to_uppercase()
     }
 
     /// Whether equal solutions count once.
@@ -264,14 +259,9 @@ impl Query {
             _ => &[],
         };
         let made = triples.iter().map(|TriplePattern { subject, predicate, object }| {
-            let predicate = match predicate {
-                NamedNodePattern::NamedNode(iri) => term_object(py, &iri.clone().into(), ""),
-                NamedNodePattern::Variable(variable) => variable_object(py, variable.as_str()),
-            };
-            PyTuple::new(
-                py,
-                [pattern_object(py, subject)?, predicate?, pattern_object(py, object)?],
-            )
+            let nodes = [subject, &predicate.clone().into(), object];
+            let nodes = nodes.map(|node| pattern_object(py, node));
+            PyTuple::new(py, nodes.into_iter().collect::<PyResult<Vec<_>>>()?)
         });
         PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
     }
