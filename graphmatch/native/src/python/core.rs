@@ -40,7 +40,6 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
 
 /// Maximum number of subscriptions that are added under one lock.
 pub(super) const AT_ONCE: usize = 1 << 16;
@@ -178,14 +177,11 @@ pub(super) struct Core {
 }
 
 impl Core {
-    fn of(py: Python<'_>, mut state: State, limits: Limits) -> PyResult<Self> {
-        let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
-        state.event_paths = limits.event_paths;
-        state.limits.solutions = limits.match_solutions;
-        state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
+    fn of(py: Python<'_>, mut state: State, limits: Limits) -> Self {
+        state.limits = limits;
         let knowledge = Arc::new(py.None());
         let guarded = RwLock::new(Guarded { state, knowledge, version: 0, ask: None });
-        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) })
+        Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) }
     }
 
     /// Reads the state without the interpreter's lock.
@@ -212,7 +208,7 @@ impl Core {
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
         let state = State::new(parameterizer(&prefixes, limits, operators)?);
-        Self::of(py, state, limits)
+        Ok(Self::of(py, state, limits))
     }
 
     /// Writes a snapshot: the state, and the options and the ontology as Python encodes them.
@@ -241,7 +237,7 @@ impl Core {
         let parameterizer = parameterizer(&prefixes, limits, operators)?;
         let state = py.detach(|| State::restored(parameterizer, saved));
         let state = state.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
-        let core = Self::of(py, state, limits)?;
+        let core = Self::of(py, state, limits);
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
     }
 
