@@ -350,22 +350,15 @@ impl State {
         let former = replaced.map(|number| {
             let [constants, _] = self.constants(number);
             self.unfile(number);
-            (number, self.subscriptions.get(number).template(), constants)
+            (self.subscriptions.get(number).template(), constants)
         });
         let result = self.keep(name, template, &constants, rooted, replaced);
-        match (&result, former) {
-            (Ok(_), Some((_, former, constants))) => {
-                self.templates.retain(template);
-                self.templates.release(former);
-                constants.into_iter().for_each(|id| self.dictionary.release(id));
-            }
-            (Ok(_), None) => {}
-            (Err(_), former) => {
-                constants.iter().for_each(|&id| self.dictionary.release(id));
-                if let Some((number, former, constants)) = former {
-                    self.suspend(number, name, former, &constants);
-                }
-            }
+        if let Some((former, constants)) = former {
+            self.templates.retain(template);
+            self.templates.release(former);
+            constants.into_iter().for_each(|id| self.dictionary.release(id));
+        } else if result.is_err() {
+            constants.iter().for_each(|&id| self.dictionary.release(id));
         }
         result
     }
@@ -399,7 +392,7 @@ impl State {
     }
 
     /// Keeps a subscription whose constants are mentioned by it already, as those it is filed with:
-    /// a new one, or one that was taken out of the index.
+    /// a new one, or one that was taken out of the index. If there is no room, the latter is suspended.
     fn keep(
         &mut self,
         name: &str,
@@ -408,9 +401,8 @@ impl State {
         rooted: Vec<Id>,
         before: Option<Number>,
     ) -> Result<Number, SubscribeError> {
-        let Some(kept) = self.templates.get(template) else {
-            return Err(SubscribeError::Full("its template is not there"));
-        };
+        let missing = SubscribeError::Full("its template is not there");
+        let kept = self.templates.get(template).ok_or(missing)?;
         let filled = kept.filled(&rooted, &mut self.dictionary);
         let plan = self.index_plan(filled, kept.aggregates, |id| id);
         let IndexPlan { entries, mut flags, interned, .. } = plan;
@@ -448,6 +440,9 @@ impl State {
                 self.take_row(row);
             }
             rooted.iter().for_each(|&id| self.dictionary.release(id));
+            if let Some(number) = before {
+                self.suspend(number, name, template, constants);
+            }
             return Err(SubscribeError::Full("there is no room for more subscriptions"));
         };
         if flags & UNINDEXED != 0 {
@@ -781,9 +776,8 @@ impl State {
             let (name, template) = (record.name(), record.template());
             match self.rooted(template, &constants) {
                 Some(rooted) => {
-                    if self.keep(&name, template, &constants, rooted, Some(number)).is_err() {
-                        self.suspend(number, &name, template, &constants);
-                    }
+                    // If there is no room for it, it is suspended.
+                    let _ = self.keep(&name, template, &constants, rooted, Some(number));
                 }
                 None => {
                     change.python.push(name.clone());
@@ -816,11 +810,7 @@ impl State {
         let [constants, _] = self.constants(number);
         self.unfile(number);
         let template = self.subscriptions.get(number).template();
-        let kept = self.keep(name, template, &constants, filed, Some(number));
-        if kept.is_err() {
-            self.suspend(number, name, template, &constants);
-        }
-        kept.map(|_| ())
+        self.keep(name, template, &constants, filed, Some(number)).map(|_| ())
     }
 }
 

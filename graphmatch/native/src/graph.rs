@@ -166,8 +166,8 @@ impl Graph {
         true
     }
 
-    /// Adds a triple that a rule derived from a premise (that of data, or the only one); false if it
-    /// is there already.
+    /// Adds a triple that a rule derived from a premise (that of data, or the only one). Returns
+    /// false for a known triple.
     pub fn derive(&mut self, triple: Triple, rule: &'static str, premise: Triple) -> bool {
         let is_new = self.push(triple);
         if is_new {

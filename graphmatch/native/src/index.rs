@@ -75,10 +75,9 @@ impl Index {
             return Some(row);
         }
         if let Some(number) = text {
-            if self.texts.add(&branch.filters[number].1, row, dictionary) {
-                self.patterns.unlist(row);
-                self.by_text.insert(row, number);
-            }
+            self.texts.add(&branch.filters[number].1, row, dictionary);
+            self.patterns.unlist(row);
+            self.by_text.insert(row, number);
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {

@@ -65,19 +65,17 @@ impl Failures {
                 spans[place] = (spans[place].0.min(n as u16), n as u16);
             }
         }
-        let mut active: Vec<u16> = Vec::new();
-        let mut contexts = Vec::with_capacity(program.steps);
-        for n in 0..program.steps {
-            active.retain(|&variable| usize::from(spans[usize::from(variable)].1) >= n);
+        let context = |n: usize| {
+            let is_used = |&variable: &u16| {
+                let (first, last) = spans[usize::from(variable)];
+                usize::from(first) < n && n <= usize::from(last)
+            };
+            let used = (0..program.variables as u16).filter(is_used);
             let mut context = [NONE; CONTEXT];
-            context.iter_mut().zip(&active).for_each(|(place, &variable)| *place = variable);
-            contexts.push((active.len() <= CONTEXT).then_some(context));
-            for place in places(n).into_iter().filter(|&place| place < program.variables) {
-                if usize::from(spans[place].0) == n && !active.contains(&(place as u16)) {
-                    active.push(place as u16);
-                }
-            }
-        }
+            context.iter_mut().zip(used.clone()).for_each(|(place, variable)| *place = variable);
+            (used.count() <= CONTEXT).then_some(context)
+        };
+        let contexts = (0..program.steps).map(context).collect();
         Self { contexts, known: HashSet::new() }
     }
 

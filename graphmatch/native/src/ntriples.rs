@@ -375,15 +375,7 @@ fn is_plain_language(tag: &[u8]) -> bool {
 }
 
 fn is_plain_datatype(iri: &[u8]) -> bool {
-    if iri == STRING {
-        return false;
-    }
-    if let Some(name) = iri.strip_prefix(RDF) {
-        if matches!(name, b"langString>" | b"dirLangString>") {
-            return false;
-        }
-    }
-    is_iri(iri)
+    iri != STRING && !iri.starts_with(RDF) && is_iri(iri)
 }
 
 /// Lines of N-Triples for rows of a table.

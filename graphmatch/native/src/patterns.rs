@@ -268,18 +268,10 @@ impl Postings {
         }
         moved
     }
-
-    #[cfg(test)]
-    fn bytes(&self) -> usize {
-        self.table.allocation_size()
-            + self.lists.capacity() * size_of::<Vec<Entry>>()
-            + self.lists.iter().map(|list| list.capacity() * size_of::<Entry>()).sum::<usize>()
-            + 4 * self.free.capacity()
-    }
 }
 
 /// The branches of subscriptions in posting lists.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PostingIndex {
     rows: Arena<u32>,
@@ -296,7 +288,8 @@ pub struct PostingIndex {
     #[serde(skip)]
     frequencies: Statistics,
     #[serde(skip)]
-    /// Publications until the next [`PostingIndex::rebalance`], and the number of calls so far.
+    /// Publications until the next [`PostingIndex::rebalance`], if more than the minimum, and the
+    /// number of calls so far.
     interval: u64,
     #[serde(skip)]
     turn: usize,
@@ -306,24 +299,6 @@ pub struct PostingIndex {
     planner: Planner,
     #[serde(skip)]
     record: Vec<u32>,
-}
-
-impl Default for PostingIndex {
-    fn default() -> Self {
-        Self {
-            rows: Arena::default(),
-            programs: Interner::default(),
-            filters: Interner::default(),
-            postings: Postings::default(),
-            kinds: [[0; 8]; 3],
-            frequencies: Statistics::default(),
-            interval: MIN_INTERVAL,
-            turn: 0,
-            tagger: Tagger::default(),
-            planner: Planner::default(),
-            record: Vec::new(),
-        }
-    }
 }
 
 impl PostingIndex {
@@ -424,23 +399,6 @@ impl PostingIndex {
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
-    }
-
-    /// Returns the number of distinct join programs.
-    #[cfg(test)]
-    pub fn programs(&self) -> usize {
-        self.programs.len()
-    }
-
-    /// Returns the number of allocated bytes.
-    #[cfg(test)]
-    pub fn bytes(&self) -> usize {
-        let counts = self.frequencies.counts.allocation_size();
-        self.rows.bytes()
-            + self.programs.bytes()
-            + self.filters.bytes()
-            + self.postings.bytes()
-            + counts
     }
 
     /// Returns the branch of a row; an empty one if the row does not exist.
@@ -695,7 +653,7 @@ impl PostingIndex {
 
     /// Returns true if there are enough samples for [`PostingIndex::rebalance`].
     pub fn wants_rebalance(&self, statistics: &Statistics) -> bool {
-        statistics.publications >= self.interval
+        statistics.publications >= self.interval.max(MIN_INTERVAL)
     }
 
     /// Takes the samples of a thread and moves rows from frequent access patterns to rarer ones.
@@ -730,7 +688,8 @@ impl PostingIndex {
         }
         self.turn = self.turn.wrapping_add(1);
         let worth = moved * 16 > seen;
-        self.interval = if worth { MIN_INTERVAL } else { (2 * self.interval).min(MAX_INTERVAL) };
+        self.interval =
+            if worth { 0 } else { (2 * self.interval).clamp(2 * MIN_INTERVAL, MAX_INTERVAL) };
         moved
     }
 
@@ -781,6 +740,32 @@ mod tests {
             Filter::Compare { operator: Comparison::Equal, constant } => term == *constant,
             Filter::Any(any) => any.iter().any(|one| by_number(one, term)),
             _ => false,
+        }
+    }
+
+    impl Postings {
+        fn bytes(&self) -> usize {
+            self.table.allocation_size()
+                + self.lists.capacity() * size_of::<Vec<Entry>>()
+                + self.lists.iter().map(|list| list.capacity() * size_of::<Entry>()).sum::<usize>()
+                + 4 * self.free.capacity()
+        }
+    }
+
+    impl PostingIndex {
+        /// Returns the number of distinct join programs.
+        pub fn programs(&self) -> usize {
+            self.programs.len()
+        }
+
+        /// Returns the number of allocated bytes.
+        pub fn bytes(&self) -> usize {
+            let counts = self.frequencies.counts.allocation_size();
+            self.rows.bytes()
+                + self.programs.bytes()
+                + self.filters.bytes()
+                + self.postings.bytes()
+                + counts
         }
     }
 

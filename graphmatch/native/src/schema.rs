@@ -8,40 +8,37 @@ use serde::{Deserialize, Serialize};
 
 /// An ontology's schema.
 #[derive(Default, Serialize, Deserialize)]
-#[serde(from = "(Vocabulary, Hierarchy, Hierarchy, Hierarchy)")]
+#[serde(from = "(Vocabulary, [Hierarchy; 3])")]
 pub struct Schema {
     /// The terms that rules know.
     pub vocabulary: Vocabulary,
     #[serde(skip)]
     pub rules: Vec<Rule>,
-    pub classes: Hierarchy,
-    pub properties: Hierarchy,
-    /// The concepts of SKOS.
-    pub concepts: Hierarchy,
+    /// The classes, the properties and the concepts of SKOS: see [`Vocabulary::hierarchies`].
+    pub hierarchies: [Hierarchy; 3],
 }
 
-impl From<(Vocabulary, Hierarchy, Hierarchy, Hierarchy)> for Schema {
-    fn from(saved: (Vocabulary, Hierarchy, Hierarchy, Hierarchy)) -> Self {
-        let (vocabulary, classes, properties, concepts) = saved;
-        Self { rules: rules(&vocabulary), vocabulary, classes, properties, concepts }
+impl From<(Vocabulary, [Hierarchy; 3])> for Schema {
+    fn from((vocabulary, hierarchies): (Vocabulary, [Hierarchy; 3])) -> Self {
+        Self { rules: rules(&vocabulary), vocabulary, hierarchies }
     }
 }
 
 impl Schema {
     /// Compiles the schema of an ontology with all derived triples.
     pub fn new(vocabulary: Vocabulary, closure: &[Triple], terms: Terms) -> Self {
-        let [classes, properties, concepts] = vocabulary.hierarchies().map(|property| {
+        let hierarchy = |property| {
             let triples = closure.iter().filter(|&&[_, p, _]| p == property);
             let links = triples.filter(|&&[_, _, o]| terms.kind(o) != Kind::Literal);
             Hierarchy::new(links.map(|&[s, _, o]| (s, o)))
-        });
-        Self { vocabulary, rules: rules(&vocabulary), classes, properties, concepts }
+        };
+        (vocabulary, vocabulary.hierarchies().map(hierarchy)).into()
     }
 
     /// The hierarchy that a property makes, if it makes one.
     pub fn hierarchy(&self, property: Id) -> Option<&Hierarchy> {
         let number = self.vocabulary.hierarchies().iter().position(|&p| p == property)?;
-        [&self.classes, &self.properties, &self.concepts].get(number).copied()
+        self.hierarchies.get(number)
     }
 }
 

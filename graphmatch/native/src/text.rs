@@ -16,6 +16,7 @@ use crate::filter::FilterEvaluator;
 use crate::lexical::LiteralParts;
 use crate::pattern::{Filter, Folding, TextOperator, View};
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use slab::Slab;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -27,7 +28,6 @@ const MAX_ANCHORS: usize = 16;
 /// Multipliers that spread bytes over the upper bits.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER_MIX: u64 = 0xd6e8_feb8_6659_fd93;
-const FOLDINGS: [Folding; 4] = [Folding::None, Folding::Lower, Folding::Upper, Folding::Caseless];
 
 /// A keyword, its rows, and the offset of its anchor.
 struct Keyword {
@@ -211,33 +211,26 @@ impl FilterGroup {
 /// Filters of strings of many rows.
 #[derive(Default)]
 pub struct TextIndex {
-    /// By folding: of texts, then of language tags.
-    groups: [[Option<Box<FilterGroup>>; 4]; 2],
+    groups: HashMap<(View, Folding), FilterGroup>,
 }
 
 impl TextIndex {
-    /// Adds the filter of a row, if the index takes it; returns whether it does.
-    pub fn add(&mut self, filter: &Filter, row: u32, dictionary: &Dictionary) -> bool {
-        if !Self::takes(filter) {
-            return false;
-        }
-        each_test(filter, dictionary, &mut |operator, view, folding, text| {
-            self.group(view, folding).get_or_insert_default().add(operator, text, row);
+    /// Adds the filter of a row, which must be one that the index takes.
+    pub fn add(&mut self, filter: &Filter, row: u32, dictionary: &Dictionary) {
+        each_test(filter, dictionary, &mut |operator, group, text| {
+            self.groups.entry(group).or_default().add(operator, text, row);
         });
-        true
     }
 
     /// Removes a filter that was added with this row.
     pub fn remove(&mut self, filter: &Filter, row: u32, dictionary: &Dictionary) {
-        if !Self::takes(filter) {
-            return;
-        }
-        each_test(filter, dictionary, &mut |operator, view, folding, text| {
-            let group = self.group(view, folding);
-            if let Some(filters) = group {
-                filters.remove(operator, text, row);
+        each_test(filter, dictionary, &mut |operator, group, text| {
+            if let Entry::Occupied(mut group) = self.groups.entry(group) {
+                group.get_mut().remove(operator, text, row);
+                if group.get().filters == 0 {
+                    group.remove();
+                }
             }
-            group.take_if(|filters| filters.filters == 0);
         });
     }
 
@@ -253,7 +246,7 @@ impl TextIndex {
 
     /// Whether there are no filters.
     pub fn is_empty(&self) -> bool {
-        self.groups.iter().flatten().all(Option::is_none)
+        self.groups.is_empty()
     }
 
     /// Appends the rows whose filter some of these terms may pass, without repeats. The index does
@@ -266,25 +259,17 @@ impl TextIndex {
         out: &mut Vec<u32>,
     ) {
         for term in terms {
-            for (view, groups) in [View::Str, View::Lang].into_iter().zip(&self.groups) {
-                for (folding, group) in FOLDINGS.into_iter().zip(groups) {
-                    let Some(group) = group else { continue };
-                    evaluator.with_text(term, view, folding, |text| group.find(text, found, out));
-                }
+            for (&(view, folding), group) in &self.groups {
+                evaluator.with_text(term, view, folding, |text| group.find(text, found, out));
             }
         }
         out.sort_unstable();
         out.dedup();
     }
-
-    fn group(&mut self, view: View, folding: Folding) -> &mut Option<Box<FilterGroup>> {
-        let at = FOLDINGS.iter().position(|&one| one == folding).unwrap_or(0);
-        &mut self.groups[usize::from(view == View::Lang)][at]
-    }
 }
 
-/// Passes each test of a filter to a function: its operator, view, folding, and constant.
-fn each_test<F: FnMut(TextOperator, View, Folding, &[u8])>(
+/// Passes each test of a filter to a function: its operator, its view and folding, and its constant.
+fn each_test<F: FnMut(TextOperator, (View, Folding), &[u8])>(
     filter: &Filter,
     dictionary: &Dictionary,
     function: &mut F,
@@ -292,7 +277,9 @@ fn each_test<F: FnMut(TextOperator, View, Folding, &[u8])>(
     match filter {
         Filter::Text { operator, view, folding, argument } => {
             if let Some(literal) = LiteralParts::of(&dictionary.text(*argument)) {
-                function(*operator, *view, *folding, &literal.plain());
+                // Except for the language, all views show the same text of a term.
+                let view = if *view == View::Lang { View::Lang } else { View::Str };
+                function(*operator, (view, *folding), &literal.plain());
             }
         }
         Filter::Any(filters) => {
@@ -307,6 +294,7 @@ mod tests {
     use super::*;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
+    use crate::pattern::Variants;
     use std::cell::RefCell;
 
     fn below(state: &mut u64, end: usize) -> usize {
@@ -323,7 +311,7 @@ mod tests {
 
     fn test(state: &mut u64, dictionary: &mut Dictionary) -> Filter {
         use TextOperator::*;
-        let folding = FOLDINGS[below(state, 4)];
+        let folding = Folding::ALL[below(state, 4)];
         let view = [View::Term, View::Str, View::Str, View::Lang][below(state, 4)];
         let mut text = word(state, 3);
         match folding {
@@ -354,7 +342,7 @@ mod tests {
                     0 => Filter::Any((0..3).map(|_| test(state, &mut dictionary)).collect()),
                     _ => test(state, &mut dictionary),
                 };
-                assert!(index.add(&filter, filters.len() as u32, &dictionary));
+                index.add(&filter, filters.len() as u32, &dictionary);
                 filters.push(Some(filter));
             }
             for (row, slot) in filters.iter_mut().enumerate() {

@@ -136,7 +136,7 @@ impl Ontology {
             (v.broader_transitive, SAYS_BROADER),
             (v.narrower, SAYS_NARROWER),
         ] {
-            for property in self.schema.properties.descendants(link).into_iter().chain([link]) {
+            for property in self.schema.hierarchies[1].descendants(link).into_iter().chain([link]) {
                 self.note(property, bit);
             }
         }
@@ -175,9 +175,9 @@ impl Ontology {
     fn note_schema(&mut self, closure: &[Triple], terms: Terms) {
         let Self { schema, flags, .. } = self;
         let mut note = |term: Id, bit| note(flags, term, bit);
-        schema.classes.terms().for_each(|class| note(class, CLASS));
-        schema.properties.terms().for_each(|property| note(property, LEADS));
-        schema.concepts.terms().for_each(|concept| note(concept, TOPIC));
+        for (hierarchy, bit) in schema.hierarchies.iter().zip([CLASS, LEADS, TOPIC]) {
+            hierarchy.terms().for_each(|term| note(term, bit));
+        }
         let v = &schema.vocabulary;
         for &[s, p, o] in closure.iter().filter(|[.., o]| terms.kind(*o) != Kind::Literal) {
             if [v.domain, v.range, v.inverse_of].contains(&p) {

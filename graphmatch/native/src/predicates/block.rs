@@ -328,19 +328,6 @@ impl Block {
         &self.constants[begin as usize..self.ends[row] as usize]
     }
 
-    /// The number of bytes that it takes.
-    #[cfg(test)]
-    pub fn bytes(&self) -> usize {
-        let sets = |column: &BlockColumn| {
-            let sets = column.cells.iter().chain([&column.free]).chain(column.terms.values());
-            sets.map(|set| 64 + 2 * set.list.capacity() + 8 * set.words.capacity()).sum::<usize>()
-        };
-        let integers = [&self.rows, &self.shapes, &self.ends, &self.constants];
-        4 * integers.map(Vec::capacity).iter().sum::<usize>()
-            + 8 * self.alive.len()
-            + self.columns.iter().map(sets).sum::<usize>()
-    }
-
     /// Adds a row of a table with some columns.
     pub fn push(
         &mut self,
@@ -482,12 +469,6 @@ impl Block {
 /// Buffers that matching a publication needs. Each thread has one and uses it again.
 #[derive(Default)]
 pub struct TableScratch {
-    /// The triples whose predicates are those of columns, in order.
-    pub triples: Vec<[Id; 3]>,
-    /// The keys of their objects.
-    pub keys: Vec<SortKey>,
-    /// The tables that a subject may match.
-    pub tables: Vec<usize>,
     /// The values of a subject, column by column.
     pub points: Vec<Point>,
     /// The range of each column's values.
@@ -501,4 +482,19 @@ pub struct TableScratch {
     acc: Vec<u64>,
     other: Vec<u64>,
     sparse: Vec<usize>,
+}
+
+#[cfg(test)]
+impl Block {
+    /// The number of bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        let sets = |column: &BlockColumn| {
+            let sets = column.cells.iter().chain([&column.free]).chain(column.terms.values());
+            sets.map(|set| 64 + 2 * set.list.capacity() + 8 * set.words.capacity()).sum::<usize>()
+        };
+        let integers = [&self.rows, &self.shapes, &self.ends, &self.constants];
+        4 * integers.map(Vec::capacity).iter().sum::<usize>()
+            + 8 * self.alive.len()
+            + self.columns.iter().map(sets).sum::<usize>()
+    }
 }

@@ -32,7 +32,6 @@ use conjunction::{ColumnTest, ConjunctionShape, MAX_COLUMNS, TableColumn, TestKi
 use hashbrown::{HashMap, HashSet};
 use slab::Slab;
 use std::hint::black_box;
-use std::ops::Range;
 
 /// Maximum number of blocks in all tables.
 const MAX_BLOCKS: usize = (1 << 16) - 1;
@@ -70,22 +69,9 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The number of rows.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.rows
-    }
-
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
-    }
-
-    /// The approximate number of bytes of the rows.
-    #[cfg(test)]
-    pub fn bytes(&self) -> usize {
-        let blocks: usize = self.blocks.iter().map(|(_, block)| block.bytes()).sum();
-        blocks + self.keys.capacity() * size_of::<(Id, SortKey)>() + 4 * self.places.len()
     }
 
     /// Whether a table has all columns of a branch.
@@ -297,44 +283,24 @@ impl Tables {
         scratch: &mut TableScratch,
         out: &mut Vec<u32>,
     ) {
-        scratch.triples.clear();
-        let of_interest =
-            triples.iter().filter(|triple| self.by_predicate.contains_key(&triple[1]));
-        scratch.triples.extend(of_interest);
-        scratch.triples.sort_unstable();
-        scratch.keys.clear();
-        scratch.keys.extend(scratch.triples.iter().map(|triple| evaluator.key(triple[2])));
-        let mut begin = 0;
-        while let Some(&[subject, ..]) = scratch.triples.get(begin) {
-            let rest = &scratch.triples[begin..];
-            let end = begin + rest.partition_point(|triple| triple[0] == subject);
-            self.find_subject(begin..end, evaluator, scratch, out);
-            begin = end;
-        }
-    }
-
-    /// Appends the rows that one subject matches, by the range of its triples.
-    fn find_subject(
-        &self,
-        triples: Range<usize>,
-        evaluator: &FilterEvaluator,
-        scratch: &mut TableScratch,
-        out: &mut Vec<u32>,
-    ) {
-        let own = &scratch.triples[triples.clone()];
-        scratch.tables.clear();
-        for same in own.chunk_by(|one, other| one[1] == other[1]) {
-            let tables = self.by_predicate.get(&same[0][1]).into_iter().flatten();
-            let home = tables.filter(|(_, is_home)| *is_home).map(|(table, _)| *table);
-            scratch.tables.extend(home);
-        }
-        scratch.tables.sort_unstable();
-        scratch.tables.dedup();
-        for at in 0..scratch.tables.len() {
-            let table = &self.tables[scratch.tables[at]];
-            if gather(table, triples.clone(), scratch) {
-                for &block in &table.blocks {
-                    self.find_block(&self.blocks[block], evaluator, scratch, out);
+        let of_interest = triples.iter().filter(|&&[_, p, _]| self.by_predicate.contains_key(&p));
+        let keyed = |&[s, p, o]: &[Id; 3]| ([s, p, o], evaluator.key(o));
+        let mut triples: Vec<([Id; 3], SortKey)> = of_interest.map(keyed).collect();
+        triples.sort_unstable_by_key(|one| one.0);
+        let mut found = Vec::new();
+        for subject in triples.chunk_by(|one, other| one.0[0] == other.0[0]) {
+            for same in subject.chunk_by(|one, other| one.0[1] == other.0[1]) {
+                let tables = self.by_predicate.get(&same[0].0[1]).into_iter().flatten();
+                found.extend(tables.filter(|(_, is_home)| *is_home).map(|(table, _)| *table));
+            }
+            found.sort_unstable();
+            found.dedup();
+            for table in found.drain(..) {
+                let table = &self.tables[table];
+                if gather(table, subject, scratch) {
+                    for &block in &table.blocks {
+                        self.find_block(&self.blocks[block], evaluator, scratch, out);
+                    }
                 }
             }
         }
@@ -410,20 +376,19 @@ impl Tables {
     }
 }
 
-/// Finds the values of a subject for each column of a table. Returns whether it has values for all
-/// columns that all rows use.
-fn gather(table: &Table, triples: Range<usize>, scratch: &mut TableScratch) -> bool {
-    let TableScratch { points, spans, keys, .. } = scratch;
-    let own = &scratch.triples[triples.clone()];
+/// Finds the values of a subject, by its sorted triples with the keys of their objects, for each
+/// column of a table. Returns whether it has values for all columns that all rows use.
+fn gather(table: &Table, own: &[([Id; 3], SortKey)], scratch: &mut TableScratch) -> bool {
+    let TableScratch { points, spans, .. } = scratch;
     points.clear();
     spans.clear();
     for (column, &used) in table.columns.iter().zip(&table.used) {
-        let begin = own.partition_point(|triple| triple[1] < column.predicate);
+        let begin = own.partition_point(|one| one.0[1] < column.predicate);
         let first = points.len();
-        let same = own[begin..].iter().take_while(|triple| triple[1] == column.predicate);
-        for (at, &[_, _, id]) in same.enumerate() {
+        for &([_, _, id], key) in own[begin..].iter().take_while(|one| one.0[1] == column.predicate)
+        {
             let place = match column.test {
-                TestKind::Interval(class) => keys[triples.start + begin + at].within(class),
+                TestKind::Interval(class) => key.within(class),
                 TestKind::Present | TestKind::Term => Some((0.0, 0.0)),
             };
             points.extend(place.map(|(low, high)| Point { id, low, high }));
@@ -443,6 +408,19 @@ mod tests {
     use crate::filter::Memo;
     use crate::pattern::*;
     use std::cell::RefCell;
+
+    impl Tables {
+        /// The number of rows.
+        pub fn len(&self) -> usize {
+            self.rows
+        }
+
+        /// The approximate number of bytes of the rows.
+        pub fn bytes(&self) -> usize {
+            let blocks: usize = self.blocks.iter().map(|(_, block)| block.bytes()).sum();
+            blocks + self.keys.capacity() * size_of::<(Id, SortKey)>() + 4 * self.places.len()
+        }
+    }
 
     /// Numbers that look random.
     struct Random(u64);
