@@ -116,9 +116,9 @@ impl EventColumn<'_> {
     }
 }
 
-/// How a subscription is indexed: the query with root terms and in base units, the branches that the
-/// index has, what is left to evaluate, whether every publication is a candidate, and whether it
-/// matches nothing for now.
+/// How a subscription is indexed: the query with root terms and in base units, the branches in the
+/// index, the reasons for evaluating candidates, whether every publication is a candidate, and whether
+/// the subscription matches nothing for now.
 #[derive(IntoPyObject)]
 pub(super) struct IndexPlanRow<'py> {
     query: Query,
@@ -141,7 +141,7 @@ pub(super) struct RowPlan {
     alike: usize,
 }
 
-/// What an ontology is made of: see [`OntologyInput`]; and the names that stand for other classes now.
+/// The parts of an ontology ([`OntologyInput`]), and the names that stand for other classes now.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct OntologyRows {
@@ -727,9 +727,9 @@ impl Core {
                 if !statements.push_row(id, row, &columns) {
                     return Ok(None);
                 }
-                let outcome =
-                    self.shared.matched_statements(worker, id, &statements, &now, &done)?;
-                Ok(match outcome {
+                let guarded = self.shared.read();
+                fill(&guarded.state.dictionary, id, &statements, &mut worker.publication);
+                Ok(match self.shared.matched(guarded, worker, &now, &done)? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })
