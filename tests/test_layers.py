@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import networkx
 
 ROOT = Path(__file__).parents[1]
 SEMANTIC = (
@@ -185,3 +188,32 @@ def test_that_the_product_needs_no_algorithm_of_a_paper() -> None:
     for module, path in MODULES:
         if not module.startswith((PAPERS, "graphmatch.bench")):
             assert not any(name.startswith(PAPERS) for name in imports(path)), module
+
+
+def core_imports(path: Path) -> set[str]:
+    """Return the modules of the core that a Rust file names outside its tests."""
+    text = re.sub(r"(?m)^\s*//.*$", "", path.read_text(encoding="utf-8"))
+    text = text.partition("#[cfg(test)]\nmod tests {")[0]
+    grouped = ",".join(re.findall(r"\bcrate::\{([^}]*)\}", text))
+    names = re.findall(r"\bcrate::((?:[a-z_]+::)*[a-z_]+)", text)
+    return {*names, *re.findall(r"[a-z_]+(?:::[a-z_]+)*", grouped)}
+
+
+def test_that_modules_of_the_core_have_no_circles() -> None:
+    sources = ROOT / "graphmatch/native/src"
+    paths = {
+        "::".join(
+            part for part in path.relative_to(sources).with_suffix("").parts if part != "mod"
+        ): path
+        for path in sources.rglob("*.rs")
+        if not path.name.endswith("tests.rs")
+    }
+    graph: networkx.DiGraph[str] = networkx.DiGraph()
+    for module, path in paths.items():
+        for name in core_imports(path):
+            while name and name not in paths:
+                name = name.rpartition("::")[0]
+            if name and name != module:
+                graph.add_edge(module, name)
+    circles = [sorted(one) for one in networkx.strongly_connected_components(graph) if len(one) > 1]
+    assert not circles, f"these import each other: {circles}"

@@ -1,4 +1,4 @@
-"""``graphmatch check``: what becomes of each subscription, and what is probably wrong with it."""
+"""``graphmatch check``: the index plan of each subscription, and its probable mistakes."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ class Evidence:
     pattern
         The triple pattern, or the filter.
     triple
-        What met the pattern; ``None`` for a filter.
+        The triple that matches the pattern; ``None`` for a filter.
     reasons
         Why the triple holds, or an is-a that the filter asks for.
     value
-        What the filter's variable is bound to; ``None`` for a pattern.
+        The value of the filter's variable; ``None`` for a pattern.
     """
 
     pattern: TriplePattern | Filter
@@ -40,12 +40,12 @@ class Evidence:
     value: Term | None = None
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write what was asked for."""
+        """Write the pattern or the filter."""
         written = self.pattern.write(prefixes)
         return written if isinstance(self.pattern, TriplePattern) else f"FILTER({written})"
 
     def as_json(self) -> dict[str, object]:
-        """Return it as what JSON has, its terms as N-Triples writes them."""
+        """Return the evidence for JSON, with terms in N-Triples."""
         return {
             "pattern": self.pattern.write({}),
             "triple": self.triple and in_ntriples(self.triple),
@@ -55,7 +55,7 @@ class Evidence:
 
 
 def in_ntriples(triple: Triple) -> str:
-    """Write a triple with its terms as N-Triples has them."""
+    """Write a triple in N-Triples."""
     return " ".join(map(str, triple))
 
 
@@ -117,7 +117,7 @@ def _variables(pattern: TriplePattern | Filter) -> frozenset[Variable]:
 def solutions(
     evaluation: Evaluation, branch: Branch, bindings: Solution | None = None, most: int = 1000
 ) -> Iterator[Solution]:
-    """Yield the solutions of a branch that agree with bindings, these included; at most so many."""
+    """Yield at most `most` solutions of a branch that agree with bindings, these included."""
     bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
     if not all(_can_be(pattern, bound) for pattern in branch.patterns):
         return

@@ -1,4 +1,4 @@
-"""Why a subscription matches a publication, or what is the first thing that fails.
+"""The reasons why a subscription matches a publication, or the first condition that fails.
 
 The necessary part is asked pattern by pattern, then filter by filter, then whole; the first
 question without an answer is the reason. Slow and thorough: it is made for a person who wonders
@@ -23,12 +23,12 @@ from semantic.vocabulary import PREFIXES
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What `Engine.explain` returns; ``str()`` of it is the answer for people.
+    """The answer of `Engine.explain`; ``str()`` writes it for people.
 
     Parameters
     ----------
     plan
-        How the subscription is indexed, and what is left to evaluate.
+        The index plan of the subscription.
     match
         The match, or ``None``.
     evidence
@@ -36,11 +36,11 @@ class Explanation:
     failure
         For no match, the first thing that failed.
     nearest
-        What came closest to what failed.
+        The triples that came closest to it.
     held
         For no match, the triples of one solution of the conditions before the first that failed.
     calls
-        What operators were called for it, in which order, and what they gave; as lines.
+        The calls of operators in their order, with results, as lines.
     """
 
     subscription: str
@@ -65,7 +65,7 @@ class Explanation:
         return "\n".join(self._lines())
 
     def as_json(self) -> dict[str, object]:
-        """Return the answer as what JSON has: what ``graphmatch explain --json`` writes."""
+        """Return the answer for JSON, as ``graphmatch explain --json`` writes it."""
         return {
             "subscription": self.subscription,
             "publication": self.publication,

@@ -1,4 +1,4 @@
-"""The index plan of a subscription: what the index has of it, and what is evaluated on candidates.
+"""The index plan of a subscription: its rows in the index, and why candidates are evaluated.
 
 The core decides (`State::index_plan` in ``engine.rs``). The index knows publications only, so the
 patterns that triples of the ontology may match are left to the evaluation. If a branch has no other

@@ -7,7 +7,6 @@
 
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
-use crate::evaluate::Limits as EvaluationLimits;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
@@ -160,12 +159,10 @@ pub struct State {
     pub subscriptions: Subscriptions,
     /// The rows of the subscriptions.
     pub index: Index,
-    /// The limits of one evaluation.
-    pub limits: EvaluationLimits,
+    /// The limits of publications and evaluations.
+    pub limits: Limits,
     /// The constants of operators that have an index.
     pub indexed: OperatorConstants,
-    /// How many steps are gone in all when a publication is flattened into attributes.
-    pub event_paths: usize,
     parameterizer: Parameterizer,
     unindexed: BTreeSet<Number>,
     /// The classes that Python found by name in this ontology.
@@ -190,9 +187,8 @@ impl State {
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
             index: Index::default(),
-            limits: EvaluationLimits::default(),
+            limits: Limits::default(),
             indexed,
-            event_paths: Limits::default().event_paths,
             parameterizer,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
@@ -254,8 +250,8 @@ impl State {
 
     /// The context in which publications are matched.
     pub fn context(&self) -> Context<'_> {
-        let Self { dictionary, ontology, mentions, event_paths, .. } = self;
-        Context { dictionary, ontology, mentions, event_paths: *event_paths }
+        let Self { dictionary, ontology, mentions, limits, .. } = self;
+        Context { dictionary, ontology, mentions, event_paths: limits.event_paths }
     }
 
     // -- subscribing --------------------------------------------------------------------------
@@ -658,7 +654,7 @@ impl State {
             return Err(Needs::Steps(late));
         }
         worker.ask(context, &self.indexed).map_err(Needs::Indexes)?;
-        worker.rows.patterns.begin(self.limits.time);
+        worker.rows.patterns.begin(self.limits.time());
         worker.find(context, &self.index);
         let is_cut = !worker.is_whole;
         Ok(Matched { is_cut, ..self.decided(worker, now, results) })
@@ -711,7 +707,7 @@ impl State {
             let is_known = found.binary_search(&placed(number)).is_ok()
                 || matched.failed.iter().any(|failed| failed.0 == number);
             if !is_known {
-                matched.failed.push((number, EvaluationError::late(self.limits.time)));
+                matched.failed.push((number, EvaluationError::late(&self.limits)));
             }
         }
         matched.found = found.into_iter().map(|one| one as Number).collect();

@@ -18,6 +18,7 @@ use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
 use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, write_term};
+use crate::limits::Limits;
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
 use crate::pattern::TaxonomyOperator;
@@ -36,20 +37,6 @@ use spargebra::algebra::GraphPattern;
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Limits of one evaluation.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Maximum time.
-    pub time: Option<Duration>,
-    /// Maximum number of solutions, or of triples of a graph.
-    pub solutions: usize,
-    /// Maximum number of terms that solutions hold at once; each takes some 20 bytes.
-    pub terms: usize,
-    /// Maximum total length in bytes of the terms that expressions make.
-    pub text: usize,
-}
 
 /// Number of joined parts above which spareval does not optimize a query. Its time for planning grows
 /// with the cube of that number or faster, and cannot be interrupted.
@@ -57,25 +44,14 @@ const PLANNED: usize = 40;
 /// Cost of reading a term for an expression, in copies of terms. Each byte adds to it.
 const READ: usize = 256;
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            time: Some(Duration::from_secs(10)),
-            solutions: 100_000,
-            terms: 20_000_000,
-            text: 64 << 20,
-        }
-    }
-}
-
 /// The limit that an evaluation exceeded, or the error of spareval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvaluationError(pub String);
 
 impl EvaluationError {
     /// Returns the error of an evaluation or a join that exceeded the time limit.
-    pub fn late(limit: Option<Duration>) -> Self {
-        let seconds = limit.unwrap_or_default().as_secs_f64();
+    pub fn late(limits: &Limits) -> Self {
+        let seconds = limits.evaluation_seconds;
         Self(format!("the evaluation takes longer than {seconds} s (`evaluation_seconds`)"))
     }
 
@@ -254,7 +230,7 @@ impl Evaluation<'_> {
                     return Ok(None);
                 }
             }
-            let limit = self.limits.solutions;
+            let limit = self.limits.match_solutions;
             match evaluator.prepare(&prepared.query).execute(Data::of(self))? {
                 QueryResults::Boolean(holds) => {
                     Ok(holds.then(|| Answer { solutions: vec![Vec::new()], ..Answer::default() }))
@@ -310,10 +286,10 @@ impl Evaluation<'_> {
         &self,
         run: impl FnOnce() -> Result<T, EvaluationError>,
     ) -> Result<T, EvaluationError> {
-        let Limits { time, terms, text, .. } = self.limits;
-        bounded::bounded(time, terms, text, run).unwrap_or_else(|exceeded| {
+        let Limits { evaluation_terms: terms, evaluation_bytes: text, .. } = self.limits;
+        bounded::bounded(self.limits.time(), terms, text, run).unwrap_or_else(|exceeded| {
             Err(EvaluationError(match exceeded {
-                Exceeded::Time => return Err(EvaluationError::late(time)),
+                Exceeded::Time => return Err(EvaluationError::late(&self.limits)),
                 Exceeded::Terms => format!("the evaluation holds more than {terms} terms at once"),
                 Exceeded::Text => format!("the evaluation makes more than {text} bytes of text"),
                 Exceeded::Broken => "the evaluator failed unexpectedly".to_owned(),

@@ -5,7 +5,7 @@ use oxrdf::{Dataset, GraphName, NamedOrBlankNode};
 use oxttl::TurtleParser;
 use spargebra::SparqlParser;
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const PREFIXES: &str = "PREFIX : <urn:> PREFIX e: <urn:> PREFIX gm: <urn:graphmatch:> \
     PREFIX attribute: <urn:graphmatch:attribute:> PREFIX isa: <urn:graphmatch:isa:> \
@@ -314,7 +314,7 @@ fn limits_hold_wherever_the_evaluator_is() {
     let numbers: Vec<String> = (0..300).map(|n| format!(":s{n} :p {n} .")).collect();
     let mut world = World::new("", &numbers.join(" "), "");
     let product = "?a :p ?b . ?c :p ?d . ?e :p ?f . ?g :p ?h";
-    world.limits.time = Some(Duration::from_millis(50));
+    world.limits.evaluation_seconds = 0.05;
     let error = |what: &str| Err(EvaluationError(format!("the evaluation {what}")));
     for query in [
         format!("SELECT (COUNT(*) AS ?n) {{ {product} }}"),
@@ -333,7 +333,13 @@ fn limits_hold_wherever_the_evaluator_is() {
         assert_eq!(failed, error("takes longer than 0.05 s (`evaluation_seconds`)"), "{query}");
         assert!(begin.elapsed() < Duration::from_secs(2), "{query}: {:?}", begin.elapsed());
     }
-    world.limits = Limits { time: None, terms: 100_000, solutions: 1000, text: 10_000 };
+    world.limits = Limits {
+        evaluation_seconds: f64::INFINITY,
+        evaluation_terms: 100_000,
+        match_solutions: 1000,
+        evaluation_bytes: 10_000,
+        ..Limits::default()
+    };
     assert_eq!(
         world.answer(&format!("SELECT * {{ {product} }} ORDER BY ?b"), false),
         error("holds more than 100000 terms at once")
@@ -364,7 +370,7 @@ fn limits_hold_wherever_the_evaluator_is() {
         let open = "REPLACE(".repeat(times);
         format!("{open}{text}{}", format!(", '', '{replacement}')").repeat(times))
     };
-    world.limits.text = 100_000;
+    world.limits.evaluation_bytes = 100_000;
     for expression in [
         nested("STR(?s)", 2, &long),
         nested("STR(?s)", 10, &long),
@@ -382,7 +388,7 @@ fn limits_hold_wherever_the_evaluator_is() {
         "SELECT (COUNT(DISTINCT CONCAT(STR(?a), STR(?c), '{long}')) AS ?n) {{ {product} }}"
     );
     assert_eq!(world.answer(&texts, false), error("makes more than 100000 bytes of text"));
-    world.limits.time = Some(Duration::from_millis(50));
+    world.limits.evaluation_seconds = 0.05;
     for expression in [
         "REGEX(STR(?a), CONCAT('((a?){50}){', ?n, '}'))",
         "STRLEN(REPLACE(STR(?a), CONCAT('(\\\\w{50}){', ?n, '}'), '')) = 0",
@@ -398,7 +404,7 @@ fn limits_hold_wherever_the_evaluator_is() {
         assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     }
     // What comes last is looked at, too.
-    world.limits.time = Some(Duration::from_millis(1));
+    world.limits.evaluation_seconds = 0.001;
     let last = format!(
         "ASK {{ ?s :p 1 FILTER(!REGEX('{}', '([ab]?){{1000}}[^ab]')) }}",
         "ab".repeat(3000)
@@ -408,7 +414,7 @@ fn limits_hold_wherever_the_evaluator_is() {
         error("takes longer than 0.001 s (`evaluation_seconds`)")
     );
     // And it goes on as before.
-    world.limits.time = None;
+    world.limits.evaluation_seconds = f64::INFINITY;
     assert_eq!(world.count("SELECT * { ?a :p 7 }"), 1);
     assert_eq!(world.count("SELECT * { ?a :p 7 VALUES () { () () } { {} UNION {} UNION {} } }"), 6);
 }

@@ -1,6 +1,7 @@
 //! Limits on the cost of one input.
 
 use pyo3::prelude::*;
+use std::time::Duration;
 
 /// Limits on the cost of one document, query or evaluation, as in `semantic.limits`. Each error that
 /// they cause names the limit.
@@ -30,6 +31,20 @@ pub struct Limits {
     pub evaluation_seconds: f64,
     /// Maximum number of solutions of one match.
     pub match_solutions: usize,
+    /// Maximum number of terms that the solutions of an evaluation hold at once; each takes some 20
+    /// bytes.
+    #[pyo3(default = 20_000_000)]
+    pub evaluation_terms: usize,
+    /// Maximum total length in bytes of the terms that the expressions of an evaluation make.
+    #[pyo3(default = 64 << 20)]
+    pub evaluation_bytes: usize,
+}
+
+impl Limits {
+    /// The time limit of an evaluation, if it is not beyond all time.
+    pub fn time(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.evaluation_seconds).ok()
+    }
 }
 
 impl Default for Limits {
@@ -47,6 +62,8 @@ impl Default for Limits {
             event_paths: 100_000,
             evaluation_seconds: 10.0,
             match_solutions: 100_000,
+            evaluation_terms: 20_000_000,
+            evaluation_bytes: 64 << 20,
         }
     }
 }

@@ -7,11 +7,11 @@
 use crate::attributes::Flattening;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
-use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared};
-use crate::evaluate::{Limits, graph_name};
+use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, graph_name};
 use crate::filter::{FilterEvaluator, Memo};
 use crate::graph::Graph;
 use crate::index::{Index, Scratch};
+use crate::limits::Limits;
 use crate::materialize::MaterializationCache;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
@@ -204,9 +204,7 @@ impl Worker {
         let terms = Terms { dictionary, local: &publication.local };
         let name = format!("<{}>", publication.id);
         let hash = dictionary.hash(name.as_bytes());
-        let name = dictionary
-            .get_hashed(name.as_bytes(), hash)
-            .or_else(|| publication.local.get_hashed(name.as_bytes(), hash));
+        let name = terms.find_hashed(name.as_bytes(), hash);
         let walk = walk.get_mut();
         let most = event_paths;
         ontology.add_attributes(graph, own, name, terms, mentions, most, walk, flattening)

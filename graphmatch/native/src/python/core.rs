@@ -40,7 +40,6 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
 
 /// Maximum number of subscriptions that are added under one lock.
 pub(super) const AT_ONCE: usize = 1 << 16;
@@ -117,9 +116,9 @@ impl EventColumn<'_> {
     }
 }
 
-/// How a subscription is indexed: the query with root terms and in base units, the branches that the
-/// index has, what is left to evaluate, whether every publication is a candidate, and whether it
-/// matches nothing for now.
+/// How a subscription is indexed: the query with root terms and in base units, the branches in the
+/// index, the reasons for evaluating candidates, whether every publication is a candidate, and whether
+/// the subscription matches nothing for now.
 #[derive(IntoPyObject)]
 pub(super) struct IndexPlanRow<'py> {
     query: Query,
@@ -142,7 +141,7 @@ pub(super) struct RowPlan {
     alike: usize,
 }
 
-/// What an ontology is made of: see [`OntologyInput`]; and the names that stand for other classes now.
+/// The parts of an ontology ([`OntologyInput`]), and the names that stand for other classes now.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct OntologyRows {
@@ -178,14 +177,11 @@ pub(super) struct Core {
 }
 
 impl Core {
-    fn of(py: Python<'_>, mut state: State, limits: Limits) -> PyResult<Self> {
-        let time = Duration::try_from_secs_f64(limits.evaluation_seconds);
-        state.event_paths = limits.event_paths;
-        state.limits.solutions = limits.match_solutions;
-        state.limits.time = Some(time.map_err(|error| PyValueError::new_err(error.to_string()))?);
+    fn of(py: Python<'_>, mut state: State, limits: Limits) -> Self {
+        state.limits = limits;
         let knowledge = Arc::new(py.None());
         let guarded = RwLock::new(Guarded { state, knowledge, version: 0, ask: None });
-        Ok(Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) })
+        Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) }
     }
 
     /// Reads the state without the interpreter's lock.
@@ -212,7 +208,7 @@ impl Core {
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
         let state = State::new(parameterizer(&prefixes, limits, operators)?);
-        Self::of(py, state, limits)
+        Ok(Self::of(py, state, limits))
     }
 
     /// Writes a snapshot: the state, and the options and the ontology as Python encodes them.
@@ -241,7 +237,7 @@ impl Core {
         let parameterizer = parameterizer(&prefixes, limits, operators)?;
         let state = py.detach(|| State::restored(parameterizer, saved));
         let state = state.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
-        let core = Self::of(py, state, limits)?;
+        let core = Self::of(py, state, limits);
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
     }
 
@@ -731,9 +727,9 @@ impl Core {
                 if !statements.push_row(id, row, &columns) {
                     return Ok(None);
                 }
-                let outcome =
-                    self.shared.matched_statements(worker, id, &statements, &now, &done)?;
-                Ok(match outcome {
+                let guarded = self.shared.read();
+                fill(&guarded.state.dictionary, id, &statements, &mut worker.publication);
+                Ok(match self.shared.matched(guarded, worker, &now, &done)? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })

@@ -21,7 +21,7 @@ use self::evaluation::{Evaluation, EvaluationFailedError};
 use self::publications::Publications;
 use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
-use self::terms::{object_of, write_text};
+use self::terms::{object_named, write_text};
 use crate::dictionary::{Dictionary, Id, Terms};
 use crate::engine::{State, SubscribeError};
 use crate::events::Statements;
@@ -265,21 +265,12 @@ impl Shared {
     ) -> PyResult<MatchOutcome> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         py.detach(|| {
-            self.with_worker(|worker| self.matched_statements(worker, id, statements, &now, done))
+            self.with_worker(|worker| {
+                let guarded = self.read();
+                fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
+                self.matched(guarded, worker, &now, done)
+            })
         })
-    }
-
-    fn matched_statements(
-        self: &Arc<Self>,
-        worker: &mut Worker,
-        id: &str,
-        statements: &Statements,
-        now: &Literal,
-        done: &Done,
-    ) -> PyResult<MatchOutcome> {
-        let guarded = self.read();
-        fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
-        self.matched(guarded, worker, now, done)
     }
 }
 
@@ -310,7 +301,12 @@ impl DetachedTriples {
 
     /// The triples as tuples of pyoxigraph's terms.
     fn objects<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let terms = self.texts.iter().map(|text| object_of(py, text));
+        self.named(py, "")
+    }
+
+    /// The same, with a prefix for the labels of blank nodes.
+    fn named<'py>(&self, py: Python<'py>, prefix: &str) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let terms = self.texts.iter().map(|text| object_named(py, text, prefix));
         let terms = terms.collect::<PyResult<Vec<_>>>()?;
         self.rows.iter().map(|row| PyTuple::new(py, row.map(|number| &terms[number]))).collect()
     }

@@ -4,9 +4,8 @@
 //! of a publication becomes one object.
 
 use super::document::{Interrupt, reader_of};
-use super::lock;
-use super::terms::object_named;
-use crate::dictionary::{Id, LOCAL};
+use super::{DetachedTriples, lock};
+use crate::dictionary::{Dictionary, Terms};
 use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::publication::Publication;
@@ -55,42 +54,28 @@ impl Publications {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Option<(String, Bound<'py, PyTuple>)>, Vec<Fault>, bool)> {
-        let (is_found, publication, faults) = py.detach(|| {
-            let mut guarded = lock(&self.reader);
-            let (reader, memory) = &mut *guarded;
-            let mut publication = std::mem::take(memory);
-            let is_found = reader.next(&mut publication);
-            (is_found, publication, reader.faults())
+        let (found, faults) = py.detach(|| {
+            let (reader, publication) = &mut *lock(&self.reader);
+            let found = reader.next(publication).then(|| {
+                let (dictionary, local) = (&Dictionary::default(), &publication.local);
+                let triples = publication.triples.iter().copied();
+                let triples = DetachedTriples::new(Terms { dictionary, local }, triples);
+                (publication.id.to_string(), triples)
+            });
+            (found, reader.faults())
         });
         if let Some(error) = lock(&self.interrupt).take() {
             return Err(error);
         }
-        let found = is_found.then(|| -> PyResult<_> {
-            Ok((publication.id.to_string(), triples_of(py, &publication, &self.names)?))
-        });
-        let found = found.transpose()?;
-        py.detach(|| lock(&self.reader).1 = publication);
-        Ok((found, faults, is_found))
+        let is_found = found.is_some();
+        let objects = |(id, triples): (String, DetachedTriples)| -> PyResult<_> {
+            Ok((id, PyTuple::new(py, triples.named(py, &self.names)?)?))
+        };
+        Ok((found.map(objects).transpose()?, faults, is_found))
     }
 
     /// The prefixes that the document declares, and their namespaces, once it is read.
     fn prefixes(&self, py: Python<'_>) -> Vec<(String, String)> {
         py.detach(|| lock(&self.reader).0.prefixes().to_vec())
     }
-}
-
-/// The triples of a publication whose terms are all its own.
-fn triples_of<'py>(
-    py: Python<'py>,
-    publication: &Publication,
-    names: &str,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let terms = (0..publication.local.len() as Id)
-        .map(|number| object_named(py, publication.local.text(LOCAL + number), names))
-        .collect::<PyResult<Vec<_>>>()?;
-    let triples = publication
-        .triples
-        .iter()
-        .map(|triple| PyTuple::new(py, triple.map(|id| &terms[(id - LOCAL) as usize])));
-    PyTuple::new(py, triples.collect::<PyResult<Vec<_>>>()?)
 }

@@ -86,7 +86,7 @@ impl Data {
         worker.publication.clone_from(&self.publication);
         let context = self.context(state);
         worker.restore(context, &self.triples, self.shown, self.stated, &state.index);
-        worker.rows.patterns.begin_solutions(state.limits.time);
+        worker.rows.patterns.begin_solutions(state.limits.time());
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
             let one = self.solve(state, worker, *number, former.get(number).copied(), most);
@@ -149,7 +149,7 @@ impl Data {
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
         let mut left =
-            if most < state.limits.solutions { LOOKED_AT } else { most.saturating_mul(100) };
+            if most < state.limits.match_solutions { LOOKED_AT } else { most.saturating_mul(100) };
         for row in rows {
             worker.solutions(self.context(state), index, row, |terms| {
                 left = left.saturating_sub(1);
