@@ -78,7 +78,7 @@ class Report:
     @property
     def undecided(self) -> list[tuple[str, list[str], bool]]: ...
     @property
-    def is_cut(self) -> bool: ...
+    def is_truncated(self) -> bool: ...
     def numbers(self) -> NDArray[np.uint32]: ...
     def counters(self) -> tuple[int, int, int, int, int, int]: ...
     def ids(self) -> tuple[str, ...]: ...
@@ -146,7 +146,7 @@ class Publications:
         source: str,
         format: str,
         limits: object,
-        cut: str,
+        split_by: str,
         base: str | None = None,
         names: str = "",
         may_be_empty: bool = False,
@@ -185,7 +185,7 @@ class Query:
     def uses(self) -> list[tuple[int, int, list[tuple[int, int | None]]]]: ...
     def with_constants(self, terms: Sequence[_Term]) -> Query: ...
     def view(self) -> tuple[list[_Branch], list[_Nodes], list[str]]: ...
-    def mentions(self) -> list[tuple[_Term | None, _Term | None]]: ...
+    def demanded(self) -> list[tuple[_Term | None, _Term | None]]: ...
     def template(self) -> list[_Nodes]: ...
     def texts(self, graph: str) -> tuple[list[str], str]: ...
 
@@ -231,7 +231,7 @@ class Core:
         id: str,
         query: str,
         comment: str = "",
-        filed: Sequence[str] | None = None,
+        rewritten: Sequence[str] | None = None,
         replaces: bool = False,
     ) -> bool: ...
     def subscribe_many(
@@ -253,7 +253,7 @@ class Core:
         triples: Iterable[_Nodes],
         stated: int,
         steps: int,
-        mentions: Sequence[tuple[str | None, str | None]] | None = None,
+        demand: Sequence[tuple[str | None, str | None]] | None = None,
     ) -> tuple[list[tuple[_Nodes, tuple[str, _Nodes] | None]], int, bool]: ...
     def evaluation(
         self,
@@ -269,14 +269,14 @@ class Core:
     def set_ontology(
         self, knowledge: object, stated: dict[str, Any]
     ) -> tuple[int, int, list[str], list[str]]: ...
-    def reindex(self, id: str, filed: Sequence[str]) -> None: ...
+    def reindex(self, id: str, rewritten: Sequence[str]) -> None: ...
     def match_bytes(
         self,
         data: bytes,
         source: str,
         now: str,
         format: str | None = None,
-        cut: str = "auto",
+        split_by: str = "auto",
         base: str | None = None,
     ) -> tuple[Report | EnrichmentRequest | CallRequest | None, list[_Fault]] | None: ...
     def document(
@@ -284,7 +284,7 @@ class Core:
         stream: _Readable,
         source: str,
         format: str,
-        cut: str = "auto",
+        split_by: str = "auto",
         waits: bool = True,
         base: str | None = None,
     ) -> DocumentMatches: ...

@@ -356,14 +356,14 @@ class Engine(Matcher):
             try:
                 return self._core.subscribe(id, text, comment, None, replaces)
             except _native.NeedsPythonError:
-                return self._core.subscribe(id, text, comment, self._filed(id, text), replaces)
+                return self._core.subscribe(id, text, comment, self._rewritten(id, text), replaces)
         except (_native.DuplicateIdError, _native.InvalidSubscriptionError) as error:
             raise _error_of(error, id, text) from None
         except UnicodeEncodeError as error:
             raise not_unicode(id, error) from None
 
-    def _filed(self, id: str, text: str) -> list[str]:
-        return self._knowledge.filed(self._parser, id, text)
+    def _rewritten(self, id: str, text: str) -> list[str]:
+        return self._knowledge.rewritten_constants(self._parser, id, text)
 
     def unsubscribe(self, id: str) -> None:
         """Forget a subscription.
@@ -575,7 +575,7 @@ class Engine(Matcher):
             for id in waiting:
                 text, _ = self._core.subscription(id) or ("", "")
                 try:
-                    self._core.reindex(id, self._filed(id, text))
+                    self._core.reindex(id, self._rewritten(id, text))
                 except SubscriptionError as error:
                     what = f"{error.problem.what}; it matches nothing now"
                     problems.append(replace(error.problem, what=what))

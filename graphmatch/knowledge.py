@@ -370,7 +370,7 @@ class Knowledge:
 
     # -- what is left to Python -------------------------------------------------------------
 
-    def filed(self, parser: SubscriptionParser, id: str, text: str) -> list[str]:
+    def rewritten_constants(self, parser: SubscriptionParser, id: str, text: str) -> list[str]:
         """Return a query's constants with root terms put in, in base units.
 
         Raises
@@ -379,8 +379,8 @@ class Knowledge:
             When a unit is unknown, or incompatible with its attribute's; when a class is named
             that is unknown.
         """
-        filed = rewritten_query(id, parser.query(id, text), self.root, self.units)
-        return [written(term) for term, _ in filed.constants()]
+        rewritten = rewritten_query(id, parser.query(id, text), self.root, self.units)
+        return [written(term) for term, _ in rewritten.constants()]
 
     def enrich(
         self, publication: Publication, now: datetime, mentions: Iterable[Mention] | None = None

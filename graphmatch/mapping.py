@@ -205,7 +205,7 @@ class MappingFunctions:
         self._reads = Triggers(
             [{(rooted(p), rooted(o)) for p, o in f.reads} for f in self._functions]
         )
-        self._depends = Triggers([set(query.mentions()) for query in self._queries])
+        self._depends = Triggers([set(query.demanded()) for query in self._queries])
 
     @property
     def always(self) -> bool:

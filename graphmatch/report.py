@@ -160,7 +160,7 @@ def report_of(
             Problem(f"{id}: {why}", Place(publication), _FAILED, Severity.WARNING)
             for id, why in failed
         )
-    if found.is_cut:
+    if found.is_truncated:
         problems += (incomplete(Place(publication)),)
     matches = CoreMatches(publication, found, on_problem)
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)

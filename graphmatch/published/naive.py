@@ -83,7 +83,7 @@ class Naive(PublishedMatcher):
     def read(self, subscription: Subscription) -> Subscription:
         knowledge = self._knowledge
         read = subscription.rewritten(knowledge.root, knowledge.units)
-        asked = [property_ for property_, _ in read.query.mentions()]
+        asked = [property_ for property_, _ in read.query.demanded()]
         if None in asked and any(p == WORDS or (p is not None and is_derived(p)) for p in asked):
             why = "an attribute that is found, and any property beside it"
             raise UnsupportedError(subscription.id, why)
@@ -91,7 +91,7 @@ class Naive(PublishedMatcher):
 
     def match(self, publication: Publication) -> MatchReport:
         now, knowledge = utc_now(), self._knowledge
-        asked = {id: s.query.mentions() for id, (_, s) in self.stored.items()}
+        asked = {id: s.query.demanded() for id, (_, s) in self.stored.items()}
         mentions = [mention for several in asked.values() for mention in several]
         enriched = knowledge.enrich(publication, now, mentions)
         whole, links = enriched.publication, knowledge.ontology.links(enriched.stated)

@@ -2,7 +2,7 @@
 //!
 //! Recursion is as deep as the query; its depth is bounded before it is parsed.
 
-use crate::pattern::Comparison;
+use crate::branch::Comparison;
 use oxrdf::{Literal, NamedNode, Term, Variable};
 use spargebra::Query;
 use spargebra::algebra::{

@@ -13,11 +13,11 @@
 //!
 //! Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2.
 
+use crate::attribute_names;
 use crate::demand::{AttributePathTrie, Demand};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::{Graph, SUBJECT};
 use crate::lexical;
-use crate::names;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
 use crate::taxonomy::Walk;
 use crate::triples::Triple;
@@ -30,7 +30,7 @@ const REMEMBERED: usize = 1 << 16;
 
 /// Demanded classes and steps that one thread caches until the demand or the ontology changes.
 #[derive(Default)]
-pub struct Flattening {
+pub struct AttributeMemory {
     stamp: (u64, u64, u64),
     /// The demanded classes of a pair of a property and a class: the class itself and its
     /// superclasses.
@@ -49,9 +49,9 @@ impl Ontology {
         let mut writer = Writer { ontology: self, graph, dictionary, local, nodes, tried: 0 };
         for number in 0..count {
             let triple = writer.graph.triples[number];
-            let text = names::text(writer.terms(), triple[1]);
-            let name = names::attribute_name(text).unwrap_or_default().into_owned();
-            match names::steps(&name) {
+            let text = attribute_names::text(writer.terms(), triple[1]);
+            let name = attribute_names::attribute_name(text).unwrap_or_default().into_owned();
+            match attribute_names::steps(&name) {
                 None if number == 0 => break,
                 Some(steps) if steps.iter().any(|step| self.knows_step(step)) => {
                     writer.write(triple, &steps);
@@ -68,7 +68,7 @@ impl Ontology {
     /// Finds the classes and concepts that a literal names.
     fn named(&self, literal: Id, terms: Terms) -> SmallVec<[Id; 4]> {
         let mut found = SmallVec::new();
-        if let Some(quoted) = lexical::quoted(names::text(terms, literal)) {
+        if let Some(quoted) = lexical::quoted(attribute_names::text(terms, literal)) {
             self.called(&lexical::unquote(quoted), terms, |class| found.push(class));
         }
         found
@@ -131,7 +131,7 @@ impl Writer<'_> {
             let property = self.local.id_of(step.as_bytes(), self.dictionary);
             self.ontology.root_by_name(property, self.terms())
         } else if known.is_empty() {
-            self.local.id_of(names::attribute(step).as_bytes(), self.dictionary)
+            self.local.id_of(attribute_names::attribute(step).as_bytes(), self.dictionary)
         } else {
             return known.iter().for_each(|&property| _ = self.graph.push([node, property, below]));
         };
@@ -167,18 +167,19 @@ impl Ontology {
         stated: usize,
         name: Option<Id>,
         terms: Terms,
-        mentions: &Demand,
+        demand: &Demand,
         most: usize,
         walk: &mut Walk,
-        flattening: &mut Flattening,
+        flattening: &mut AttributeMemory,
     ) -> bool {
-        let asked = mentions.attribute_paths();
-        let is_attribute =
-            |&[_, property, _]: &Triple| names::text(terms, property).starts_with(names::ATTRIBUTE);
+        let asked = demand.attribute_paths();
+        let is_attribute = |&[_, property, _]: &Triple| {
+            attribute_names::text(terms, property).starts_with(attribute_names::ATTRIBUTE)
+        };
         if asked.is_empty() || !asked.has_classes() && graph.triples.iter().all(is_attribute) {
             return true; // an event of which the ontology knows nothing is flat already
         }
-        flattening.refresh(self, mentions);
+        flattening.refresh(self, demand);
         graph.prepare(1 << SUBJECT);
         let roots = find_roots(graph, stated, name, terms);
         let (premise, done, found) = ([ANY; 3], HashSet::new(), Vec::new());
@@ -187,7 +188,7 @@ impl Ontology {
             graph,
             stated,
             terms,
-            mentions,
+            demand,
             walk,
             flattening,
             most,
@@ -203,10 +204,10 @@ impl Ontology {
     }
 }
 
-impl Flattening {
+impl AttributeMemory {
     /// Clears the cache if the ontology or the demand has changed.
-    fn refresh(&mut self, ontology: &Ontology, mentions: &Demand) {
-        let (serial, version) = mentions.stamp();
+    fn refresh(&mut self, ontology: &Ontology, demand: &Demand) {
+        let (serial, version) = demand.stamp();
         let stamp = (ontology.serial.0, serial, version);
         if self.stamp != stamp || self.wanted.len() + self.steps.len() > REMEMBERED {
             *self = Self { stamp, ..Self::default() };
@@ -221,7 +222,8 @@ fn find_roots(graph: &Graph, stated: usize, name: Option<Id>, terms: Terms) -> V
     if let Some(name) = name.filter(|&name| stated.iter().any(|triple| triple[0] == name)) {
         return vec![name];
     }
-    let is_isa = |property| names::text(terms, property).starts_with(names::ISA);
+    let is_isa =
+        |property| attribute_names::text(terms, property).starts_with(attribute_names::ISA);
     let stated = || stated.iter().filter(|triple| !is_isa(triple[1]));
     let objects: HashSet<Id> =
         stated().filter(|[s, _, o]| s != o).map(|triple| triple[2]).collect();
@@ -243,9 +245,9 @@ struct Flattener<'a> {
     graph: &'a Graph,
     stated: usize,
     terms: Terms<'a>,
-    mentions: &'a Demand,
+    demand: &'a Demand,
     walk: &'a mut Walk,
-    flattening: &'a mut Flattening,
+    flattening: &'a mut AttributeMemory,
     /// Number of steps left.
     most: usize,
     /// The last step, from which attributes are derived.
@@ -259,7 +261,7 @@ struct Flattener<'a> {
 impl Flattener<'_> {
     /// Derives the attributes of one root. Returns false if no steps are left.
     fn go(&mut self, root: Id) -> bool {
-        let (graph, asked) = (self.graph, self.mentions.attribute_paths());
+        let (graph, asked) = (self.graph, self.demand.attribute_paths());
         self.done.clear();
         // Resources at the ends of demanded paths, each with its place and the one before.
         let mut agenda = vec![(root, AttributePathTrie::ROOT, usize::MAX)];
@@ -286,17 +288,17 @@ impl Flattener<'_> {
     /// Finds the places that a property leads to from a place of the demanded paths.
     fn places(&mut self, property: Id, from: u32) -> SmallVec<[u32; 4]> {
         let mut places = SmallVec::new();
-        let asked = self.mentions.attribute_paths();
+        let asked = self.demand.attribute_paths();
         let mut tell = |place| {
             if !places.contains(&place) {
                 places.push(place);
             }
         };
-        let name = names::attribute_name(names::text(self.terms, property));
+        let name = attribute_names::attribute_name(attribute_names::text(self.terms, property));
         if let Some(end) = asked.end(property).filter(|_| from == AttributePathTrie::ROOT) {
             tell(end);
         } else if let Some(name) = name {
-            let steps = names::steps(&name).unwrap_or_default();
+            let steps = attribute_names::steps(&name).unwrap_or_default();
             let end =
                 steps.iter().try_fold(from, |place, step| asked.below(place, asked.step(step)?));
             end.filter(|_| !steps.is_empty()).into_iter().for_each(tell);
@@ -319,7 +321,7 @@ impl Flattener<'_> {
 
     /// Derives the attributes that end at a place, and their classes.
     fn end(&mut self, root: Id, place: u32, value: Id) {
-        let asked = self.mentions.attribute_paths();
+        let asked = self.demand.attribute_paths();
         let (attributes, isa) = (asked.attributes(place), asked.isa(place));
         if !attributes.is_empty() {
             let values = match self.terms.kind(value) {
@@ -343,13 +345,13 @@ impl Flattener<'_> {
 
     /// Derives a class and its superclasses as values of a property, if they are demanded.
     fn add_classes(&mut self, root: Id, property: Id, class: Id) {
-        let Self { ontology, mentions, walk, flattening, .. } = self;
+        let Self { ontology, demand, walk, flattening, .. } = self;
         let is_cached = ontology.flags(class) & OWN != 0 && walk.is_plain(class);
         let mut find = || {
             let above = walk.above(ontology, class).iter().copied();
             let all = [class].into_iter().chain(above);
             let is_wanted = |class: &Id| {
-                mentions.names_object(property, *class) || mentions.names_object(property, ANY)
+                demand.names_object(property, *class) || demand.names_object(property, ANY)
             };
             all.filter(is_wanted).collect::<Box<[Id]>>()
         };

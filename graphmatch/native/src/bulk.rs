@@ -1,7 +1,7 @@
 //! Subscriptions that differ in constants only: one text, and columns of constants.
 
 use crate::dictionary::Id;
-use crate::engine::{State, SubscribeError};
+use crate::engine::{Engine, SubscribeError};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -83,7 +83,7 @@ pub struct SubscriptionBatch<'a> {
     pub chosen: &'a [i64],
 }
 
-impl State {
+impl Engine {
     /// Adds subscriptions that have a text in common but for its constants: the chosen rows of a
     /// range. Returns the places of the refused ones among the chosen, and why.
     pub fn subscribe_batch(
@@ -125,7 +125,7 @@ impl State {
         let terms = terms.ok_or(SubscribeError::Full("it has no value for one of its tests"))?;
         let constants: Vec<Id> =
             terms.iter().map(|term| self.dictionary.intern(term.as_bytes())).collect();
-        self.file(name, template, constants, None, None).map(|_| ())
+        self.add_or_replace(name, template, constants, None, None).map(|_| ())
     }
 }
 

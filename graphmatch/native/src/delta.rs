@@ -12,7 +12,7 @@
 //! A check is as long as the query. A path adds a walk for each of its steps.
 
 use crate::algebra::{Part, parts, visit};
-use crate::pattern::GM;
+use crate::branch::GM;
 use hashbrown::HashMap;
 use oxrdf::BlankNode;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};

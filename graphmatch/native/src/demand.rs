@@ -7,9 +7,9 @@
 //! Cost: some hash look-ups for a pair that comes or goes. The first and the last subscription with
 //! a pair change the version; caches of another version are then filled again on demand.
 
+use crate::attribute_names;
 use crate::dictionary::{ANY, Id};
 use crate::interner::Interner;
-use crate::names;
 use hashbrown::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -180,13 +180,13 @@ impl AttributePathTrie {
     /// Counts an attribute that is mentioned (`by` 1) or is not (-1); its name, if that is its first
     /// pair or was the last.
     fn count(&mut self, (property, object): (Id, Id), by: i32, text: &[u8], is_edge: bool) {
-        let isa = names::isa_name(text);
+        let isa = attribute_names::isa_name(text);
         let is_isa = isa.is_some();
         if is_isa {
             count(&mut self.classes, object, by);
         }
-        let Some(name) = isa.or_else(|| names::attribute_name(text)) else { return };
-        let Some(steps) = names::steps(&name).filter(|_| is_edge) else { return };
+        let Some(name) = isa.or_else(|| attribute_names::attribute_name(text)) else { return };
+        let Some(steps) = attribute_names::steps(&name).filter(|_| is_edge) else { return };
         let mut end = Self::ROOT;
         for step in steps {
             let found = if by > 0 {

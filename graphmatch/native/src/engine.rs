@@ -1,10 +1,11 @@
 //! Standing subscriptions over an ontology, and publications matched against them.
 //!
-//! [`State`] is all of it. Matching takes it as it is, with a [`Worker`] of its own for each thread;
+//! [`Engine`] is all of it. Matching takes it as it is, with a [`Worker`] of its own for each thread;
 //! subscribing and changing the ontology change it. A subscription is a template and constants; its
 //! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
 //! meet are not asked of the index, and left to the evaluator.
 
+use crate::branch::{Branch, Node, Pattern};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::{Answer, EvaluationError, Prepared};
@@ -18,8 +19,7 @@ use crate::ontology::{Ontology, Steps, UNITS};
 use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
-use crate::pattern::{Branch, Node, Pattern};
-use crate::patterns::{Counters, NO_OWNER};
+use crate::postings::{Counters, NO_OWNER};
 use crate::query::{FilledTemplate, Template};
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
@@ -48,7 +48,7 @@ const NEEDS_EVALUATION: Number = 1 << 31;
 /// Number of texts from which on another thread parses some of them.
 const MIN_PARSED_TOGETHER: usize = 16;
 
-/// The parts of a state that a snapshot holds, as [`State::saved`] gives them.
+/// The parts of an engine that a snapshot holds, as [`Engine::saved`] gives them.
 pub type Saved = (
     Dictionary,
     Ontology,
@@ -110,7 +110,7 @@ impl IndexPlan {
 
 /// The matches of a publication.
 #[derive(Default)]
-pub struct Matched {
+pub struct MatchResult {
     /// The subscriptions, in the order of subscribing.
     pub found: Vec<Number>,
     /// The answers of those that were evaluated, by number.
@@ -123,7 +123,7 @@ pub struct Matched {
     /// matches by other solutions.
     pub undecided: Vec<(Number, Vec<String>, bool)>,
     /// Whether it had more paths of properties than the limit, so that attributes are missing.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// The counters of the index.
     pub counters: Counters,
     /// Number of subscriptions that were evaluated.
@@ -138,13 +138,13 @@ pub struct Change {
     /// How many terms have another root.
     pub names: usize,
     /// The subscriptions that were indexed again.
-    pub concerned: Vec<String>,
+    pub reindexed: Vec<String>,
     /// The indexed subscriptions that still need units or names from Python.
     pub python: Vec<String>,
 }
 
 /// Standing subscriptions over an ontology.
-pub struct State {
+pub struct Engine {
     /// The terms that are mentioned.
     pub dictionary: Dictionary,
     /// The ontology, shared with the reports that were made under it.
@@ -152,7 +152,7 @@ pub struct State {
     /// The data that reports need of former subscriptions.
     pub history: History,
     /// The properties and objects that subscriptions can use.
-    pub mentions: Demand,
+    pub demand: Demand,
     /// The templates.
     pub templates: Templates,
     /// The subscriptions.
@@ -173,7 +173,7 @@ pub struct State {
     algebra: TemplateCache<Query>,
 }
 
-impl State {
+impl Engine {
     /// Nothing known, no subscriptions.
     pub fn new(parameterizer: Parameterizer) -> Self {
         let mut dictionary = Dictionary::default();
@@ -183,7 +183,7 @@ impl State {
             dictionary,
             ontology,
             history: History::default(),
-            mentions: Demand::default(),
+            demand: Demand::default(),
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
             index: Index::default(),
@@ -199,7 +199,7 @@ impl State {
 
     /// Returns the parts that a snapshot holds: everything except functions and limits.
     pub fn saved(&self) -> impl Serialize + '_ {
-        let demand: Vec<((Id, Id), u32)> = self.mentions.counted().collect();
+        let demand: Vec<((Id, Id), u32)> = self.demand.counted().collect();
         let index = (&self.index, self.index.table_rows());
         let subscriptions = (&self.subscriptions, &self.unindexed);
         (
@@ -213,34 +213,34 @@ impl State {
         )
     }
 
-    /// Makes a state of the parts that a snapshot holds; `None` if they do not fit together.
+    /// Makes an engine of the parts that a snapshot holds; `None` if they do not fit together.
     pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
-        let mut state = Self::new(parameterizer);
+        let mut engine = Self::new(parameterizer);
         let (dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
-        (state.dictionary, state.ontology) = (dictionary, Arc::new(ontology));
-        (state.templates, state.concepts) = (templates, concepts);
-        (state.subscriptions, state.unindexed) = subscriptions;
-        let (dictionary, rows) = (&mut state.dictionary, index.1);
-        state.index = index.0;
-        state.index.rebuild(&rows, dictionary)?;
+        (engine.dictionary, engine.ontology) = (dictionary, Arc::new(ontology));
+        (engine.templates, engine.concepts) = (templates, concepts);
+        (engine.subscriptions, engine.unindexed) = subscriptions;
+        let (dictionary, rows) = (&mut engine.dictionary, index.1);
+        engine.index = index.0;
+        engine.index.rebuild(&rows, dictionary)?;
         for ((property, object), times) in pairs {
             let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
             let times = i32::try_from(times).unwrap_or(i32::MAX);
-            state.mentions.count((property, object), times, &text);
+            engine.demand.count((property, object), times, &text);
         }
-        let operators = &state.parameterizer.operators;
-        state.indexed = OperatorConstants::new(operators, dictionary);
+        let operators = &engine.parameterizer.operators;
+        engine.indexed = OperatorConstants::new(operators, dictionary);
         if operators.0.iter().any(|operator| operator.is_indexed) {
-            for number in state.subscriptions.numbers() {
-                let record = state.subscriptions.get(number);
-                if state.templates.get(record.template())?.calls() {
+            for number in engine.subscriptions.numbers() {
+                let record = engine.subscriptions.get(number);
+                if engine.templates.get(record.template())?.calls() {
                     for &row in record.rows() {
-                        state.indexed.count(&state.index.branch(row), true, dictionary);
+                        engine.indexed.count(&engine.index.branch(row), true, dictionary);
                     }
                 }
             }
         }
-        Some(state)
+        Some(engine)
     }
 
     /// The operators that queries may call.
@@ -250,8 +250,8 @@ impl State {
 
     /// The context in which publications are matched.
     pub fn context(&self) -> Context<'_> {
-        let Self { dictionary, ontology, mentions, limits, .. } = self;
-        Context { dictionary, ontology, mentions, event_paths: limits.event_paths }
+        let Self { dictionary, ontology, demand, limits, .. } = self;
+        Context { dictionary, ontology, demand, event_paths: limits.event_paths }
     }
 
     // -- subscribing --------------------------------------------------------------------------
@@ -310,12 +310,12 @@ impl State {
 
     /// Adds a subscription, or replaces the one that has this id.
     ///
-    /// `filed` has its constants with root terms put in and in base units, if Python found them.
+    /// `rewritten` has its constants with root terms and in base units, if Python found them.
     pub fn subscribe(
         &mut self,
         name: &str,
         parsed: Result<ParsedQuery, QueryError>,
-        filed: Option<&[String]>,
+        rewritten: Option<&[String]>,
         replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
         if replaced.is_none() {
@@ -324,31 +324,31 @@ impl State {
         let (template, constants) = self.template(parsed?)?;
         let mut intern = |text: &str| self.dictionary.intern(text.as_bytes());
         let constants: Vec<Id> = constants.iter().map(|text| intern(text)).collect();
-        let filed = filed.map(|texts| texts.iter().map(|text| intern(text)).collect());
-        let result = self.file(name, template, constants, filed, replaced);
+        let rewritten = rewritten.map(|texts| texts.iter().map(|text| intern(text)).collect());
+        let result = self.add_or_replace(name, template, constants, rewritten, replaced);
         self.templates.drop_unused(template);
         result
     }
 
     /// Adds or replaces a subscription whose constants have been retained; releases them on error.
-    pub(crate) fn file(
+    pub(crate) fn add_or_replace(
         &mut self,
         name: &str,
         template: u32,
         constants: Vec<Id>,
-        filed: Option<Vec<Id>>,
+        rewritten: Option<Vec<Id>>,
         replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
-        let Some(rooted) = filed.or_else(|| self.rooted(template, &constants)) else {
+        let Some(rooted) = rewritten.or_else(|| self.rooted(template, &constants)) else {
             constants.iter().for_each(|&id| self.dictionary.release(id));
             return Err(SubscribeError::Python);
         };
         let former = replaced.map(|number| {
             let [constants, _] = self.constants(number);
-            self.unfile(number);
+            self.unindex(number);
             (self.subscriptions.get(number).template(), constants)
         });
-        let result = self.keep(name, template, &constants, rooted, replaced);
+        let result = self.index_subscription(name, template, &constants, rooted, replaced);
         if let Some((former, constants)) = former {
             self.templates.retain(template);
             self.templates.release(former);
@@ -387,9 +387,9 @@ impl State {
         Some(if is_rooted { self.ontology.root(id, terms) } else { id })
     }
 
-    /// Keeps a subscription whose constants are mentioned by it already, as those it is filed with:
+    /// Indexes a subscription whose constants and rewritten constants are retained already:
     /// a new one, or one that was taken out of the index. If there is no room, the latter is suspended.
-    fn keep(
+    fn index_subscription(
         &mut self,
         name: &str,
         template: u32,
@@ -404,7 +404,7 @@ impl State {
         let IndexPlan { entries, mut flags, interned, .. } = plan;
         let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
         for (_, branch) in &entries {
-            self.mention(branch);
+            self.retain_constants(branch);
             let mut moved = Vec::new();
             let row = self.index.add(branch, &self.dictionary, &mut moved);
             self.note_moved(moved, &mut rows);
@@ -430,8 +430,8 @@ impl State {
         {
             flags |= IN_ROW;
         }
-        let entry = Entry { name, template, constants, filed: &rooted, rows: &rows, flags };
-        let Some(number) = self.own(entry, before) else {
+        let entry = Entry { name, template, constants, rewritten: &rooted, rows: &rows, flags };
+        let Some(number) = self.store(entry, before) else {
             for &row in &rows {
                 self.take_row(row);
             }
@@ -444,13 +444,13 @@ impl State {
         if flags & UNINDEXED != 0 {
             self.unindexed.insert(number);
         }
-        self.count_mentions(template, &rooted, true);
+        self.count_demand(template, &rooted, true);
         Ok(number)
     }
 
     /// Stores a subscription, or changes a stored one, and makes it the owner of its rows. Returns
     /// `None` if there is no room.
-    fn own(&mut self, entry: Entry, before: Option<Number>) -> Option<Number> {
+    fn store(&mut self, entry: Entry, before: Option<Number>) -> Option<Number> {
         let number = match before {
             Some(number) => self.subscriptions.change(number, entry).then_some(number)?,
             None => self.subscriptions.add(entry)?,
@@ -497,7 +497,7 @@ impl State {
             let (calls, mut own): (Vec<Pattern>, Vec<Pattern>) =
                 patterns.into_iter().partition(is_call);
             let count = own.len();
-            own.retain(|pattern| !self.ontology.meets(pattern.map(key)));
+            own.retain(|pattern| !self.ontology.has_match(pattern.map(key)));
             if own.len() < count {
                 plan.leave("a pattern that the ontology may meet");
             }
@@ -535,7 +535,7 @@ impl State {
         [found.clone().unwrap_or_default(), found.unwrap_or_default()]
     }
 
-    fn mention(&mut self, branch: &Branch) {
+    fn retain_constants(&mut self, branch: &Branch) {
         let dictionary = &mut self.dictionary;
         branch.each_constant(&mut |id| dictionary.retain(id));
         self.indexed.count(branch, true, dictionary);
@@ -549,22 +549,22 @@ impl State {
         branch.each_constant(&mut |id| dictionary.release(id));
     }
 
-    fn count_mentions(&mut self, template: u32, rooted: &[Id], comes: bool) {
+    fn count_demand(&mut self, template: u32, rooted: &[Id], comes: bool) {
         let Some(kept) = self.templates.get(template) else { return };
-        for (property, object) in kept.mentions(rooted) {
+        for (property, object) in kept.demanded(rooted) {
             let text = if property == ANY {
                 b"".as_slice().into()
             } else {
                 self.dictionary.text(property)
             };
-            self.mentions.count((property, object), if comes { 1 } else { -1 }, &text);
+            self.demand.count((property, object), if comes { 1 } else { -1 }, &text);
         }
     }
 
     /// Takes a subscription out.
     pub fn unsubscribe(&mut self, number: Number) {
         let [constants, _] = self.constants(number);
-        self.unfile(number);
+        self.unindex(number);
         let template = self.subscriptions.get(number).template();
         self.subscriptions.remove(number);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
@@ -579,9 +579,9 @@ impl State {
         }
     }
 
-    /// Takes what a subscription is filed with out of the index and the mentions.
-    fn unfile(&mut self, number: Number) {
-        let [_, filed] = self.constants(number);
+    /// Takes a subscription out of the index and the demand.
+    fn unindex(&mut self, number: Number) {
+        let [_, rewritten] = self.constants(number);
         let record = self.subscriptions.get(number);
         let template = record.template();
         let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
@@ -594,11 +594,11 @@ impl State {
             });
         }
         if !suspended {
-            self.count_mentions(template, &filed, false);
+            self.count_demand(template, &rewritten, false);
         }
         rows.into_iter().for_each(|row| self.take_row(row));
         self.unindexed.remove(&number);
-        filed.into_iter().for_each(|id| self.dictionary.release(id));
+        rewritten.into_iter().for_each(|id| self.dictionary.release(id));
     }
 
     /// A subscription's query, written again.
@@ -643,7 +643,7 @@ impl State {
         done: Steps,
         now: &Literal,
         results: &Arc<CallResults>,
-    ) -> Result<Matched, Needs> {
+    ) -> Result<MatchResult, Needs> {
         let context = self.context();
         let steps = worker.steps(context, shown, done);
         if steps & PYTHON != 0 {
@@ -656,13 +656,18 @@ impl State {
         worker.ask(context, &self.indexed).map_err(Needs::Indexes)?;
         worker.rows.patterns.begin(self.limits.time());
         worker.find(context, &self.index);
-        let is_cut = !worker.is_whole;
-        Ok(Matched { is_cut, ..self.decided(worker, now, results) })
+        let is_truncated = !worker.is_whole;
+        Ok(MatchResult { is_truncated, ..self.decided(worker, now, results) })
     }
 
-    fn decided(&self, worker: &mut Worker, now: &Literal, results: &Arc<CallResults>) -> Matched {
+    fn decided(
+        &self,
+        worker: &mut Worker,
+        now: &Literal,
+        results: &Arc<CallResults>,
+    ) -> MatchResult {
         let context = self.context();
-        let mut matched = Matched::default();
+        let mut matched = MatchResult::default();
         let placed =
             |number| u64::from(self.subscriptions.serial(number)) << 32 | u64::from(number);
         let mut found: Vec<u64> = Vec::with_capacity(worker.rows.matches.len());
@@ -732,13 +737,13 @@ impl State {
     /// Replaces the ontology and indexes the affected subscriptions again.
     ///
     /// `names` are those that stand for other classes now; with `everything` all subscriptions are
-    /// concerned. A subscription that needs units or names from Python matches nothing until
-    /// [`State::file_again`] is called.
+    /// reindexed. A subscription that needs units or names from Python matches nothing until
+    /// [`Engine::reindex`] is called.
     pub fn adopt(&mut self, ontology: Ontology, names: &[String], everything: bool) -> Change {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
         let mut change = Change::default();
-        let mut concerned: Vec<(Number, Vec<Id>)> = Vec::new();
+        let mut reindexed: Vec<(Number, Vec<Id>)> = Vec::new();
         let (mut names, triples) = self.ontology.difference(&ontology);
         (change.triples, change.names) = (triples, names.len() + changed.len());
         names.extend(&changed);
@@ -746,41 +751,42 @@ impl State {
             let record = self.subscriptions.get(number);
             let (is_suspended, template) = (record.is(SUSPENDED), record.template());
             let Some(kept) = self.templates.remember(template) else { continue };
-            let [constants, filed] = self.constants(number);
+            let [constants, rewritten] = self.constants(number);
             let says = |&id: &Id| names.contains(&key(id, &self.dictionary));
             let mut is_concerned = everything || is_suspended || constants.iter().any(says);
             if !is_concerned && triples > 0 {
-                let filled = kept.filled(&filed, &mut self.dictionary);
+                let filled = kept.filled(&rewritten, &mut self.dictionary);
                 let mut patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
                 is_concerned = patterns.any(|pattern| {
                     let key = pattern.map(known);
-                    self.ontology.meets(key) != ontology.meets(key)
+                    self.ontology.has_match(key) != ontology.has_match(key)
                 });
                 filled.interned.into_iter().for_each(|id| self.dictionary.release(id));
             }
             if is_concerned {
-                concerned.push((number, constants));
+                reindexed.push((number, constants));
             }
         }
-        concerned.iter().for_each(|(number, _)| self.unfile(*number));
+        reindexed.iter().for_each(|(number, _)| self.unindex(*number));
         std::mem::replace(&mut self.ontology, Arc::new(ontology)).release(&mut self.dictionary);
         for (_, id) in std::mem::take(&mut self.concepts) {
             self.dictionary.release(id);
         }
-        for (number, constants) in concerned {
+        for (number, constants) in reindexed {
             let record = self.subscriptions.get(number);
             let (name, template) = (record.name(), record.template());
             match self.rooted(template, &constants) {
                 Some(rooted) => {
                     // If there is no room for it, it is suspended.
-                    let _ = self.keep(&name, template, &constants, rooted, Some(number));
+                    let _ =
+                        self.index_subscription(&name, template, &constants, rooted, Some(number));
                 }
                 None => {
                     change.python.push(name.clone());
                     self.suspend(number, &name, template, &constants);
                 }
             }
-            change.concerned.push(name);
+            change.reindexed.push(name);
         }
         change
     }
@@ -789,8 +795,8 @@ impl State {
     fn suspend(&mut self, number: Number, name: &str, template: u32, constants: &[Id]) {
         constants.iter().for_each(|&id| self.dictionary.retain(id));
         let flags = SUSPENDED | DELTA_CHECK;
-        let entry = Entry { name, template, constants, filed: constants, rows: &[], flags };
-        if self.own(entry, Some(number)).is_none() {
+        let entry = Entry { name, template, constants, rewritten: constants, rows: &[], flags };
+        if self.store(entry, Some(number)).is_none() {
             // There is no room for it.
             self.subscriptions.remove(number);
             self.templates.release(template);
@@ -799,14 +805,14 @@ impl State {
     }
 
     /// Files a subscription with the constants that Python found.
-    pub fn file_again(&mut self, name: &str, filed: &[String]) -> Result<(), SubscribeError> {
+    pub fn reindex(&mut self, name: &str, rewritten: &[String]) -> Result<(), SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
-        let filed: Vec<Id> =
-            filed.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
+        let rewritten: Vec<Id> =
+            rewritten.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
         let [constants, _] = self.constants(number);
-        self.unfile(number);
+        self.unindex(number);
         let template = self.subscriptions.get(number).template();
-        self.keep(name, template, &constants, filed, Some(number)).map(|_| ())
+        self.index_subscription(name, template, &constants, rewritten, Some(number)).map(|_| ())
     }
 }
 
@@ -870,41 +876,41 @@ mod tests {
         format!("SELECT * {{ {} . {rest} }}", patterns.join(" . "))
     }
 
-    fn subscribe(state: &mut State, name: &str, text: &str) -> Number {
-        let parsed = state.parse(text);
-        state.subscribe(name, parsed, None, None).unwrap()
+    fn subscribe(engine: &mut Engine, name: &str, text: &str) -> Number {
+        let parsed = engine.parse(text);
+        engine.subscribe(name, parsed, None, None).unwrap()
     }
 
     #[test]
     fn nothing_is_left_of_subscriptions_that_went() {
-        let mut state = State::new(Parameterizer::new([], Limits::default()).unwrap());
-        let kept = subscribe(&mut state, "kept", &text(0, 77));
-        let sizes = |state: &State| {
-            let mentions = state.mentions.counted().count();
-            let terms = state.dictionary.len();
-            let (templates, placed) = (state.templates.len(), state.index.len());
-            [state.subscriptions.len(), templates, placed, terms, mentions]
+        let mut engine = Engine::new(Parameterizer::new([], Limits::default()).unwrap());
+        let kept = subscribe(&mut engine, "kept", &text(0, 77));
+        let sizes = |engine: &Engine| {
+            let demand = engine.demand.counted().count();
+            let terms = engine.dictionary.len();
+            let (templates, placed) = (engine.templates.len(), engine.index.len());
+            [engine.subscriptions.len(), templates, placed, terms, demand]
         };
-        let (alone, mut most) = (sizes(&state), [0; 2]);
+        let (alone, mut most) = (sizes(&engine), [0; 2]);
         for round in 1..=20 {
             let names: Vec<String> = (0..500).map(|n| format!("{round}/{n}")).collect();
             for (number, name) in names.iter().enumerate() {
-                subscribe(&mut state, name, &text(round, number));
+                subscribe(&mut engine, name, &text(round, number));
             }
-            let [all, templates, rows, ..] = sizes(&state);
+            let [all, templates, rows, ..] = sizes(&engine);
             assert!(all == 501 && rows == 501 && templates > 200, "{all} {rows} {templates}");
-            let reached = [state.dictionary.end(), state.index.bytes()];
+            let reached = [engine.dictionary.end(), engine.index.bytes()];
             if round < 3 {
                 most = [most[0].max(reached[0]), most[1].max(reached[1])];
             }
             assert!(reached[0] <= most[0] && reached[1] <= most[1] * 5 / 4, "{reached:?} {most:?}");
             for name in &names {
-                state.unsubscribe(state.subscriptions.find(name).unwrap());
+                engine.unsubscribe(engine.subscriptions.find(name).unwrap());
             }
-            assert_eq!(sizes(&state), alone, "after round {round}");
+            assert_eq!(sizes(&engine), alone, "after round {round}");
         }
-        state.unsubscribe(kept);
-        assert_eq!(sizes(&state)[..3], [0; 3]);
-        assert_eq!(sizes(&state)[4], 0);
+        engine.unsubscribe(kept);
+        assert_eq!(sizes(&engine)[..3], [0; 3]);
+        assert_eq!(sizes(&engine)[4], 0);
     }
 }

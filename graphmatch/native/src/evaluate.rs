@@ -13,6 +13,7 @@ use crate::algebra::{
     Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection_mut, visit,
 };
 use crate::bounded::{self, Exceeded, Handle, exceed};
+use crate::branch::TaxonomyOperator;
 use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
@@ -21,7 +22,6 @@ use crate::lexical::{PRIVATE, read_term, write_term};
 use crate::limits::Limits;
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
-use crate::pattern::TaxonomyOperator;
 use crate::query_error::QueryError;
 use crate::rewrite::{
     ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term, substitute_rewritten,
@@ -434,7 +434,7 @@ impl<'a> Data<'a> {
         let triples: Box<dyn Iterator<Item = [Id; 3]> + 'a> = if graph.is_some() {
             Box::new(own)
         } else {
-            let new = own.filter(|&triple| !of.ontology.meets(triple));
+            let new = own.filter(|&triple| !of.ontology.has_match(triple));
             Box::new(of.ontology.matching(key).chain(new))
         };
         if key[1] == property {

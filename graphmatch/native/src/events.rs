@@ -5,9 +5,9 @@
 //!
 //! A value costs some ten nanoseconds and no Python object.
 
+use crate::attribute_names::{ATTRIBUTE, ATTRIBUTE_STEPS};
 use crate::bulk::{Texts, Values};
 use crate::lexical::write_quoted;
-use crate::names::{ATTRIBUTE, ATTRIBUTE_STEPS};
 use oxiri::Iri;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};

@@ -6,9 +6,9 @@
 //! Source: SPARQL 1.1 sections 17.3 (operators) and 17.4 (functions); RFC 4647 section 3.3.1 for
 //! `LANGMATCHES`.
 
+use crate::branch::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
 use crate::dictionary::{Id, Kind, Terms, inline};
 use crate::lexical::{LiteralParts, unescape};
-use crate::pattern::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
 use crate::values::{Scalar, SortKey, Value, compare};
 use hashbrown::HashMap;
 use memchr::memmem;

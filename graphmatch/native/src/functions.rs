@@ -7,8 +7,8 @@
 //! Sources: SPARQL 1.1 Query Language, 17.4.3; XPath and XQuery Functions and Operators 3.1, 5.6.
 
 use crate::bounded;
-use crate::pattern::Variants;
-use crate::pattern::{Comparison, GM};
+use crate::branch::Variants;
+use crate::branch::{Comparison, GM};
 use crate::rewrite::{COUNTED, COUNTED_IF_LONG, DATATYPE, DEFINED, VALUE, unmarked, unmarked_term};
 use crate::values::{Value, compare};
 use ::regex::{Regex, RegexBuilder};

@@ -4,8 +4,8 @@
 //! as they were before, and the terms that it released, until no report of an earlier moment is left.
 //! If too many are kept, the oldest changes are dropped, and earlier reports cannot be read any more.
 
+use crate::branch::Branch;
 use crate::dictionary::{Dictionary, Id};
-use crate::pattern::Branch;
 use crate::query::Template;
 use crate::subscriptions::Number;
 use hashbrown::{HashMap, HashSet};

@@ -5,11 +5,11 @@
 //! ([`TextIndex`]). A row that constrains properties of one subject goes to a predicate table
 //! ([`Tables`]), together with its neighbours in the list.
 
+use crate::branch::{Branch, Filter};
 use crate::dictionary::{Dictionary, Id, Kind};
 use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
-use crate::pattern::{Branch, Filter};
-use crate::patterns::{self, Counters, NO_OWNER, Placement, PostingIndex};
+use crate::postings::{self, Counters, NO_OWNER, Placement, PostingIndex};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
 use crate::text::TextIndex;
@@ -29,7 +29,7 @@ pub struct Scratch {
     /// Owners of the rows that have a solution.
     pub matches: Vec<Number>,
     /// Memory of the posting lists, with the counters.
-    pub patterns: patterns::Scratch,
+    pub patterns: postings::Scratch,
     tables: TableScratch,
     keywords: Vec<u32>,
     hits: Vec<u32>,

@@ -8,10 +8,10 @@
 //! on. It does not try them again. So chains and most trees of patterns take linear time; only
 //! cyclic patterns may take longer.
 
+use crate::branch::Filter;
 use crate::dictionary::{ANY, Id};
 use crate::graph::{Graph, masked};
 use crate::interner::Interner;
-use crate::pattern::Filter;
 use crate::plan::{FILTERED, KIND, NONE, Program, REPEATED, Step, UNNAMED};
 use crate::snapshot::from_bytes;
 use hashbrown::HashSet;

@@ -2,8 +2,10 @@
 
 mod algebra;
 mod arena;
+mod attribute_names;
 mod attributes;
 mod bounded;
+mod branch;
 mod bulk;
 mod delta;
 mod demand;
@@ -24,7 +26,6 @@ mod lexical;
 mod limits;
 mod matching;
 mod materialize;
-mod names;
 mod ntriples;
 mod ontology;
 #[cfg(test)]
@@ -32,9 +33,8 @@ mod ontology_tests;
 mod operator_index;
 mod operators;
 mod parameterize;
-mod pattern;
-mod patterns;
 mod plan;
+mod postings;
 mod precheck;
 mod predicates;
 mod publication;

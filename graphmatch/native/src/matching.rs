@@ -4,7 +4,8 @@
 //! Python annotates text, converts units and maps events. If a publication needs one of these
 //! steps, the caller gets [`Needs`] and matches again after Python has done them.
 
-use crate::attributes::Flattening;
+use crate::attributes::AttributeMemory;
+use crate::branch::TaxonomyOperator;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
 use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, graph_name};
@@ -17,7 +18,6 @@ use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
 };
 use crate::operator_index::{IndexAnswers, OperatorConstants, Questions};
-use crate::pattern::TaxonomyOperator;
 use crate::publication::Publication;
 use crate::subscriptions::RowId;
 use crate::taxonomy::Walk;
@@ -39,7 +39,7 @@ pub struct Worker {
     /// False if the search for attributes reached its limit.
     pub is_whole: bool,
     materialization: MaterializationCache,
-    flattening: Flattening,
+    flattening: AttributeMemory,
     walk: RefCell<Walk>,
     memo: RefCell<Memo>,
     /// Operators whose index failed: all their constants are candidates.
@@ -59,7 +59,7 @@ pub enum Needs {
 pub struct Context<'a> {
     pub dictionary: &'a Dictionary,
     pub ontology: &'a Ontology,
-    pub mentions: &'a Demand,
+    pub demand: &'a Demand,
     /// Maximum number of steps of the search for attributes.
     pub event_paths: usize,
 }
@@ -94,7 +94,7 @@ impl Worker {
     /// to all patterns; the rest only to patterns that name their property. `steps` are still to be
     /// done. Returns steps that derived triples need.
     pub fn enrich(&mut self, context: Context, stated: usize, shown: usize, steps: Steps) -> Steps {
-        let Context { dictionary, ontology, mentions, .. } = context;
+        let Context { dictionary, ontology, demand, .. } = context;
         let mut own = self.begin(stated, shown);
         let Self { publication, graph, materialization, walk, .. } = self;
         let mut steps = steps;
@@ -129,7 +129,7 @@ impl Worker {
         let triples = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(ontology, triples, terms);
         if steps & RULES != 0 {
-            ontology.materialize(graph, terms, mentions, materialization);
+            ontology.materialize(graph, terms, demand, materialization);
         }
         for [_, property, _] in graph.triples.iter().skip(own) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
@@ -196,9 +196,9 @@ impl Worker {
 
     /// Derives the demanded attributes. Returns false if the search reached its limit.
     fn add_attributes(&mut self, context: Context, own: usize) -> bool {
-        let Context { dictionary, ontology, mentions, event_paths } = context;
+        let Context { dictionary, ontology, demand, event_paths } = context;
         let Self { publication, graph, flattening, walk, .. } = self;
-        if mentions.attribute_paths().is_empty() {
+        if demand.attribute_paths().is_empty() {
             return true;
         }
         let terms = Terms { dictionary, local: &publication.local };
@@ -207,7 +207,7 @@ impl Worker {
         let name = terms.find_hashed(name.as_bytes(), hash);
         let walk = walk.get_mut();
         let most = event_paths;
-        ontology.add_attributes(graph, own, name, terms, mentions, most, walk, flattening)
+        ontology.add_attributes(graph, own, name, terms, demand, most, walk, flattening)
     }
 
     /// Derives all triples of E(P) for explanations: event graphs, rules, and the attributes that
@@ -215,7 +215,7 @@ impl Worker {
     ///
     /// Returns the number of given triples, the number of visible triples, and whether all
     /// attributes were derived.
-    pub fn follow(
+    pub fn entail(
         &mut self,
         context: Context,
         stated: usize,

@@ -20,11 +20,11 @@
 //! Cost: two look-ups in an array for a triple without conclusions; some twenty hash look-ups
 //! for one that is joined.
 
+use crate::branch::Node;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Id, Kind, Terms, inline};
 use crate::graph::Graph;
 use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, SCHEMA, TOPIC};
-use crate::pattern::Node;
 use crate::rules::{Condition, bind, instance};
 use crate::schema::{is_reserved, is_resource};
 use crate::triples::Triple;

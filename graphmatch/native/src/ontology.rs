@@ -10,11 +10,11 @@
 //! Cost: linear in the triples of the closure, apart from sorting. Finding the steps of a term is one
 //! look-up in an array.
 
+use crate::attribute_names;
 use crate::demand::{AttributePathTrie, Serial};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, Terms, inline};
 use crate::hierarchy::Hierarchy;
 use crate::lexical;
-use crate::names;
 use crate::schema::Schema;
 use crate::triples::{Sorted, Triple};
 use hashbrown::{HashMap, HashSet};
@@ -66,7 +66,7 @@ pub(crate) const SAYS_UP: Steps = SAYS_TYPE | SAYS_CLASS | SAYS_PROPERTY | SAYS_
 pub(crate) const IS_CLASS: Steps = 1 << 17;
 const IS_PROPERTY: Steps = 1 << 18;
 const IS_VALUE: Steps = 1 << 19;
-/// A term that the ontology mentions, so that its id stays its own.
+/// A term that the ontology uses, so that its id stays its own.
 pub(crate) const OWN: Steps = 1 << 20;
 
 /// One ontology, ready for matching.
@@ -96,7 +96,7 @@ pub struct Ontology {
 }
 
 impl Ontology {
-    /// Releases the terms that this mentions.
+    /// Releases the terms that it uses.
     pub fn release(&self, dictionary: &mut Dictionary) {
         self.mentioned.iter().for_each(|&id| dictionary.release(id));
     }
@@ -120,10 +120,10 @@ impl Ontology {
             return steps & ITEM;
         }
         steps |= known & (ROOTS | CLASS);
-        let (text, mut names) = (names::text(terms, id), known);
+        let (text, mut names) = (attribute_names::text(terms, id), known);
         if text.first() == Some(&b'"') {
             let known = self.key(id, terms).map_or(0, |key| self.flags(key));
-            steps |= known & ROOTS | if names::is_quantity(text) { UNITS } else { 0 };
+            steps |= known & ROOTS | if attribute_names::is_quantity(text) { UNITS } else { 0 };
             names |= known;
         }
         steps | if known & TOPIC != 0 || names & NAME != 0 { RULES } else { 0 }
@@ -136,7 +136,11 @@ impl Ontology {
             return 0;
         }
         let known = self.flags(id);
-        let event = if names::text(terms, id).starts_with(names::ATTRIBUTE) { EVENT } else { 0 };
+        let event = if attribute_names::text(terms, id).starts_with(attribute_names::ATTRIBUTE) {
+            EVENT
+        } else {
+            0
+        };
         event | known & MAPPING | if known & LEADS != 0 { RULES } else { 0 }
     }
 
@@ -146,10 +150,10 @@ impl Ontology {
     fn fold(&self, text: &str) -> String {
         match self.folding.unwrap_or_default() {
             (true, _) if text.is_ascii() => text.to_ascii_lowercase(),
-            (true, false) => names::case_folded(text.chars()),
+            (true, false) => attribute_names::case_folded(text.chars()),
             (true, true) => {
-                let text = names::case_folded(text.nfd());
-                names::case_folded(text.nfkd()).nfkc().collect()
+                let text = attribute_names::case_folded(text.nfd());
+                attribute_names::case_folded(text.nfkd()).nfkc().collect()
             }
             (false, true) => text.nfkc().collect(),
             (false, false) => text.to_owned(),
@@ -161,7 +165,7 @@ impl Ontology {
         if !self.has_texts || inline::is_inline(id) {
             return None;
         }
-        let text = names::text(terms, id);
+        let text = attribute_names::text(terms, id);
         let quoted = lexical::quoted(text)?;
         if self.folding.is_none() {
             let is_plain = quoted.len() == text.len();
@@ -203,7 +207,7 @@ impl Ontology {
     // -- the background ---------------------------------------------------------------------
 
     /// Whether a triple that follows from the ontology alone has these terms.
-    pub fn meets(&self, key: Triple) -> bool {
+    pub fn has_match(&self, key: Triple) -> bool {
         self.matching(key).next().is_some()
     }
 
@@ -287,12 +291,12 @@ impl Ontology {
     pub(crate) fn step_names(&self, property: Id, terms: Terms, mut tell: impl FnMut(&str)) {
         let others = self.synonyms.get(&property).into_iter().flatten();
         for &name in others.chain([&property]) {
-            let text = names::text(terms, name);
+            let text = attribute_names::text(terms, name);
             let Some(iri) = lexical::iri(text) else { continue };
-            match names::attribute_name(text) {
+            match attribute_names::attribute_name(text) {
                 Some(own) => tell(&own),
                 None => {
-                    tell(names::local_name(iri));
+                    tell(attribute_names::local_name(iri));
                     tell(std::str::from_utf8(text).unwrap_or_default());
                 }
             }
@@ -326,8 +330,10 @@ impl Ontology {
             return term.into_iter().filter(|&t| self.flags(t) & IS_VALUE != 0).for_each(tell);
         }
         let row = self.row_called(text, terms);
-        let is_local =
-            |id: Id| lexical::iri(names::text(terms, id)).map(names::local_name) == Some(text);
+        let is_local = |id: Id| {
+            lexical::iri(attribute_names::text(terms, id)).map(attribute_names::local_name)
+                == Some(text)
+        };
         let only_local = row.len() > 1 && row.iter().any(|&id| is_local(id));
         row.iter().filter(|&&id| !only_local || is_local(id)).for_each(|&id| tell(id));
     }
@@ -343,12 +349,13 @@ impl Ontology {
             let literal = lexical::quote(&self.fold(text));
             let key = terms.dictionary.get(literal.as_bytes());
             let root = key.and_then(|key| self.roots.get(&key));
-            if let Some(quoted) = root.and_then(|&root| lexical::quoted(names::text(terms, root)))
+            if let Some(quoted) =
+                root.and_then(|&root| lexical::quoted(attribute_names::text(terms, root)))
                 && let Some(row) = self.called.get(lexical::unquote(quoted).as_ref())
             {
                 return row;
             }
         }
-        self.called_folded.get(names::folded(text).as_str()).map_or(&[], Vec::as_slice)
+        self.called_folded.get(attribute_names::folded(text).as_str()).map_or(&[], Vec::as_slice)
     }
 }

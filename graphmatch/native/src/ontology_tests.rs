@@ -1,13 +1,13 @@
 //! The rules against a fixpoint over all pairs of triples, on small generated graphs.
 
+use crate::attribute_names;
+use crate::branch::TaxonomyOperator;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph as Publication;
 use crate::materialize::MaterializationCache;
-use crate::names;
 use crate::ontology::build::OntologyInput;
 use crate::ontology::{Ontology, ROOTS, RULES};
-use crate::pattern::TaxonomyOperator;
 use crate::rules::Vocabulary;
 use crate::taxonomy::Walk;
 use crate::triples::{Triple, has};
@@ -103,7 +103,11 @@ impl Known {
     fn demand(&self, demand: &[(Id, Id)]) -> Demand {
         let mut found = Demand::default();
         for &(property, object) in demand {
-            let text = if property == ANY { &b""[..] } else { names::text(self.terms(), property) };
+            let text = if property == ANY {
+                &b""[..]
+            } else {
+                attribute_names::text(self.terms(), property)
+            };
             found.count((property, object), 1, text);
         }
         found
@@ -138,7 +142,7 @@ impl Naive<'_> {
     }
 
     fn is_reserved(&self, id: Id) -> bool {
-        names::is_reserved(names::text(self.terms, id))
+        attribute_names::is_reserved(attribute_names::text(self.terms, id))
     }
 
     fn of_one(&self, [c, p, d]: Triple, is_heard: bool) -> Vec<Triple> {
@@ -394,7 +398,7 @@ fn rules_against_a_fixpoint() {
             let expected: Vec<Triple> =
                 background.iter().copied().filter(|&triple| has(triple, key)).collect();
             assert_eq!(found, expected);
-            assert_eq!(ontology.meets(key), !expected.is_empty());
+            assert_eq!(ontology.has_match(key), !expected.is_empty());
         }
 
         let publication = pool.publication(&mut random);
@@ -428,7 +432,11 @@ fn rules_against_a_fixpoint() {
                 known.shown(asked.iter().filter(|m| m.1 != ANY).map(|&(p, o)| [p, p, o]))
             );
             if let Some(&(property, object)) = mentioned.get(step) {
-                demand.count((property, object), -1, names::text(known.terms(), property));
+                demand.count(
+                    (property, object),
+                    -1,
+                    attribute_names::text(known.terms(), property),
+                );
             }
         }
     }
@@ -511,7 +519,8 @@ fn chains_and_cycles_of_any_length() {
         assert!(walk.holds(&ontology, operator, low, high, known.terms()));
     }
     assert!(
-        ontology.meets(known.triples(":rdfs:subClassOf3 rdfs:subClassOf :rdfs:subClassOf99")[0])
+        ontology
+            .has_match(known.triples(":rdfs:subClassOf3 rdfs:subClassOf :rdfs:subClassOf99")[0])
     );
 
     // A publication's own chain, whose pairs are not demanded.
@@ -575,7 +584,7 @@ fn names_count_in_the_ontology_too() {
     let stated = OntologyInput { triples: &triples, names: &names, ..OntologyInput::default() };
     let ontology = Ontology::new(&mut known.dictionary, stated);
     let pairs = ":paris skos:broaderTransitive :france . :x :p :france";
-    assert!(known.triples(pairs).into_iter().all(|triple| ontology.meets(triple)));
+    assert!(known.triples(pairs).into_iter().all(|triple| ontology.has_match(triple)));
     let publication = known.publication(":y :q :paris");
     let everything = Demand::of_everything();
     let found =

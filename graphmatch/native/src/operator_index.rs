@@ -9,9 +9,9 @@
 //! triples that bind the variables. The index itself is in Python. It follows the changes of
 //! constants, and knows each constant by a key that is never used again.
 
+use crate::branch::{Branch, Node, Pattern};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::operators::Operators;
-use crate::pattern::{Branch, Node, Pattern};
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
 

@@ -10,8 +10,8 @@
 use crate::algebra::{
     Part, body, comparison_of, conjuncts, group, has_subquery, mirrored, pattern_of, visit,
 };
+use crate::branch::Comparison;
 use crate::lexical::write_term;
-use crate::pattern::Comparison;
 use crate::query_error::QueryError;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};

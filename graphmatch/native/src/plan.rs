@@ -9,9 +9,9 @@
 //! pattern that fails is not tried again with other terms for variables that it does not have, and
 //! patterns without common variables fail independently.
 
+use crate::branch::{Branch, Comparison, Filter, Node, Pattern};
 use crate::dictionary::{ANY, Id};
 use crate::graph::{OBJECT, PREDICATE, SUBJECT};
-use crate::pattern::{Branch, Comparison, Filter, Node, Pattern};
 use crate::triples::Triple;
 
 /// Maximum number of triple patterns, and of filters, of a branch.

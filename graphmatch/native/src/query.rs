@@ -12,13 +12,13 @@ use crate::algebra::{
     Part, body, comparison_of, group, is_distinct, mirrored, pattern_of, pattern_of_mut,
     projection as projected, slot_of_literal, substitute, visit,
 };
+use crate::branch::{
+    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, View,
+};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::{LiteralParts, read_term, write_quoted};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
-use crate::pattern::{
-    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, View,
-};
 use crate::query_analysis::{COMPOSED, Draft, OPEN, QueryAnalyzer, alone, may_be_empty};
 use crate::query_error::QueryError;
 use crate::regex::required_parts;
@@ -129,7 +129,7 @@ impl BranchTemplate {
 struct ResidualParts {
     residual: Box<[Cow<'static, str>]>,
     supports: Box<[Pattern]>,
-    mentions: Box<[[Node; 2]]>,
+    demanded: Box<[[Node; 2]]>,
     kept: Box<[u32]>,
     operators: Box<[Box<str>]>,
     composed: Box<[Box<[u32]>]>,
@@ -170,7 +170,7 @@ impl Template {
             Form::Construct => analysis.leave_residual("CONSTRUCT"),
             Form::Describe => {
                 analysis.leave_residual("DESCRIBE");
-                analysis.mention(OPEN, OPEN);
+                analysis.retain_constants(OPEN, OPEN);
             }
             _ => {}
         }
@@ -208,7 +208,7 @@ impl Template {
         let more = ResidualParts {
             residual: analysis.residual.into(),
             supports: analysis.supports.into_iter().filter(|_| !is_exact).collect(),
-            mentions: analysis.mentions.into_iter().filter(|_| !is_exact).collect(),
+            demanded: analysis.demanded.into_iter().filter(|_| !is_exact).collect(),
             kept: analysis.kept.into(),
             operators: analysis.constants.fixed.into_iter().map(Into::into).collect(),
             composed: analysis.composed.into(),
@@ -274,7 +274,7 @@ impl Template {
 
     /// The properties and objects that the patterns of a query ask for, those under MINUS and
     /// EXISTS included; [`ANY`] for any.
-    pub fn mentions<'a>(&'a self, constants: &'a [Id]) -> impl Iterator<Item = (Id, Id)> + 'a {
+    pub fn demanded<'a>(&'a self, constants: &'a [Id]) -> impl Iterator<Item = (Id, Id)> + 'a {
         let open = move |node: Node| match node {
             Node::Constant(number) => constants.get(number as usize).copied().unwrap_or(ANY),
             Node::Variable(_) => ANY,
@@ -286,8 +286,8 @@ impl Template {
                 property => (property, open(object)),
             })
         });
-        let mentions: &[[Node; 2]] = self.more.as_ref().map_or(&[], |more| &more.mentions);
-        let stored = mentions.iter().map(move |&[p, o]| (open(p), open(o)));
+        let demanded: &[[Node; 2]] = self.more.as_ref().map_or(&[], |more| &more.demanded);
+        let stored = demanded.iter().map(move |&[p, o]| (open(p), open(o)));
         plain.into_iter().flatten().chain(stored)
     }
 

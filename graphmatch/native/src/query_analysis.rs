@@ -12,11 +12,11 @@
 use crate::algebra::{
     comparison_of, conjuncts, group, mirrored, operands, parts, slot_of_iri, slot_of_literal,
 };
-use crate::operators::Operators;
-use crate::pattern::{
+use crate::branch::{
     Comparison, Filter, Folding, GM, Node, Pattern, Slot, TaxonomyOperator, Tested, TextOperator,
     View,
 };
+use crate::operators::Operators;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode};
 use spargebra::algebra::{
@@ -150,7 +150,7 @@ pub(crate) struct QueryAnalyzer<'a> {
     /// The patterns by which a solution can use a triple, each with its own variables.
     pub supports: BTreeSet<Pattern>,
     /// Properties and objects of all patterns, also those in MINUS and EXISTS.
-    pub mentions: BTreeSet<[Node; 2]>,
+    pub demanded: BTreeSet<[Node; 2]>,
     /// Literals that synonyms do not replace.
     pub kept: Vec<u32>,
     /// The first function that is unknown or has a wrong number of arguments.
@@ -197,12 +197,12 @@ impl<'a> QueryAnalyzer<'a> {
         }
     }
 
-    pub fn mention(&mut self, property: Node, object: Node) {
+    pub fn retain_constants(&mut self, property: Node, object: Node) {
         let [property, object] = [property, object].map(|node| match node {
             Node::Variable(_) => OPEN,
             constant => constant,
         });
-        self.mentions.insert([property, if property == OPEN { OPEN } else { object }]);
+        self.demanded.insert([property, if property == OPEN { OPEN } else { object }]);
     }
 
     /// Returns a new variable. A query with too many is refused at the end.
@@ -258,14 +258,14 @@ impl<'a> QueryAnalyzer<'a> {
     pub fn template(&mut self, template: &[TriplePattern]) {
         for end in template.iter().flat_map(|triple| [&triple.subject, &triple.object]) {
             match end {
-                TermPattern::Literal(literal) => self.keep(literal),
+                TermPattern::Literal(literal) => self.keep_literal(literal),
                 TermPattern::Triple(triple) => self.template(std::slice::from_ref(triple)),
                 _ => {}
             }
         }
     }
 
-    fn keep(&mut self, literal: &Literal) {
+    fn keep_literal(&mut self, literal: &Literal) {
         let number = self.constants.literal(literal);
         self.kept.push(number);
     }
@@ -423,7 +423,7 @@ impl<'a> QueryAnalyzer<'a> {
             let certain = Self::certain(branches);
             let is_free = |end: &Node| matches!(end, Node::Variable(_)) && !certain.contains(end);
             if self.loose.drain(from..).any(|ends| ends.iter().all(is_free)) {
-                self.mention(OPEN, OPEN);
+                self.retain_constants(OPEN, OPEN);
             }
         }
     }
@@ -511,7 +511,7 @@ impl<'a> QueryAnalyzer<'a> {
 
     /// Notes a triple pattern and returns it.
     fn triple(&mut self, pattern: Pattern) -> Pattern {
-        self.mention(pattern[1], pattern[2]);
+        self.retain_constants(pattern[1], pattern[2]);
         self.support(pattern);
         pattern
     }
@@ -539,7 +539,7 @@ impl<'a> QueryAnalyzer<'a> {
         match expression {
             Expression::Literal(literal) => {
                 self.misplaced(literal);
-                self.keep(literal);
+                self.keep_literal(literal);
             }
             Expression::In(value, list) => self.list(value, list, true),
             Expression::Not(inner) => match inner.as_ref() {
@@ -588,7 +588,7 @@ impl<'a> QueryAnalyzer<'a> {
                     self.misplaced(literal);
                 }
                 if !same && operator != Comparison::Unequal {
-                    self.keep(literal);
+                    self.keep_literal(literal);
                 }
             }
             self.compared_with(other, one, same);
@@ -665,7 +665,7 @@ impl<'a> QueryAnalyzer<'a> {
         for step in all_steps(path) {
             let step =
                 step.map_or(Node::Variable(1), |iri| Node::Constant(self.constants.iri(iri)));
-            self.mention(step, OPEN);
+            self.retain_constants(step, OPEN);
             self.support([Node::Variable(0), step, Node::Variable(2)]);
         }
         vec![Draft::default()]

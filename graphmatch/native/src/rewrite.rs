@@ -15,9 +15,9 @@
 use crate::algebra::{
     operands_mut, parts_mut, pattern_of_mut, slot_of_iri, slot_of_literal, substitute,
 };
+use crate::branch::{GM, TaxonomyOperator};
 use crate::delta::Fresh;
 use crate::lexical::PRIVATE;
-use crate::pattern::{GM, TaxonomyOperator};
 use oxrdf::vocab::xsd;
 use oxrdf::{Term, Triple};
 use spareval::ExpressionTerm;

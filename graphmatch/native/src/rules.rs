@@ -4,8 +4,8 @@
 //! one premise of data, and a conclusion. [`crate::materialize`] evaluates them: to add a rule, add
 //! a row to [`rules`]. Evaluation and demand are computed from the rows.
 
+use crate::branch::{Node, Pattern};
 use crate::dictionary::{ANY, Dictionary, Id};
-use crate::pattern::{Node, Pattern};
 use crate::triples::Triple;
 use serde::{Deserialize, Serialize};
 

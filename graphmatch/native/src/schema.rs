@@ -49,5 +49,5 @@ pub fn is_resource(term: Id, terms: Terms) -> bool {
 
 /// Whether a property belongs to RDF, RDFS, OWL or SKOS.
 pub fn is_reserved(property: Id, terms: Terms) -> bool {
-    crate::names::is_reserved(crate::names::text(terms, property))
+    crate::attribute_names::is_reserved(crate::attribute_names::text(terms, property))
 }

@@ -47,7 +47,7 @@ pub struct Entry<'a> {
     /// The constants of the query.
     pub constants: &'a [Id],
     /// The constants that the index uses, in the same order.
-    pub filed: &'a [Id],
+    pub rewritten: &'a [Id],
     /// The rows in the index.
     pub rows: &'a [RowId],
     /// How it is indexed.
@@ -210,7 +210,7 @@ impl Subscriptions {
     }
 
     fn store(&mut self, entry: Entry<'_>) -> Option<StoredSubscription> {
-        let Entry { template, constants, filed, rows, flags, .. } = entry;
+        let Entry { template, constants, rewritten, rows, flags, .. } = entry;
         if flags & IN_ROW != 0 {
             return Some(StoredSubscription { template, place: *rows.first()?, flags });
         }
@@ -218,9 +218,9 @@ impl Subscriptions {
         list.push(rows.len() as u32);
         list.extend_from_slice(rows);
         list.extend_from_slice(constants);
-        let is_rewritten = filed != constants;
+        let is_rewritten = rewritten != constants;
         if is_rewritten {
-            list.extend_from_slice(filed);
+            list.extend_from_slice(rewritten);
         }
         let place = self.lists.insert(&list)?;
         let flags = flags | if is_rewritten { REWRITTEN } else { 0 };
@@ -301,8 +301,8 @@ impl Subscriptions {
 mod tests {
     use super::*;
 
-    fn entry<'a>(name: &'a str, constants: &'a [Id], filed: &'a [Id]) -> Entry<'a> {
-        Entry { name, template: 7, constants, filed, rows: &[1, 2], flags: EXACT | DELTA_CHECK }
+    fn entry<'a>(name: &'a str, constants: &'a [Id], rewritten: &'a [Id]) -> Entry<'a> {
+        Entry { name, template: 7, constants, rewritten, rows: &[1, 2], flags: EXACT | DELTA_CHECK }
     }
 
     #[test]

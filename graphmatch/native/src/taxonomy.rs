@@ -1,9 +1,9 @@
 //! The taxonomy operators of G-ToPSS, on the is-a links of an ontology and of one publication.
 
+use crate::branch::TaxonomyOperator;
 use crate::dictionary::{Id, Terms};
 use crate::hierarchy::{linked, reachable};
 use crate::ontology::{Ontology, SAYS_NARROWER, SAYS_UP};
-use crate::pattern::TaxonomyOperator;
 use crate::triples::Triple;
 use hashbrown::HashMap;
 use std::borrow::Cow;

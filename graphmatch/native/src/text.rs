@@ -11,10 +11,10 @@
 //! Aho-Corasick automata must be built again as keywords come and go. They took five times as long
 //! for 100,000 keywords, and sixty times as long to add one.
 
+use crate::branch::{Filter, Folding, TextOperator, View};
 use crate::dictionary::{Dictionary, Id};
 use crate::filter::FilterEvaluator;
 use crate::lexical::LiteralParts;
-use crate::pattern::{Filter, Folding, TextOperator, View};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use slab::Slab;
@@ -292,9 +292,9 @@ fn each_test<F: FnMut(TextOperator, (View, Folding), &[u8])>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::branch::Variants;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
-    use crate::pattern::Variants;
     use std::cell::RefCell;
 
     fn below(state: &mut u64, end: usize) -> usize {

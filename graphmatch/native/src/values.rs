@@ -12,9 +12,9 @@
 //! Source: SPARQL 1.1 section 17.3 (operator mapping), XPath functions section 6.2 (numeric
 //! promotion), XML Schema part 2 section 3.2.7 (order of dateTime).
 
+use crate::branch::Comparison;
 use crate::dictionary::{Dictionary, Id, Kind, inline};
 use crate::lexical::{LiteralParts, unescape};
-use crate::pattern::Comparison;
 use oxsdatatypes::{
     Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth, GMonthDay,
     GYear, GYearMonth, Integer, Time, YearMonthDuration,

@@ -8,7 +8,7 @@ use oxrdf::Term;
 use spargebra::term::Variable;
 use std::collections::BTreeSet;
 
-impl State {
+impl Engine {
     /// Evaluates a candidate whose query calls operators. If calls are missing, adds a request for
     /// them to `matched`. If failed calls leave solutions undecided, adds these calls.
     pub(super) fn evaluate_calling(
@@ -17,7 +17,7 @@ impl State {
         number: Number,
         now: &Literal,
         results: &Arc<CallResults>,
-        matched: &mut Matched,
+        matched: &mut MatchResult,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
         let missing = || QueryError::new("its template is not there", "Subscribe it again.");

@@ -1,11 +1,11 @@
 //! Building an ontology from its stated triples.
 
+use crate::attribute_names;
 use crate::demand::Demand;
 use crate::dictionary::{Dictionary, INLINE, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, grouped};
 use crate::materialize::{Compiler, MaterializationCache};
-use crate::names;
 use crate::ontology::*;
 use crate::rules::{Condition, Vocabulary};
 use crate::schema::Schema;
@@ -58,7 +58,7 @@ pub fn hold(dictionary: &mut Dictionary, stated: &OntologyInput) -> (Vocabulary,
 }
 
 impl Ontology {
-    /// Makes an ontology, which mentions its terms until it is released.
+    /// Makes an ontology. It retains its terms until it is released.
     pub fn new(dictionary: &mut Dictionary, stated: OntologyInput) -> Self {
         let held = hold(dictionary, &stated);
         Self::of(dictionary, held, stated)
@@ -82,7 +82,9 @@ impl Ontology {
             names: grouped(stated.names.iter().copied()),
             folding: stated.folding,
             called: grouped(called().map(|(name, term)| (name.into(), term))),
-            called_folded: grouped(called().map(|(name, term)| (names::folded(name).into(), term))),
+            called_folded: grouped(
+                called().map(|(name, term)| (attribute_names::folded(name).into(), term)),
+            ),
             prefixes: stated.prefixes.iter().map(|&(p, n)| (p.into(), n.into())).collect(),
             mentioned,
             ..Self::default()

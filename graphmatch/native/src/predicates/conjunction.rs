@@ -3,11 +3,11 @@
 //! Branches that differ in constants only have the same shape. The columns that a shape tests are
 //! found once for all of them.
 
-use crate::dictionary::{Dictionary, Id};
-use crate::lexical::LiteralParts;
-use crate::pattern::{
+use crate::branch::{
     Branch, Comparison, Filter, Folding, Node, Pattern, Tested, TextOperator, View,
 };
+use crate::dictionary::{Dictionary, Id};
+use crate::lexical::LiteralParts;
 use crate::values::{Class, SortKey};
 
 /// Maximum number of columns of a table, and of patterns of a row.

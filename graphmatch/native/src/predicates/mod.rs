@@ -23,9 +23,9 @@ mod conjunction;
 
 pub use block::TableScratch;
 
+use crate::branch::Branch;
 use crate::dictionary::{Dictionary, Id, inline};
 use crate::filter::FilterEvaluator;
-use crate::pattern::Branch;
 use crate::values::SortKey;
 use block::{Block, MAX_ROWS, Point, RegisteredShape, key_of};
 use conjunction::{ColumnTest, ConjunctionShape, MAX_COLUMNS, TableColumn, TestKind};
@@ -404,9 +404,9 @@ fn gather(table: &Table, own: &[([Id; 3], SortKey)], scratch: &mut TableScratch)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::branch::*;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
-    use crate::pattern::*;
     use std::cell::RefCell;
 
     impl Tables {

@@ -1,7 +1,7 @@
 //! Calls of operators, as Python sees them.
 
 use super::terms::{object_of, write_text};
-use super::{Done, MatchOutcome, Shared, lock};
+use super::{EnrichmentProgress, MatchOutcome, SharedCore, lock};
 use crate::events::Statements;
 use crate::lexical::read_term;
 use crate::operators::{CallRequests, CallResults, PendingSolution};
@@ -48,11 +48,11 @@ impl Calls {
 /// A publication with candidates that need calls.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub struct CallRequest {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedCore>,
     #[pyo3(get)]
     pub(crate) id: String,
     pub(crate) statements: Statements,
-    pub(crate) done: Done,
+    pub(crate) done: EnrichmentProgress,
     pub(crate) requests: CallRequests,
 }
 
@@ -81,7 +81,7 @@ impl CallRequest {
 
     /// Matches the publication again, with the results of calls.
     fn rematch(&self, py: Python<'_>, calls: &Calls, now: &str) -> PyResult<MatchOutcome> {
-        let done = Done { results: calls.results(), ..self.done.clone() };
+        let done = EnrichmentProgress { results: calls.results(), ..self.done.clone() };
         self.shared.match_statements(py, &self.id, &self.statements, now, &done)
     }
 }

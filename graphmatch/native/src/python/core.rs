@@ -7,12 +7,13 @@ use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
 use super::terms::object_of;
 use super::{
-    DetachedTriples, Done, Guarded, MatchOutcome, Shared, fill, refused, statements_of, unreadable,
+    CoreState, DetachedTriples, EnrichmentProgress, MatchOutcome, SharedCore, fill, refused,
+    statements_of, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
-use crate::engine::{Change, Saved, State, SubscribeError};
+use crate::engine::{Change, Engine, Saved, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
 use crate::fault::Fault;
 use crate::lexical::LiteralParts;
@@ -22,7 +23,7 @@ use crate::ntriples;
 use crate::ontology::build::{OntologyInput, hold};
 use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
-use crate::patterns::Placement;
+use crate::postings::Placement;
 use crate::precheck::is_plain_rdf_xml;
 use crate::query::COMPOSITION;
 use crate::reader::{Reader, ReaderOptions, split_of};
@@ -50,20 +51,20 @@ const MIN_PARSED: usize = 16;
 const MAX_PARSED: usize = 1 << 10;
 
 /// Reads demanded properties and objects, `None` for any.
-pub(super) fn mentions_of(
+pub(super) fn demand_of(
     rows: &[(Option<String>, Option<String>)],
     dictionary: &Dictionary,
     local: &mut LocalTerms,
 ) -> Demand {
-    let mut mentions = Demand::default();
+    let mut demand = Demand::default();
     let mut id = |text: &Option<String>| {
         text.as_ref().map_or(ANY, |text| local.id_of(text.as_bytes(), dictionary))
     };
     for (property, object) in rows {
         let text = property.as_deref().unwrap_or_default();
-        mentions.count((id(property), id(object)), 1, text.as_bytes());
+        demand.count((id(property), id(object)), 1, text.as_bytes());
     }
-    mentions
+    demand
 }
 
 /// Strings in the layout of Arrow: the bytes, and the offsets.
@@ -173,24 +174,28 @@ pub(super) fn refused_list(
 /// Standing subscriptions over an ontology.
 #[pyclass(frozen, weakref, module = "graphmatch._native")]
 pub(super) struct Core {
-    shared: Arc<Shared>,
+    shared: Arc<SharedCore>,
 }
 
 impl Core {
-    fn of(py: Python<'_>, mut state: State, limits: Limits) -> Self {
-        state.limits = limits;
+    fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
+        engine.limits = limits;
         let knowledge = Arc::new(py.None());
-        let guarded = RwLock::new(Guarded { state, knowledge, version: 0, ask: None });
-        Self { shared: Arc::new(Shared { guarded, limits, workers: Mutex::default() }) }
+        let guarded = RwLock::new(CoreState { engine, knowledge, version: 0, ask: None });
+        Self { shared: Arc::new(SharedCore { guarded, limits, workers: Mutex::default() }) }
     }
 
-    /// Reads the state without the interpreter's lock.
-    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&State) -> T + Send) -> T {
-        py.detach(|| read(&self.shared.read().state))
+    /// Reads the engine without the interpreter's lock.
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&Engine) -> T + Send) -> T {
+        py.detach(|| read(&self.shared.read().engine))
     }
 
-    /// Changes the state without the interpreter's lock.
-    fn change<T: Send>(&self, py: Python<'_>, change: impl FnOnce(&mut Guarded) -> T + Send) -> T {
+    /// Changes the engine without the interpreter's lock.
+    fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut CoreState) -> T + Send,
+    ) -> T {
         py.detach(|| self.shared.change(change))
     }
 }
@@ -207,14 +212,14 @@ impl Core {
         limits: Limits,
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
-        let state = State::new(parameterizer(&prefixes, limits, operators)?);
-        Ok(Self::of(py, state, limits))
+        let engine = Engine::new(parameterizer(&prefixes, limits, operators)?);
+        Ok(Self::of(py, engine, limits))
     }
 
-    /// Writes a snapshot: the state, and the options and the ontology as Python encodes them.
+    /// Writes a snapshot: the engine, and the options and the ontology as Python encodes them.
     fn save(&self, py: Python<'_>, path: PathBuf, options: &[u8], ontology: &[u8]) -> PyResult<()> {
         let written = py.detach(|| {
-            let bytes = snapshot::encode(&(options, ontology, self.shared.read().state.saved()));
+            let bytes = snapshot::encode(&(options, ontology, self.shared.read().engine.saved()));
             snapshot::write(&path, &bytes)
         });
         written.map_err(unreadable)
@@ -235,9 +240,9 @@ impl Core {
         let (options, ontology, saved) = read.map_err(unreadable)?;
         let limits: Limits = limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()?;
         let parameterizer = parameterizer(&prefixes, limits, operators)?;
-        let state = py.detach(|| State::restored(parameterizer, saved));
-        let state = state.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
-        let core = Self::of(py, state, limits);
+        let engine = py.detach(|| Engine::restored(parameterizer, saved));
+        let engine = engine.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
+        let core = Self::of(py, engine, limits);
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
     }
 
@@ -259,7 +264,7 @@ impl Core {
         &self,
         py: Python<'py>,
     ) -> PyResult<Vec<(usize, Id, Option<Bound<'py, PyTuple>>)>> {
-        let changes = self.change(py, |guarded| guarded.state.indexed.take_changes());
+        let changes = self.change(py, |guarded| guarded.engine.indexed.take_changes());
         let made = changes.into_iter().map(|(of, id, text)| {
             let constants = text.map(|text| constants_of(py, &text)).transpose()?;
             Ok((of, id, constants))
@@ -268,17 +273,17 @@ impl Core {
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        self.read(py, |state| state.subscriptions.len())
+        self.read(py, |engine| engine.subscriptions.len())
     }
 
     fn __contains__(&self, py: Python<'_>, id: &str) -> bool {
-        self.read(py, |state| state.subscriptions.find(id).is_some())
+        self.read(py, |engine| engine.subscriptions.find(id).is_some())
     }
 
     /// The ids, in the order of subscribing.
     fn ids(&self, py: Python<'_>) -> Vec<String> {
-        self.read(py, |state| {
-            let all = &state.subscriptions;
+        self.read(py, |engine| {
+            let all = &engine.subscriptions;
             all.in_order().into_iter().map(|number| all.get(number).name()).collect()
         })
     }
@@ -290,40 +295,41 @@ impl Core {
         numbers: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Vec<Option<String>>> {
         let numbers = numbers.as_slice()?;
-        let name = |state: &State| numbers.iter().map(|&n| state.subscriptions.name(n)).collect();
+        let name =
+            |engine: &Engine| numbers.iter().map(|&n| engine.subscriptions.name(n)).collect();
         Ok(self.read(py, name))
     }
 
     /// Returns the text and the comment of a subscription, if it exists.
     fn subscription(&self, py: Python<'_>, id: &str) -> Option<(String, String)> {
-        self.read(py, |state| {
-            let number = state.subscriptions.find(id)?;
-            Some((state.text(number), state.subscriptions.comment(number).to_owned()))
+        self.read(py, |engine| {
+            let number = engine.subscriptions.find(id)?;
+            Some((engine.text(number), engine.subscriptions.comment(number).to_owned()))
         })
     }
 
     /// Adds a subscription, or `replaces` the one that has its id; returns false if there is none.
-    /// `filed` has its constants with root terms and in base units, if Python had to find them.
-    #[pyo3(signature = (id, query, comment = "", filed = None, replaces = false))]
+    /// `rewritten` has its constants with root terms and in base units, if Python had to find them.
+    #[pyo3(signature = (id, query, comment = "", rewritten = None, replaces = false))]
     fn subscribe(
         &self,
         py: Python<'_>,
         id: &str,
         query: &str,
         comment: &str,
-        filed: Option<Vec<String>>,
+        rewritten: Option<Vec<String>>,
         replaces: bool,
     ) -> PyResult<bool> {
         let taken = py.detach(|| {
-            let parsed = self.shared.read().state.parse(query);
+            let parsed = self.shared.read().engine.parse(query);
             self.shared.change(|guarded| {
-                let state = &mut guarded.state;
-                let replaced = state.subscriptions.find(id).filter(|_| replaces);
+                let engine = &mut guarded.engine;
+                let replaced = engine.subscriptions.find(id).filter(|_| replaces);
                 if replaces && replaced.is_none() {
                     return Ok(false);
                 }
-                let number = state.subscribe(id, parsed, filed.as_deref(), replaced)?;
-                state.subscriptions.set_comment(number, comment);
+                let number = engine.subscribe(id, parsed, rewritten.as_deref(), replaced)?;
+                engine.subscriptions.set_comment(number, comment);
                 Ok(true)
             })
         });
@@ -345,13 +351,13 @@ impl Core {
             let count = ids.len().min(queries.len()).min(comments.len());
             while begin < count {
                 let end = count.min(begin + size);
-                let parsed = self.shared.read().state.parse_all(&queries[begin..end]);
+                let parsed = self.shared.read().engine.parse_all(&queries[begin..end]);
                 let stop = self.shared.change(|guarded| {
-                    let state = &mut guarded.state;
+                    let engine = &mut guarded.engine;
                     for (place, parsed) in (begin..end).zip(parsed) {
-                        match state.subscribe(&ids[place], parsed, None, None) {
+                        match engine.subscribe(&ids[place], parsed, None, None) {
                             Ok(number) => {
-                                state.subscriptions.set_comment(number, &comments[place]);
+                                engine.subscriptions.set_comment(number, &comments[place]);
                             }
                             Err(SubscribeError::Python) => return Some(place),
                             Err(error) => errors.push((place, error)),
@@ -390,7 +396,7 @@ impl Core {
                 let end = count.min(begin + AT_ONCE);
                 let found = self
                     .shared
-                    .change(|guarded| guarded.state.subscribe_batch(query, &batch, begin..end));
+                    .change(|guarded| guarded.engine.subscribe_batch(query, &batch, begin..end));
                 errors.extend(found?);
             }
             Ok(errors)
@@ -400,20 +406,20 @@ impl Core {
 
     /// Sets the class that a name stands for until the ontology changes.
     fn resolve(&self, py: Python<'_>, name: &str, class_: &str) {
-        self.change(py, |guarded| guarded.state.resolve(name, class_));
+        self.change(py, |guarded| guarded.engine.resolve(name, class_));
     }
 
     /// Removes a subscription. Returns false if the id is unknown.
     fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
         self.change(py, |guarded| {
-            let found = guarded.state.subscriptions.find(id);
-            found.inspect(|&number| guarded.state.unsubscribe(number)).is_some()
+            let found = guarded.engine.subscriptions.find(id);
+            found.inspect(|&number| guarded.engine.unsubscribe(number)).is_some()
         })
     }
 
     /// Returns the closure of the ontology.
     fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let triples = self.read(py, |State { dictionary, ontology, .. }| {
+        let triples = self.read(py, |Engine { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
             DetachedTriples::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
         });
@@ -421,12 +427,12 @@ impl Core {
     }
 
     /// Derives all triples of a publication, whether subscriptions ask for them or not: events as
-    /// graphs, rules, and the attributes of `mentions` (by default those of subscriptions). The
+    /// graphs, rules, and the attributes of `demand` (by default those of subscriptions). The
     /// triples have their root terms, and the first `stated` are stated.
     ///
     /// Returns the new triples, each with the rule and the premise of data if it was derived; the
     /// number of triples that every pattern sees; and whether the attributes are complete.
-    #[pyo3(signature = (id, triples, stated, steps, mentions = None))]
+    #[pyo3(signature = (id, triples, stated, steps, demand = None))]
     fn entail<'py>(
         &self,
         py: Python<'py>,
@@ -434,7 +440,7 @@ impl Core {
         triples: &Bound<'py, PyAny>,
         stated: usize,
         steps: Steps,
-        mentions: Option<Vec<(Option<String>, Option<String>)>>,
+        demand: Option<Vec<(Option<String>, Option<String>)>>,
     ) -> PyResult<(
         Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>,
         usize,
@@ -444,14 +450,14 @@ impl Core {
         let (triples, rules, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let guarded = self.shared.read();
-                let dictionary = &guarded.state.dictionary;
+                let dictionary = &guarded.engine.dictionary;
                 fill(dictionary, id, &statements, &mut worker.publication);
                 let local = &mut worker.publication.local;
-                let own = mentions.map(|mentions| mentions_of(&mentions, dictionary, local));
-                let mut context = guarded.state.context();
-                context.mentions = own.as_ref().unwrap_or(context.mentions);
+                let own = demand.map(|demand| demand_of(&demand, dictionary, local));
+                let mut context = guarded.engine.context();
+                context.demand = own.as_ref().unwrap_or(context.demand);
                 let count = statements.len();
-                let (given, shown, is_whole) = worker.follow(context, stated.min(count), steps);
+                let (given, shown, is_whole) = worker.entail(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
                 let premises = origins.iter().map(|&(_, premise)| premise);
                 let triples = more.iter().copied().chain(premises);
@@ -484,7 +490,7 @@ impl Core {
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
         let count = statements.len();
-        let operators = self.read(py, |state| state.operators().clone());
+        let operators = self.read(py, |engine| engine.operators().clone());
         Ok(Evaluation {
             operators,
             results: calls.map(Calls::results).unwrap_or_default(),
@@ -500,19 +506,19 @@ impl Core {
 
     /// Returns whether a subscription or the ontology has a term.
     fn has_term(&self, py: Python<'_>, term: &str) -> bool {
-        self.read(py, |state| state.dictionary.get(term.as_bytes()).is_some())
+        self.read(py, |engine| engine.dictionary.get(term.as_bytes()).is_some())
     }
 
     /// Returns how a subscription is indexed, or `None` if the id is unknown.
     fn index_plan<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<IndexPlanRow<'py>>> {
-        let found = self.read(py, |state| {
-            let State { subscriptions, dictionary, index, .. } = state;
+        let found = self.read(py, |engine| {
+            let Engine { subscriptions, dictionary, index, .. } = engine;
             let number = subscriptions.find(id)?;
             let record = subscriptions.get(number);
-            let query = Query::stored(state, number)?;
+            let query = Query::stored(engine, number)?;
             let (terms, filled) = query.filled();
             let id_of = |id| dictionary.get(&terms.text(id)).unwrap_or(LOCAL);
-            let mut plan = state.index_plan(filled, false, id_of);
+            let mut plan = engine.index_plan(filled, false, id_of);
             plan.entries.truncate(record.rows().len());
             let text = |id| String::from_utf8_lossy(&dictionary.text(id)).into_owned();
             let texts = |key: Triple| key.map(|id| (id != ANY).then(|| text(id)));
@@ -551,7 +557,7 @@ impl Core {
             let mut ids = Vec::new();
             let (triples, plain, roots, names, called, steps) = self.shared.change(|guarded| {
                 let mut id = |text: &PyBackedStr| {
-                    ids.push(guarded.state.dictionary.intern(text.as_bytes()));
+                    ids.push(guarded.engine.dictionary.intern(text.as_bytes()));
                     ids[ids.len() - 1]
                 };
                 let mut triples = |rows: &Vec<[PyBackedStr; 3]>| -> Vec<Triple> {
@@ -580,24 +586,24 @@ impl Core {
                 always,
                 folding,
             };
-            let held = self.shared.change(|guarded| hold(&mut guarded.state.dictionary, &input));
+            let held = self.shared.change(|guarded| hold(&mut guarded.engine.dictionary, &input));
             // Publications are matched by the old ontology while the new one is made.
-            let ontology = Ontology::of(&self.shared.read().state.dictionary, held, input);
+            let ontology = Ontology::of(&self.shared.read().engine.dictionary, held, input);
             self.shared.change(|guarded| {
-                let state = &mut guarded.state;
-                let change = state.adopt(ontology, &stated.changed, everything);
-                ids.into_iter().for_each(|id| state.dictionary.release(id));
+                let engine = &mut guarded.engine;
+                let change = engine.adopt(ontology, &stated.changed, everything);
+                ids.into_iter().for_each(|id| engine.dictionary.release(id));
                 guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
                 change
             })
         });
-        (change.triples, change.names, change.concerned, change.python)
+        (change.triples, change.names, change.reindexed, change.python)
     }
 
     /// Indexes a subscription with the constants that Python found.
-    fn reindex(&self, py: Python<'_>, id: &str, filed: Vec<String>) -> PyResult<()> {
-        self.change(py, |guarded| guarded.state.file_again(id, &filed)).map_err(refused)
+    fn reindex(&self, py: Python<'_>, id: &str, rewritten: Vec<String>) -> PyResult<()> {
+        self.change(py, |guarded| guarded.engine.reindex(id, &rewritten)).map_err(refused)
     }
 
     /// Reads a document in memory that is one publication, and matches it.
@@ -606,7 +612,7 @@ impl Core {
     /// request, and faults. Returns `None` if the document has several publications, is not in
     /// that format, or may need recoding. Then `document` reads it.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
-    #[pyo3(signature = (data, source, now, format = None, cut = "auto", base = None))]
+    #[pyo3(signature = (data, source, now, format = None, split_by = "auto", base = None))]
     fn match_bytes(
         &self,
         py: Python<'_>,
@@ -614,10 +620,10 @@ impl Core {
         source: &str,
         now: &str,
         format: Option<&str>,
-        cut: &str,
+        split_by: &str,
         base: Option<String>,
     ) -> PyResult<Option<(Option<MatchOutcome>, Vec<Fault>)>> {
-        let Some(split_by) = split_of(cut) else { return Ok(None) };
+        let Some(split_by) = split_of(split_by) else { return Ok(None) };
         if format.is_none() && !ntriples::may_be_lines(data) {
             return Ok(None);
         }
@@ -641,8 +647,9 @@ impl Core {
                     return Ok(is_nothing.then_some((None, faults)));
                 }
                 let guarded = self.shared.read();
-                worker.publication.adopt(&guarded.state.dictionary);
-                let outcome = self.shared.matched(guarded, worker, &now, &Done::default())?;
+                worker.publication.adopt(&guarded.engine.dictionary);
+                let outcome =
+                    self.shared.matched(guarded, worker, &now, &EnrichmentProgress::default())?;
                 Ok(Some((Some(outcome), faults)))
             })
         })
@@ -650,17 +657,18 @@ impl Core {
 
     /// Reads a document from a stream with a method `read`, in the format of an extension. If the
     /// stream `waits`, publications are matched one by one as they arrive.
-    #[pyo3(signature = (stream, source, format, cut = "auto", waits = true, base = None))]
+    #[pyo3(signature = (stream, source, format, split_by = "auto", waits = true, base = None))]
     fn document(
         &self,
         stream: Py<PyAny>,
         source: String,
         format: &str,
-        cut: &str,
+        split_by: &str,
         waits: bool,
         base: Option<String>,
     ) -> PyResult<DocumentMatches> {
-        let (reader, interrupt) = reader_of(stream, source, format, cut, base, self.shared.limits)?;
+        let (reader, interrupt) =
+            reader_of(stream, source, format, split_by, base, self.shared.limits)?;
         let (shared, reader) = (Arc::clone(&self.shared), Mutex::new(reader));
         Ok(DocumentMatches { shared, reader, waits, interrupt })
     }
@@ -686,7 +694,7 @@ impl Core {
     ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
         let results = calls.map(Calls::results).unwrap_or_default();
-        let done = Done { stated, shown, steps: done, version, results };
+        let done = EnrichmentProgress { stated, shown, steps: done, version, results };
         self.shared.match_statements(py, id, &statements, now, &done)
     }
 
@@ -703,7 +711,9 @@ impl Core {
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        self.shared.match_statements(py, id, &statements, now, &Done::default()).map(Some)
+        self.shared
+            .match_statements(py, id, &statements, now, &EnrichmentProgress::default())
+            .map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -720,7 +730,7 @@ impl Core {
         let columns = columns?;
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let reports = py.detach(|| {
-            let (mut statements, done) = (Statements::default(), Done::default());
+            let (mut statements, done) = (Statements::default(), EnrichmentProgress::default());
             let mut report = |row, worker: &mut Worker| {
                 let id = ids.get(row).unwrap_or_default();
                 statements.clear();
@@ -728,7 +738,7 @@ impl Core {
                     return Ok(None);
                 }
                 let guarded = self.shared.read();
-                fill(&guarded.state.dictionary, id, &statements, &mut worker.publication);
+                fill(&guarded.engine.dictionary, id, &statements, &mut worker.publication);
                 Ok(match self.shared.matched(guarded, worker, &now, &done)? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,

@@ -1,6 +1,6 @@
 //! Documents that are read and matched, one publication after the other.
 
-use super::{Done, MatchOutcome, Shared, lock};
+use super::{EnrichmentProgress, MatchOutcome, SharedCore, lock};
 use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::reader::{Reader, ReaderOptions, split_of};
@@ -30,12 +30,15 @@ pub(super) fn reader_of(
     stream: Py<PyAny>,
     source: String,
     format: &str,
-    cut: &str,
+    split_by: &str,
     base: Option<String>,
     limits: Limits,
 ) -> PyResult<(Reader, Interrupt)> {
-    let (Some(split_by), Some(syntax)) = (split_of(cut), RdfFormat::from_extension(format)) else {
-        return Err(PyValueError::new_err(format!("no cut {cut:?}, or no format {format:?}")));
+    let (Some(split_by), Some(syntax)) = (split_of(split_by), RdfFormat::from_extension(format))
+    else {
+        return Err(PyValueError::new_err(format!(
+            "no split_by {split_by:?}, or no format {format:?}"
+        )));
     };
     let options = ReaderOptions { source, split_by, base, limits };
     let interrupt = Interrupt::default();
@@ -66,7 +69,7 @@ impl Read for Stream {
 /// A document that is read and matched, one publication after the other.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub(super) struct DocumentMatches {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedCore>,
     pub(super) reader: Mutex<Reader>,
     /// Whether reading may have to wait for data.
     pub(super) waits: bool,
@@ -90,15 +93,20 @@ impl DocumentMatches {
                 let mut found = Vec::new();
                 loop {
                     let mut reader = lock(&self.reader);
-                    // Reading calls Python, so this thread must not have the state's lock.
+                    // Reading calls Python, so this thread must not have the engine's lock.
                     let is_found = reader.next(&mut worker.publication);
                     let faults = reader.faults();
                     drop(reader);
                     let before = found.len();
                     if is_found {
                         let guarded = self.shared.read();
-                        worker.publication.adopt(&guarded.state.dictionary);
-                        found.push(self.shared.matched(guarded, worker, &now, &Done::default())?);
+                        worker.publication.adopt(&guarded.engine.dictionary);
+                        found.push(self.shared.matched(
+                            guarded,
+                            worker,
+                            &now,
+                            &EnrichmentProgress::default(),
+                        )?);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));
                     if is_pending || !faults.is_empty() || !is_found || found.len() >= most {

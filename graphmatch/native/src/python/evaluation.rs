@@ -6,11 +6,11 @@
 
 use super::query::Query;
 use super::terms::term_object;
-use super::{Shared, fill, lock};
+use super::{SharedCore, fill, lock};
+use crate::branch::GM;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
 use crate::operators::{CallContext, CallResults, Operators};
-use crate::pattern::GM;
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
 use hashbrown::HashSet;
@@ -30,7 +30,7 @@ pyo3::create_exception!(
 /// One publication to evaluate queries on.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub struct Evaluation {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedCore>,
     pub(crate) id: String,
     pub(crate) statements: Statements,
     /// Number of stated triples.
@@ -61,12 +61,12 @@ impl Evaluation {
         let found = on_stack(is_deep, || {
             let prepared = prepare(calls.clone())?;
             let guarded = self.shared.read();
-            let state = &guarded.state;
+            let engine = &guarded.engine;
             self.shared.with_worker(|worker| {
-                fill(&state.dictionary, &self.id, &self.statements, &mut worker.publication);
+                fill(&engine.dictionary, &self.id, &self.statements, &mut worker.publication);
                 let triples = worker.publication.triples.clone();
-                worker.restore(state.context(), &triples, self.shown, self.stated, &state.index);
-                worker.evaluate(state.context(), &prepared, &self.now, state.limits)
+                worker.restore(engine.context(), &triples, self.shown, self.stated, &engine.index);
+                worker.evaluate(engine.context(), &prepared, &self.now, engine.limits)
             })
         });
         lock(&self.missing).extend(calls.take_noted().0);

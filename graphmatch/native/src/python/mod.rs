@@ -23,7 +23,7 @@ use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
 use self::terms::{object_named, write_text};
 use crate::dictionary::{Dictionary, Id, Terms};
-use crate::engine::{State, SubscribeError};
+use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
 use crate::limits::Limits;
 use crate::matching::{Needs, Worker};
@@ -112,8 +112,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(crate) struct Guarded {
-    pub(crate) state: State,
+pub(crate) struct CoreState {
+    pub(crate) engine: Engine,
     /// Shared, so that a thread can keep it without the interpreter's lock.
     knowledge: Arc<Py<PyAny>>,
     version: u64,
@@ -121,28 +121,28 @@ pub(crate) struct Guarded {
     ask: Option<Arc<Py<PyAny>>>,
 }
 
-/// The state that all calls of a [`Core`] share.
-pub(crate) struct Shared {
-    guarded: RwLock<Guarded>,
+/// The engine that all calls of a [`Core`] share.
+pub(crate) struct SharedCore {
+    guarded: RwLock<CoreState>,
     /// Limits of one document.
     limits: Limits,
     #[expect(clippy::vec_box, reason = "workers are large, and handed from one to the other")]
     workers: Mutex<Vec<Box<Worker>>>,
 }
 
-impl Shared {
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Guarded> {
+impl SharedCore {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, CoreState> {
         self.guarded.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state.
-    fn change<T>(&self, change: impl FnOnce(&mut Guarded) -> T) -> T {
+    /// Changes the engine.
+    fn change<T>(&self, change: impl FnOnce(&mut CoreState) -> T) -> T {
         let mut guarded = self.guarded.write().unwrap_or_else(PoisonError::into_inner);
-        let Guarded { state, .. } = &mut *guarded;
-        state.history.begin_change(&mut state.dictionary);
+        let CoreState { engine, .. } = &mut *guarded;
+        engine.history.begin_change(&mut engine.dictionary);
         let changed = change(&mut guarded);
-        let Guarded { state, .. } = &mut *guarded;
-        state.history.end_change(&mut state.dictionary);
+        let CoreState { engine, .. } = &mut *guarded;
+        engine.history.end_change(&mut engine.dictionary);
         changed
     }
 
@@ -159,9 +159,9 @@ impl Shared {
 
     /// Moves rows to better access patterns, if the statistics of a worker suggest it.
     fn tend(&self, worker: &mut Worker) {
-        let wants = self.read().state.index.wants_rebalance(&worker.rows);
+        let wants = self.read().engine.index.wants_rebalance(&worker.rows);
         if wants && let Ok(mut guarded) = self.guarded.try_write() {
-            guarded.state.index.rebalance(&mut worker.rows);
+            guarded.engine.index.rebalance(&mut worker.rows);
         }
     }
 
@@ -171,10 +171,10 @@ impl Shared {
     /// get their present ids.
     fn matched<'a>(
         self: &'a Arc<Self>,
-        mut guarded: RwLockReadGuard<'a, Guarded>,
+        mut guarded: RwLockReadGuard<'a, CoreState>,
         worker: &mut Worker,
         now: &Literal,
-        done: &Done,
+        done: &EnrichmentProgress,
     ) -> PyResult<MatchOutcome> {
         let mut attempts = 0;
         worker.answered = None;
@@ -190,7 +190,7 @@ impl Shared {
             let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
             attempts += 1;
             if let Some(function) = function {
-                worker.publication.disown(&guarded.state.dictionary);
+                worker.publication.disown(&guarded.engine.dictionary);
                 drop(guarded);
                 let ask = |py: Python<'_>| -> PyResult<Vec<Option<Vec<Vec<u32>>>>> {
                     function.bind(py).call1((&questions,))?.extract()
@@ -202,7 +202,7 @@ impl Shared {
                     found => found,
                 })?;
                 guarded = self.read();
-                worker.publication.adopt(&guarded.state.dictionary);
+                worker.publication.adopt(&guarded.engine.dictionary);
                 worker.answered = Some(IndexAnswers { questions, found });
             } else {
                 let found = questions.iter().map(|_| None).collect();
@@ -213,39 +213,40 @@ impl Shared {
 
     fn attempt(
         self: &Arc<Self>,
-        guarded: &Guarded,
+        guarded: &CoreState,
         worker: &mut Worker,
         now: &Literal,
-        done: &Done,
+        done: &EnrichmentProgress,
     ) -> Result<MatchOutcome, Questions> {
-        let state = &guarded.state;
+        let engine = &guarded.engine;
         let count = worker.publication.triples.len();
         let shown = done.shown.map_or(count, |shown| shown.min(count));
         let stated = done.stated.map_or(shown, |stated| stated.min(shown));
         let is_current = done.version.is_none_or(|version| version == guarded.version);
         let matched = if is_current {
-            state.matches(worker, stated, shown, done.steps, now, &done.results)
+            engine.matches(worker, stated, shown, done.steps, now, &done.results)
         } else {
             Err(Needs::Steps(0))
         };
         Ok(match matched {
             Ok(matched) if !matched.requests.solutions.is_empty() => {
-                let terms = worker.terms(state.context());
+                let terms = worker.terms(engine.context());
                 let mut statements = Statements::default();
                 for &id in worker.publication.triples.iter().flatten() {
                     statements.begin_term().extend_from_slice(&terms.text(id));
                     statements.end_term();
                 }
                 let id = worker.publication.id.to_string();
-                let done = Done { stated: Some(stated), shown: Some(shown), ..done.clone() };
+                let done =
+                    EnrichmentProgress { stated: Some(stated), shown: Some(shown), ..done.clone() };
                 let shared = Arc::clone(self);
                 let requests = matched.requests;
                 MatchOutcome::Calls(CallRequest { shared, id, statements, done, requests })
             }
-            Ok(matched) => MatchOutcome::Report(report(self, state, worker, matched, stated)),
+            Ok(matched) => MatchOutcome::Report(report(self, engine, worker, matched, stated)),
             Err(Needs::Indexes(questions)) => return Err(questions),
             Err(Needs::Steps(steps)) => {
-                let triples = texts(state, worker, stated);
+                let triples = texts(engine, worker, stated);
                 let id = worker.publication.id.to_string();
                 let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
                 let request = EnrichmentRequest { id, triples, steps, knowledge, version };
@@ -261,13 +262,13 @@ impl Shared {
         id: &str,
         statements: &Statements,
         now: &str,
-        done: &Done,
+        done: &EnrichmentProgress,
     ) -> PyResult<MatchOutcome> {
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         py.detach(|| {
             self.with_worker(|worker| {
                 let guarded = self.read();
-                fill(&guarded.state.dictionary, id, statements, &mut worker.publication);
+                fill(&guarded.engine.dictionary, id, statements, &mut worker.publication);
                 self.matched(guarded, worker, &now, done)
             })
         })
@@ -275,9 +276,9 @@ impl Shared {
 }
 
 /// The first triples of the publication of a worker.
-fn texts(state: &State, worker: &Worker, most: usize) -> DetachedTriples {
+fn texts(engine: &Engine, worker: &Worker, most: usize) -> DetachedTriples {
     let triples = worker.publication.triples.iter().take(most).copied();
-    DetachedTriples::new(worker.terms(state.context()), triples)
+    DetachedTriples::new(worker.terms(engine.context()), triples)
 }
 
 /// Triples that do not need the dictionary: distinct texts, and their numbers.
@@ -314,7 +315,7 @@ impl DetachedTriples {
 
 /// The work of Python for a publication so far.
 #[derive(Clone, Default)]
-pub(crate) struct Done {
+pub(crate) struct EnrichmentProgress {
     /// Number of stated triples; all by default.
     pub(crate) stated: Option<usize>,
     /// Number of triples that every pattern sees, and not only those with the property; all by

@@ -30,18 +30,18 @@ impl Publications {
     /// `may_be_empty` has no fault for it.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
-    #[pyo3(signature = (stream, source, format, limits, cut, base = None, names = "", may_be_empty = false))]
+    #[pyo3(signature = (stream, source, format, limits, split_by, base = None, names = "", may_be_empty = false))]
     fn new(
         stream: Py<PyAny>,
         source: String,
         format: &str,
         limits: Limits,
-        cut: &str,
+        split_by: &str,
         base: Option<String>,
         names: &str,
         may_be_empty: bool,
     ) -> PyResult<Self> {
-        let (mut reader, interrupt) = reader_of(stream, source, format, cut, base, limits)?;
+        let (mut reader, interrupt) = reader_of(stream, source, format, split_by, base, limits)?;
         if may_be_empty {
             reader.allow_nothing();
         }

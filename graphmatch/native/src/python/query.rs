@@ -1,4 +1,4 @@
-//! A query by itself, as Python sees it: branches of patterns and filters, constants, mentions.
+//! A query by itself, as Python sees it: branches of patterns and filters, constants, demand.
 //!
 //! [`Query`] is for those who look at queries (published algorithms, explanations, mapping
 //! functions, units); the engine keeps subscriptions in another way. Cost: that of
@@ -6,13 +6,13 @@
 
 use super::bad_query;
 use super::terms::{object_of, term_object, variable_object, write_text};
+use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
 use crate::dictionary::{ANY, Dictionary, Id};
-use crate::engine::{State, branch_of};
+use crate::engine::{Engine, branch_of};
 use crate::evaluate::Prepared;
 use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
-use crate::pattern::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
 use crate::query::{ConstantUse, FilledTemplate, Template};
 use crate::query_error::QueryError;
 use crate::subscriptions::Number;
@@ -78,9 +78,9 @@ impl PartialEq for Query {
 }
 
 impl std::hash::Hash for Query {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.template.text().hash(state);
-        self.constants.hash(state);
+    fn hash<H: std::hash::Hasher>(&self, engine: &mut H) {
+        self.template.text().hash(engine);
+        self.constants.hash(engine);
     }
 }
 
@@ -103,11 +103,11 @@ impl Query {
     }
 
     /// The query of a stored subscription, with root terms and in base units.
-    pub fn stored(state: &State, number: Number) -> Option<Self> {
-        let text = |&id: &Id| String::from_utf8_lossy(&state.dictionary.text(id)).into_owned();
-        let constants = state.constants(number)[1].iter().map(text).collect();
-        let template = state.subscriptions.get(number).template();
-        Some(Self { template: state.templates.get(template)?, constants })
+    pub fn stored(engine: &Engine, number: Number) -> Option<Self> {
+        let text = |&id: &Id| String::from_utf8_lossy(&engine.dictionary.text(id)).into_owned();
+        let constants = engine.constants(number)[1].iter().map(text).collect();
+        let template = engine.subscriptions.get(number).template();
+        Some(Self { template: engine.templates.get(template)?, constants })
     }
 
     fn ids(&self) -> (Dictionary, Vec<Id>) {
@@ -239,7 +239,7 @@ impl Query {
     }
 
     /// The properties and objects that patterns ask for, `None` for any.
-    fn mentions<'py>(
+    fn demanded<'py>(
         &self,
         py: Python<'py>,
     ) -> PyResult<Vec<(Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>)>> {
@@ -248,7 +248,7 @@ impl Query {
             ANY => Ok(None),
             id => object_of(py, &dictionary.text(id)).map(Some),
         };
-        self.template.mentions(&ids).map(|(p, o)| Ok((object(p)?, object(o)?))).collect()
+        self.template.demanded(&ids).map(|(p, o)| Ok((object(p)?, object(o)?))).collect()
     }
 
     /// The triples of a CONSTRUCT, with variables and blank nodes; nothing for another form.

@@ -2,16 +2,16 @@
 
 use super::evaluation::triples_of;
 use super::terms::object_of;
-use super::{DetachedTriples, Guarded, Shared};
+use super::{CoreState, DetachedTriples, SharedCore};
 use crate::dictionary::{Id, Terms};
-use crate::engine::{Matched, State};
+use crate::engine::{Engine, MatchResult};
 use crate::evaluate::{Answer, EvaluationError};
 use crate::history::FormerSubscription;
 use crate::index::Index;
 use crate::lexical::write_term;
 use crate::matching::{Context, Worker};
 use crate::ontology::Ontology;
-use crate::patterns::Counters;
+use crate::postings::Counters;
 use crate::publication::Publication;
 use crate::query::Form;
 use crate::subscriptions::Number;
@@ -58,38 +58,38 @@ impl Data {
     /// no longer kept.
     fn former<'a>(
         &self,
-        state: &'a State,
+        engine: &'a Engine,
         numbers: &[Number],
     ) -> Result<HashMap<Number, &'a FormerSubscription>, EvaluationError> {
-        state.history.former(*self.moment, numbers).ok_or_else(|| {
+        engine.history.former(*self.moment, numbers).ok_or_else(|| {
             let what = "the report was made before too many changes of subscriptions";
             EvaluationError(format!("{what}: read reports before such changes"))
         })
     }
 
-    fn context<'a>(&'a self, state: &'a State) -> Context<'a> {
-        Context { ontology: &self.ontology, ..state.context() }
+    fn context<'a>(&'a self, engine: &'a Engine) -> Context<'a> {
+        Context { ontology: &self.ontology, ..engine.context() }
     }
 
     /// Solves some matches, each up to `most` solutions, until they have `limit` solutions
     /// together.
     fn solved(
         &self,
-        state: &State,
+        engine: &Engine,
         worker: &mut Worker,
         range: Range<usize>,
         most: usize,
         limit: usize,
     ) -> Result<Vec<SolvedMatch>, EvaluationError> {
         let numbers = &self.found[range];
-        let former = self.former(state, numbers)?;
+        let former = self.former(engine, numbers)?;
         worker.publication.clone_from(&self.publication);
-        let context = self.context(state);
-        worker.restore(context, &self.triples, self.shown, self.stated, &state.index);
-        worker.rows.patterns.begin_solutions(state.limits.time());
+        let context = self.context(engine);
+        worker.restore(context, &self.triples, self.shown, self.stated, &engine.index);
+        worker.rows.patterns.begin_solutions(engine.limits.time());
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
-            let one = self.solve(state, worker, *number, former.get(number).copied(), most);
+            let one = self.solve(engine, worker, *number, former.get(number).copied(), most);
             solutions += one.solutions.len() + one.graph.as_ref().map_or(0, Vec::len);
             solved.push(one);
             if solutions >= limit {
@@ -103,7 +103,7 @@ impl Data {
     /// since.
     fn solve(
         &self,
-        state: &State,
+        engine: &Engine,
         worker: &mut Worker,
         number: Number,
         former: Option<&FormerSubscription>,
@@ -111,7 +111,7 @@ impl Data {
     ) -> SolvedMatch {
         let name = match former {
             Some(former) => former.name.clone(),
-            None => state.subscriptions.get(number).name(),
+            None => engine.subscriptions.get(number).name(),
         };
         if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
             let Answer { variables, solutions, graph } = self.answers[answer].1.clone();
@@ -129,13 +129,13 @@ impl Data {
         let mut index = Index::default();
         let (index, rows, template) = match former {
             Some(former) => {
-                let mut add = |branch| index.add(branch, &state.dictionary, &mut Vec::new());
+                let mut add = |branch| index.add(branch, &engine.dictionary, &mut Vec::new());
                 let rows = former.branches.iter().filter_map(&mut add).collect();
                 (&index, rows, former.template.clone())
             }
             None => {
-                let record = state.subscriptions.get(number);
-                (&state.index, record.rows().to_vec(), state.templates.get(record.template()))
+                let record = engine.subscriptions.get(number);
+                (&engine.index, record.rows().to_vec(), engine.templates.get(record.template()))
             }
         };
         let projected: Vec<(String, usize)> = template
@@ -149,9 +149,9 @@ impl Data {
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
         let mut left =
-            if most < state.limits.match_solutions { LOOKED_AT } else { most.saturating_mul(100) };
+            if most < engine.limits.match_solutions { LOOKED_AT } else { most.saturating_mul(100) };
         for row in rows {
-            worker.solutions(self.context(state), index, row, |terms| {
+            worker.solutions(self.context(engine), index, row, |terms| {
                 left = left.saturating_sub(1);
                 if count == most || left == 0 {
                     is_whole = false;
@@ -168,7 +168,7 @@ impl Data {
             });
             is_whole &= is_ask || !worker.rows.patterns.is_late();
         }
-        let terms = worker.terms(state.context());
+        let terms = worker.terms(engine.context());
         let width = projected.len();
         let solutions = (0..count).map(|row| {
             let ids = &found[row * width..(row + 1) * width];
@@ -184,7 +184,7 @@ impl Data {
 #[pyclass(frozen, module = "graphmatch._native")]
 #[derive(Clone)]
 pub(crate) struct Report {
-    shared: Arc<Shared>,
+    shared: Arc<SharedCore>,
     /// The id of the publication.
     #[pyo3(get)]
     publication: String,
@@ -202,7 +202,7 @@ pub(crate) struct Report {
     undecided: Vec<(String, Vec<String>, bool)>,
     /// Whether attributes are missing because the publication has more property paths than the limit.
     #[pyo3(get)]
-    is_cut: bool,
+    is_truncated: bool,
 }
 
 impl Report {
@@ -232,15 +232,15 @@ impl Report {
     /// Returns the ids of the subscriptions.
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
-        let written = |guarded: &Guarded| {
+        let written = |guarded: &CoreState| {
             let mut names = Vec::with_capacity(16 * data.found.len());
-            let former = data.former(&guarded.state, &data.found)?;
+            let former = data.former(&guarded.engine, &data.found)?;
             let former = |number: &Number| former.get(number).map(|former| former.name.as_str());
-            let ends = guarded.state.subscriptions.write_names(&data.found, former, &mut names);
+            let ends = guarded.engine.subscriptions.write_names(&data.found, former, &mut names);
             Ok::<_, EvaluationError>((names, ends))
         };
         // Releasing the interpreter's lock takes longer than copying a few ids. A thread with that
-        // lock must not wait for the state's lock, so it only tries to get it.
+        // lock must not wait for the engine's lock, so it only tries to get it.
         let few = (data.found.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
         let (names, ends) = match few.flatten() {
             Some(guarded) => written(&guarded),
@@ -258,8 +258,8 @@ impl Report {
         let Some(data) = &self.data else { return Ok(None) };
         let texts = py.detach(|| {
             let guarded = self.shared.read();
-            data.former(&guarded.state, &[])?;
-            let (dictionary, local) = (&guarded.state.dictionary, &data.publication.local);
+            data.former(&guarded.engine, &[])?;
+            let (dictionary, local) = (&guarded.engine.dictionary, &data.publication.local);
             let triples = data.publication.triples.iter().take(data.stated).copied();
             Ok::<_, EvaluationError>(DetachedTriples::new(Terms { dictionary, local }, triples))
         })?;
@@ -288,7 +288,7 @@ impl Report {
         let solved = py.detach(|| {
             let guarded = self.shared.read();
             self.shared.with_worker(|worker| {
-                data.solved(&guarded.state, worker, begin.min(end)..end, wanted, limit)
+                data.solved(&guarded.engine, worker, begin.min(end)..end, wanted, limit)
             })
         });
         for one in solved? {
@@ -349,14 +349,16 @@ impl Batch {
 }
 
 pub(super) fn report(
-    shared: &Arc<Shared>,
-    state: &State,
+    shared: &Arc<SharedCore>,
+    engine: &Engine,
     worker: &mut Worker,
-    matched: Matched,
+    matched: MatchResult,
     stated: usize,
 ) -> Report {
-    let Matched { found, answers, failed, is_cut, counters, evaluated, undecided, .. } = matched;
-    let name = |number: Number| state.subscriptions.get(number).name();
+    let MatchResult {
+        found, answers, failed, is_truncated, counters, evaluated, undecided, ..
+    } = matched;
+    let name = |number: Number| engine.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
     let undecided =
         undecided.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
@@ -369,10 +371,20 @@ pub(super) fn report(
             shown: worker.graph.stated(),
             found,
             answers,
-            moment: state.history.now(),
-            ontology: Arc::clone(&state.ontology),
+            moment: engine.history.now(),
+            ontology: Arc::clone(&engine.ontology),
         })
     });
     let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());
-    Report { shared, publication, data, counters, evaluated, stated, failed, undecided, is_cut }
+    Report {
+        shared,
+        publication,
+        data,
+        counters,
+        evaluated,
+        stated,
+        failed,
+        undecided,
+        is_truncated,
+    }
 }

@@ -202,12 +202,12 @@ fn what_patterns_mention() {
             ANY => "*".to_owned(),
             id => short(&found.dictionary.text(id)),
         };
-        let mentions: Vec<String> = found
+        let demand: Vec<String> = found
             .template
-            .mentions(&ids)
+            .demanded(&ids)
             .map(|(property, object)| format!("{} {}", name(property), name(object)))
             .collect();
-        assert_eq!(mentions.join(", "), expected, "{pattern}");
+        assert_eq!(demand.join(", "), expected, "{pattern}");
     }
 }
 

@@ -14,11 +14,11 @@
 //! row of eight patterns takes 110 bytes, and 80 more if no other row has its shape.
 
 use crate::arena::Arena;
+use crate::branch::{Branch, Filter};
 use crate::dictionary::Id;
 use crate::graph::{Graph, PREDICATE, Tag, Tagger, kind_of};
 use crate::interner::{Interner, shrink};
 use crate::join::{Join, Stack};
-use crate::pattern::{Branch, Filter};
 use crate::plan::{Planner, Program};
 use crate::snapshot::{from_bytes, to_bytes};
 use crate::subscriptions::RowId;
@@ -614,8 +614,8 @@ impl PostingIndex {
 
     /// Returns the steps of a row's access pattern and second pattern.
     fn listed_steps(&self, row: RowId) -> (u32, u32) {
-        let filed = self.rows.get(row).get(STEPS).copied().unwrap_or(u32::MAX);
-        (filed & NO_STEP, filed >> 16)
+        let steps = self.rows.get(row).get(STEPS).copied().unwrap_or(u32::MAX);
+        (steps & NO_STEP, steps >> 16)
     }
 
     /// Returns the length of a row's posting list.
@@ -728,9 +728,9 @@ impl PostingIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::branch::{Comparison, Filter, Node, Pattern};
     use crate::dictionary::{ANY, LOCAL};
     use crate::graph::tests::Random;
-    use crate::pattern::{Comparison, Filter, Node, Pattern};
     use std::collections::{BTreeSet, HashMap};
 
     /// Compares ids as numbers.
