@@ -268,6 +268,9 @@ impl Engine {
     pub(crate) fn parse_all(&self, texts: &[String]) -> Vec<Result<ParsedQuery, QueryError>> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
         let size = texts.len().div_ceil(threads).max(MIN_PARSED_TOGETHER);
+        if size >= texts.len() {
+            return texts.iter().map(|text| self.parse(text)).collect();
+        }
         let parse = |part: &[String]| part.iter().map(|text| self.parse(text)).collect::<Vec<_>>();
         std::thread::scope(|scope| {
             let parts = texts.chunks(size).map(|part| scope.spawn(move || parse(part)));
@@ -343,11 +346,8 @@ impl Engine {
             constants.iter().for_each(|&id| self.dictionary.release(id));
             return Err(SubscribeError::Python);
         };
-        let former = replaced.map(|number| {
-            let [constants, _] = self.constants(number);
-            self.unindex(number);
-            (self.subscriptions.get(number).template(), constants)
-        });
+        let former = replaced
+            .map(|number| (self.subscriptions.get(number).template(), self.unindex(number)));
         let result = self.index_subscription(name, template, &constants, rooted, replaced);
         if let Some((former, constants)) = former {
             self.templates.retain(template);
@@ -563,8 +563,7 @@ impl Engine {
 
     /// Takes a subscription out.
     pub fn unsubscribe(&mut self, number: Number) {
-        let [constants, _] = self.constants(number);
-        self.unindex(number);
+        let constants = self.unindex(number);
         let template = self.subscriptions.get(number).template();
         self.subscriptions.remove(number);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
@@ -579,11 +578,12 @@ impl Engine {
         }
     }
 
-    /// Takes a subscription out of the index and the demand.
-    fn unindex(&mut self, number: Number) {
-        let [_, rewritten] = self.constants(number);
+    /// Takes a subscription out of the index and the demand. Returns its constants.
+    fn unindex(&mut self, number: Number) -> Vec<Id> {
+        let template = self.subscriptions.get(number).template();
+        self.templates.remember(template);
+        let [constants, rewritten] = self.constants(number);
         let record = self.subscriptions.get(number);
-        let template = record.template();
         let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
         if self.history.has_reports() {
             self.history.keep(FormerSubscription {
@@ -599,6 +599,7 @@ impl Engine {
         rows.into_iter().for_each(|row| self.take_row(row));
         self.unindexed.remove(&number);
         rewritten.into_iter().for_each(|id| self.dictionary.release(id));
+        constants
     }
 
     /// A subscription's query, written again.
@@ -743,7 +744,7 @@ impl Engine {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
         let mut change = Change::default();
-        let mut reindexed: Vec<(Number, Vec<Id>)> = Vec::new();
+        let mut reindexed: Vec<Number> = Vec::new();
         let (mut names, triples) = self.ontology.difference(&ontology);
         (change.triples, change.names) = (triples, names.len() + changed.len());
         names.extend(&changed);
@@ -764,10 +765,11 @@ impl Engine {
                 filled.interned.into_iter().for_each(|id| self.dictionary.release(id));
             }
             if is_concerned {
-                reindexed.push((number, constants));
+                reindexed.push(number);
             }
         }
-        reindexed.iter().for_each(|(number, _)| self.unindex(*number));
+        let unindex = |number| (number, self.unindex(number));
+        let reindexed: Vec<(Number, Vec<Id>)> = reindexed.into_iter().map(unindex).collect();
         std::mem::replace(&mut self.ontology, Arc::new(ontology)).release(&mut self.dictionary);
         for (_, id) in std::mem::take(&mut self.concepts) {
             self.dictionary.release(id);
@@ -809,8 +811,7 @@ impl Engine {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let rewritten: Vec<Id> =
             rewritten.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
-        let [constants, _] = self.constants(number);
-        self.unindex(number);
+        let constants = self.unindex(number);
         let template = self.subscriptions.get(number).template();
         self.index_subscription(name, template, &constants, rewritten, Some(number)).map(|_| ())
     }
