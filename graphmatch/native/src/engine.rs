@@ -18,9 +18,9 @@ use crate::ontology::build::OntologyInput;
 use crate::ontology::{Ontology, Steps, UNITS};
 use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
-use crate::parameterize::{ParameterizedQuery, Parameterizer};
+use crate::parameterize::Parameterizer;
 use crate::postings::{Counters, NO_OWNER};
-use crate::query::{FilledTemplate, Template};
+use crate::query::{FilledTemplate, ParsedQuery, Template};
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
 use crate::subscriptions::{
@@ -35,8 +35,6 @@ use serde::Serialize;
 use spargebra::Query;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::num::NonZero;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 mod calls;
@@ -45,8 +43,6 @@ mod calls;
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
 const NEEDS_EVALUATION: Number = 1 << 31;
-/// Number of texts from which on another thread parses some of them.
-const MIN_PARSED_TOGETHER: usize = 16;
 
 /// The parts of an engine that a snapshot holds, as [`Engine::saved`] gives them.
 pub type Saved = (
@@ -90,9 +86,6 @@ pub struct IndexPlan {
     /// Texts that filters need, mentioned until the entries are rows.
     interned: Vec<Id>,
 }
-
-/// A parsed query, and its template if that is new.
-pub(crate) type ParsedQuery = (ParameterizedQuery, Option<Template>);
 
 impl IndexPlan {
     fn add(&mut self, number: Option<usize>, entry: Branch) {
@@ -163,7 +156,7 @@ pub struct Engine {
     pub limits: Limits,
     /// The constants of operators that have an index.
     pub indexed: OperatorConstants,
-    parameterizer: Parameterizer,
+    pub parameterizer: Arc<Parameterizer>,
     unindexed: BTreeSet<Number>,
     /// The classes that Python found by name in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
@@ -189,7 +182,7 @@ impl Engine {
             index: Index::default(),
             limits: Limits::default(),
             indexed,
-            parameterizer,
+            parameterizer: Arc::new(parameterizer),
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
             prepared: Default::default(),
@@ -258,28 +251,7 @@ impl Engine {
 
     /// Parses a text, and analyses it if its template is new.
     pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, QueryError> {
-        let query = self.parameterizer.parameterize(text)?;
-        let is_new = self.templates.find(&query.text).is_none();
-        let template = is_new.then(|| Template::new(&query, &self.parameterizer)).transpose()?;
-        Ok((query, template))
-    }
-
-    /// Parses texts in several threads.
-    pub(crate) fn parse_all(&self, texts: &[String]) -> Vec<Result<ParsedQuery, QueryError>> {
-        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let size = texts.len().div_ceil(threads).max(MIN_PARSED_TOGETHER);
-        if size >= texts.len() {
-            return texts.iter().map(|text| self.parse(text)).collect();
-        }
-        let parse = |part: &[String]| part.iter().map(|text| self.parse(text)).collect::<Vec<_>>();
-        std::thread::scope(|scope| {
-            let parts = texts.chunks(size).map(|part| scope.spawn(move || parse(part)));
-            let parts: Vec<_> = parts.collect();
-            let parts = parts.into_iter();
-            parts
-                .flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                .collect()
-        })
+        Template::parse(text, &self.parameterizer, |text| self.templates.find(text).is_none())
     }
 
     /// The number of a parsed query's template, and the query's constants.

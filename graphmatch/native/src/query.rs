@@ -137,7 +137,21 @@ struct ResidualParts {
     calls: bool,
 }
 
+/// A parsed query, and its template if that is new.
+pub type ParsedQuery = (ParameterizedQuery, Option<Template>);
+
 impl Template {
+    /// Parses a text, and analyses it if the text of its template is new.
+    pub fn parse(
+        text: &str,
+        parser: &Parameterizer,
+        is_new: impl FnOnce(&str) -> bool,
+    ) -> Result<ParsedQuery, QueryError> {
+        let query = parser.parameterize(text)?;
+        let template = is_new(&query.text).then(|| Self::new(&query, parser)).transpose()?;
+        Ok((query, template))
+    }
+
     /// Analyses a query.
     pub fn new(query: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, QueryError> {
         let most = parser.limits.subscription_patterns;
