@@ -23,6 +23,7 @@ use crate::postings::{Counters, NO_OWNER};
 use crate::query::{FilledTemplate, ParsedQuery, Template};
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
+use crate::snapshot::to_bytes;
 use crate::subscriptions::{
     DELTA_CHECK, EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RowId, SUSPENDED,
     Subscriptions, UNINDEXED,
@@ -257,15 +258,19 @@ impl Engine {
     /// The number of a parsed query's template, and the query's constants.
     pub(crate) fn template(
         &mut self,
-        (query, template): ParsedQuery,
+        (text, constants, template): ParsedQuery,
     ) -> Result<(u32, Vec<String>), SubscribeError> {
-        let number = match (self.templates.find(&query.text), template) {
+        let mut constants: Vec<String> =
+            constants.split_terminator('\n').map(str::to_owned).collect();
+        let number = match (self.templates.find(&text), template) {
             (Some(number), _) => Some(number),
             (None, Some(template)) => self.templates.add(&template),
-            (None, None) => self.templates.add(&Template::new(&query, &self.parameterizer)?),
+            (None, None) => {
+                let template = Template::of_text(&text, &constants, &self.parameterizer)?;
+                self.templates.add(&to_bytes(&template))
+            }
         };
         let number = number.ok_or(SubscribeError::Full("there is no room for more templates"))?;
-        let mut constants = query.constants;
         if let Some(template) = self.templates.remember(number) {
             constants.extend(template.operators());
         }
