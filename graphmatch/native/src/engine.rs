@@ -36,6 +36,8 @@ use serde::Serialize;
 use spargebra::Query;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 mod calls;
@@ -44,6 +46,8 @@ mod calls;
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
 /// Beside the number of a row's subscription: that has to be evaluated.
 const NEEDS_EVALUATION: Number = 1 << 31;
+/// Number of texts from which on another thread parses some of them.
+const MIN_PARSED_TOGETHER: usize = 16;
 
 /// The parts of an engine that a snapshot holds, as [`Engine::saved`] gives them.
 pub type Saved = (
@@ -157,7 +161,7 @@ pub struct Engine {
     pub limits: Limits,
     /// The constants of operators that have an index.
     pub indexed: OperatorConstants,
-    pub parameterizer: Arc<Parameterizer>,
+    parameterizer: Parameterizer,
     unindexed: BTreeSet<Number>,
     /// The classes that Python found by name in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
@@ -183,7 +187,7 @@ impl Engine {
             index: Index::default(),
             limits: Limits::default(),
             indexed,
-            parameterizer: Arc::new(parameterizer),
+            parameterizer,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
             prepared: Default::default(),
@@ -253,6 +257,24 @@ impl Engine {
     /// Parses a text, and analyses it if its template is new.
     pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, QueryError> {
         Template::parse(text, &self.parameterizer, |text| self.templates.find(text).is_none())
+    }
+
+    /// Parses texts in several threads.
+    pub(crate) fn parse_all(&self, texts: &[String]) -> Vec<Result<ParsedQuery, QueryError>> {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let size = texts.len().div_ceil(threads).max(MIN_PARSED_TOGETHER);
+        let parse = |part: &[String]| part.iter().map(|text| self.parse(text)).collect::<Vec<_>>();
+        std::thread::scope(|scope| {
+            let parse = &parse;
+            let mut parts = texts.chunks(size);
+            let first = parts.next().unwrap_or_default();
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || parse(part))).collect();
+            let mut parsed = parse(first);
+            for part in others {
+                parsed.extend(part.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            parsed
+        })
     }
 
     /// The number of a parsed query's template, and the query's constants.

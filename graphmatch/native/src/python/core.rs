@@ -23,16 +23,13 @@ use crate::ntriples;
 use crate::ontology::build::{OntologyInput, hold};
 use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
-use crate::parameterize::Parameterizer;
 use crate::postings::Placement;
 use crate::precheck::is_plain_rdf_xml;
-use crate::query::{COMPOSITION, ParsedQuery, Template};
-use crate::query_error::QueryError;
+use crate::query::COMPOSITION;
 use crate::reader::{Reader, ReaderOptions, split_of};
 use crate::snapshot::{self, SnapshotError};
 use crate::subscriptions::{SUSPENDED, UNINDEXED};
 use crate::triples::Triple;
-use hashbrown::HashSet;
 use numpy::PyReadonlyArray1;
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -43,16 +40,15 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, RwLock};
 
 /// Maximum number of subscriptions that are added under one lock.
 pub(super) const AT_ONCE: usize = 1 << 16;
 
-/// Maximum number of texts that are parsed under one lock, and of texts of templates that the parser
-/// remembers.
+/// Number of texts that are parsed before the lock is taken: at first, because Python may have to go
+/// on with the first one, and at most.
+const MIN_PARSED: usize = 16;
 const MAX_PARSED: usize = 1 << 10;
-const MAX_SEEN: usize = 1 << 14;
 
 /// Reads demanded properties and objects, `None` for any.
 pub(super) fn demand_of(
@@ -161,31 +157,6 @@ pub(super) struct OntologyRows {
     folding: Option<(bool, bool)>,
     changed: Vec<String>,
     everything: bool,
-}
-
-/// Parses texts and sends them in parts: first a few, because Python may have to go on with the first
-/// one, then more and more. Ends if the receiver is gone.
-fn parse_all(
-    texts: &[String],
-    parser: &Parameterizer,
-    send: SyncSender<Vec<Result<ParsedQuery, QueryError>>>,
-) {
-    let (mut begin, mut size, mut seen) = (0, 4, HashSet::new());
-    while begin < texts.len() {
-        let end = texts.len().min(begin + size);
-        let parse = |text: &String| {
-            Template::parse(text, parser, |template| {
-                if seen.len() > MAX_SEEN {
-                    seen.clear();
-                }
-                seen.insert(template.to_owned())
-            })
-        };
-        if send.send(texts[begin..end].iter().map(parse).collect()).is_err() {
-            return;
-        }
-        (begin, size) = (end, MAX_PARSED.min(2 * size));
-    }
 }
 
 /// The errors of subscriptions with their places.
@@ -376,33 +347,30 @@ impl Core {
         comments: Vec<String>,
     ) -> PyResult<(usize, Bound<'py, PyList>)> {
         let (looked, errors) = py.detach(|| {
-            let parser = Arc::clone(&self.shared.read().engine.parameterizer);
+            let (mut errors, mut begin, mut size) = (Vec::new(), 0, MIN_PARSED);
             let count = ids.len().min(queries.len()).min(comments.len());
-            let (send, parsed) = sync_channel(1);
-            std::thread::scope(|scope| {
-                scope.spawn(|| parse_all(&queries[..count], &parser, send));
-                let (mut errors, mut place) = (Vec::new(), 0);
-                for parsed in parsed {
-                    let is_stopped = self.shared.change(|guarded| {
-                        let engine = &mut guarded.engine;
-                        for parsed in parsed {
-                            match engine.subscribe(&ids[place], parsed, None, None) {
-                                Ok(number) => {
-                                    engine.subscriptions.set_comment(number, &comments[place]);
-                                }
-                                Err(SubscribeError::Python) => return true,
-                                Err(error) => errors.push((place, error)),
+            while begin < count {
+                let end = count.min(begin + size);
+                let parsed = self.shared.read().engine.parse_all(&queries[begin..end]);
+                let stop = self.shared.change(|guarded| {
+                    let engine = &mut guarded.engine;
+                    for (place, parsed) in (begin..end).zip(parsed) {
+                        match engine.subscribe(&ids[place], parsed, None, None) {
+                            Ok(number) => {
+                                engine.subscriptions.set_comment(number, &comments[place]);
                             }
-                            place += 1;
+                            Err(SubscribeError::Python) => return Some(place),
+                            Err(error) => errors.push((place, error)),
                         }
-                        false
-                    });
-                    if is_stopped {
-                        break;
                     }
+                    None
+                });
+                if let Some(place) = stop {
+                    return (place, errors);
                 }
-                (place, errors)
-            })
+                (begin, size) = (end, MAX_PARSED.min(2 * size));
+            }
+            (count, errors)
         });
         Ok((looked, refused_list(py, errors)?))
     }
