@@ -1,6 +1,6 @@
 """The index plan of a subscription: its rows in the index, and why candidates are evaluated.
 
-The core decides (`State::index_plan` in ``engine.rs``). The index knows publications only, so the
+The core decides (`Engine::index_plan` in ``engine.rs``). The index knows publications only, so the
 patterns that triples of the ontology may match are left to the evaluation. If a branch has no other
 patterns, the index gets each pattern that a solution can rest on by itself.
 """
