@@ -19,7 +19,7 @@ from semantic.terms import compact
 AccessPattern: TypeAlias = Sequence[str | None]
 """The terms of an access pattern in N-Triples, ``None`` for any."""
 
-UNINDEXED = "the index takes none of its patterns"
+UNINDEXED = "the index takes none of its patterns, or they are too many for it"
 """The reason why every publication is a candidate of an unindexed subscription."""
 
 SUSPENDED = "it matches nothing until the ontology fits its units and names of classes"

@@ -338,6 +338,21 @@ pub(crate) fn substitute(query: &mut Query, constant: &dyn Fn(u32) -> Option<Ter
     is_complete.then_some(())
 }
 
+/// Returns the disjunction of tests, nested as little as possible.
+pub(crate) fn either(mut tests: Vec<Expression>) -> Option<Expression> {
+    while tests.len() > 1 {
+        let mut pairs = tests.into_iter();
+        tests = Vec::with_capacity(pairs.len().div_ceil(2));
+        while let Some(one) = pairs.next() {
+            tests.push(match pairs.next() {
+                Some(other) => Expression::Or(one.into(), other.into()),
+                None => one,
+            });
+        }
+    }
+    tests.pop()
+}
+
 /// A comparison as such; `!(a = b)` is one.
 pub(crate) fn comparison_of(
     expression: &Expression,

@@ -61,6 +61,10 @@ impl<'a> Values<'a> {
 /// Writes a number as Python does: the shortest digits that are read as the same number, with an
 /// exponent if the number is below 10⁻⁴ or at least 10¹⁶.
 fn float(value: f64) -> String {
+    if !value.is_finite() {
+        let text = format!("{value}").to_uppercase().replace("NAN", "NaN");
+        return format!("\"{text}\"^^<http://www.w3.org/2001/XMLSchema#double>");
+    }
     let scientific = format!("{value:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
@@ -103,6 +107,7 @@ impl Engine {
         for place in range {
             let row = batch.chosen.get(place).and_then(|&row| usize::try_from(row).ok());
             let Some((row, name)) = row.and_then(|row| Some((row, batch.names.get(row)?))) else {
+                refused.push((place, SubscribeError::Full("its row is not in the table")));
                 continue;
             };
             if let Err(error) = self.subscribe_row(template, name, &batch.columns, row) {
@@ -144,6 +149,8 @@ mod tests {
             (1e15, "1000000000000000.0", "decimal"),
             (1e16, "1e+16", "double"),
             (-2.5e-7, "-2.5e-07", "double"),
+            (f64::NAN, "NaN", "double"),
+            (f64::NEG_INFINITY, "-INF", "double"),
         ];
         for (value, digits, datatype) in cases {
             let expected = format!("\"{digits}\"^^<http://www.w3.org/2001/XMLSchema#{datatype}>");

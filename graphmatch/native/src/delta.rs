@@ -6,12 +6,13 @@
 //! property path uses the publication if one of its walks has a step there. Blank nodes become
 //! variables, so that the filter can name them.
 //!
-//! An aggregating query is checked before it groups. A subquery hides its variables. A query with a
-//! subquery must therefore have a pattern that some triple of the publication matches.
+//! An aggregating query is checked before it groups. A subquery hides its variables, so the check of a
+//! query with a subquery is weaker: some triple of the publication must match one of its patterns.
 //!
-//! A check is as long as the query. A path adds a walk for each of its steps.
+//! A check is as long as the query, but for a path: it adds a walk for each of its steps, as long as
+//! the path. The number of steps is bounded by `subscription_patterns`.
 
-use crate::algebra::{Part, parts, visit};
+use crate::algebra::{Part, either, parts, visit};
 use crate::branch::GM;
 use hashbrown::HashMap;
 use oxrdf::BlankNode;
@@ -62,9 +63,9 @@ impl Fresh {
         self.variable().into()
     }
 
-    /// Returns a path of any number of steps. If the steps may use attributes, the path connects also
-    /// a term with itself that only triples of attributes have. Other stores, for which SPARQL is
-    /// written, have all triples.
+    /// Returns a path of any number of steps. If the steps may use attributes, the path also connects
+    /// terms with themselves that only triples of attributes have. SPARQL that is written for other
+    /// stores does not need this.
     fn any_number(&self, step: &Path) -> Path {
         let (any_number, text) = (Path::ZeroOrMore(step.clone().into()), step.to_string());
         if self.prefix != Self::default().prefix
@@ -134,10 +135,6 @@ fn chained(walk: Vec<GraphPattern>) -> Option<GraphPattern> {
         expr: Expression::Exists(Box::new(rest)),
         inner: Box::new(pattern),
     })
-}
-
-fn either(tests: Vec<Expression>) -> Option<Expression> {
-    tests.into_iter().reduce(|a, b| Expression::Or(Box::new(a), Box::new(b)))
 }
 
 /// Returns a pattern that has a solution if a triple of the publication matches an edge.

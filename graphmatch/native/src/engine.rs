@@ -2,8 +2,8 @@
 //!
 //! [`Engine`] is all of it. Matching takes it as it is, with a [`Worker`] of its own for each thread;
 //! subscribing and changing the ontology change it. A subscription is a template and constants; its
-//! branches, with root terms put in, are rows of the index. The patterns that the ontology alone may
-//! meet are not asked of the index, and left to the evaluator.
+//! branches, with root terms put in, are rows of the index. Patterns that triples of the ontology may
+//! match are not indexed, and left to the evaluator.
 
 use crate::branch::{Branch, Node, Pattern};
 use crate::demand::Demand;
@@ -44,9 +44,9 @@ mod calls;
 
 /// IRIs that stand for a class by its name, until Python finds it in the ontology.
 const CONCEPT: &[u8] = b"<urn:graphmatch:concept:";
-/// Beside the number of a row's subscription: that has to be evaluated.
+/// Flag in the owner of a row: the subscription must be evaluated.
 const NEEDS_EVALUATION: Number = 1 << 31;
-/// Number of texts from which on another thread parses some of them.
+/// Minimum number of texts of a thread that parses.
 const MIN_PARSED_TOGETHER: usize = 16;
 
 /// The parts of an engine that a snapshot holds, as [`Engine::saved`] gives them.
@@ -99,7 +99,7 @@ impl IndexPlan {
         }
     }
 
-    fn leave(&mut self, reason: &'static str) {
+    fn add_residual(&mut self, reason: &'static str) {
         if !self.residual.iter().any(|one| one == reason) {
             self.residual.push(reason.into());
         }
@@ -120,7 +120,7 @@ pub struct MatchResult {
     /// The subscriptions that failed calls leave undecided: these calls, and whether the subscription
     /// matches by other solutions.
     pub undecided: Vec<(Number, Vec<String>, bool)>,
-    /// Whether it had more paths of properties than the limit, so that attributes are missing.
+    /// Whether attributes are missing because the publication has more property paths than the limit.
     pub is_truncated: bool,
     /// The counters of the index.
     pub counters: Counters,
@@ -160,7 +160,7 @@ pub struct Engine {
     /// The limits of publications and evaluations.
     pub limits: Limits,
     /// The constants of operators that have an index.
-    pub indexed: OperatorConstants,
+    pub operator_constants: OperatorConstants,
     parameterizer: Parameterizer,
     unindexed: BTreeSet<Number>,
     /// The classes that Python found by name in this ontology.
@@ -176,7 +176,7 @@ impl Engine {
     pub fn new(parameterizer: Parameterizer) -> Self {
         let mut dictionary = Dictionary::default();
         let ontology = Arc::new(Ontology::new(&mut dictionary, OntologyInput::default()));
-        let indexed = OperatorConstants::new(&parameterizer.operators, &mut dictionary);
+        let operator_constants = OperatorConstants::new(&parameterizer.operators, &mut dictionary);
         Self {
             dictionary,
             ontology,
@@ -186,7 +186,7 @@ impl Engine {
             subscriptions: Subscriptions::default(),
             index: Index::default(),
             limits: Limits::default(),
-            indexed,
+            operator_constants,
             parameterizer,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
@@ -227,13 +227,17 @@ impl Engine {
             engine.demand.count((property, object), times, &text);
         }
         let operators = &engine.parameterizer.operators;
-        engine.indexed = OperatorConstants::new(operators, dictionary);
+        engine.operator_constants = OperatorConstants::new(operators, dictionary);
         if operators.0.iter().any(|operator| operator.is_indexed) {
             for number in engine.subscriptions.numbers() {
                 let record = engine.subscriptions.get(number);
                 if engine.templates.get(record.template())?.calls() {
                     for &row in record.rows() {
-                        engine.indexed.count(&engine.index.branch(row), true, dictionary);
+                        engine.operator_constants.count(
+                            &engine.index.branch(row),
+                            true,
+                            dictionary,
+                        );
                     }
                 }
             }
@@ -345,11 +349,12 @@ impl Engine {
             constants.iter().for_each(|&id| self.dictionary.release(id));
             return Err(SubscribeError::Python);
         };
-        let former = replaced
-            .map(|number| (self.subscriptions.get(number).template(), self.unindex(number)));
+        let former = replaced.map(|number| {
+            self.templates.retain(template);
+            (self.subscriptions.get(number).template(), self.unindex(number))
+        });
         let result = self.index_subscription(name, template, &constants, rooted, replaced);
         if let Some((former, constants)) = former {
-            self.templates.retain(template);
             self.templates.release(former);
             constants.into_iter().for_each(|id| self.dictionary.release(id));
         } else if result.is_err() {
@@ -394,7 +399,7 @@ impl Engine {
         template: u32,
         constants: &[Id],
         rooted: Vec<Id>,
-        before: Option<Number>,
+        existing: Option<Number>,
     ) -> Result<Number, SubscribeError> {
         let missing = SubscribeError::Full("its template is not there");
         let kept = self.templates.get(template).ok_or(missing)?;
@@ -410,7 +415,7 @@ impl Engine {
             let Some(row) = row else {
                 // It is larger than a row may be: then every publication is a candidate.
                 let dictionary = &mut self.dictionary;
-                self.indexed.count(branch, false, dictionary);
+                self.operator_constants.count(branch, false, dictionary);
                 branch.each_constant(&mut |id| dictionary.release(id));
                 flags = (flags | UNINDEXED) & !EXACT;
                 continue;
@@ -430,12 +435,12 @@ impl Engine {
             flags |= IN_ROW;
         }
         let entry = Entry { name, template, constants, rewritten: &rooted, rows: &rows, flags };
-        let Some(number) = self.store(entry, before) else {
+        let Some(number) = self.store(entry, existing) else {
             for &row in &rows {
                 self.take_row(row);
             }
             rooted.iter().for_each(|&id| self.dictionary.release(id));
-            if let Some(number) = before {
+            if let Some(number) = existing {
                 self.suspend(number, name, template, constants);
             }
             return Err(SubscribeError::Full("there is no room for more subscriptions"));
@@ -449,21 +454,21 @@ impl Engine {
 
     /// Stores a subscription, or changes a stored one, and makes it the owner of its rows. Returns
     /// `None` if there is no room.
-    fn store(&mut self, entry: Entry, before: Option<Number>) -> Option<Number> {
-        let number = match before {
+    fn store(&mut self, entry: Entry, existing: Option<Number>) -> Option<Number> {
+        let number = match existing {
             Some(number) => self.subscriptions.change(number, entry).then_some(number)?,
             None => self.subscriptions.add(entry)?,
         };
         for &row in entry.rows {
             self.index.set_owner(row, owner(number, entry.flags));
         }
-        if before.is_none() {
+        if existing.is_none() {
             self.templates.retain(entry.template);
         }
         Some(number)
     }
 
-    /// Learns which rows are other ones from now on, some perhaps of a subscription to come.
+    /// Applies new ids of rows to stored subscriptions and to the rows that are being added.
     fn note_moved(&mut self, moved: Vec<(RowId, RowId)>, new: &mut [RowId]) {
         for (from, to) in moved {
             if let Some(row) = new.iter_mut().find(|row| **row == from) {
@@ -490,7 +495,7 @@ impl Engine {
             Node::Constant(id) => id_of(id),
             Node::Variable(_) => ANY,
         };
-        let is_call = |pattern: &Pattern| self.indexed.is_operator(key(pattern[1]));
+        let is_call = |pattern: &Pattern| self.operator_constants.is_operator(key(pattern[1]));
         for (number, branch) in branches.into_iter().enumerate() {
             let Branch { patterns, filters, variables } = branch;
             let (calls, mut own): (Vec<Pattern>, Vec<Pattern>) =
@@ -498,7 +503,7 @@ impl Engine {
             let count = own.len();
             own.retain(|pattern| !self.ontology.has_match(pattern.map(key)));
             if own.len() < count {
-                plan.leave("a pattern that the ontology may meet");
+                plan.add_residual("a pattern that the ontology may meet");
             }
             if own.is_empty() {
                 plan.flags |= DELTA_CHECK;
@@ -512,10 +517,13 @@ impl Engine {
                     .into_iter()
                     .partition(|call| own.iter().flatten().any(|node| *node == call[0]));
                 if !open.is_empty() {
-                    plan.leave("an operator on a term that the ontology may have");
+                    plan.add_residual("an operator on a term that the ontology may have");
                 }
                 let patterns = [own, bound].concat();
-                plan.add(Some(number), part(Branch { patterns, filters, variables }));
+                plan.add(
+                    Some(number),
+                    without_unbound_filters(Branch { patterns, filters, variables }),
+                );
             }
         }
         plan.flags |= if plan.residual.is_empty() { EXACT } else { 0 };
@@ -537,18 +545,18 @@ impl Engine {
     fn retain_constants(&mut self, branch: &Branch) {
         let dictionary = &mut self.dictionary;
         branch.each_constant(&mut |id| dictionary.retain(id));
-        self.indexed.count(branch, true, dictionary);
+        self.operator_constants.count(branch, true, dictionary);
     }
 
     fn take_row(&mut self, row: RowId) {
         let branch = self.index.branch(row);
         self.index.remove(row, &self.dictionary);
         let dictionary = &mut self.dictionary;
-        self.indexed.count(&branch, false, dictionary);
+        self.operator_constants.count(&branch, false, dictionary);
         branch.each_constant(&mut |id| dictionary.release(id));
     }
 
-    fn count_demand(&mut self, template: u32, rooted: &[Id], comes: bool) {
+    fn count_demand(&mut self, template: u32, rooted: &[Id], is_added: bool) {
         let Some(kept) = self.templates.get(template) else { return };
         for (property, object) in kept.demanded(rooted) {
             let text = if property == ANY {
@@ -556,7 +564,7 @@ impl Engine {
             } else {
                 self.dictionary.text(property)
             };
-            self.demand.count((property, object), if comes { 1 } else { -1 }, &text);
+            self.demand.count((property, object), if is_added { 1 } else { -1 }, &text);
         }
     }
 
@@ -653,14 +661,14 @@ impl Engine {
         if late != 0 {
             return Err(Needs::Steps(late));
         }
-        worker.ask(context, &self.indexed).map_err(Needs::Indexes)?;
+        worker.ask(context, &self.operator_constants).map_err(Needs::Indexes)?;
         worker.rows.patterns.begin(self.limits.time());
         worker.find(context, &self.index);
         let is_truncated = !worker.is_whole;
-        Ok(MatchResult { is_truncated, ..self.decided(worker, now, results) })
+        Ok(MatchResult { is_truncated, ..self.evaluate_candidates(worker, now, results) })
     }
 
-    fn decided(
+    fn evaluate_candidates(
         &self,
         worker: &mut Worker,
         now: &Literal,
@@ -668,6 +676,7 @@ impl Engine {
     ) -> MatchResult {
         let context = self.context();
         let mut matched = MatchResult::default();
+        // Sorts subscriptions in the order of subscribing.
         let placed =
             |number| u64::from(self.subscriptions.serial(number)) << 32 | u64::from(number);
         let mut found: Vec<u64> = Vec::with_capacity(worker.rows.matches.len());
@@ -708,10 +717,9 @@ impl Engine {
         let undecided = worker.rows.patterns.undecided.drain(..).filter(|&one| one != NO_OWNER);
         let undecided: BTreeSet<Number> =
             undecided.map(|owner| owner & !NEEDS_EVALUATION).collect();
-        for number in undecided {
-            let is_known = found.binary_search(&placed(number)).is_ok()
-                || matched.failed.iter().any(|failed| failed.0 == number);
-            if !is_known {
+        let failed: BTreeSet<Number> = matched.failed.iter().map(|failed| failed.0).collect();
+        for &number in undecided.difference(&failed) {
+            if found.binary_search(&placed(number)).is_err() {
                 matched.failed.push((number, EvaluationError::late(&self.limits)));
             }
         }
@@ -752,18 +760,18 @@ impl Engine {
             let (is_suspended, template) = (record.is(SUSPENDED), record.template());
             let Some(kept) = self.templates.remember(template) else { continue };
             let [constants, rewritten] = self.constants(number);
-            let says = |&id: &Id| names.contains(&key(id, &self.dictionary));
-            let mut is_concerned = everything || is_suspended || constants.iter().any(says);
-            if !is_concerned && triples > 0 {
+            let has_new_root = |&id: &Id| names.contains(&key(id, &self.dictionary));
+            let mut is_affected = everything || is_suspended || constants.iter().any(has_new_root);
+            if !is_affected && triples > 0 {
                 let filled = kept.filled(&rewritten, &mut self.dictionary);
                 let mut patterns = filled.branches.iter().flat_map(|branch| &branch.patterns);
-                is_concerned = patterns.any(|pattern| {
+                is_affected = patterns.any(|pattern| {
                     let key = pattern.map(known);
                     self.ontology.has_match(key) != ontology.has_match(key)
                 });
                 filled.interned.into_iter().for_each(|id| self.dictionary.release(id));
             }
-            if is_concerned {
+            if is_affected {
                 reindexed.push(number);
             }
         }
@@ -805,7 +813,7 @@ impl Engine {
         }
     }
 
-    /// Files a subscription with the constants that Python found.
+    /// Indexes a suspended subscription again, with the constants that Python found.
     pub fn reindex(&mut self, name: &str, rewritten: &[String]) -> Result<(), SubscribeError> {
         let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
         let rewritten: Vec<Id> =
@@ -852,7 +860,7 @@ pub fn branch_of(pattern: Pattern) -> Branch {
 }
 
 /// A branch with filters only of variables that its patterns have.
-fn part(mut branch: Branch) -> Branch {
+fn without_unbound_filters(mut branch: Branch) -> Branch {
     let patterns = &branch.patterns;
     branch.filters.retain(|(variable, _)| {
         patterns.iter().flatten().any(|node| *node == Node::Variable(*variable))

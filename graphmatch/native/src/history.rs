@@ -24,7 +24,7 @@ pub struct FormerSubscription {
     pub branches: Vec<Branch>,
 }
 
-/// The last changes that reports were made before.
+/// The changes since the oldest report that is alive.
 #[derive(Default)]
 pub struct History {
     now: Arc<u64>,
@@ -69,6 +69,7 @@ impl History {
 
     /// Keeps a subscription as it was before the present change.
     pub fn keep(&mut self, former: FormerSubscription) {
+        // One more than the maximum makes `end_change` drop the change.
         if self.changed.len() <= MAX_KEPT {
             self.changed.push(former);
         }

@@ -28,9 +28,9 @@ pub struct IndexAnswers {
 #[derive(Default)]
 struct IndexedOperator {
     id: Id,
-    /// By constant the number of rows, and the key.
+    /// The number of rows and the key of each constant.
     constants: HashMap<Id, (u32, u32)>,
-    /// The positions of terms in triples, and the property or [`ANY`], by number of rows.
+    /// The number of rows by the position that binds the variable, and its property or [`ANY`].
     places: HashMap<(u8, Id), u32>,
 }
 

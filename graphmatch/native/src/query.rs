@@ -9,7 +9,7 @@
 //! are stored encoded, with 3 bytes for each triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
-    Part, body, comparison_of, group, is_distinct, mirrored, pattern_of, pattern_of_mut,
+    Part, body, comparison_of, either, group, is_distinct, mirrored, pattern_of, pattern_of_mut,
     projection as projected, slot_of_literal, substitute, visit,
 };
 use crate::branch::{
@@ -19,7 +19,7 @@ use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::{LiteralParts, read_term, write_quoted};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
-use crate::query_analysis::{COMPOSED, Draft, OPEN, QueryAnalyzer, alone, may_be_empty};
+use crate::query_analysis::{COMPOSED, Draft, OPEN, QueryAnalyzer, all_steps, alone, may_be_empty};
 use crate::query_error::QueryError;
 use crate::regex::required_parts;
 use crate::scan::on_stack;
@@ -139,8 +139,8 @@ struct ResidualParts {
 }
 
 /// A parsed query: the template's text, the constants with a line break behind each, and the
-/// template, encoded, if it is new. It consists of few strings, because memory that another thread
-/// frees is slow.
+/// template, encoded, if it is new. These are few allocations, because freeing memory of another
+/// thread is slow.
 pub type ParsedQuery = (String, String, Option<Vec<u8>>);
 
 impl Template {
@@ -196,9 +196,9 @@ impl Template {
             QueryAnalyzer::new(slots, most, form == Form::Describe, operators.clone());
         let drafts = analysis.query(pattern);
         match form {
-            Form::Construct => analysis.leave_residual("CONSTRUCT"),
+            Form::Construct => analysis.add_residual("CONSTRUCT"),
             Form::Describe => {
-                analysis.leave_residual("DESCRIBE");
+                analysis.add_residual("DESCRIBE");
                 analysis.retain_constants(OPEN, OPEN);
             }
             _ => {}
@@ -272,7 +272,7 @@ impl Template {
         self.more.as_ref().is_some_and(|more| more.calls)
     }
 
-    /// The constants behind those of a query's slots: operators that have an index.
+    /// The constants that follow those of the slots: operators that have an index.
     pub fn operators(&self) -> impl Iterator<Item = String> {
         self.more.iter().flat_map(|more| &more.operators).map(|iri| iri.to_string())
     }
@@ -401,7 +401,7 @@ impl Template {
     pub fn algebra(&self) -> Result<Query, QueryError> {
         on_stack(self.is_deep, || {
             let mut query = parse(&filled(&self.text, |_, _| true))?;
-            measure(pattern_of_mut(&mut query));
+            compare_by_calls(pattern_of_mut(&mut query));
             Ok(query)
         })
     }
@@ -433,8 +433,8 @@ fn parse(text: &str) -> Result<Query, QueryError> {
     parsed.map_err(|error| QueryError::unreadable(text, &error.to_string()))
 }
 
-/// How many triple patterns and property paths a query has, those inside EXISTS and of a template
-/// included.
+/// How many triple patterns and steps of property paths a query has, those inside EXISTS and of a
+/// template included.
 fn triple_patterns(query: &Query) -> usize {
     let mut count = match query {
         Query::Construct { template, .. } => template.len(),
@@ -442,7 +442,7 @@ fn triple_patterns(query: &Query) -> usize {
     };
     visit(&mut pattern_of(query).clone(), &mut |part| match part {
         Part::Pattern(GraphPattern::Bgp { patterns }) => count += patterns.len(),
-        Part::Pattern(GraphPattern::Path { .. }) => count += 1,
+        Part::Pattern(GraphPattern::Path { path, .. }) => count += all_steps(path).len(),
         _ => {}
     });
     count
@@ -598,8 +598,8 @@ fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
 
 // --- Comparisons with quantities ----------------------------------------------------------------
 
-/// Makes calls of comparisons with quantities, which the evaluator cannot compare.
-fn measure(pattern: &mut GraphPattern) {
+/// Replaces comparisons with quantities by calls of `gm:compare`.
+fn compare_by_calls(pattern: &mut GraphPattern) {
     visit(pattern, &mut |part| {
         let Part::Expression(expression) = part else { return };
         if let Some(call) = compare_call(expression) {
@@ -617,9 +617,7 @@ fn compare_call(expression: &Expression) -> Option<Expression> {
     if let Expression::In(value, list) = expression {
         list.iter().find(|one| is_quantity(one))?;
         let equal = |one: &Expression| Expression::Equal(value.clone(), one.clone().into());
-        let either = |a: Expression, b: Expression| Expression::Or(a.into(), b.into());
-        // the comparisons are looked at next
-        return list.iter().map(equal).reduce(either);
+        return either(list.iter().map(equal).collect()); // `visit` shows the comparisons next.
     }
     let (operator, left, right) = comparison_of(expression)?;
     let (operator, value, quantity) = match is_quantity(right) {

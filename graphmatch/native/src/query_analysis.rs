@@ -97,7 +97,7 @@ fn path_may_be_empty(path: &Path) -> bool {
 }
 
 /// The properties of all steps of a path; `None` is any property.
-fn all_steps(path: &Path) -> Vec<Option<&NamedNode>> {
+pub(crate) fn all_steps(path: &Path) -> Vec<Option<&NamedNode>> {
     match path {
         Path::NamedNode(iri) => vec![Some(iri)],
         Path::NegatedPropertySet(_) => vec![None],
@@ -190,7 +190,7 @@ impl<'a> QueryAnalyzer<'a> {
         branches
     }
 
-    pub fn leave_residual(&mut self, reason: impl Into<Cow<'static, str>>) {
+    pub fn add_residual(&mut self, reason: impl Into<Cow<'static, str>>) {
         let reason = reason.into();
         if !self.residual.contains(&reason) {
             self.residual.push(reason);
@@ -231,7 +231,7 @@ impl<'a> QueryAnalyzer<'a> {
                 }))
             }
             TermPattern::Triple(_) => {
-                self.leave_residual("triple term");
+                self.add_residual("triple term");
                 Node::Variable(self.fresh())
             }
         }
@@ -276,7 +276,7 @@ impl<'a> QueryAnalyzer<'a> {
         loop {
             pattern = match pattern {
                 GraphPattern::Slice { inner, .. } if is_outer => {
-                    self.leave_residual("LIMIT or OFFSET");
+                    self.add_residual("LIMIT or OFFSET");
                     inner
                 }
                 GraphPattern::Reduced { inner } | GraphPattern::Distinct { inner } if is_outer => {
@@ -287,7 +287,7 @@ impl<'a> QueryAnalyzer<'a> {
                     inner
                 }
                 GraphPattern::OrderBy { inner, expression } => {
-                    self.leave_residual("ORDER BY");
+                    self.add_residual("ORDER BY");
                     for OrderExpression::Asc(one) | OrderExpression::Desc(one) in expression {
                         self.expression(one);
                     }
@@ -327,7 +327,7 @@ impl<'a> QueryAnalyzer<'a> {
                 self.joined(left, &right)
             }
             GraphPattern::LeftJoin { left, right, expression } => {
-                self.leave_residual("OPTIONAL");
+                self.add_residual("OPTIONAL");
                 let required = self.branches(left);
                 let before = self.residual.len();
                 self.branches(right); // for the patterns that a solution can rest on
@@ -336,12 +336,12 @@ impl<'a> QueryAnalyzer<'a> {
                 required
             }
             GraphPattern::Union { left, right } => {
-                self.leave_residual("UNION");
+                self.add_residual("UNION");
                 let (left, right) = (self.branches(left), self.branches(right));
                 self.united(left, right)
             }
             GraphPattern::Minus { left, right } => {
-                self.leave_residual("MINUS");
+                self.add_residual("MINUS");
                 let required = self.branches(left);
                 self.analyze_removing(right);
                 required
@@ -353,18 +353,18 @@ impl<'a> QueryAnalyzer<'a> {
             }
             GraphPattern::Extend { inner, expression, .. } => {
                 if !(self.describe && matches!(expression, Expression::NamedNode(_))) {
-                    self.leave_residual("BIND or expression");
+                    self.add_residual("BIND or expression");
                 }
                 let branches = self.branches(inner);
                 self.expression(expression);
                 branches
             }
             GraphPattern::Graph { inner, .. } => {
-                self.leave_residual("GRAPH");
+                self.add_residual("GRAPH");
                 self.branches(inner)
             }
             GraphPattern::Values { variables, bindings } => {
-                self.leave_residual("VALUES");
+                self.add_residual("VALUES");
                 for (variable, term) in bindings.iter().flat_map(|row| variables.iter().zip(row)) {
                     if let Some(number) = term.as_ref().and_then(|term| self.ground(term)) {
                         let variable = self.variable(variable.as_str());
@@ -374,7 +374,7 @@ impl<'a> QueryAnalyzer<'a> {
                 vec![Draft::default()]
             }
             GraphPattern::Group { inner, aggregates, .. } => {
-                self.leave_residual("aggregate");
+                self.add_residual("aggregate");
                 for (_, aggregate) in aggregates {
                     if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
                         self.expression(expr);
@@ -395,7 +395,7 @@ impl<'a> QueryAnalyzer<'a> {
 
     /// Analyses a subquery, whose patterns have variables of its own. It requires nothing.
     fn subquery(&mut self, pattern: &'a GraphPattern) -> Vec<Draft> {
-        self.leave_residual("subquery");
+        self.add_residual("subquery");
         let loose = self.loose.len();
         let inner = self.modified(pattern);
         let branches = self.branches(inner);
@@ -448,7 +448,7 @@ impl<'a> QueryAnalyzer<'a> {
                 is_bound.then_some((variable, taken.filter))
             });
             if found.is_none() || !decides {
-                self.leave_residual(format!("FILTER {}", word(&part)));
+                self.add_residual(format!("FILTER {}", word(&part)));
             }
             if let Some(filter) = found {
                 branches.iter_mut().for_each(|draft| draft.filters.push(filter.clone()));
@@ -489,7 +489,7 @@ impl<'a> QueryAnalyzer<'a> {
     /// Returns the branches of a join; those of the left side alone if there would be too many.
     fn joined(&mut self, left: Vec<Draft>, right: &[Draft]) -> Vec<Draft> {
         if left.len() * right.len() > self.most {
-            self.leave_residual(TOO_MANY);
+            self.add_residual(TOO_MANY);
             return left;
         }
         let both = |a: &Draft, b: &Draft| Draft {
@@ -503,7 +503,7 @@ impl<'a> QueryAnalyzer<'a> {
     fn united(&mut self, mut left: Vec<Draft>, mut right: Vec<Draft>) -> Vec<Draft> {
         left.append(&mut right);
         if left.len() > self.most {
-            self.leave_residual(TOO_MANY);
+            self.add_residual(TOO_MANY);
             return vec![Draft::default()];
         }
         left
@@ -640,7 +640,7 @@ impl<'a> QueryAnalyzer<'a> {
                 self.joined(left, &right)
             }
             Path::Alternative(left, right) => {
-                self.leave_residual("path |");
+                self.add_residual("path |");
                 let left = self.path(subject, left, object);
                 let right = self.path(subject, right, object);
                 self.united(left, right)
@@ -661,7 +661,7 @@ impl<'a> QueryAnalyzer<'a> {
 
     /// Notes the steps of a path that requires no triple.
     fn steps(&mut self, path: &Path, reason: &'static str) -> Vec<Draft> {
-        self.leave_residual(reason);
+        self.add_residual(reason);
         for step in all_steps(path) {
             let step =
                 step.map_or(Node::Variable(1), |iri| Node::Constant(self.constants.iri(iri)));

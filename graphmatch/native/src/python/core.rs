@@ -264,7 +264,7 @@ impl Core {
         &self,
         py: Python<'py>,
     ) -> PyResult<Vec<(usize, Id, Option<Bound<'py, PyTuple>>)>> {
-        let changes = self.change(py, |guarded| guarded.engine.indexed.take_changes());
+        let changes = self.change(py, |guarded| guarded.engine.operator_constants.take_changes());
         let made = changes.into_iter().map(|(of, id, text)| {
             let constants = text.map(|text| constants_of(py, &text)).transpose()?;
             Ok((of, id, constants))
