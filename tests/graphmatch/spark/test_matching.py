@@ -229,7 +229,7 @@ def test_forms_of_queries_and_terms(spark: SparkSession) -> None:
         ask="ASK { ?s <urn:p> ?o }",
         describe="DESCRIBE ?s { ?s <urn:says> ?t }",
         construct="CONSTRUCT { ?o <urn:of> ?s . [] <urn:in> ?o } WHERE { ?s <urn:p> ?o }",
-        select="SELECT * { ?s <urn:p> ?o }",
+        select="SELECT ?s ?o { ?s <urn:p> ?o }",
         triple="SELECT ?t { ?s <urn:says> ?t }",
         name="SELECT ?n { ?s <urn:name> ?n }",
     )
