@@ -23,7 +23,6 @@ use crate::postings::{Counters, NO_OWNER};
 use crate::query::{FilledTemplate, ParsedQuery, Template};
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
-use crate::snapshot::to_bytes;
 use crate::subscriptions::{
     DELTA_CHECK, EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RowId, SUSPENDED,
     Subscriptions, UNINDEXED,
@@ -284,19 +283,15 @@ impl Engine {
     /// The number of a parsed query's template, and the query's constants.
     pub(crate) fn template(
         &mut self,
-        (text, constants, template): ParsedQuery,
+        (query, template): ParsedQuery,
     ) -> Result<(u32, Vec<String>), SubscribeError> {
-        let mut constants: Vec<String> =
-            constants.split_terminator('\n').map(str::to_owned).collect();
-        let number = match (self.templates.find(&text), template) {
+        let number = match (self.templates.find(&query.text), template) {
             (Some(number), _) => Some(number),
             (None, Some(template)) => self.templates.add(&template),
-            (None, None) => {
-                let template = Template::of_text(&text, &constants, &self.parameterizer)?;
-                self.templates.add(&to_bytes(&template))
-            }
+            (None, None) => self.templates.add(&Template::new(&query, &self.parameterizer)?),
         };
         let number = number.ok_or(SubscribeError::Full("there is no room for more templates"))?;
+        let mut constants = query.constants;
         if let Some(template) = self.templates.remember(number) {
             constants.extend(template.operators());
         }

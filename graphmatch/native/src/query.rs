@@ -23,7 +23,6 @@ use crate::query_analysis::{COMPOSED, Draft, OPEN, QueryAnalyzer, all_steps, alo
 use crate::query_error::QueryError;
 use crate::regex::required_parts;
 use crate::scan::on_stack;
-use crate::snapshot::to_bytes;
 use crate::values::is_comparable;
 use crate::writer::filled;
 use hashbrown::{HashMap, HashSet};
@@ -138,10 +137,8 @@ struct ResidualParts {
     calls: bool,
 }
 
-/// A parsed query: the template's text, the constants with a line break behind each, and the
-/// template, encoded, if it is new. These are few allocations, because freeing memory of another
-/// thread is slow.
-pub type ParsedQuery = (String, String, Option<Vec<u8>>);
+/// A parsed query, and its template if that is new.
+pub type ParsedQuery = (ParameterizedQuery, Option<Template>);
 
 impl Template {
     /// Parses a text, and analyses it if the text of its template is new.
@@ -152,19 +149,7 @@ impl Template {
     ) -> Result<ParsedQuery, QueryError> {
         let query = parser.parameterize(text)?;
         let template = is_new(&query.text).then(|| Self::new(&query, parser)).transpose()?;
-        let constants = query.constants.iter().flat_map(|text| [text, "\n"]).collect();
-        Ok((query.text, constants, template.map(|template| to_bytes(&template))))
-    }
-
-    /// Analyses the query of a template's text.
-    pub fn of_text(
-        text: &str,
-        constants: &[String],
-        parser: &Parameterizer,
-    ) -> Result<Self, QueryError> {
-        let query = on_stack(true, || parse(&filled(text, |_, _| true)))?;
-        let (text, constants) = (text.to_owned(), constants.to_vec());
-        Self::new(&ParameterizedQuery { query, text, constants, is_deep: true }, parser)
+        Ok((query, template))
     }
 
     /// Analyses a query.

@@ -6,7 +6,7 @@
 
 use crate::interner::Interner;
 use crate::query::Template;
-use crate::snapshot::from_bytes;
+use crate::snapshot::{from_bytes, to_bytes};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -98,9 +98,9 @@ impl Templates {
         self.all.len()
     }
 
-    /// Adds an encoded template that is not there; `None` if there is no room.
-    pub fn add(&mut self, template: &[u8]) -> Option<u32> {
-        self.all.add(template, 0)
+    /// Adds a template that is not there; `None` if there is no room.
+    pub fn add(&mut self, template: &Template) -> Option<u32> {
+        self.all.add(&to_bytes(template), 0)
     }
 
     /// Counts one more subscription of a template; false if there is no such template.
