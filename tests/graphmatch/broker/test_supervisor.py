@@ -102,8 +102,10 @@ def test_a_failure_is_logged_and_counted(
     with one.record("matching", "publication 17") as attempt:
         raise error
     assert attempt.error == f"{type(error).__name__}: {error}".strip()
-    assert "matching: publication 17 failed" in caplog.text
-    assert "Traceback" in caplog.text
+    [record] = caplog.records
+    assert "matching: publication 17 failed" in record.getMessage()
+    assert record.exc_info is not None
+    assert record.exc_info[1] is error
     assert one.set_aside() == ["matching: 1 set aside"]
     assert counted(one) == {'records_set_aside_total{task="matching"}': 1}
 

@@ -582,7 +582,7 @@ def test_a_store_that_cannot_be_written_ends_nothing(
                 broken.setattr(StoredRecords, "save", full)
                 await service.poller.add(hub.url)
                 await service.publish("a")
-                await until(lambda: caplog.text.count("nothing was written") >= 3)
+                await until(lambda: str(caplog.messages).count("nothing was written") >= 3)
             await until(lambda: is_pushed(service, hub.url))
             await until(lambda: bool(one.got))
 
