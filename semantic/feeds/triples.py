@@ -34,6 +34,8 @@ Native: TypeAlias = tuple[NamedNode | BlankNode | None, tuple[Triple, ...]]
 
 _NAME_LENGTH = 300
 """A longer guid is not written into a name."""
+_DATE_LENGTH = 100
+"""A longer text is not a date."""
 _TAIL = 2000
 """How much of a text's end is looked at for what a site adds to each."""
 _PHRASES = ("appeared first on", "ontinue reading", "ead more", "ead the rest", "eep reading")
@@ -389,6 +391,8 @@ def read_date(text: str) -> Literal | None:
     >>> read_date("last Tuesday") is None
     True
     """
+    if len(text) > _DATE_LENGTH:
+        return None
     try:
         instant = _iso(_DAY_FIRST.sub(r"\3-\2-\1", text.strip())) or _rfc822(text)
         if instant is None:

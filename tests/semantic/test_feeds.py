@@ -486,6 +486,14 @@ def test_dates_that_cannot_be_read(written: str) -> None:
     ]
 
 
+def test_a_long_text_is_not_read_as_a_date() -> None:
+    """Damaged feeds have dates that go on to the end, in each item."""
+    written = "13 Dec 2003 18:30:02 GMT" + " x" * 100_000
+    (publication,), problems = read(rss(item(f"<pubDate>{written}</pubDate>")))
+    assert values(publication, DC["date"]) == [f'"{written}"']
+    assert len(problems) == 1
+
+
 def test_each_unreadable_date_is_reported_once() -> None:
     atom = '<atom:updated xmlns:atom="http://www.w3.org/2005/Atom">later</atom:updated>'
     (publication,), problems = read(rss(item(atom)))
