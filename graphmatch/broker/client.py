@@ -448,6 +448,7 @@ class Client:
         kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
         connection = kind(self._parts.hostname or "", self._parts.port, timeout=timeout)
         try:
+            connection.connect()
             with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before
                 connection.request(method, self._path + path, body, dict(headers))
             return connection, connection.getresponse()

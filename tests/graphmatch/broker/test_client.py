@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from threading import Thread
 
@@ -125,6 +126,20 @@ def test_what_is_said_of_refusals(serving: Serving) -> None:
         client.subscription("sub_..?y", "gmt_no")
     with pytest.raises(BrokerError, match="half a character"):
         client.publish(b'{"data": "\\ud800"}', "application/x-ndjson")
+
+
+def test_a_connection_that_is_reset_at_once_is_tried_again(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, failures = HTTPConnection.connect, iter([ConnectionResetError("reset")])
+
+    def reset_first(connection: HTTPConnection) -> None:
+        for error in failures:
+            raise error
+        connect(connection)
+
+    monkeypatch.setattr(HTTPConnection, "connect", reset_first)
+    assert serving.client().publish("<urn:a> a <urn:C> .", "text/turtle").publications
 
 
 def test_addresses_that_are_none() -> None:

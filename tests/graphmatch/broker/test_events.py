@@ -59,7 +59,9 @@ class Stream:
     def frame(self) -> dict[str, str] | None:
         """Return the next frame that is no comment; ``None`` at the end, also in the middle."""
         said: dict[str, str] = {}
+        end = monotonic() + 30
         while line := self.response.readline():
+            assert monotonic() < end, "only comments came"
             text = line.decode().rstrip("\n")
             if not text and said:
                 return said
