@@ -3,14 +3,16 @@
 Terms come and go as canonical N-Triples texts.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, final
+from typing import Any, Protocol, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import NamedNode
 
 __all__ = [
+    "Annotator",
     "Batch",
     "CallRequest",
     "Calls",
@@ -27,6 +29,7 @@ __all__ = [
     "Publications",
     "Query",
     "Report",
+    "folded_words",
     "lines_of_rows",
     "term",
 ]
@@ -95,6 +98,27 @@ class Batch:
     def pending(self) -> list[int]: ...
     def report(self, row: int) -> Report | None: ...
     def numbers(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
+
+@final
+class Annotator:
+    """Finds the labels of an ontology in text."""
+
+    def __new__(
+        cls,
+        labels: Sequence[tuple[str, str | None, str]],
+        stem: bool,
+        rules: Mapping[str, object],
+    ) -> Self: ...
+    def annotations(
+        self, triples: Iterable[tuple[_Term, _Term, _Term]]
+    ) -> list[tuple[_Term, NamedNode, tuple[int, int, int, str, int]]]: ...
+    def words(
+        self, triples: Iterable[tuple[_Term, _Term, _Term]]
+    ) -> list[tuple[_Term, str, NamedNode]]: ...
+    def find(
+        self, text: str, language: str | None = None
+    ) -> list[tuple[int, int, int, str, int]]: ...
+    def text(self, markup: str, is_readable: bool) -> str: ...
 
 @final
 class EnrichmentRequest:
@@ -269,6 +293,7 @@ class Core:
     def set_ontology(
         self, knowledge: object, stated: dict[str, Any]
     ) -> tuple[int, int, list[str], list[str]]: ...
+    def set_annotator(self, annotator: Annotator, version: int) -> None: ...
     def reindex(self, id: str, rewritten: Sequence[str]) -> None: ...
     def match_bytes(
         self,
@@ -309,5 +334,6 @@ class Core:
         now: str,
     ) -> Batch: ...
 
+def folded_words(text: str) -> str: ...
 def term(text: str) -> _Term: ...
 def lines_of_rows(rows: bytes) -> tuple[bytes, list[tuple[int, int, bytes]]]: ...

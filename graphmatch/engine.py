@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, TypeVar
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native
-from graphmatch.knowledge import Change, Entailment, Knowledge, Known
+from graphmatch.knowledge import ITEM, Change, Entailment, Knowledge, Known
 from graphmatch.matcher import (
     Call,
     Capabilities,
@@ -60,6 +60,7 @@ from semantic.errors import (
     shown,
     warn_problem,
 )
+from semantic.feeds import FeedFormat
 from semantic.files import (
     PIECE,
     Pieces,
@@ -81,7 +82,7 @@ from semantic.reading import (
     id_of,
     problem_of,
     publication_of,
-    read_publications,
+    publications_of,
     recognise,
 )
 from semantic.syntax import HEAD_BYTES, format_of_media_type
@@ -650,6 +651,8 @@ class Engine(Matcher):
                 publication = publication_of(found.id, found.triples(), source)
             knowledge: Knowledge = found.knowledge
             steps |= found.steps
+            if steps & ITEM:  # The core finds the labels from the next publication on.
+                self._core.set_annotator(knowledge.annotator.native, found.version)
             prepared = knowledge.prepare(publication, steps, now)
             problems, runs = prepared.problems, prepared.runs
             found = self._core.match_triples(
@@ -788,30 +791,22 @@ class Engine(Matcher):
         self, data: Iterator[bytes], name: str, reading: _Reading, *, waits: bool
     ) -> Iterator[MatchReport]:
         """Match the publications of a document as it comes, some together."""
-        syntax = None
+        cut, base = reading.cut, reading.base
         try:
-            if not reading.cut.needs_objects:
-                syntax, data = recognise(data, name, reading.syntax, reading.cut, self._limits)
+            syntax, data = recognise(data, name, reading.syntax, cut, self._limits)
         except InputError as error:
             reading.on_problem(error.problem)
             return
         except OSError as error:
             reading.on_problem(unreadable(name, error))
             return
-        whole = Pieces(data, name)
-        if syntax is None:
-            read = read_publications(
-                whole,
-                cut=reading.cut,
-                format=reading.extension,
-                base_iri=reading.base,
-                on_problem=reading.on_problem,
-                limits=self._limits,
-            )
+        if isinstance(syntax, FeedFormat) or cut.needs_objects:
+            read = publications_of(data, syntax, name, cut, base, reading.on_problem, self._limits)
             yield from map(self.match, read)
             return
+        whole = Pieces(data, name)
         document = self._core.document(
-            whole, plain(name), syntax.file_extension, reading.cut.value, waits, reading.base
+            whole, plain(name), syntax.file_extension, cut.value, waits, base
         )
         goes_on = True
         while goes_on:

@@ -25,8 +25,7 @@ from weakref import ref
 from graphmatch import _native
 from graphmatch.subscription import SubscriptionParser, rewritten_query
 from semantic.annotation.annotate import Annotation, Annotator
-from semantic.annotation.items import texts_of_items
-from semantic.annotation.words import WORDS, words_of
+from semantic.annotation.words import WORDS
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import name_of
 from semantic.clock import now_text
@@ -396,8 +395,7 @@ class Knowledge:
             of the engine's subscriptions.
         """
         asked = None if mentions is None else tuple(mentions)
-        texts = texts_of_items(publication.triples)
-        annotations = tuple(self.annotator.annotations(texts))
+        annotations = tuple(self.annotator.annotate(publication))
         stated = publication.with_derived(annotation.triple for annotation in annotations)
         problems: list[Problem] = []
         whole, mapped, steps = stated, None, ATTRIBUTES
@@ -419,7 +417,8 @@ class Knowledge:
         found = tuple(origins)
         asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
         root = self.ontology.root if self.rdfs else lambda term: term
-        words = [(root(s), p, o) for s, p, o in words_of(texts if asks else ())]
+        read = self.annotator.words(publication.triples) if asks else ()
+        words = [(root(s), p, o) for s, p, o in read]
         whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words, *hidden))
         origins = dict.fromkeys(whole.triples) | origins
         if mapped is None:
@@ -452,9 +451,8 @@ class Knowledge:
             done = ITEM | EVENT | ROOTS | UNITS | MAPPING
             return _prepared(enriched.publication, done, enriched.problems, enriched.runs)
         given = publication.given
-        texts = texts_of_items(given)
-        concepts = self.annotator.concepts(texts)
-        words = words_of(texts) if self.words else ()
+        concepts = dict.fromkeys(one.triple for one in self.annotator.annotations(given))
+        words = self.annotator.words(given) if self.words else ()
         if not steps & UNITS and not publication.derived:
             # the core tells which triples are the same
             shown = (*given, *concepts)
@@ -496,8 +494,10 @@ def _place(publication: Publication) -> Place:
 
 
 def incomplete(place: Place) -> Problem:
-    """Return the problem of a publication that has more attributes than are found."""
-    what = "as an event it is incomplete: it has more steps than the limit `event_paths`"
+    """Return the problem of a publication from which more follows than is derived."""
+    what = (
+        "it is incomplete: more follows than the limits `derived_triples` and `event_paths` allow"
+    )
     remedy = "Raise the limit, or cut it into smaller publications."
     return Problem(what, place, remedy, Severity.WARNING)
 

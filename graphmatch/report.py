@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 _FAILED = "Simplify the query, or raise the limit. The other subscriptions are not affected."
 _TRUNCATED = (
-    "Narrow the query, or raise the limits `match_solutions` and `evaluation_seconds`. Read"
+    "Narrow the query, or raise the limits `match_solutions` and `publication_seconds`. Read"
     " solutions before you change subscriptions or the ontology."
 )
 

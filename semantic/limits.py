@@ -27,6 +27,9 @@ class Limits:
         of a JSON-LD context that occur in definitions of others.
     publication_triples
         Maximum number of triples of a publication.
+    derived_triples
+        Maximum number of triples that rules derive from a publication, in addition to four for
+        each of its triples.
     text_characters
         Maximum number of characters of a query, a line of JSON, a file of TOML, and a text of a
         publication or of an ontology, because each is copied several times.
@@ -40,11 +43,14 @@ class Limits:
     subscription_operators
         Maximum number of keywords, functions and operators of a subscription, because they use
         the stack of the parser and the optimizer. Constants do not count.
-    evaluation_seconds
-        Time limit, in seconds, of the evaluation of one query on one publication, of one join,
-        and of finding the solutions of a report.
+    publication_seconds
+        Time limit, in seconds, of matching one publication, per 100,000 triples. Each join and
+        each evaluation may take half of the remaining time, so that a costly subscription leaves
+        time for the others. Finding the solutions of a report may take half of it, too.
     match_solutions
-        Maximum number of solutions of one match.
+        Maximum number of solutions of one match. The solutions that are evaluated for one
+        publication have at most 2,000,000 terms together, and each match may have half of the
+        remaining terms.
     reason_triples
         Maximum size of a publication whose matches get reasons, in triples.
     mapping_rounds
@@ -81,11 +87,12 @@ class Limits:
     xml_depth: int = 256
     nesting: int = 256
     publication_triples: int = 5_000_000
+    derived_triples: int = 500_000
     text_characters: int = 16 * 1024 * 1024
     subscription_branches: int = 16
     subscription_patterns: int = 1000
     subscription_operators: int = 1000
-    evaluation_seconds: float = 10
+    publication_seconds: float = 1.5
     match_solutions: int = 100_000
     reason_triples: int = 100_000
     mapping_rounds: int = 10

@@ -139,12 +139,7 @@ def read_publications(
             yield from Publication.of_rdflib(source)
             continue
         for name, stream in streams:
-            found = _document(stream, name, cut, syntax, base_iri, on_problem, limits)
-            for publication in found:
-                if (size := len(publication.triples)) > limits.publication_triples:
-                    on_problem(too_large(publication.source, limits, size))
-                else:
-                    yield publication
+            yield from _document(stream, name, cut, syntax, base_iri, on_problem, limits)
 
 
 def check_base(base_iri: str) -> None:
@@ -166,7 +161,30 @@ def _document(
     on_problem: OnProblem,
     limits: Limits,
 ) -> Iterator[Publication]:
-    """Yield a document's publications; report the fault that ends it early, or that it has none."""
+    """Yield a document's publications; report why it cannot be opened."""
+    try:
+        found, data = recognise(pieces(stream), source, syntax, cut, limits)
+    except InputError as error:
+        on_problem(error.problem)
+    except OSError as error:
+        on_problem(unreadable(source, error))
+    else:
+        yield from publications_of(data, found, source, cut, base_iri, on_problem, limits)
+
+
+def publications_of(
+    data: Iterator[bytes],
+    syntax: RdfFormat | FeedFormat,
+    source: str,
+    cut: Cut,
+    base_iri: str | None,
+    on_problem: OnProblem,
+    limits: Limits,
+) -> Iterator[Publication]:
+    """Yield the publications of a document that `recognise` opened.
+
+    Reports the fault that ends it early, publications that are too large, and that there are none.
+    """
     told = False
 
     def report(problem: Problem) -> None:
@@ -176,32 +194,12 @@ def _document(
 
     found = False
     try:
-        told_syntax, data = recognise(pieces(stream), source, syntax, cut, limits)
-        if told_syntax is None:
-            items = read_feed(b"".join(data), source, on_problem=report, limits=limits)
-            read = _of_bounded_texts(items, report, limits)
-        elif cut.needs_objects:
-            every = replace(limits, publication_triples=sys.maxsize)
-            triples = chain.from_iterable(
-                whole.given
-                for whole in read_rdf(
-                    data, told_syntax, source, on_problem=report, base_iri=base_iri, limits=every
-                )
-            )
-            read = _GROUPERS[cut](triples, source)
-        else:
-            read = read_rdf(
-                data,
-                told_syntax,
-                source,
-                on_problem=report,
-                cut=cut,
-                base_iri=base_iri,
-                limits=limits,
-            )
-        for publication in read:
+        for publication in _publications(data, syntax, source, cut, base_iri, report, limits):
             found = True
-            yield publication
+            if (size := len(publication.triples)) > limits.publication_triples:
+                on_problem(too_large(publication.source, limits, size))
+            else:
+                yield publication
     except InputError as error:
         report(error.problem)
     except OSError as error:
@@ -210,6 +208,28 @@ def _document(
         what = f"it holds no publication, with the cut `{cut.value}`"
         remedy = "Check that it is the right file, or use another cut."
         report(Problem(what, Place(source), remedy, Severity.WARNING))
+
+
+def _publications(
+    data: Iterator[bytes],
+    syntax: RdfFormat | FeedFormat,
+    source: str,
+    cut: Cut,
+    base_iri: str | None,
+    report: OnProblem,
+    limits: Limits,
+) -> Iterator[Publication]:
+    if isinstance(syntax, FeedFormat):
+        whole = b"".join(data)
+        items = read_feed(whole, source, on_problem=report, limits=limits, kind=syntax)
+        return _of_bounded_texts(items, report, limits)
+    if not cut.needs_objects:
+        return read_rdf(
+            data, syntax, source, on_problem=report, cut=cut, base_iri=base_iri, limits=limits
+        )
+    every = replace(limits, publication_triples=sys.maxsize)
+    read = read_rdf(data, syntax, source, on_problem=report, base_iri=base_iri, limits=every)
+    return _GROUPERS[cut](chain.from_iterable(one.given for one in read), source)
 
 
 def _of_bounded_texts(
@@ -226,7 +246,7 @@ def _of_bounded_texts(
 
 def recognise(
     data: Iterator[bytes], source: str, syntax: RdfFormat | None, cut: Cut, limits: Limits
-) -> tuple[RdfFormat | None, Iterator[bytes]]:
+) -> tuple[RdfFormat | FeedFormat, Iterator[bytes]]:
     """Tell the syntax of a document of publications, by its name and beginning.
 
     Parameters
@@ -239,7 +259,7 @@ def recognise(
     Returns
     -------
     syntax
-        ``None`` for a feed that is to be cut into its items.
+        That of RDF, or the format of a feed that is to be cut into its items.
     data
         The document; a feed whole, and RDF/XML whole and in UTF-8.
 
@@ -260,7 +280,7 @@ def recognise(
     if syntax is None:
         feed = sniff_feed(head)
         if feed is not None and cut in (Cut.AUTO, Cut.ITEM):
-            return None, iter([read_whole(whole, source, limits)])
+            return feed, iter([read_whole(whole, source, limits)])
         if feed not in (None, FeedFormat.RSS1):
             what, remedy = "a feed can only be cut into items", "Use the cut `item` or `auto`."
             raise InputError(Problem(what, Place(source), remedy))

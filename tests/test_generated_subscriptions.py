@@ -114,7 +114,7 @@ def agree(number: int, publications: Sequence[Publication]) -> None:
     """Compare all answers; at least a third of the subscriptions match something."""
     texts, known = subscriptions(number), with_dbpedia()
     # Some queries take seconds, and many on a machine that is busy.
-    patient = replace(DEFAULT_LIMITS, evaluation_seconds=600)
+    patient = replace(DEFAULT_LIMITS, publication_seconds=600)
     engine, other = Engine(known.ontology, limits=patient), SecondOpinion()
     for id, text in enumerate(texts):
         engine.subscribe(str(id), text)

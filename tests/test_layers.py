@@ -108,8 +108,13 @@ LAYERS = (
 )
 """From the ground up; a module imports from its own layer and those below."""
 
-READERS = ("semantic.reading", "semantic.tables")
-"""The modules of meaning that have the compiled core read documents."""
+READERS = (
+    "semantic.annotation.annotate",
+    "semantic.annotation.words",
+    "semantic.reading",
+    "semantic.tables",
+)
+"""The modules of meaning that have the compiled core read documents or text."""
 
 HEAVY = ("rdflib", "networkx", "lxml", "pyspark", "numba", "owlready2")
 """What a module of another kind has no business with."""

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     from semantic.publication import Publication
 
-ENGINE_LIMITS = replace(DEFAULT_LIMITS, evaluation_seconds=1.0)
+ENGINE_LIMITS = replace(DEFAULT_LIMITS, publication_seconds=1.0)
 """Of the engine of a service: one subscription may not hold up those of others for long."""
 _PUBLISH, _SUBSCRIPTIONS = insert(publications), select(subscriptions)
 SCOPES = frozenset({"publish", "subscribe", "feeds", "admin"})

@@ -12,8 +12,7 @@ from pyoxigraph import Literal
 
 from graphmatch.knowledge import Enriched, Knowledge
 from semantic.annotation.annotate import Annotation, Form
-from semantic.annotation.items import texts_of_items
-from semantic.annotation.words import WORDS, words_of
+from semantic.annotation.words import WORDS
 from semantic.attributes.names import isa_name_of
 from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
@@ -105,7 +104,7 @@ class Provenance:
         elif (annotation := self._found.get(triple)) is not None:
             steps.append(self._naming(annotation, triple[2]))
         elif triple[1] == WORDS:
-            read = words_of(texts_of_items(self._rooted.values())).get(triple)
+            read = self._knowledge.annotator.words(self._rooted.values()).get(triple)
             steps += () if read is None else (f"it has the words of {self._write(read)}",)
         elif (stated := self._rooted.get(triple, triple)) != triple:
             changed = zip(stated, triple, strict=True)

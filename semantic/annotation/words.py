@@ -1,59 +1,36 @@
-"""The words of feed items, in one spelling: what subscriptions by words are asked of.
+"""The words of feed items in one spelling, for subscriptions that search words.
 
-An item has one ``gm:words`` for each of its texts: the words that annotation sees there
-(`semantic.annotation.tokens`), folded, with a space before and after each. So a word or a phrase
-is found by ``CONTAINS``, whatever the case, the Unicode form, the markup and the punctuation, and
-independent of soft hyphens.
+Each text of an item gives one ``gm:words``: the words of the text, folded, with a space before and
+after each. A subscription finds a word or a phrase in it by ``CONTAINS``, whatever the case, the
+Unicode form, the markup and the punctuation.
 
-Cost: one pass over the words that annotation reads, too.
+A word is a run of letters, digits and their marks; in scripts without spaces (Han, kana, Thai,
+Lao, Khmer, Burmese) one letter with its marks. ``+`` and ``#`` after a word and a full stop before
+one are words, since they are part of names (C++, F#, .NET). A web address is one word, and so is
+an empty line. Everything else separates words.
+
+Folding is NFKC and case folding. It also drops soft hyphens, joiners and variation selectors, and
+the dot that case folding leaves over an i (of Turkish ``İ``). Accents stay: ``pâte`` is not
+``pate``.
+
+Source: The Unicode Standard, section 3.13 (compatibility caseless matching); UAX 29 (word
+boundaries); UAX 14, class SA (scripts without spaces).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from pyoxigraph import Literal
-
-from semantic.annotation.items import ItemText
-from semantic.annotation.markup import READERS
-from semantic.annotation.tokens import fold_all, tokenize
-from semantic.terms import Term, Triple
+from graphmatch import _native
 from semantic.vocabulary import GM
 
 WORDS = GM["words"]
 
 
 def folded(text: str) -> str:
-    """Return the words of a plain text in one spelling, a space before and after each.
+    """Return the words of a plain text in one spelling, with a space before and after each.
 
     Examples
     --------
     >>> folded("The Ré\N{SOFT HYPHEN}sumé, in C++"), folded(";")
     (' the résumé in c ++ ', '  ')
     """
-    return _joined(tokenize(text))
-
-
-def words_of(texts: Iterable[ItemText]) -> dict[Triple, Term]:
-    """Return ``gm:words`` of feed items by their texts, with the properties of these.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> from semantic.annotation.items import texts_of_items
-    >>> from semantic.vocabulary import RSS, TYPE
-    >>> item = NamedNode("http://example.org/1")
-    >>> told = [(item, TYPE, RSS["item"]), (item, RSS["title"], Literal("<b>S</b>oup!"))]
-    >>> read = words_of(texts_of_items(told))
-    >>> [(words[2].value, property_.value[-5:]) for words, property_ in read.items()]
-    [(' soup ', 'title')]
-    """
-    found: dict[Triple, Term] = {}
-    for text in texts:
-        if text.property in READERS:
-            found.setdefault((text.item, WORDS, Literal(_joined(text.words))), text.property)
-    return found
-
-
-def _joined(words: Iterable[str]) -> str:
-    return f" {fold_all(list(words))} "
+    return _native.folded_words(text)

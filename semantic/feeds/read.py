@@ -80,6 +80,7 @@ def read_feed(
     *,
     on_problem: OnProblem = warn_problem,
     limits: Limits = DEFAULT_LIMITS,
+    kind: FeedFormat | None = None,
 ) -> Iterator[Publication]:
     """Read a feed of any format; nothing is fetched, whatever it refers to.
 
@@ -93,6 +94,8 @@ def read_feed(
         Called with each item that is refused, and whatever was passed over or mended.
     limits
         `Limits.document_bytes`, `Limits.xml_expansion`, `Limits.xml_depth`.
+    kind
+        Its format, if `sniff_feed` has told it already.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def read_feed(
     >>> [item.id for item in read_feed(feed, "news.rss")]
     ['http://example.org/1']
     """
-    return open_feed(data, source, on_problem=on_problem, limits=limits)[1]
+    return open_feed(data, source, on_problem=on_problem, limits=limits, kind=kind)[1]
 
 
 def open_feed(
@@ -122,6 +125,7 @@ def open_feed(
     *,
     on_problem: OnProblem = warn_problem,
     limits: Limits = DEFAULT_LIMITS,
+    kind: FeedFormat | None = None,
 ) -> tuple[Channel, Iterator[Publication]]:
     """Read a feed as `read_feed` does; return what it says of itself, and its items.
 
@@ -139,7 +143,7 @@ def open_feed(
     data = in_utf8(data, report)
     if not data.strip():
         report.fail("it is empty", "Get the feed again.")
-    kind = sniff_feed(data[:_HEAD])
+    kind = kind or sniff_feed(data[:_HEAD])
     if kind is None:
         refuse_foreign(data[:_HEAD], source)
         report.fail("it is no feed", "Give RSS, Atom or JSON Feed.")

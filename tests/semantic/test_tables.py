@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, RdfFormat, Triple, parse
 
@@ -81,6 +81,7 @@ rows = st.lists(st.tuples(st.sampled_from(("g", "h", "i", None)), nodes, propert
 
 
 @given(rows)
+@example([("g", "<urn:a>", "<urn:a>", '"a" .#')])
 def test_tables_as_row_by_row(rows: list[Any]) -> None:
     problems: list[Problem] = []
     found = list(publications_of_table(table(rows), on_problem=problems.append, names="n"))

@@ -8,10 +8,11 @@
 //! Cost: about a nanosecond per copy; the clock is read once per few thousand copies.
 
 use crate::dictionary::Id;
+use crate::limits;
 use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The limit that an evaluation exceeded.
 pub(crate) enum Exceeded {
@@ -35,6 +36,7 @@ struct Budget {
     /// Number of bytes of text that may still be created.
     text: Cell<usize>,
     until: Cell<Option<Instant>>,
+    is_interrupted: Cell<fn() -> bool>,
 }
 
 thread_local! {
@@ -45,6 +47,7 @@ thread_local! {
             most: Cell::new(usize::MAX),
             text: Cell::new(usize::MAX),
             until: Cell::new(None),
+            is_interrupted: Cell::new(|| false),
         }
     };
 }
@@ -65,7 +68,8 @@ impl Budget {
         if self.held.get() > self.most.get() {
             exceed(Exceeded::Terms);
         }
-        if self.until.get().is_some_and(|until| Instant::now() >= until) {
+        let is_late = self.until.get().is_some_and(|until| Instant::now() >= until);
+        if is_late || self.is_interrupted.get()() {
             exceed(Exceeded::Time);
         }
     }
@@ -143,24 +147,25 @@ pub(crate) fn work(steps: usize) {
     });
 }
 
-/// Runs an evaluation with a time limit, a maximum number of terms that it holds at once, and a
+/// Runs an evaluation with a share of a publication's time, a maximum number of terms that it holds at once, and a
 /// maximum number of bytes of text that it creates. Evaluations must not be nested.
 pub(crate) fn bounded<T>(
-    time: Option<Duration>,
+    shared: limits::Budget,
     terms: usize,
     text: usize,
     run: impl FnOnce() -> T,
 ) -> Result<T, Exceeded> {
-    let begin = |terms, text, until| {
+    let begin = |terms, text, shared: limits::Budget| {
         BUDGET.with(|budget| {
             budget.steps.set(STEPS);
             budget.held.set(0);
             budget.most.set(terms);
             budget.text.set(text);
-            budget.until.set(until);
+            budget.until.set(shared.share());
+            budget.is_interrupted.set(shared.is_interrupted);
         });
     };
-    begin(terms, text, time.and_then(|time| Instant::now().checked_add(time)));
+    begin(terms, text, shared);
     // The last step may take long, and nothing reads the clock after it.
     let timed = || {
         let result = run();
@@ -168,7 +173,7 @@ pub(crate) fn bounded<T>(
         result
     };
     let result = catch_unwind(AssertUnwindSafe(timed));
-    begin(usize::MAX, usize::MAX, None);
+    begin(usize::MAX, usize::MAX, limits::Budget::default());
     result.map_err(|stopped| match stopped.downcast::<Exceeded>() {
         Ok(exceeded) => *exceeded,
         Err(_) => Exceeded::Broken,

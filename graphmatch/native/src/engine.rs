@@ -5,6 +5,7 @@
 //! branches, with root terms put in, are rows of the index. Patterns that triples of the ontology may
 //! match are not indexed, and left to the evaluator.
 
+use crate::annotation::Annotator;
 use crate::branch::{Branch, Node, Pattern};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
@@ -12,10 +13,10 @@ use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::lexical::read_term;
-use crate::limits::Limits;
-use crate::matching::{Context, Needs, PYTHON, Worker};
+use crate::limits::{Budget, Limits};
+use crate::matching::{Context, Needs, PYTHON, Progress, Worker};
 use crate::ontology::build::OntologyInput;
-use crate::ontology::{Ontology, Steps, UNITS};
+use crate::ontology::{ITEM, Ontology, UNITS};
 use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::Parameterizer;
@@ -119,7 +120,7 @@ pub struct MatchResult {
     /// The subscriptions that failed calls leave undecided: these calls, and whether the subscription
     /// matches by other solutions.
     pub undecided: Vec<(Number, Vec<String>, bool)>,
-    /// Whether attributes are missing because the publication has more property paths than the limit.
+    /// Whether triples are missing because more follows from the publication than the limits allow.
     pub is_truncated: bool,
     /// The counters of the index.
     pub counters: Counters,
@@ -158,8 +159,12 @@ pub struct Engine {
     pub index: Index,
     /// The limits of publications and evaluations.
     pub limits: Limits,
+    /// Returns true if the user has interrupted the program.
+    pub is_interrupted: fn() -> bool,
     /// The constants of operators that have an index.
     pub operator_constants: OperatorConstants,
+    /// Finds the labels of the ontology in text, once Python has given them.
+    pub annotator: Option<Arc<Annotator>>,
     parameterizer: Parameterizer,
     unindexed: BTreeSet<Number>,
     /// The classes that Python found by name in this ontology.
@@ -185,7 +190,9 @@ impl Engine {
             subscriptions: Subscriptions::default(),
             index: Index::default(),
             limits: Limits::default(),
+            is_interrupted: || false,
             operator_constants,
+            annotator: None,
             parameterizer,
             unindexed: BTreeSet::new(),
             concepts: HashMap::new(),
@@ -249,10 +256,15 @@ impl Engine {
         &self.parameterizer.operators
     }
 
+    /// The time and memory for a publication of so many triples.
+    pub fn budget(&self, triples: usize) -> Budget {
+        Budget::new(&self.limits, triples, self.is_interrupted)
+    }
+
     /// The context in which publications are matched.
     pub fn context(&self) -> Context<'_> {
         let Self { dictionary, ontology, demand, limits, .. } = self;
-        Context { dictionary, ontology, demand, event_paths: limits.event_paths }
+        Context { dictionary, ontology, demand, limits }
     }
 
     // -- subscribing --------------------------------------------------------------------------
@@ -641,14 +653,20 @@ impl Engine {
     pub fn matches(
         &self,
         worker: &mut Worker,
-        stated: usize,
-        shown: usize,
-        done: Steps,
+        progress: &mut Progress,
         now: &Literal,
         results: &Arc<CallResults>,
     ) -> Result<MatchResult, Needs> {
         let context = self.context();
-        let steps = worker.steps(context, shown, done);
+        worker.budget = self.budget(worker.publication.triples.len());
+        let mut steps = worker.steps(context, progress.shown, progress.done);
+        if steps & ITEM != 0
+            && let Some(annotator) = &self.annotator
+        {
+            worker.annotate(&self.dictionary, annotator, progress);
+            steps = worker.steps(context, progress.shown, progress.done);
+        }
+        let Progress { stated, shown, done } = *progress;
         if steps & PYTHON != 0 {
             return Err(Needs::Steps(steps & PYTHON));
         }
@@ -657,7 +675,7 @@ impl Engine {
             return Err(Needs::Steps(late));
         }
         worker.ask(context, &self.operator_constants).map_err(Needs::Indexes)?;
-        worker.rows.patterns.begin(self.limits.time());
+        worker.rows.patterns.begin(worker.budget);
         worker.find(context, &self.index);
         let is_truncated = !worker.is_whole;
         Ok(MatchResult { is_truncated, ..self.evaluate_candidates(worker, now, results) })
@@ -700,6 +718,7 @@ impl Engine {
             });
             match answer {
                 Ok(Some(answer)) => {
+                    worker.budget.keep(answer.terms());
                     matched.answers.push((number, answer));
                     found.push(placed(number));
                 }

@@ -19,7 +19,7 @@ use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
 use crate::functions::{self, Expressions};
 use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, write_term};
-use crate::limits::Limits;
+use crate::limits::{Budget, Limits};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
 use crate::query_error::QueryError;
@@ -51,13 +51,14 @@ pub struct EvaluationError(pub String);
 impl EvaluationError {
     /// Returns the error of an evaluation or a join that exceeded the time limit.
     pub fn late(limits: &Limits) -> Self {
-        let seconds = limits.evaluation_seconds;
-        Self(format!("the evaluation takes longer than {seconds} s (`evaluation_seconds`)"))
+        let seconds = limits.publication_seconds;
+        Self(format!("the evaluation exceeds its share of {seconds} s (`publication_seconds`)"))
     }
 
     /// Returns the error of a match that has too many solutions.
     pub fn many(limit: usize) -> Self {
-        Self(format!("there are more than {limit} solutions (`match_solutions`)"))
+        let what = "`match_solutions` and the number of their terms are limited";
+        Self(format!("there are more than {limit} solutions; {what}"))
     }
 }
 
@@ -82,6 +83,13 @@ pub struct Answer {
     pub solutions: Vec<Vec<Option<Term>>>,
     /// The graph of CONSTRUCT or DESCRIBE; `None` for the other forms.
     pub graph: Option<Vec<Triple>>,
+}
+
+impl Answer {
+    /// The number of terms in the solutions and the graph.
+    pub fn terms(&self) -> usize {
+        self.solutions.len() * self.variables.len() + 3 * self.graph.as_ref().map_or(0, Vec::len)
+    }
 }
 
 /// A query with constants, rewritten for spareval.
@@ -217,6 +225,8 @@ pub struct Evaluation<'a> {
     pub is_a: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
     /// Limits of each evaluation.
     pub limits: Limits,
+    /// The time that is left for the publication.
+    pub budget: Budget,
 }
 
 impl Evaluation<'_> {
@@ -230,21 +240,21 @@ impl Evaluation<'_> {
                     return Ok(None);
                 }
             }
-            let limit = self.limits.match_solutions;
+            let most = |width| self.limits.match_solutions.min(self.budget.terms() / width);
             match evaluator.prepare(&prepared.query).execute(Data::of(self))? {
                 QueryResults::Boolean(holds) => {
                     Ok(holds.then(|| Answer { solutions: vec![Vec::new()], ..Answer::default() }))
                 }
                 QueryResults::Solutions(rows) => {
                     let variables = rows.variables().iter().map(|v| v.as_str().to_owned());
-                    let variables = variables.collect();
+                    let variables: Vec<String> = variables.collect();
                     let rows = rows.map(|row| row.map(|row| row.values().to_vec()));
-                    let solutions = collected(rows, limit)?;
+                    let solutions = collected(rows, most(variables.len().max(1)))?;
                     let answer = Answer { variables, solutions, graph: None };
                     Ok((!answer.solutions.is_empty()).then_some(answer))
                 }
                 QueryResults::Graph(triples) => {
-                    let graph = Some(collected(triples, limit)?);
+                    let graph = Some(collected(triples, most(3))?);
                     Ok(Some(Answer { graph, ..Answer::default() }))
                 }
             }
@@ -287,7 +297,7 @@ impl Evaluation<'_> {
         run: impl FnOnce() -> Result<T, EvaluationError>,
     ) -> Result<T, EvaluationError> {
         let Limits { evaluation_terms: terms, evaluation_bytes: text, .. } = self.limits;
-        bounded::bounded(self.limits.time(), terms, text, run).unwrap_or_else(|exceeded| {
+        bounded::bounded(self.budget, terms, text, run).unwrap_or_else(|exceeded| {
             Err(EvaluationError(match exceeded {
                 Exceeded::Time => return Err(EvaluationError::late(&self.limits)),
                 Exceeded::Terms => format!("the evaluation holds more than {terms} terms at once"),

@@ -5,8 +5,8 @@
 //! ([`TextIndex`]). A row that constrains properties of one subject goes to a predicate table
 //! ([`Tables`]), together with its neighbours in the list.
 
-use crate::branch::{Branch, Filter};
-use crate::dictionary::{Dictionary, Id, Kind};
+use crate::branch::{Branch, Filter, Node};
+use crate::dictionary::{ANY, Dictionary, Id, Kind};
 use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
 use crate::postings::{self, Counters, NO_OWNER, Placement, PostingIndex};
@@ -47,9 +47,23 @@ pub struct Index {
     /// Rows of the keyword index, with the number of the filter that it uses.
     #[serde(skip)]
     by_text: HashMap<RowId, usize>,
+    /// The properties whose objects these rows search, [`ANY`] for all, with the number of rows.
+    #[serde(skip)]
+    searched: HashMap<Id, u32>,
     /// Owners of the rows in tables.
     owners: Vec<Number>,
     free: Vec<u32>,
+}
+
+/// The filter of a row that the keyword index uses, and the property whose objects it concerns:
+/// [`ANY`] if that is a variable.
+fn text_filter(branch: &Branch) -> Option<(usize, Id)> {
+    branch.filters.iter().enumerate().find_map(|(number, (variable, filter))| {
+        let mut patterns = branch.patterns.iter().filter(|_| TextIndex::takes(filter));
+        let pattern = patterns.find(|pattern| pattern[2] == Node::Variable(*variable))?;
+        let Node::Constant(property) = pattern[1] else { return Some((number, ANY)) };
+        Some((number, property))
+    })
 }
 
 impl Index {
@@ -62,7 +76,7 @@ impl Index {
         dictionary: &Dictionary,
         moved: &mut Vec<(RowId, RowId)>,
     ) -> Option<RowId> {
-        let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter));
+        let text = text_filter(branch);
         if text.is_none() && self.tables.wants(branch, dictionary) {
             return self.add_to_table(branch, dictionary).or_else(|| self.patterns.add(branch));
         }
@@ -74,10 +88,9 @@ impl Index {
         if self.patterns.posting_list_len(row) < LONG_LIST {
             return Some(row);
         }
-        if let Some(number) = text {
-            self.texts.add(&branch.filters[number].1, row, dictionary);
+        if let Some(text) = text {
+            self.add_text(branch, text, row, dictionary);
             self.patterns.unlist(row);
-            self.by_text.insert(row, number);
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
@@ -90,11 +103,22 @@ impl Index {
         Some(row)
     }
 
+    fn add_text(
+        &mut self,
+        branch: &Branch,
+        (number, property): (usize, Id),
+        row: RowId,
+        dictionary: &Dictionary,
+    ) {
+        self.texts.add(&branch.filters[number].1, row, dictionary);
+        self.by_text.insert(row, number);
+        *self.searched.entry(property).or_default() += 1;
+    }
+
     /// Moves a row to a table with its owner, if a table takes it. Returns its new id.
     fn move_to_table(&mut self, row: RowId, dictionary: &Dictionary) -> Option<RowId> {
         let branch = self.patterns.branch(row);
-        let has_text = branch.filters.iter().any(|(_, filter)| TextIndex::takes(filter));
-        if has_text || !self.tables.wants(&branch, dictionary) {
+        if text_filter(&branch).is_some() || !self.tables.wants(&branch, dictionary) {
             return None;
         }
         let table = self.add_to_table(&branch, dictionary)?;
@@ -150,6 +174,11 @@ impl Index {
         if let Some(number) = self.by_text.remove(&row) {
             let branch = self.patterns.branch(row);
             self.texts.remove(&branch.filters[number].1, row, dictionary);
+            let property = text_filter(&branch).map_or(ANY, |(_, property)| property);
+            if let Some(rows) = self.searched.get_mut(&property) {
+                *rows -= 1;
+                self.searched.retain(|_, rows| *rows > 0);
+            }
         }
         self.patterns.remove(row);
     }
@@ -166,9 +195,7 @@ impl Index {
     pub fn rebuild(&mut self, mut table_rows: &[u8], dictionary: &Dictionary) -> Option<()> {
         for row in self.patterns.rebuild() {
             let branch = self.patterns.branch(row);
-            let text = branch.filters.iter().position(|(_, filter)| TextIndex::takes(filter))?;
-            self.texts.add(&branch.filters[text].1, row, dictionary);
-            self.by_text.insert(row, text);
+            self.add_text(&branch, text_filter(&branch)?, row, dictionary);
         }
         let free: HashSet<u32> = self.free.iter().copied().collect();
         for row in (0..self.owners.len() as u32).filter(|row| !free.contains(row)) {
@@ -206,7 +233,10 @@ impl Index {
         if !self.texts.is_empty() {
             let objects = &mut scratch.objects;
             objects.clear();
-            objects.extend(graph.triples.iter().map(|triple| triple[2]));
+            let is_any = self.searched.contains_key(&ANY);
+            let is_searched = |property| is_any || self.searched.contains_key(property);
+            let searched = graph.triples.iter().filter(|triple| is_searched(&triple[1]));
+            objects.extend(searched.map(|triple| triple[2]));
             objects.sort_unstable();
             objects.dedup();
             objects.retain(|&term| evaluator.terms().kind(term) != Kind::Blank);

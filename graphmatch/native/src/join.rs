@@ -12,10 +12,11 @@ use crate::branch::Filter;
 use crate::dictionary::{ANY, Id};
 use crate::graph::{Graph, masked};
 use crate::interner::Interner;
+use crate::limits::Budget;
 use crate::plan::{FILTERED, KIND, NONE, Program, REPEATED, Step, UNNAMED};
 use crate::snapshot::from_bytes;
 use hashbrown::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Memory of a join, reused.
 #[derive(Default)]
@@ -24,9 +25,9 @@ pub(crate) struct Stack {
     /// Terms of variables, then constants, then one spare cell. The places of a step are indexes of
     /// this.
     terms: Vec<Id>,
-    /// Time limit of each join. Only long joins read the clock.
-    pub(crate) limit: Option<Duration>,
-    /// End of the time of all joins together, if they share a limit.
+    /// The time of the publication. Only long joins read the clock.
+    pub(crate) budget: Budget,
+    /// End of the time of all joins together, if they share it.
     pub(crate) deadline: Option<Instant>,
     /// True if the last join reached the limit, so that solutions may be missing.
     pub(crate) is_over: bool,
@@ -116,7 +117,7 @@ impl<T: Fn(&Filter, Id) -> bool> Join<'_, T> {
     /// Calls `on` with each solution, its terms in the order of variables, until `on` returns false
     /// or the time is over.
     pub(crate) fn run(&self, stack: &mut Stack, mut on: impl FnMut(&[Id]) -> bool) {
-        let Stack { frames, terms, limit, deadline, is_over } = stack;
+        let Stack { frames, terms, budget, deadline, is_over } = stack;
         *is_over = false;
         let mut until = *deadline;
         let mut left = STEPS;
@@ -156,8 +157,8 @@ impl<T: Fn(&Filter, Id) -> bool> Join<'_, T> {
                 left -= 1;
                 if left == 0 {
                     let now = Instant::now();
-                    until = until.or_else(|| now.checked_add((*limit)?));
-                    *is_over = until.is_some_and(|until| now >= until);
+                    until = until.or_else(|| budget.share());
+                    *is_over = until.is_some_and(|until| now >= until) || (budget.is_interrupted)();
                     if *is_over {
                         return;
                     }

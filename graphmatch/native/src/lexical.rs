@@ -112,7 +112,9 @@ fn read(text: &str, depth: usize) -> Option<Term> {
             Literal::new_typed_literal(value, NamedNode::new_unchecked(utf8(datatype)?)).into(),
         );
     }
-    let Some(tag) = literal.tag else { return Some(Literal::new_simple_literal(value).into()) };
+    let Some(tag) = literal.tag else {
+        return text.ends_with('"').then(|| Literal::new_simple_literal(value).into());
+    };
     let tag = utf8(tag)?;
     let literal = match tag.split_once("--") {
         None => Literal::new_language_tagged_literal_unchecked(value, tag),

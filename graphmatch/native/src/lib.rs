@@ -1,6 +1,7 @@
 //! The compiled core of graphmatch: from bytes to subscriptions.
 
 mod algebra;
+mod annotation;
 mod arena;
 mod attribute_names;
 mod attributes;

@@ -1,7 +1,7 @@
 //! Limits on the cost of one input.
 
 use pyo3::prelude::*;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Limits on the cost of one document, query or evaluation, as in `semantic.limits`. Each error that
 /// they cause names the limit.
@@ -19,6 +19,9 @@ pub struct Limits {
     pub text_characters: usize,
     /// Maximum number of triples of a publication.
     pub publication_triples: usize,
+    /// Maximum number of triples that rules derive from a publication, in addition to four for each
+    /// of its triples.
+    pub derived_triples: usize,
     /// Maximum number of keywords, functions and operators of a query.
     pub subscription_operators: usize,
     /// Maximum number of triple patterns and property paths of a query.
@@ -27,23 +30,72 @@ pub struct Limits {
     pub subscription_branches: usize,
     /// Maximum number of steps in all paths when a publication is flattened into attributes.
     pub event_paths: usize,
-    /// Time limit of one evaluation, of one join, and of finding the solutions of a report.
-    pub evaluation_seconds: f64,
+    /// Time limit of one publication, of its joins and evaluations together, per 100,000 triples;
+    /// and of finding the solutions of a report.
+    pub publication_seconds: f64,
     /// Maximum number of solutions of one match.
     pub match_solutions: usize,
     /// Maximum number of terms that the solutions of an evaluation hold at once; each takes some 20
     /// bytes.
-    #[pyo3(default = 20_000_000)]
+    #[pyo3(default = 10_000_000)]
     pub evaluation_terms: usize,
     /// Maximum total length in bytes of the terms that the expressions of an evaluation make.
     #[pyo3(default = 64 << 20)]
     pub evaluation_bytes: usize,
 }
 
-impl Limits {
-    /// The time limit of an evaluation, if it is not beyond all time.
-    pub fn time(&self) -> Option<Duration> {
-        Duration::try_from_secs_f64(self.evaluation_seconds).ok()
+/// Number of triples that have the time of one publication.
+const TRIPLES: usize = 100_000;
+/// Every join and evaluation may take this time, even if the publication's time is over.
+const LEAST: Duration = Duration::from_millis(2);
+
+/// Number of terms in the answers of one publication, and the number that every answer may have.
+const ANSWER_TERMS: usize = 2_000_000;
+const LEAST_TERMS: usize = 1000;
+
+/// The time and memory that are left for one publication.
+///
+/// Each join and evaluation may take half of it, so that one that takes too much leaves something for
+/// the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// `None` if time is not limited.
+    end: Option<Instant>,
+    terms: usize,
+    /// Returns true if the user has interrupted the program.
+    pub is_interrupted: fn() -> bool,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { end: None, terms: ANSWER_TERMS, is_interrupted: || false }
+    }
+}
+
+impl Budget {
+    /// Begins the time of a publication, which also ends if the function says that the user has
+    /// interrupted the program.
+    pub fn new(limits: &Limits, triples: usize, is_interrupted: fn() -> bool) -> Self {
+        let parts = triples.div_ceil(TRIPLES).max(1);
+        let time = Duration::try_from_secs_f64(limits.publication_seconds * parts as f64).ok();
+        let end = time.and_then(|time| Instant::now().checked_add(time));
+        Self { end, terms: ANSWER_TERMS.saturating_mul(parts), is_interrupted }
+    }
+
+    /// The end of the next join or evaluation, if it begins now.
+    pub fn share(&self) -> Option<Instant> {
+        let now = Instant::now();
+        Some(now + (self.end?.saturating_duration_since(now) / 2).max(LEAST))
+    }
+
+    /// Maximum number of terms of the next answer.
+    pub fn terms(&self) -> usize {
+        (self.terms / 2).max(LEAST_TERMS)
+    }
+
+    /// Notes the terms of an answer that is kept.
+    pub fn keep(&mut self, terms: usize) {
+        self.terms = self.terms.saturating_sub(terms);
     }
 }
 
@@ -56,13 +108,14 @@ impl Default for Limits {
             nesting: 256,
             text_characters: 16 << 20,
             publication_triples: 5_000_000,
+            derived_triples: 500_000,
             subscription_operators: 1000,
             subscription_patterns: 1000,
             subscription_branches: 16,
             event_paths: 100_000,
-            evaluation_seconds: 10.0,
+            publication_seconds: 1.5,
             match_solutions: 100_000,
-            evaluation_terms: 20_000_000,
+            evaluation_terms: 10_000_000,
             evaluation_bytes: 64 << 20,
         }
     }

@@ -1,9 +1,11 @@
 //! The pipeline of a publication: enrichment with root terms and rules, index look-up, and
 //! evaluation of residual queries.
 //!
-//! Python annotates text, converts units and maps events. If a publication needs one of these
-//! steps, the caller gets [`Needs`] and matches again after Python has done them.
+//! Python converts units and maps events, and gives the labels that are found in text. If a
+//! publication needs one of these steps, the caller gets [`Needs`] and matches again after Python has
+//! done them.
 
+use crate::annotation::{Annotator, SUBJECT, WORDS};
 use crate::attributes::AttributeMemory;
 use crate::branch::TaxonomyOperator;
 use crate::demand::Demand;
@@ -12,7 +14,8 @@ use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, graph_name}
 use crate::filter::{FilterEvaluator, Memo};
 use crate::graph::Graph;
 use crate::index::{Index, Scratch};
-use crate::limits::Limits;
+use crate::lexical::quote;
+use crate::limits::{Budget, Limits};
 use crate::materialize::MaterializationCache;
 use crate::ontology::{
     ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
@@ -22,6 +25,7 @@ use crate::publication::Publication;
 use crate::subscriptions::RowId;
 use crate::taxonomy::Walk;
 use crate::triples::Triple;
+use hashbrown::HashSet;
 use oxrdf::Literal;
 use std::cell::RefCell;
 
@@ -36,7 +40,9 @@ pub struct Worker {
     pub graph: Graph,
     /// The result of the index.
     pub rows: Scratch,
-    /// False if the search for attributes reached its limit.
+    /// The time that is left for the publication.
+    pub budget: Budget,
+    /// False if the rules or the search for attributes reached their limits.
     pub is_whole: bool,
     materialization: MaterializationCache,
     flattening: AttributeMemory,
@@ -54,14 +60,29 @@ pub enum Needs {
     Indexes(Questions),
 }
 
+/// The enrichment of a publication so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The number of stated triples.
+    pub stated: usize,
+    /// The number of triples that all patterns see.
+    pub shown: usize,
+    /// The steps that were done.
+    pub done: Steps,
+}
+
 /// The engine's terms, ontology and demand.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub dictionary: &'a Dictionary,
     pub ontology: &'a Ontology,
     pub demand: &'a Demand,
-    /// Maximum number of steps of the search for attributes.
-    pub event_paths: usize,
+    pub limits: &'a Limits,
+}
+
+/// Maximum number of triples that are derived from a publication.
+fn derived_triples(limits: &Limits, graph: &Graph) -> usize {
+    limits.derived_triples.saturating_add(graph.triples.len().saturating_mul(4))
 }
 
 impl Worker {
@@ -90,12 +111,46 @@ impl Worker {
         steps & !done
     }
 
+    /// Adds the concepts that the texts of feed items name, and the words of these texts if
+    /// subscriptions search them.
+    pub fn annotate(
+        &mut self,
+        dictionary: &Dictionary,
+        annotator: &Annotator,
+        progress: &mut Progress,
+    ) {
+        let Publication { triples, local, .. } = &mut self.publication;
+        let texts = annotator.texts(&triples[..progress.shown], Terms { dictionary, local });
+        let subject = local.id_of(SUBJECT, dictionary);
+        let (hidden, mut seen) = (triples.split_off(progress.shown), HashSet::new());
+        for (number, found) in annotator.occurrences(&texts) {
+            let concept = annotator.labels[found.label as usize].concept.as_bytes();
+            let triple = [texts[number].item, subject, local.id_of(concept, dictionary)];
+            if seen.insert(triple) {
+                triples.push(triple);
+            }
+        }
+        progress.shown = triples.len();
+        progress.done |= ITEM;
+        triples.extend(hidden);
+        if let Some(property) = dictionary.get(WORDS) {
+            for text in &texts {
+                let Some(words) = text.folded() else { continue };
+                let words = local.id_of(quote(&words).as_bytes(), dictionary);
+                if seen.insert([text.item, property, words]) {
+                    triples.push([text.item, property, words]);
+                }
+            }
+        }
+    }
+
     /// Builds the graph E(P). The first `stated` triples are stated, the first `shown` are visible
     /// to all patterns; the rest only to patterns that name their property. `steps` are still to be
     /// done. Returns steps that derived triples need.
     pub fn enrich(&mut self, context: Context, stated: usize, shown: usize, steps: Steps) -> Steps {
-        let Context { dictionary, ontology, demand, .. } = context;
+        let Context { dictionary, ontology, demand, limits } = context;
         let mut own = self.begin(stated, shown);
+        self.is_whole = true;
         let Self { publication, graph, materialization, walk, .. } = self;
         let mut steps = steps;
         if steps & EVENT != 0 {
@@ -129,13 +184,14 @@ impl Worker {
         let triples = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(ontology, triples, terms);
         if steps & RULES != 0 {
-            ontology.materialize(graph, terms, demand, materialization);
+            let most = derived_triples(limits, graph);
+            self.is_whole = ontology.materialize(graph, terms, demand, materialization, most);
         }
         for [_, property, _] in graph.triples.iter().skip(own) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
         }
         graph.begin_named_only();
-        self.is_whole = self.add_attributes(context, own);
+        self.is_whole &= self.add_attributes(context, own);
         let Self { publication, graph, .. } = self;
         let terms = Terms { dictionary, local: &publication.local };
         for &[subject, property, object] in &publication.triples[shown..] {
@@ -196,7 +252,7 @@ impl Worker {
 
     /// Derives the demanded attributes. Returns false if the search reached its limit.
     fn add_attributes(&mut self, context: Context, own: usize) -> bool {
-        let Context { dictionary, ontology, demand, event_paths } = context;
+        let Context { dictionary, ontology, demand, limits } = context;
         let Self { publication, graph, flattening, walk, .. } = self;
         if demand.attribute_paths().is_empty() {
             return true;
@@ -206,7 +262,7 @@ impl Worker {
         let hash = dictionary.hash(name.as_bytes());
         let name = terms.find_hashed(name.as_bytes(), hash);
         let walk = walk.get_mut();
-        let most = event_paths;
+        let most = limits.event_paths;
         ontology.add_attributes(graph, own, name, terms, demand, most, walk, flattening)
     }
 
@@ -221,8 +277,9 @@ impl Worker {
         stated: usize,
         steps: Steps,
     ) -> (usize, usize, bool) {
-        let Context { dictionary, ontology, .. } = context;
+        let Context { dictionary, ontology, limits, .. } = context;
         let own = self.begin(stated, self.publication.triples.len());
+        self.is_whole = true;
         let Self { publication, graph, materialization, walk, .. } = self;
         let given = graph.triples.len();
         if steps & EVENT != 0 {
@@ -231,10 +288,14 @@ impl Worker {
         let terms = Terms { dictionary, local: &publication.local };
         walk.get_mut().begin(ontology, publication.triples[..stated].iter().copied(), terms);
         if steps & RULES != 0 {
-            ontology.materialize(graph, terms, &Demand::of_everything(), materialization);
+            let (demand, most) = (Demand::of_everything(), derived_triples(limits, graph));
+            self.is_whole = ontology.materialize(graph, terms, &demand, materialization, most);
         }
         let shown = graph.triples.len();
-        (given, shown, steps & ATTRIBUTES == 0 || self.add_attributes(context, own))
+        if steps & ATTRIBUTES != 0 {
+            self.is_whole &= self.add_attributes(context, own);
+        }
+        (given, shown, self.is_whole)
     }
 
     /// Writes the rows that have a solution to `rows.matches`.
@@ -274,7 +335,7 @@ impl Worker {
         now: &Literal,
         limits: Limits,
     ) -> Result<Option<Answer>, EvaluationError> {
-        let Self { publication, graph, walk, .. } = self;
+        let Self { publication, graph, walk, budget, .. } = self;
         let terms = Terms { dictionary: context.dictionary, local: &publication.local };
         let is_a = |operator: TaxonomyOperator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
@@ -287,6 +348,7 @@ impl Worker {
             now,
             is_a: &is_a,
             limits,
+            budget: *budget,
         };
         evaluation.answer(prepared)
     }

@@ -30,8 +30,6 @@ use crate::schema::{is_reserved, is_resource};
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
 
-/// Maximum number of triples that are derived from a publication.
-pub const DERIVED_TRIPLES: usize = 10_000_000;
 /// Maximum number of compiled rules in a cache.
 const CACHED_RULES: usize = 1 << 21;
 /// Not the number of a rule.
@@ -77,11 +75,14 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Adds all useful triples that can be derived from a graph, but no more than a maximum.
-    pub fn derive(self, graph: &mut Graph, cache: &mut MaterializationCache, most: usize) {
-        let (complete, most) = (vec![NO_RULE; graph.triples.len()], graph.triples.len() + most);
+    /// Adds all useful triples that can be derived from a graph, but no more than a maximum. Returns
+    /// false if there are more.
+    pub fn derive(self, graph: &mut Graph, cache: &mut MaterializationCache, most: usize) -> bool {
+        let (complete, most) =
+            (vec![NO_RULE; graph.triples.len()], graph.triples.len().saturating_add(most));
         let mut one = Materializer { compiler: self, joins: None, complete, found: Vec::new() };
         one.run(graph, most, cache);
+        graph.triples.len() < most
     }
 
     /// Whether triples with a property and an object ([`ANY`] for an unknown one) are asked for: by
@@ -414,17 +415,16 @@ impl Joins {
 
 impl Ontology {
     /// Adds to a publication's triples, which have root terms, those derived triples that a
-    /// subscription can use, but no more than [`DERIVED_TRIPLES`].
+    /// subscription can use, but no more than a maximum. Returns false if there are more.
     pub fn materialize(
         &self,
         graph: &mut Graph,
         terms: Terms,
         demand: &Demand,
         cache: &mut MaterializationCache,
-    ) {
-        if self.entailment {
-            cache.refresh(self, demand);
-            Compiler { ontology: self, terms, demand }.derive(graph, cache, DERIVED_TRIPLES);
-        }
+        most: usize,
+    ) -> bool {
+        cache.refresh(self, demand);
+        !self.entailment || Compiler { ontology: self, terms, demand }.derive(graph, cache, most)
     }
 }

@@ -351,7 +351,7 @@ fn closed(
 ) -> Graph {
     let mut triples = graph_of(publication);
     let given = triples.triples.len();
-    ontology.materialize(&mut triples, known.terms(), demand, cache);
+    ontology.materialize(&mut triples, known.terms(), demand, cache, usize::MAX);
     let origins = triples.origins();
     assert_eq!(origins.len(), triples.triples.len() - given);
     assert!(origins.iter().all(|(_, premise)| triples.triples.contains(premise)));
@@ -452,7 +452,7 @@ fn follows(ontology: &str, publication: &str, more: &str) {
     let mut triples = graph_of(&stated);
     let everything = Demand::of_everything();
     let mut cache = MaterializationCache::default();
-    made.materialize(&mut triples, known.terms(), &everything, &mut cache);
+    made.materialize(&mut triples, known.terms(), &everything, &mut cache, usize::MAX);
     let found = triples.triples.into_iter().filter(|triple| !stated.contains(triple));
     let expected = known.publication(more);
     assert_eq!(known.shown(found), known.shown(expected), "{ontology} | {publication}");

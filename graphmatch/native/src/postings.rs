@@ -19,6 +19,7 @@ use crate::dictionary::Id;
 use crate::graph::{Graph, PREDICATE, Tag, Tagger, kind_of};
 use crate::interner::{Interner, shrink};
 use crate::join::{Join, Stack};
+use crate::limits::Budget;
 use crate::plan::{Planner, Program};
 use crate::snapshot::{from_bytes, to_bytes};
 use crate::subscriptions::RowId;
@@ -26,7 +27,6 @@ use crate::triples::Triple;
 use hashbrown::{HashMap, HashTable};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 /// The record of a row: its owner, its program, the steps of its access pattern and second pattern,
 /// and its position in the posting list. Its constants follow, then for each filter its number or
@@ -152,16 +152,16 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Starts a publication; `limit` is the time of each join.
-    pub fn begin(&mut self, limit: Option<Duration>) {
+    /// Starts a publication, which has this time.
+    pub fn begin(&mut self, budget: Budget) {
         self.counters = Counters::default();
         self.undecided.clear();
-        (self.stack.limit, self.stack.deadline) = (limit, None);
+        (self.stack.budget, self.stack.deadline) = (budget, None);
     }
 
-    /// Starts the enumeration of solutions; `limit` is the time of all joins together.
-    pub fn begin_solutions(&mut self, limit: Option<Duration>) {
-        self.stack.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    /// Starts the enumeration of solutions, which has half of this time together.
+    pub fn begin_solutions(&mut self, budget: Budget) {
+        self.stack.deadline = budget.share();
     }
 
     /// Returns true if the last join reached its time limit, so that solutions may be missing.

@@ -352,6 +352,8 @@ impl Template {
                     ConstantFiller { constants, dictionary, interned: &mut filled.interned };
                 let mut found = Vec::new();
                 if filling.filter(test, &mut found).is_some() {
+                    let mut seen = HashSet::new();
+                    found.retain(|one| seen.insert(one.clone()));
                     let filter = match (test, found.len()) {
                         (Filter::Any(_), _) | (_, 0 | 2..) => Filter::Any(found.into()),
                         _ => found.swap_remove(0),
@@ -531,11 +533,7 @@ impl ConstantFiller<'_> {
                 }
             }
         };
-        for one in filled {
-            if !found.contains(&one) {
-                found.push(one);
-            }
-        }
+        found.extend(filled);
         Some(())
     }
 

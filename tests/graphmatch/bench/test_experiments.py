@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -46,7 +47,8 @@ def tiny(name: str) -> Experiment:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure in this process."""
+    """Measure in this process, which may be large: its garbage is not collected for each figure."""
+    monkeypatch.setattr(runner, "gc", SimpleNamespace(collect=int, freeze=int, unfreeze=int))
     monkeypatch.setattr(experiments, "SECONDS", dict.fromkeys(SCALES, 0.02))
     monkeypatch.setattr(
         runner, "in_own_process", lambda module, asked: import_module(module).measure(asked)

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semantic.annotation.markup import plain_text, readable_text
+from semantic.annotation.annotate import Annotator
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
+ANNOTATOR = Annotator([])
+plain_text, readable_text = ANNOTATOR.plain_text, ANNOTATOR.readable_text
 BLOCKS = ("p", "div", "li", "ul", "td", "tr", "table", "h2", "blockquote", "pre", "hr")
 
 
@@ -53,6 +55,7 @@ class Reference(HTMLParser):
         ("&lt;b&gt; caf&eacute; &#8217;&#x20AC; AT&T &unknown;", "<b> café ’€ AT&T &unknown;"),  # noqa: RUF001
         ('text <a href="http://example.org/cut of', "text "),
         ("<scripture>text", "text"),
+        ("<b title=it's>Soup</b> is <a href=a'b>good</a>", "Soup is good"),
         ("a&#" + "1" * 5000 + ";b &#99999999;&#xD800;", "a\ufffdb \ufffd\ufffd"),
         ("<preface>text<pre>", "text\n\n"),
         ("", ""),
@@ -88,18 +91,16 @@ TEXT = st.sampled_from(
 )
 NAMES = st.sampled_from([*BLOCKS, "b", "a", "span", "x-y", "h7", "B", "Section1"])
 VALUES = st.sampled_from(["", " a", " a=1", ' a="x > y"', " a='<b>'", ' a="it\'s" b', " a='\"'"])
+OTHERS = st.sampled_from(
+    ["<br>", "<!-- it's -->", "<script>a < b</script>", "<STYLE>it's</STYLE>", "<b></b>"]
+)
 ELEMENTS = st.recursive(
-    TEXT,
-    lambda inside: (
-        st.builds(
-            lambda name, values, parts: f"<{name}{values}>{''.join(parts)}</{name}>",
-            NAMES,
-            VALUES,
-            st.lists(inside, max_size=3),
-        )
-        | st.sampled_from(
-            ["<br>", "<!-- it's -->", "<script>a < b</script>", "<STYLE>it's</STYLE>"]
-        )
+    TEXT | OTHERS,
+    lambda inside: st.builds(
+        lambda name, values, parts: f"<{name}{values}>{''.join(parts)}</{name}>",
+        NAMES,
+        VALUES,
+        st.lists(inside, min_size=1, max_size=3),
     ),
 )
 

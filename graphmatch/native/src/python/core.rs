@@ -1,8 +1,10 @@
 //! The engine for Python: subscriptions, the ontology, matching.
 
+use super::annotation::Annotator;
 use super::calls::Calls;
 use super::document::{DocumentMatches, reader_of};
 use super::evaluation::Evaluation;
+use super::interrupt;
 use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
 use super::terms::object_of;
@@ -179,7 +181,7 @@ pub(super) struct Core {
 
 impl Core {
     fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
-        engine.limits = limits;
+        (engine.limits, engine.is_interrupted) = (limits, interrupt::is_interrupted);
         let knowledge = Arc::new(py.None());
         let guarded = RwLock::new(CoreState { engine, knowledge, version: 0, ask: None });
         Self { shared: Arc::new(SharedCore { guarded, limits, workers: Mutex::default() }) }
@@ -592,6 +594,7 @@ impl Core {
             self.shared.change(|guarded| {
                 let engine = &mut guarded.engine;
                 let change = engine.adopt(ontology, &stated.changed, everything);
+                engine.annotator = None;
                 ids.into_iter().for_each(|id| engine.dictionary.release(id));
                 guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
@@ -599,6 +602,15 @@ impl Core {
             })
         });
         (change.triples, change.names, change.reindexed, change.python)
+    }
+
+    /// Takes the labels of the ontology of a version; of another version nothing is taken.
+    fn set_annotator(&self, py: Python<'_>, annotator: &Annotator, version: u64) {
+        self.change(py, |guarded| {
+            if guarded.version == version {
+                guarded.engine.annotator = Some(Arc::clone(&annotator.annotator));
+            }
+        });
     }
 
     /// Indexes a subscription with the constants that Python found.

@@ -4,6 +4,7 @@
 //! ontology. Each query is evaluated with the present ontology. Cost: 100 ns per term of the
 //! publication, and the evaluation.
 
+use super::interrupt;
 use super::query::Query;
 use super::terms::term_object;
 use super::{SharedCore, fill, lock};
@@ -66,6 +67,7 @@ impl Evaluation {
                 fill(&engine.dictionary, &self.id, &self.statements, &mut worker.publication);
                 let triples = worker.publication.triples.clone();
                 worker.restore(engine.context(), &triples, self.shown, self.stated, &engine.index);
+                worker.budget = engine.budget(triples.len());
                 worker.evaluate(engine.context(), &prepared, &self.now, engine.limits)
             })
         });
@@ -90,6 +92,7 @@ impl Evaluation {
     ) -> PyResult<Option<(Bound<'py, PyList>, Option<Bound<'py, PyList>>)>> {
         let prepare = |calls| Ok(Prepared::new(query.algebra()?, resting, calls));
         let found = py.detach(|| self.ask(query.is_deep(), prepare));
+        py.detach(interrupt::check)?;
         let Some(answer) = found? else { return Ok(None) };
         let solutions = solutions_of(py, &answer)?;
         let Some(graph) = &answer.graph else { return Ok(Some((solutions, None))) };
@@ -114,6 +117,7 @@ impl Evaluation {
     ) -> PyResult<Bound<'py, PyList>> {
         let prepare = |calls| Ok(Prepared::rows(&query.algebra()?, Some(most), calls));
         let found = py.detach(|| self.ask(query.is_deep(), prepare));
+        py.detach(interrupt::check)?;
         solutions_of(py, &found?.unwrap_or_default())
     }
 

@@ -5,15 +5,18 @@
 
 #![expect(clippy::type_complexity, reason = "Python gets plain tuples")]
 
+mod annotation;
 mod calls;
 mod core;
 mod document;
 mod evaluation;
+mod interrupt;
 mod publications;
 mod query;
 mod report;
 mod terms;
 
+use self::annotation::{Annotator, folded_words};
 use self::calls::{CallRequest, Calls};
 use self::core::{Core, lines_of_rows};
 use self::document::DocumentMatches;
@@ -26,7 +29,7 @@ use crate::dictionary::{Dictionary, Id, Terms};
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
 use crate::limits::Limits;
-use crate::matching::{Needs, Worker};
+use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
 use crate::operator_index::{IndexAnswers, Questions};
 use crate::operators::CallResults;
@@ -176,12 +179,17 @@ impl SharedCore {
         now: &Literal,
         done: &EnrichmentProgress,
     ) -> PyResult<MatchOutcome> {
+        let count = worker.publication.triples.len();
+        let shown = done.shown.map_or(count, |shown| shown.min(count));
+        let stated = done.stated.map_or(shown, |stated| stated.min(shown));
+        let mut progress = Progress { stated, shown, done: done.steps };
         let mut attempts = 0;
         worker.answered = None;
         loop {
-            let questions = match self.attempt(&guarded, worker, now, done) {
+            let questions = match self.attempt(&guarded, worker, now, done, &mut progress) {
                 Ok(outcome) => {
                     drop(guarded);
+                    interrupt::check()?;
                     self.tend(worker);
                     return Ok(outcome);
                 }
@@ -217,17 +225,16 @@ impl SharedCore {
         worker: &mut Worker,
         now: &Literal,
         done: &EnrichmentProgress,
+        progress: &mut Progress,
     ) -> Result<MatchOutcome, Questions> {
         let engine = &guarded.engine;
-        let count = worker.publication.triples.len();
-        let shown = done.shown.map_or(count, |shown| shown.min(count));
-        let stated = done.stated.map_or(shown, |stated| stated.min(shown));
         let is_current = done.version.is_none_or(|version| version == guarded.version);
         let matched = if is_current {
-            engine.matches(worker, stated, shown, done.steps, now, &done.results)
+            engine.matches(worker, progress, now, &done.results)
         } else {
             Err(Needs::Steps(0))
         };
+        let Progress { stated, shown, done: steps } = *progress;
         Ok(match matched {
             Ok(matched) if !matched.requests.solutions.is_empty() => {
                 let terms = worker.terms(engine.context());
@@ -237,8 +244,8 @@ impl SharedCore {
                     statements.end_term();
                 }
                 let id = worker.publication.id.to_string();
-                let done =
-                    EnrichmentProgress { stated: Some(stated), shown: Some(shown), ..done.clone() };
+                let (stated, shown) = (Some(stated), Some(shown));
+                let done = EnrichmentProgress { stated, shown, steps, ..done.clone() };
                 let shared = Arc::clone(self);
                 let requests = matched.requests;
                 MatchOutcome::Calls(CallRequest { shared, id, statements, done, requests })
@@ -401,6 +408,7 @@ pub(crate) fn fill(
 
 /// Adds the classes and functions.
 pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Annotator>()?;
     module.add_class::<Core>()?;
     module.add_class::<Report>()?;
     module.add_class::<Batch>()?;
@@ -413,6 +421,7 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Parser>()?;
     module.add_class::<Query>()?;
     module.add_function(wrap_pyfunction!(terms::term, module)?)?;
+    module.add_function(wrap_pyfunction!(folded_words, module)?)?;
     module.add_function(wrap_pyfunction!(lines_of_rows, module)?)?;
     let py = module.py();
     module.add("EvaluationFailedError", py.get_type::<EvaluationFailedError>())?;

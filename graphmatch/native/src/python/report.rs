@@ -1,6 +1,7 @@
 //! Reports: what publications match, with solutions.
 
 use super::evaluation::triples_of;
+use super::interrupt;
 use super::terms::object_of;
 use super::{CoreState, DetachedTriples, SharedCore};
 use crate::dictionary::{Id, Terms};
@@ -86,7 +87,8 @@ impl Data {
         worker.publication.clone_from(&self.publication);
         let context = self.context(engine);
         worker.restore(context, &self.triples, self.shown, self.stated, &engine.index);
-        worker.rows.patterns.begin_solutions(engine.limits.time());
+        worker.budget = engine.budget(self.triples.len());
+        worker.rows.patterns.begin_solutions(worker.budget);
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
             let one = self.solve(engine, worker, *number, former.get(number).copied(), most);
@@ -143,6 +145,8 @@ impl Data {
             .flat_map(|template| template.projected())
             .map(|(name, variable)| (name.to_owned(), usize::from(variable)))
             .collect();
+        let width = projected.len();
+        let most = most.min(worker.budget.terms() / width.max(1));
         let is_ask = template.as_ref().is_some_and(|template| template.form == Form::Ask);
         let once = is_ask || template.is_some_and(|template| template.distinct);
         let mut found: Vec<Id> = Vec::new();
@@ -168,8 +172,8 @@ impl Data {
             });
             is_whole &= is_ask || !worker.rows.patterns.is_late();
         }
+        worker.budget.keep(found.len());
         let terms = worker.terms(engine.context());
-        let width = projected.len();
         let solutions = (0..count).map(|row| {
             let ids = &found[row * width..(row + 1) * width];
             ids.iter().map(|&id| Some(terms.text(id).into_owned())).collect()
@@ -200,7 +204,7 @@ pub(crate) struct Report {
     /// subscription matches by other solutions.
     #[pyo3(get)]
     undecided: Vec<(String, Vec<String>, bool)>,
-    /// Whether attributes are missing because the publication has more property paths than the limit.
+    /// Whether triples are missing because more follows from the publication than the limits allow.
     #[pyo3(get)]
     is_truncated: bool,
 }
@@ -291,6 +295,7 @@ impl Report {
                 data.solved(&guarded.engine, worker, begin.min(end)..end, wanted, limit)
             })
         });
+        py.detach(interrupt::check)?;
         for one in solved? {
             let solutions = PyList::empty(py);
             for row in &one.solutions {

@@ -1,0 +1,248 @@
+//! Languages: which words are forms of one word, and in which language a text is.
+//!
+//! Words with the same Snowball stem may be forms of one word. Stems alone go too far for the names of
+//! concepts (*market* and *marketing*), so two words must also differ as a plural or a case does.
+//!
+//! References: M. F. Porter: Snowball, a language for stemming algorithms, 2001. D. Harman: How
+//! effective is suffixing?, JASIS 42 (1), 1991. G. Grefenstette: Comparing two language identification
+//! schemes, JADT 1995.
+
+use crate::attribute_names::case_folded;
+use hashbrown::HashMap;
+use snowball_stemmers_rs::{Algorithm, Stemmer};
+use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Minimum and maximum number of letters of a word that has forms. The time of stemming may grow with
+/// the square of the length.
+const SHORTEST: usize = 3;
+const LONGEST: usize = 64;
+/// Minimum number of letters of a part of a compound, and of the rest beside it.
+const PART: usize = 5;
+const REST: usize = 4;
+/// A word whose rest ends so only looks like a compound: Transport, Maelstrom.
+const NO_WORDS: [&str; 3] = ["tran", "mael", "mahl"];
+/// Minimum number of function words that tell a language, and their minimum share of all words.
+const FEWEST: u32 = 3;
+const SHARE: u32 = 5;
+/// Minimum ratio of the evidence of a language to that of any other.
+const LEAD: u64 = 2;
+/// The evidence of a function word, which the languages that have it share: divisible by their number.
+const EVIDENCE: u64 = 232_792_560;
+
+/// The stemmer of a language, by its ISO 639-1 code.
+fn algorithm(language: &str) -> Option<Algorithm> {
+    Some(match language {
+        "ar" => Algorithm::Arabic,
+        "ca" => Algorithm::Catalan,
+        "cs" => Algorithm::Czech,
+        "da" => Algorithm::Danish,
+        "de" => Algorithm::German,
+        "el" => Algorithm::Greek,
+        "en" => Algorithm::English,
+        "eo" => Algorithm::Esperanto,
+        "es" => Algorithm::Spanish,
+        "et" => Algorithm::Estonian,
+        "eu" => Algorithm::Basque,
+        "fa" => Algorithm::Persian,
+        "fi" => Algorithm::Finnish,
+        "fr" => Algorithm::French,
+        "ga" => Algorithm::Irish,
+        "hi" => Algorithm::Hindi,
+        "hu" => Algorithm::Hungarian,
+        "hy" => Algorithm::Armenian,
+        "id" => Algorithm::Indonesian,
+        "it" => Algorithm::Italian,
+        "lt" => Algorithm::Lithuanian,
+        "ne" => Algorithm::Nepali,
+        "nl" => Algorithm::Dutch,
+        "no" => Algorithm::Norwegian,
+        "pl" => Algorithm::Polish,
+        "pt" => Algorithm::Portuguese,
+        "ro" => Algorithm::Romanian,
+        "ru" => Algorithm::Russian,
+        "sr" => Algorithm::Serbian,
+        "st" => Algorithm::Sesotho,
+        "sv" => Algorithm::Swedish,
+        "ta" => Algorithm::Tamil,
+        "tr" => Algorithm::Turkish,
+        "yi" => Algorithm::Yiddish,
+        _ => return None,
+    })
+}
+
+/// Whether there is a stemmer for a language.
+pub fn has_stemmer(language: &str) -> bool {
+    algorithm(language).is_some()
+}
+
+/// The language of a language tag without region and script; `None` if it names none.
+pub fn primary_subtag(tag: &str) -> Option<Box<str>> {
+    let primary = tag.trim().split(['-', '_']).next().unwrap_or_default().to_lowercase();
+    let is_none = matches!(primary.as_str(), "" | "mul" | "und" | "zxx");
+    (!is_none).then(|| primary.into())
+}
+
+/// The function words of languages, and the endings of their nouns.
+pub struct Languages {
+    codes: Vec<Box<str>>,
+    /// The languages that have a function word.
+    words: HashMap<Box<str>, Vec<usize>>,
+    /// The pairs of endings in which two forms of a word differ, in alphabetical order.
+    endings: HashMap<Box<str>, Vec<(String, String)>>,
+}
+
+impl Languages {
+    pub fn new(
+        function_words: Vec<(String, Vec<String>)>,
+        endings: Vec<(String, Vec<(String, String)>)>,
+    ) -> Self {
+        let (mut codes, mut words) = (Vec::new(), HashMap::<Box<str>, Vec<usize>>::new());
+        for (number, (code, list)) in function_words.into_iter().enumerate() {
+            codes.push(code.into());
+            for word in list {
+                words.entry(word.into()).or_default().push(number);
+            }
+        }
+        let endings = endings.into_iter().map(|(code, pairs)| (code.into(), pairs));
+        Self { codes, words, endings: endings.collect() }
+    }
+
+    /// Whether a folded word is a function word of a language, or of any.
+    pub fn is_function_word(&self, word: &str, language: Option<&str>) -> bool {
+        let languages = self.words.get(word);
+        languages.is_some_and(|all| {
+            language.is_none_or(|code| all.iter().any(|&number| *self.codes[number] == *code))
+        })
+    }
+
+    /// The language whose function words a text has, if that is clear.
+    ///
+    /// It is clear if at least 3 words and a fifth of all words of letters are function words of the
+    /// language, with twice the evidence of any other language. A word of several languages counts
+    /// that much less for each.
+    pub fn guess<'a>(&self, words: impl Iterator<Item = &'a str>) -> Option<Box<str>> {
+        let mut counts = vec![(0, 0); self.codes.len()];
+        let mut letters = 0;
+        for word in words {
+            letters += u32::from(is_alphabetic(word));
+            let folded: Cow<str> = match word.bytes().all(|b| b.is_ascii_lowercase()) {
+                true => word.into(),
+                false => case_folded(word.chars()).into(),
+            };
+            let Some(languages) = self.words.get(&*folded) else { continue };
+            for &language in languages {
+                counts[language].0 += EVIDENCE / languages.len() as u64;
+                counts[language].1 += 1;
+            }
+        }
+        let (first, &(evidence, count)) = counts.iter().enumerate().max_by_key(|(_, one)| one.0)?;
+        let others = counts.iter().enumerate().filter(|(number, _)| *number != first);
+        let second = others.map(|(_, one)| one.0).max().unwrap_or(0);
+        let is_clear = count >= FEWEST && count * SHARE >= letters && evidence >= LEAD * second;
+        is_clear.then(|| self.codes[first].clone())
+    }
+}
+
+fn is_alphabetic(word: &str) -> bool {
+    word.chars().all(|c| c.is_alphabetic() && !is_combining_mark(c))
+}
+
+/// Words of one language by their stems.
+///
+/// Words with less than 3 or more than 64 letters, or with anything but letters, have no forms.
+pub struct Stems {
+    /// The language's code.
+    pub language: Box<str>,
+    stemmer: Stemmer,
+    by_stem: HashMap<Box<str>, Vec<Box<str>>>,
+}
+
+impl Stems {
+    /// `None` if there is no stemmer for the language.
+    pub fn new(language: &str) -> Option<Self> {
+        let stemmer = Stemmer::create(algorithm(language)?);
+        Some(Self { language: language.into(), stemmer, by_stem: HashMap::new() })
+    }
+
+    /// Adds a folded word.
+    pub fn add(&mut self, word: &str) {
+        if has_forms(word) {
+            let same = self.by_stem.entry_ref(&*self.stemmer.stem(word)).or_default();
+            if !same.iter().any(|one| **one == *word) {
+                same.push(word.into());
+            }
+        }
+    }
+
+    /// The added words that a folded word is another form of.
+    pub fn forms(&self, languages: &Languages, word: &str) -> Vec<&str> {
+        let is_other = |one: &&str| *one != word && self.is_form(languages, word, one);
+        if has_forms(word) { self.near(word).filter(is_other).collect() } else { Vec::new() }
+    }
+
+    fn near(&self, word: &str) -> impl Iterator<Item = &str> {
+        self.by_stem.get(&*self.stemmer.stem(word)).into_iter().flatten().map(|one| &**one)
+    }
+
+    /// The longest added word at the end of a German compound and the longest at its beginning, in any
+    /// form. The rest must look like a word.
+    pub fn parts(&self, languages: &Languages, word: &str) -> Vec<&str> {
+        if &*self.language != "de" || !has_forms(word) {
+            return Vec::new();
+        }
+        let places: Vec<usize> = word.char_indices().map(|(at, _)| at).collect();
+        let last = (places.len() + 1).saturating_sub(PART);
+        let cuts = places.get(REST..last).unwrap_or_default();
+        let ends = cuts.iter().map(|&at| (&word[at..], &word[..at]));
+        let cuts = places.get(PART..(places.len() + 1).saturating_sub(REST)).unwrap_or_default();
+        let begins = cuts.iter().rev().map(|&at| (&word[..at], &word[at..]));
+        let known = |(part, rest): (&str, &str)| {
+            let fits = |one: &&str| {
+                one.chars().count() >= PART && (*one == part || self.is_form(languages, part, one))
+            };
+            let found: Vec<&str> = self.near(part).filter(fits).collect();
+            (!found.is_empty() && is_rest(languages, rest)).then_some(found)
+        };
+        let mut found = ends.clone().find_map(known).unwrap_or_default();
+        found.extend(begins.clone().find_map(known).unwrap_or_default());
+        found
+    }
+
+    /// Whether two words with one stem differ as forms of a noun do.
+    fn is_form(&self, languages: &Languages, one: &str, other: &str) -> bool {
+        let Some(endings) = languages.endings.get(&self.language) else { return true };
+        let (plain, plain_other) = (unaccented(one), unaccented(other));
+        let pairs = plain.chars().zip(plain_other.chars());
+        let same = pairs.take_while(|(a, b)| a == b).count();
+        let ending = |word: &str| word.chars().skip(same).collect::<String>();
+        let mut differ = [ending(&plain), ending(&plain_other)];
+        differ.sort();
+        if endings.iter().any(|(a, b)| *a == differ[0] && *b == differ[1]) {
+            return true;
+        }
+        // A plural in -er has an umlaut: *Spieler* is not a form of *Spiel*.
+        let has_umlaut = || !one.chars().take(same).eq(other.chars().take(same));
+        let is_plural = differ[0].is_empty() && matches!(differ[1].as_str(), "er" | "ern");
+        &*self.language == "de" && is_plural && has_umlaut()
+    }
+}
+
+fn has_forms(word: &str) -> bool {
+    (SHORTEST..=LONGEST).contains(&word.chars().count()) && is_alphabetic(word)
+}
+
+/// Whether the rest of a compound may be words; *Transport* has no *Sport*.
+fn is_rest(languages: &Languages, rest: &str) -> bool {
+    !languages.is_function_word(rest, Some("de"))
+        && !NO_WORDS.iter().any(|end| rest.ends_with(end))
+        && rest.contains(['a', 'e', 'i', 'o', 'u', 'y', 'ä', 'ö', 'ü'])
+}
+
+fn unaccented(word: &str) -> Cow<'_, str> {
+    if word.is_ascii() {
+        return word.into();
+    }
+    word.nfd().filter(|c| !is_combining_mark(*c)).collect::<String>().into()
+}
