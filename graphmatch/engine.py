@@ -5,9 +5,8 @@ A publication's way is `Engine.match`:
     read → enrich (concepts, root terms, units, rules, mapping functions) → index → solutions
          → what the index can't decide is evaluated → report
 
-All of it is the compiled core's (`graphmatch._native`) but three steps, which are called only for
-publications with a term that needs them: annotation, units, mapping functions
-(`graphmatch.knowledge`).
+The compiled core (`graphmatch._native`) does all of it except two steps, which Python does for
+publications with a term that needs them: units and mapping functions (`graphmatch.knowledge`).
 """
 
 from __future__ import annotations
@@ -692,10 +691,10 @@ class Engine(Matcher):
     ) -> Iterator[MatchReport]:
         r"""Match the publications of documents, each when it is read.
 
-        No Python object is made for a triple, but for feeds, for cuts into items, subjects and
-        components, and where annotation, units or mapping functions are to be applied. Several
-        publications of a file or of bytes are matched together, so that threads wait less for
-        each other: of what is subscribed between two reports the next ones may not know.
+        Triples become Python objects only in feeds, for cuts into items, subjects and components,
+        and if units or mapping functions are applied. Several publications of a file or of bytes
+        are matched together, so that threads wait less for each other. So the next reports may
+        lack subscriptions that were made after the last one.
 
         Parameters
         ----------

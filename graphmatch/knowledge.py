@@ -1,7 +1,8 @@
 """What an engine knows: one ontology, what the core gets of it, and the steps left to Python.
 
-A `Knowledge` is made whole before anybody uses it. The core applies root terms and rules; what is
-done here, for publications with a term that needs it, is annotation, units and mapping functions.
+A `Knowledge` is complete before it is used. The core annotates text and applies root terms and
+rules. Python converts units and runs mapping functions, for publications with a term that needs
+it, and hands over the labels before the first feed item.
 
 Matching derives only what some subscription asks for. Mapping functions and those who ask why get
 everything that follows, from the same rules of the core: `Knowledge.follow`, `Knowledge.enrich`.

@@ -92,7 +92,7 @@ class Limits:
     subscription_branches: int = 16
     subscription_patterns: int = 1000
     subscription_operators: int = 1000
-    publication_seconds: float = 1.5
+    publication_seconds: float = 1
     match_solutions: int = 100_000
     reason_triples: int = 100_000
     mapping_rounds: int = 10

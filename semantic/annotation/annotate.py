@@ -19,7 +19,7 @@ from typing import NamedTuple
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
-from semantic.annotation.languages import ENDINGS, STOP_WORDS
+from semantic.annotation.languages import ENDINGS, STEMMERS, STOP_WORDS
 from semantic.annotation.markup import ADDED, BLOCKS
 from semantic.annotation.words import WORDS
 from semantic.publication import Publication
@@ -139,6 +139,7 @@ class Annotator:
             rules = {
                 "function_words": [(code, list(words)) for code, words in STOP_WORDS.items()],
                 "endings": list(ENDINGS.items()),
+                "stemmers": list(STEMMERS.items()),
                 "blocks": BLOCKS,
                 "added": ADDED,
             }

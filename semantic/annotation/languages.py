@@ -52,6 +52,18 @@ ENDINGS: Mapping[str, list[tuple[str, str]]] = MappingProxyType(
 In other languages all words with one stem are forms of one word.
 """
 
+_STEMMERS = """
+    ar Arabic ca Catalan cs Czech da Danish de German el Greek en English eo Esperanto es Spanish
+    et Estonian eu Basque fa Persian fi Finnish fr French ga Irish hi Hindi hu Hungarian
+    hy Armenian id Indonesian it Italian lt Lithuanian ne Nepali nl Dutch no Norwegian pl Polish
+    pt Portuguese ro Romanian ru Russian sr Serbian st Sesotho sv Swedish ta Tamil tr Turkish
+    yi Yiddish
+"""
+STEMMERS: Mapping[str, str] = MappingProxyType(
+    dict(zip(_STEMMERS.split()[::2], _STEMMERS.split()[1::2], strict=True))
+)
+"""Snowball's stemmers by language."""
+
 _SUBTAGS = re.compile("[-_]")
 _NO_LANGUAGE = frozenset({"", "mul", "und", "zxx"})
 

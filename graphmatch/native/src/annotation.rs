@@ -9,7 +9,7 @@ pub mod forms;
 mod markup;
 pub mod words;
 
-use self::forms::{Languages, Stems, has_stemmer, primary_subtag};
+use self::forms::{Languages, Stems, primary_subtag};
 use self::markup::Markup;
 use self::words::{fold, folded, is_attached, is_break, is_unspaced, letter_count, words};
 use crate::dictionary::{Id, Terms, hash};
@@ -264,7 +264,7 @@ impl Annotator {
     fn trie(&self, mut languages: Vec<Box<str>>) -> Arc<Trie> {
         // Languages without labels and stemmer are all alike.
         for one in &mut languages {
-            if !self.known.contains(one) && !has_stemmer(one) {
+            if !self.known.contains(one) && !self.languages.has_stemmer(one) {
                 *one = "zxx".into();
             }
         }
@@ -330,15 +330,12 @@ struct Hit {
     node: u32,
 }
 
-/// The readings of a word.
-type Readings = Option<Arc<[Reading]>>;
-
 /// Labels by their folded words.
 struct Trie {
     nodes: Vec<Node>,
     words: HashMap<Box<str>, u32>,
     stems: Vec<Stems>,
-    readings: Mutex<HashMap<Box<str>, Readings>>,
+    readings: Mutex<HashMap<Box<str>, Arc<[Reading]>>>,
 }
 
 impl Trie {
@@ -388,7 +385,7 @@ impl Trie {
         if annotator.stem {
             let mut stems = self.stems.iter_mut();
             let found = stems.position(|one| *one.language == *language).or_else(|| {
-                self.stems.push(Stems::new(language)?);
+                self.stems.push(Stems::new(known, language)?);
                 Some(self.stems.len() - 1)
             });
             if let Some(found) = found {
@@ -405,7 +402,7 @@ impl Trie {
         let readings = self.readings(&annotator.languages, text, words);
         let mut hits = Vec::new();
         for (first, several) in readings.iter().enumerate() {
-            for &reading in several.iter().flat_map(|several| several.iter()) {
+            for &reading in several.iter() {
                 self.follow(first, reading, &readings, &mut hits);
             }
         }
@@ -429,7 +426,13 @@ impl Trie {
     }
 
     /// Returns the readings of each word of a text, and none behind the last one.
-    fn readings(&self, languages: &Languages, text: &str, words: &[Range<usize>]) -> Vec<Readings> {
+    fn readings(
+        &self,
+        languages: &Languages,
+        text: &str,
+        words: &[Range<usize>],
+    ) -> Vec<Arc<[Reading]>> {
+        let none: Arc<[Reading]> = Arc::new([]);
         let mut found = Vec::with_capacity(words.len() + 1);
         for some in words.chunks(READ) {
             let mut cache = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -439,7 +442,7 @@ impl Trie {
                     continue;
                 }
                 let readings = self.read(languages, word);
-                let readings = (!readings.is_empty()).then(|| readings.into());
+                let readings = if readings.is_empty() { none.clone() } else { readings.into() };
                 if word.len() <= CACHED_BYTES {
                     if cache.len() >= CACHED {
                         cache.clear();
@@ -449,7 +452,7 @@ impl Trie {
                 found.push(readings);
             }
         }
-        found.push(None);
+        found.push(none);
         found
     }
 
@@ -481,7 +484,13 @@ impl Trie {
     }
 
     /// Finds the labels that begin with a reading of a word and go on behind it.
-    fn follow(&self, first: usize, begin: Reading, readings: &[Readings], hits: &mut Vec<Hit>) {
+    fn follow(
+        &self,
+        first: usize,
+        begin: Reading,
+        readings: &[Arc<[Reading]>],
+        hits: &mut Vec<Hit>,
+    ) {
         let Reading { word, size, form, stems } = begin;
         let Some(&node) = self.nodes[0].next.get(&word) else { return };
         let mut ways = vec![Hit { size, form, first, end: first + 1, stems, node }];
@@ -493,7 +502,7 @@ impl Trie {
             if node.next.is_empty() || way.form == Form::Compound {
                 continue;
             }
-            for next in readings[way.end].iter().flat_map(|several| several.iter()) {
+            for next in readings[way.end].iter() {
                 let is_other =
                     next.stems.is_some() && way.stems.is_some() && next.stems != way.stems;
                 let Some(&node) = node.next.get(&next.word) else { continue };

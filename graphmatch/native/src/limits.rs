@@ -113,7 +113,7 @@ impl Default for Limits {
             subscription_patterns: 1000,
             subscription_branches: 16,
             event_paths: 100_000,
-            publication_seconds: 1.5,
+            publication_seconds: 1.0,
             match_solutions: 100_000,
             evaluation_terms: 10_000_000,
             evaluation_bytes: 64 << 20,

@@ -34,17 +34,15 @@ struct IndexedOperator {
     places: HashMap<(u8, Id), u32>,
 }
 
-/// A constant that was added or removed: the number of the operator, the key, and the text, which is
-/// `None` if it was removed.
-pub type Change = (usize, u32, Option<Vec<u8>>);
-
 /// The constants of operators that have an index.
 #[derive(Default)]
 pub struct OperatorConstants {
     all: Vec<IndexedOperator>,
     by_key: HashMap<u32, Id>,
     last_key: u32,
-    changes: Vec<Change>,
+    /// The constants that were added or removed: the number of the operator, the key, and the text,
+    /// which is `None` for a removed one.
+    changes: Vec<(usize, u32, Option<Vec<u8>>)>,
 }
 
 impl OperatorConstants {
@@ -127,7 +125,7 @@ impl OperatorConstants {
     }
 
     /// Takes the changes since the last call.
-    pub fn take_changes(&mut self) -> Vec<Change> {
+    pub fn take_changes(&mut self) -> Vec<(usize, u32, Option<Vec<u8>>)> {
         std::mem::take(&mut self.changes)
     }
 

@@ -9,6 +9,8 @@
 
 use crate::attribute_names::case_folded;
 use hashbrown::HashMap;
+use serde::Deserialize;
+use serde::de::value::{self, StrDeserializer};
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
@@ -31,52 +33,6 @@ const LEAD: u64 = 2;
 /// The evidence of a function word, which the languages that have it share: divisible by their number.
 const EVIDENCE: u64 = 232_792_560;
 
-/// The stemmer of a language, by its ISO 639-1 code.
-fn algorithm(language: &str) -> Option<Algorithm> {
-    Some(match language {
-        "ar" => Algorithm::Arabic,
-        "ca" => Algorithm::Catalan,
-        "cs" => Algorithm::Czech,
-        "da" => Algorithm::Danish,
-        "de" => Algorithm::German,
-        "el" => Algorithm::Greek,
-        "en" => Algorithm::English,
-        "eo" => Algorithm::Esperanto,
-        "es" => Algorithm::Spanish,
-        "et" => Algorithm::Estonian,
-        "eu" => Algorithm::Basque,
-        "fa" => Algorithm::Persian,
-        "fi" => Algorithm::Finnish,
-        "fr" => Algorithm::French,
-        "ga" => Algorithm::Irish,
-        "hi" => Algorithm::Hindi,
-        "hu" => Algorithm::Hungarian,
-        "hy" => Algorithm::Armenian,
-        "id" => Algorithm::Indonesian,
-        "it" => Algorithm::Italian,
-        "lt" => Algorithm::Lithuanian,
-        "ne" => Algorithm::Nepali,
-        "nl" => Algorithm::Dutch,
-        "no" => Algorithm::Norwegian,
-        "pl" => Algorithm::Polish,
-        "pt" => Algorithm::Portuguese,
-        "ro" => Algorithm::Romanian,
-        "ru" => Algorithm::Russian,
-        "sr" => Algorithm::Serbian,
-        "st" => Algorithm::Sesotho,
-        "sv" => Algorithm::Swedish,
-        "ta" => Algorithm::Tamil,
-        "tr" => Algorithm::Turkish,
-        "yi" => Algorithm::Yiddish,
-        _ => return None,
-    })
-}
-
-/// Whether there is a stemmer for a language.
-pub fn has_stemmer(language: &str) -> bool {
-    algorithm(language).is_some()
-}
-
 /// The language of a language tag without region and script; `None` if it names none.
 pub fn primary_subtag(tag: &str) -> Option<Box<str>> {
     let primary = tag.trim().split(['-', '_']).next().unwrap_or_default().to_lowercase();
@@ -91,12 +47,15 @@ pub struct Languages {
     words: HashMap<Box<str>, Vec<usize>>,
     /// The pairs of endings in which two forms of a word differ, in alphabetical order.
     endings: HashMap<Box<str>, Vec<(String, String)>>,
+    /// The stemmers of languages.
+    stemmers: HashMap<Box<str>, Algorithm>,
 }
 
 impl Languages {
     pub fn new(
         function_words: Vec<(String, Vec<String>)>,
         endings: Vec<(String, Vec<(String, String)>)>,
+        stemmers: Vec<(String, String)>,
     ) -> Self {
         let (mut codes, mut words) = (Vec::new(), HashMap::<Box<str>, Vec<usize>>::new());
         for (number, (code, list)) in function_words.into_iter().enumerate() {
@@ -106,7 +65,17 @@ impl Languages {
             }
         }
         let endings = endings.into_iter().map(|(code, pairs)| (code.into(), pairs));
-        Self { codes, words, endings: endings.collect() }
+        let stemmers = stemmers.into_iter().filter_map(|(code, name)| {
+            let name = StrDeserializer::<value::Error>::new(&name);
+            Some((code.into(), Algorithm::deserialize(name).ok()?))
+        });
+        let (endings, stemmers) = (endings.collect(), stemmers.collect());
+        Self { codes, words, endings, stemmers }
+    }
+
+    /// Whether there is a stemmer for a language.
+    pub fn has_stemmer(&self, language: &str) -> bool {
+        self.stemmers.contains_key(language)
     }
 
     /// Whether a folded word is a function word of a language, or of any.
@@ -161,8 +130,8 @@ pub struct Stems {
 
 impl Stems {
     /// `None` if there is no stemmer for the language.
-    pub fn new(language: &str) -> Option<Self> {
-        let stemmer = Stemmer::create(algorithm(language)?);
+    pub fn new(languages: &Languages, language: &str) -> Option<Self> {
+        let stemmer = Stemmer::create(*languages.stemmers.get(language)?);
         Some(Self { language: language.into(), stemmer, by_stem: HashMap::new() })
     }
 

@@ -18,14 +18,13 @@ struct TextRules {
     function_words: Vec<(String, Vec<String>)>,
     /// The pairs of endings in which two forms of a word differ, by language.
     endings: Vec<(String, Vec<(String, String)>)>,
+    /// The names of Snowball's stemmers, by language.
+    stemmers: Vec<(String, String)>,
     /// The names of block elements.
     blocks: Vec<String>,
     /// How lines begin that feeds add to a text, and what else they contain.
     added: Vec<(String, String)>,
 }
-
-/// A label that was found: its number, start and end in code points, the text, and the form.
-type Found = (u32, usize, usize, String, u8);
 
 /// Finds the labels of an ontology in text.
 #[pyclass(frozen, module = "graphmatch._native")]
@@ -44,7 +43,7 @@ impl Annotator {
             language: language.map(Into::into),
             concept: format!("<{iri}>").into(),
         });
-        let languages = Languages::new(rules.function_words, rules.endings);
+        let languages = Languages::new(rules.function_words, rules.endings, rules.stemmers);
         let annotator = Finder::new(labels.collect(), stem, languages, rules.blocks, rules.added);
         Self { annotator: Arc::new(annotator) }
     }
@@ -54,7 +53,8 @@ impl Annotator {
         &self,
         py: Python<'py>,
         triples: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>, Found)>> {
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>, (u32, usize, usize, String, u8))>>
+    {
         let (publication, texts) = self.texts(py, triples)?;
         let found = py.detach(|| self.annotator.occurrences(&texts));
         let mut rows = Vec::with_capacity(found.len());
@@ -86,9 +86,15 @@ impl Annotator {
         words.map(|(text, words)| Ok((object(text.item)?, words, object(text.property)?))).collect()
     }
 
-    /// Returns the labels in a plain text.
+    /// Returns the labels in a plain text: their numbers, starts and ends in code points, the texts,
+    /// and the forms.
     #[pyo3(signature = (text, language = None))]
-    fn find(&self, py: Python<'_>, text: &str, language: Option<&str>) -> Vec<Found> {
+    fn find(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        language: Option<&str>,
+    ) -> Vec<(u32, usize, usize, String, u8)> {
         py.detach(|| in_characters(text, self.annotator.in_text(text, language)))
     }
 
@@ -117,7 +123,7 @@ impl Annotator {
 }
 
 /// Occurrences by position, with their places in code points.
-fn in_characters(text: &str, found: Vec<Occurrence>) -> Vec<Found> {
+fn in_characters(text: &str, found: Vec<Occurrence>) -> Vec<(u32, usize, usize, String, u8)> {
     let (mut at, mut before) = (0, 0);
     let mut rows = Vec::with_capacity(found.len());
     for one in found {

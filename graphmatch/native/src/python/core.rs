@@ -679,10 +679,9 @@ impl Core {
         waits: bool,
         base: Option<String>,
     ) -> PyResult<DocumentMatches> {
-        let (reader, interrupt) =
-            reader_of(stream, source, format, split_by, base, self.shared.limits)?;
+        let reader = reader_of(stream, source, format, split_by, base, self.shared.limits)?;
         let (shared, reader) = (Arc::clone(&self.shared), Mutex::new(reader));
-        Ok(DocumentMatches { shared, reader, waits, interrupt })
+        Ok(DocumentMatches { shared, reader, waits })
     }
 
     /// Matches a publication, and returns a report or a request.

@@ -1,6 +1,6 @@
 //! Documents that are read and matched, one publication after the other.
 
-use super::{EnrichmentProgress, MatchOutcome, SharedCore, lock};
+use super::{EnrichmentProgress, MatchOutcome, SharedCore, interrupt, lock};
 use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::reader::{Reader, ReaderOptions, split_of};
@@ -16,13 +16,9 @@ use std::sync::{Arc, Mutex};
 /// Maximum number of publications of one document that are matched together.
 pub(super) const AHEAD: usize = 64;
 
-/// An exception that is not a fault of the document, such as an interrupt by the user.
-pub(super) type Interrupt = Arc<Mutex<Option<PyErr>>>;
-
 /// A Python stream.
 struct Stream {
     stream: Py<PyAny>,
-    interrupt: Interrupt,
 }
 
 /// Makes a reader of a stream with a method `read`, in the format of an extension.
@@ -33,7 +29,7 @@ pub(super) fn reader_of(
     split_by: &str,
     base: Option<String>,
     limits: Limits,
-) -> PyResult<(Reader, Interrupt)> {
+) -> PyResult<Reader> {
     let (Some(split_by), Some(syntax)) = (split_of(split_by), RdfFormat::from_extension(format))
     else {
         return Err(PyValueError::new_err(format!(
@@ -41,9 +37,7 @@ pub(super) fn reader_of(
         )));
     };
     let options = ReaderOptions { source, split_by, base, limits };
-    let interrupt = Interrupt::default();
-    let stream = Stream { stream, interrupt: Arc::clone(&interrupt) };
-    Ok((Reader::new(Vec::new(), Some(Box::new(stream)), syntax, options), interrupt))
+    Ok(Reader::new(Vec::new(), Some(Box::new(Stream { stream })), syntax, options))
 }
 
 impl Read for Stream {
@@ -53,7 +47,7 @@ impl Read for Stream {
                 if error.is_instance_of::<PyException>(py) {
                     return io::Error::other(error);
                 }
-                *lock(&self.interrupt) = Some(error);
+                interrupt::raise(error);
                 io::Error::other("reading was interrupted")
             })?;
             let bytes = read
@@ -73,7 +67,6 @@ pub(super) struct DocumentMatches {
     pub(super) reader: Mutex<Reader>,
     /// Whether reading may have to wait for data.
     pub(super) waits: bool,
-    pub(super) interrupt: Interrupt,
 }
 
 #[pymethods]
@@ -115,9 +108,7 @@ impl DocumentMatches {
                 }
             })
         })?;
-        if let Some(error) = lock(&self.interrupt).take() {
-            return Err(error);
-        }
+        py.detach(interrupt::check)?;
         Ok((found, before, faults, goes_on))
     }
 }

@@ -30,6 +30,11 @@ pub(super) fn check() -> PyResult<()> {
     EXCEPTION.take().map_or(Ok(()), Err)
 }
 
+/// Notes an exception that [`check`] raises, such as an interrupt of Python code.
+pub(super) fn raise(error: PyErr) {
+    EXCEPTION.set(Some(error));
+}
+
 fn ask(check: impl FnOnce(Python<'_>) -> PyResult<()>) {
     let now = Instant::now();
     if LAST.get().is_none_or(|last| now.duration_since(last) > EVERY) {

@@ -3,8 +3,8 @@
 //! Documents are read as for matching ([`crate::reader`]), without a dictionary. Each distinct term
 //! of a publication becomes one object.
 
-use super::document::{Interrupt, reader_of};
-use super::{DetachedTriples, lock};
+use super::document::reader_of;
+use super::{DetachedTriples, interrupt, lock};
 use crate::dictionary::{Dictionary, Terms};
 use crate::fault::Fault;
 use crate::limits::Limits;
@@ -21,7 +21,6 @@ pub(crate) struct Publications {
     reader: Mutex<(Reader, Publication)>,
     /// Prefix of the labels of blank nodes.
     names: String,
-    interrupt: Interrupt,
 }
 
 #[pymethods]
@@ -41,12 +40,12 @@ impl Publications {
         names: &str,
         may_be_empty: bool,
     ) -> PyResult<Self> {
-        let (mut reader, interrupt) = reader_of(stream, source, format, split_by, base, limits)?;
+        let mut reader = reader_of(stream, source, format, split_by, base, limits)?;
         if may_be_empty {
             reader.allow_nothing();
         }
         let reader = Mutex::new((reader, Publication::default()));
-        Ok(Self { reader, names: names.to_owned(), interrupt })
+        Ok(Self { reader, names: names.to_owned() })
     }
 
     /// Reads the next publication. Returns its id and triples, faults, and whether there is more.
@@ -64,9 +63,7 @@ impl Publications {
             });
             (found, reader.faults())
         });
-        if let Some(error) = lock(&self.interrupt).take() {
-            return Err(error);
-        }
+        py.detach(interrupt::check)?;
         let is_found = found.is_some();
         let objects = |(id, triples): (String, DetachedTriples)| -> PyResult<_> {
             Ok((id, PyTuple::new(py, triples.named(py, &self.names)?)?))
