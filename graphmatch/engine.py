@@ -650,8 +650,16 @@ class Engine(Matcher):
                 publication = publication_of(found.id, found.triples(), source)
             knowledge: Knowledge = found.knowledge
             steps |= found.steps
-            if steps & ITEM:  # The core finds the labels from the next publication on.
+            if found.steps & ITEM:  # The core finds the labels from now on.
                 self._core.set_annotator(knowledge.annotator.native, found.version)
+            if steps == ITEM:
+                found = self._core.match_triples(
+                    plain(publication.id),
+                    publication.given,
+                    now_text(now),
+                    calls=None if asked is None else asked.native,
+                )
+                continue
             prepared = knowledge.prepare(publication, steps, now)
             problems, runs = prepared.problems, prepared.runs
             found = self._core.match_triples(

@@ -454,13 +454,7 @@ class Knowledge:
         given = publication.given
         concepts = dict.fromkeys(one.triple for one in self.annotator.annotations(given))
         words = self.annotator.words(given) if self.words else ()
-        if not steps & UNITS and not publication.derived:
-            # the core tells which triples are the same
-            shown = (*given, *concepts)
-            return Prepared((*shown, *words), len(given), len(shown), ITEM)
         stated = publication.with_derived(concepts)
-        if not steps & UNITS:
-            return _prepared(stated.with_attributes(words), ITEM)
         problems: list[Problem] = []
         normal = self._normal(self._as_graph(stated), problems.append)
         done = ITEM | EVENT | ROOTS | UNITS
