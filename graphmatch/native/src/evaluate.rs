@@ -35,6 +35,7 @@ use spareval::{
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -102,6 +103,8 @@ pub struct Prepared {
     calls: CallContext,
     /// Whether it has more than [`PLANNED`] joined parts.
     is_wide: bool,
+    /// Number of its variables.
+    width: usize,
 }
 
 impl Prepared {
@@ -112,17 +115,19 @@ impl Prepared {
         let mut fresh = Fresh::default();
         let mut conditions = take_conditions(&mut query, delta_check, &mut fresh);
         let (mut rewriter, mut is_wide) = (Rewriter::new(fresh), false);
+        let mut variables = HashSet::new();
         for query in conditions.iter_mut().chain([&mut query]) {
             let mut parts = 0;
-            visit(pattern_of_mut(query), &mut |part| {
-                if let Part::Pattern(pattern) = part {
-                    parts += joined_parts(pattern);
-                }
+            visit(pattern_of_mut(query), &mut |part| match part {
+                Part::Pattern(pattern) => parts += joined_parts(pattern),
+                Part::Variable(variable) => _ = variables.insert(variable.clone()),
+                _ => {}
             });
             is_wide |= parts > PLANNED;
             rewriter.query(query);
         }
-        Self { conditions, query, functions: rewriter.functions, calls, is_wide }
+        let (functions, width) = (rewriter.functions, variables.len());
+        Self { conditions, query, functions, calls, is_wide, width }
     }
 
     /// Puts constants into a query that was prepared with slots for them.
@@ -232,7 +237,7 @@ pub struct Evaluation<'a> {
 impl Evaluation<'_> {
     /// Returns the answer to a query, or `None` if it does not match.
     pub fn answer(&self, prepared: &Prepared) -> Result<Option<Answer>, EvaluationError> {
-        self.bounded(|| {
+        self.bounded(prepared.width, || {
             let evaluator = self.evaluator(prepared);
             for condition in &prepared.conditions {
                 let found = evaluator.prepare(condition).execute(Data::of(self))?;
@@ -291,16 +296,20 @@ impl Evaluation<'_> {
         evaluator
     }
 
-    /// Runs an evaluation within the limits.
+    /// Runs an evaluation within the limits. A solution takes memory for its unbound variables, too.
     fn bounded<T>(
         &self,
+        width: usize,
         run: impl FnOnce() -> Result<T, EvaluationError>,
     ) -> Result<T, EvaluationError> {
-        let Limits { evaluation_terms: terms, evaluation_bytes: text, .. } = self.limits;
+        let Limits { evaluation_terms, evaluation_bytes: text, .. } = self.limits;
+        let terms = evaluation_terms.saturating_mul(10) / (10 + width);
         bounded::bounded(self.budget, terms, text, run).unwrap_or_else(|exceeded| {
             Err(EvaluationError(match exceeded {
                 Exceeded::Time => return Err(EvaluationError::late(&self.limits)),
-                Exceeded::Terms => format!("the evaluation holds more than {terms} terms at once"),
+                Exceeded::Terms => {
+                    format!("the evaluation of {width} variables holds more than {terms} terms")
+                }
                 Exceeded::Text => format!("the evaluation makes more than {text} bytes of text"),
                 Exceeded::Broken => "the evaluator failed unexpectedly".to_owned(),
             }))

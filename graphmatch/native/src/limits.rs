@@ -36,7 +36,7 @@ pub struct Limits {
     /// Maximum number of solutions of one match.
     pub match_solutions: usize,
     /// Maximum number of terms that the solutions of an evaluation hold at once; each takes some 20
-    /// bytes.
+    /// bytes. A query with ten variables has half of them, and so on: unbound ones take memory, too.
     #[pyo3(default = 10_000_000)]
     pub evaluation_terms: usize,
     /// Maximum total length in bytes of the terms that the expressions of an evaluation make.
