@@ -261,11 +261,13 @@ class Core:
     def subscribe_many(
         self, ids: Sequence[str], queries: Sequence[str], comments: Sequence[str]
     ) -> tuple[int, list[tuple[int, Exception]]]: ...
+    def check_parameters(self, query: str, parameters: Sequence[str]) -> None: ...
     def subscribe_batch(
         self,
         query: str,
+        parameters: Sequence[str],
         ids: _Texts,
-        constants: Sequence[str | _Column],
+        columns: Sequence[_Column | tuple[_Texts, bool]],
         rows: NDArray[np.int64],
     ) -> list[tuple[int, Exception]]: ...
     def resolve(self, name: str, class_: str) -> None: ...

@@ -97,12 +97,7 @@ fn refused(error: SubscribeError) -> PyErr {
         SubscribeError::Duplicate => {
             DuplicateIdError::new_err("this id has a subscription already")
         }
-        SubscribeError::Python => {
-            NeedsPythonError::new_err("units or names of classes have to be found")
-        }
-        SubscribeError::Full(what) => {
-            bad_query(QueryError::new(what, "Take fewer or shorter ones."))
-        }
+        SubscribeError::Python(query) => NeedsPythonError::new_err(query),
         SubscribeError::Query(error) => bad_query(error),
     }
 }
