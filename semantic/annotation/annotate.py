@@ -157,8 +157,8 @@ class Annotator:
         The annotator reads the literals of ``rss:title``, ``rss:description``,
         ``content:encoded`` and ``dc:subject`` of its subjects of type ``rss:item``. A literal's
         language is its tag; without one the item's ``dc:language``, without that the channel's. If
-        none or several are stated, it is guessed from all texts of the item. A concept that is named twice is
-        there twice.
+        none or several are stated, it is guessed from all texts of the item. A concept that is
+        named twice is there twice.
         """
         return self.annotations(publication.triples)
 
