@@ -55,8 +55,8 @@ impl Ontology {
     /// Finds the classes and concepts that a literal names.
     fn named(&self, literal: Id, terms: Terms) -> SmallVec<[Id; 4]> {
         let mut found = SmallVec::new();
-        if let Some(quoted) = lexical::quoted(attribute_names::text(terms, literal)) {
-            self.called(&lexical::unquote(quoted), terms, |class| found.push(class));
+        if let Some(text) = lexical::string(attribute_names::text(terms, literal)) {
+            self.called(&text, terms, |class| found.push(class));
         }
         found
     }

@@ -151,14 +151,8 @@ impl Ontology {
         if !self.has_texts || inline::is_inline(id) {
             return None;
         }
-        let text = attribute_names::text(terms, id);
-        let quoted = lexical::quoted(text)?;
-        if self.folding.is_none() {
-            let is_plain = quoted.len() == text.len();
-            return if is_plain { Some(id) } else { terms.dictionary.get(quoted) };
-        }
-        let folded = self.fold(&lexical::unquote(quoted));
-        terms.dictionary.get(lexical::quote(&folded).as_bytes())
+        let text = lexical::string(attribute_names::text(terms, id))?;
+        terms.dictionary.get(lexical::quote(&self.fold(&text)).as_bytes())
     }
 
     /// The term that stands for this one and its synonyms.
@@ -335,9 +329,9 @@ impl Ontology {
             let literal = lexical::quote(&self.fold(text));
             let key = terms.dictionary.get(literal.as_bytes());
             let root = key.and_then(|key| self.roots.get(&key));
-            if let Some(quoted) =
-                root.and_then(|&root| lexical::quoted(attribute_names::text(terms, root)))
-                && let Some(row) = self.called.get(lexical::unquote(quoted).as_ref())
+            if let Some(text) =
+                root.and_then(|&root| lexical::string(attribute_names::text(terms, root)))
+                && let Some(row) = self.called.get(text.as_ref())
             {
                 return row;
             }
