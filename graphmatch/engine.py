@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from graphmatch.explain.index_plan import IndexPlan
     from graphmatch.explain.provenance import Provenance
     from graphmatch.lint import Warned
+    from graphmatch.prepared import PreparedQuery
     from graphmatch.saving import Options
     from semantic.arrow import ArrowBatch, ArrowTable
     from semantic.attributes.bulk import Rows
@@ -478,48 +479,60 @@ class Engine(Matcher):
                 refused.append(found)
         return tuple(error for _, error in sorted(refused, key=lambda one: one[0]))
 
-    def subscribe_lines(self, path: str | Path) -> tuple[GraphMatchError, ...]:
-        """Take many attribute subscriptions in: ``{"id": …, "where": {…}}``, one a line.
+    def prepare(self, query: str, parameters: Iterable[str]) -> PreparedQuery:
+        """Return a query with parameters, which takes in columns of terms as subscriptions.
 
-        Lines that are no subscription are reported (`on_problem`), and the rest goes on.
-
-        Returns
-        -------
-        refused
-            Why some of the others were not taken in, in their order.
+        Parameters
+        ----------
+        query
+            A SPARQL query.
+        parameters
+            Variables of the query, without the question mark. Each stands for an IRI or a literal
+            in triple patterns and expressions, and is not projected.
 
         Raises
         ------
-        OSError
-            When the file cannot be read.
-        """
-        from semantic.attributes.bulk import rows_of_lines
+        SubscriptionError
+            When the query is no subscription, or a parameter stands where no constant can.
 
-        refused: list[tuple[int, GraphMatchError]] = []
-        for rows, numbers in rows_of_lines(path, self._on_problem):
-            refused += ((numbers[n], error) for n, error in self._take_in_rows(rows))
-        return tuple(error for _, error in sorted(refused, key=lambda one: one[0]))
+        Examples
+        --------
+        Needs ``pyarrow``::
+
+            prepared = engine.prepare(
+                "SELECT ?item { ?item a ?class ; <urn:price> ?price FILTER(?price <= ?most) }",
+                ["class", "most"],
+            )
+            classes = pyarrow.array(["<urn:Laptop>", "<urn:Book>"])
+            refused = prepared.subscribe(["alice", "bob"], [classes, pyarrow.array([400, 15])])
+        """
+        from graphmatch.prepared import PreparedQuery
+
+        names = tuple(name.removeprefix("?") for name in parameters)
+        try:
+            self._core.check_parameters(query, names)
+        except _native.InvalidSubscriptionError as error:
+            raise _error_of(error, "prepared", query) from None
+        return PreparedQuery(query, names, self._take_in_rows)
 
     def _take_in_rows(self, rows: Rows) -> list[tuple[int, GraphMatchError]]:
-        """Take subscriptions of one shape in; return the places of those that were refused."""
+        """Take rows of terms in; return the places of those that were refused."""
         refused: list[tuple[int, GraphMatchError]] = []
         with self._changing:
             for name in rows.names:
                 with suppress(UnknownNameError):  # those who say it are refused one by one
                     self._core.resolve(str(name), str(self._knowledge.root(name)))
             ids = rows.ids.data, rows.ids.offsets
-            try:
-                errors = self._core.subscribe_batch(rows.text, ids, rows.constants, rows.chosen)
-            except _native.InvalidSubscriptionError as every:  # a shape that is larger than a limit
-                errors = [(place, every) for place in range(len(rows.chosen))]
+            errors = self._core.subscribe_batch(
+                rows.query, rows.parameters, ids, rows.columns, rows.chosen
+            )
             for place, error in errors:
-                row = int(rows.chosen[place])
-                id = rows.ids.get(row)
+                id = rows.ids.get(int(rows.chosen[place]))
                 if not isinstance(error, _native.NeedsPythonError):
                     refused.append((place, _error_of(error, id)))
                     continue
                 try:
-                    self._take(*_row(id, rows.said(row)))
+                    self._take(id, str(error), "")
                 except GraphMatchError as own:
                     refused.append((place, own))
             self._note_words()

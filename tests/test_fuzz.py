@@ -226,17 +226,18 @@ def events() -> Once:
     rows = [[json.loads(line) for line in seed.splitlines()] for seed in seeds]
     ontology = Ontology.load(ROOT / "ontologies" / "products.ttl", cache=False)
     matching = Engine(ontology, on_problem=lambda _: None)
-    matching.subscribe_lines(ROOT / "data" / "attributes.jsonl")
+    matching.subscribe_many(read_subscriptions(ROOT / "data" / "attributes.jsonl"))
     kept = len(matching)
 
     def lines(text: bytes, last: Path) -> bool:
         last.write_bytes(text)
         for publication in read_events(str(last), on_problem=lambda _: None):
             list(matching.match(publication).subscriptions)
-        matching.subscribe_lines(last)
         jsonl = last.with_suffix(".jsonl")
         jsonl.write_bytes(text)
-        return len(list(read_subscriptions(jsonl, on_problem=lambda _: None))) > 0
+        read = list(read_subscriptions(jsonl, on_problem=lambda _: None))
+        matching.subscribe_many(read)
+        return len(read) > 0
 
     def values(choose: random.Random, last: Path) -> bool:
         event, where = (strange(choose.choice(some), choose) for some in rows)

@@ -68,12 +68,26 @@ def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterato
         raise RuntimeError(f"{len(engine):,} are left of {subscriptions - rest:,} subscriptions")
 
 
+_PREPARED = "SELECT ?item { ?item a ?class ; <urn:price> ?price FILTER(?price <= ?most) }"
+
+
 def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
-    """Measure rows of ten ranges from Arrow tables."""
+    """Measure rows of ten ranges from Arrow tables, and columns of a query's two parameters."""
+    import pyarrow as pa
+
     table = AttributeWorkload(Size(subscriptions, 1, seed)).table()
+    classes = [f"<urn:class:{number % 1000}>" for number in range(subscriptions)]
+    given = {"id": ids(subscriptions), "class": classes, "most": list(range(subscriptions))}
+    prepared = Engine().prepare(_PREPARED, ["class", "most"])
+
+    def subscribe(part: Any) -> None:
+        names, *terms = part.columns
+        assert prepared.subscribe(names, terms) == ()
+
     with one_core():
         take_in(Engine(), table.slice(0, 100))
         yield _rate("many", table, partial(take_in, Engine()))
+        yield _rate("prepared", pa.table(given), subscribe)
 
 
 def _each(do: Callable[..., object]) -> Callable[[Any], object]:

@@ -1,18 +1,15 @@
-"""Very many attribute subscriptions: one text, and columns of constants.
+"""Very many attribute subscriptions in a table: a query with parameters, and a column for each.
 
-Rows of a table, or lines of a file, that have the same shape (`semantic.attributes.constraints`)
-are `Rows`: the SPARQL of one of them, and by constant the term that all have, or a column. Numbers
-of Arrow stay arrays; of other columns each different value is looked at once. A row of a table
-means what the object of JSON means that says the same.
+Rows of the same shape (`semantic.attributes.constraints`) have one query. Numbers of Arrow stay
+arrays; of other columns each different value is looked at once. A row of a table means what the
+object of JSON means that says the same.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from semantic.arrow import (
@@ -31,20 +28,14 @@ from semantic.attributes.constraints import (
     IGNORE,
     NUMERIC,
     OPERATORS,
-    REMEDY,
     Constant,
-    Shape,
     Test,
-    of_row,
-    slots,
     sparql,
     taken_apart,
 )
 from semantic.attributes.names import attribute, concept_name_of
-from semantic.attributes.values import LineReader
 from semantic.errors import (
     InputError,
-    OnProblem,
     Place,
     Problem,
     SubscriptionError,
@@ -57,29 +48,27 @@ if TYPE_CHECKING:
 
 _KEYS = 2**62
 _NO_ID = "Give each row an id of its own."
-_LINES = 8192
-"""So many lines are gathered."""
 
+TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
+"""Values of all rows, or the bytes and the offsets of terms in N-Triples syntax, and false."""
 Refused: TypeAlias = tuple[int, SubscriptionError]
 """The number of a row, and why it is no subscription."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Subscriptions that differ in constants only.
+    """Subscriptions with one query, the `chosen` ones of some rows, shape ``(n,)``.
 
-    `text` is the SPARQL of one of them, and `said` gives that of a row. `ids` are those of all rows
-    of a table, of which these subscriptions are the `chosen`, shape ``(n,)``. `constants` are in
-    the order of the text: the term that all have, or the column of all rows. `names` stand for
-    names of classes, and have to be resolved (`Concepts`).
+    `parameters` are variables of the query that stand for the terms of a column each. `names` stand
+    for names of classes, and have to be resolved (`Concepts`).
     """
 
-    text: str
+    query: str
+    parameters: Sequence[str]
     ids: Texts
-    constants: Sequence[str | Column]
+    columns: Sequence[TermColumn]
     chosen: NDArray[np.int64]
-    said: Callable[[int], str]
-    names: frozenset[Constant]
+    names: frozenset[Constant] = frozenset()
 
 
 # -- tables ---------------------------------------------------------------------------------
@@ -287,19 +276,16 @@ class _Batch:
             tests[column.heading.attribute] += column.tests[column.kinds[first]]
         shape = tuple(tests.items())
 
-        def said(row: int) -> str:
-            return sparql(shape, [one for column in there for one in column.constants(row)])
-
+        columns = [each for column in there for each in column.columns(first)]
+        parameters = [f"_{number}" for number in range(len(columns))]
         try:
-            text = said(first)
+            query = sparql(shape, [f"?{name}" for name in parameters])
         except UnplacedError as error:
             for row in chosen.tolist():
                 yield self._refused(row, Problem(error.what, Place(""), error.remedy))
             return
-        columns = [each for column in there for each in column.columns(first)]
         names = frozenset(name for column in there for name in column.names())
-        constants = _constants(shape, columns)
-        yield Rows(text, self._ids, constants, chosen, said, names), self._before
+        yield Rows(query, parameters, self._ids, columns, chosen, names), self._before
 
     def _there(self, row: int) -> list[_Column]:
         """Return the columns that constrain a row."""
@@ -322,66 +308,5 @@ class _Batch:
         return number, SubscriptionError(replace(problem, where=place))
 
 
-def _constants(shape: Shape, columns: Sequence[Column]) -> list[str | Column]:
-    """Return the constants of all rows of a shape in the order of its text."""
-    return [columns[slot] if isinstance(slot, int) else str(slot) for slot in slots(shape)]
-
-
 def _named(constants: Iterable[Constant]) -> Iterator[Constant]:
     return (constant for constant in constants if concept_name_of(constant) is not None)
-
-
-# -- lines ----------------------------------------------------------------------------------
-
-
-def rows_of_lines(path: str | Path, on_problem: OnProblem) -> Iterator[tuple[Rows, Sequence[int]]]:
-    """Yield the attribute subscriptions of a file of JSON Lines by shape, some lines at a time.
-
-    With the rows come the numbers of their lines. Each line that is no subscription is reported,
-    and comments are passed over. Raises `OSError` when the file cannot be read.
-    """
-    lines = _lines(LineReader(str(path), REMEDY, on_problem))
-    while some := list(islice(lines, _LINES)):
-        by_shape: defaultdict[Shape, list[tuple[int, str, list[Constant]]]] = defaultdict(list)
-        for shape, line in some:
-            by_shape[shape].append(line)
-        for shape, alike in by_shape.items():
-            yield _of_lines(shape, alike), [number for number, _, _ in alike]
-
-
-def _lines(reader: LineReader) -> Iterator[tuple[Shape, tuple[int, str, list[Constant]]]]:
-    """Yield the lines that are subscriptions: shape, number, id and constants."""
-    taken: dict[str, int] = {}
-    for number, row in reader.file():
-        try:
-            id, where, _ = of_row(row, reader, number)
-            shape, constants = taken_apart(where)
-            slots(shape)  # that its attributes have names
-        except InputError as error:
-            reader.on_problem(error.problem)
-        except UnplacedError as error:
-            reader.on_problem(Problem(error.what, reader.place(number, id), error.remedy))
-        else:
-            known = taken.setdefault(id, number)
-            if known == number:
-                yield shape, (number, id, constants)
-                continue
-            what = f"the id {id!r} has a subscription already, at {reader.place(known)}"
-            remedy = "Choose another id; the first one holds."
-            reader.on_problem(Problem(what, reader.place(number, id), remedy))
-
-
-def _of_lines(shape: Shape, lines: Sequence[tuple[int, str, list[Constant]]]) -> Rows:
-    import numpy as np
-
-    places = np.arange(len(lines), dtype=np.int32)
-    every = zip(*(constants for _, _, constants in lines), strict=True)
-    columns: list[Column] = [(places, list(map(str, column))) for column in every]
-    return Rows(
-        sparql(shape, lines[0][2]),
-        Texts.of(id for _, id, _ in lines),
-        _constants(shape, columns),
-        places.astype(np.int64),
-        lambda row: sparql(shape, lines[row][2]),
-        frozenset(name for _, _, constants in lines for name in _named(constants)),
-    )

@@ -15,7 +15,7 @@ of the value: it is a constant of the pattern.
 
 Constraints are first taken apart into a *shape* (*price.value: > number, <= number; brand: = text;
 target: isa IRI*) and constants (100, 400, "Acme", Computer). Subscriptions of one shape differ in
-constants only, so very many of them are one text and columns of constants
+constants only, so very many of them are one query and columns of constants
 (`semantic.attributes.bulk`).
 """
 
@@ -257,20 +257,13 @@ def _kind(constant: Constant) -> str:
 # -- shape and constants to SPARQL ----------------------------------------------------------
 
 
-def sparql(shape: Shape, constants: Sequence[Constant]) -> str:
-    """Return the query of a shape with its constants; errors are those of `slots`."""
+def sparql(shape: Shape, constants: Sequence[Constant | str]) -> str:
+    """Return the query of a shape with its constants, or with variables in their places.
+
+    Raises `AttributeNameError` where a name is none.
+    """
     parts = _parts(shape)
     return "".join([str(constants[p]) if isinstance(p, int) else str(p) for p in parts])
-
-
-@lru_cache(maxsize=1024)
-def slots(shape: Shape) -> tuple[int | NamedNode, ...]:
-    """Return the constants of a shape's query, in the order of its text.
-
-    Those of one subscription are places among the constants that `taken_apart` returns. Raises
-    `AttributeNameError` where a name is none.
-    """
-    return tuple(part for part in _parts(shape) if not isinstance(part, str))
 
 
 @lru_cache(maxsize=1024)

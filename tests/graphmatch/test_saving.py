@@ -55,7 +55,7 @@ def samples(path: Path) -> tuple[Engine, list[Publication]]:
     ontology = Ontology.load(*sorted((ROOT / "ontologies").iterdir()), on_problem=unheard)
     engine = Engine(ontology, clock=lambda: NOW, on_problem=unheard)
     engine.subscribe_many(read_subscriptions(ROOT / "data" / "subscriptions", on_problem=unheard))
-    engine.subscribe_lines(ROOT / "data" / "attributes.jsonl")
+    engine.subscribe_many(read_subscriptions(ROOT / "data" / "attributes.jsonl"))
     for number in range(300):
         where = f"?x {EX['p']} ?p ; {EX['q']} ?q FILTER(?p > {number} && ?q <= {number + 40})"
         engine.subscribe(f"range {number}", f"SELECT ?x {{ {where} }}")

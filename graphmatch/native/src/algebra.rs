@@ -189,7 +189,9 @@ pub(crate) enum Part<'a> {
     Term(&'a mut TermPattern),
     /// A term of VALUES.
     Ground(&'a mut GroundTerm),
-    /// The property of a triple pattern or of a path, or the name of a graph.
+    /// The property of a triple pattern, or the name of a graph.
+    Property(&'a mut NamedNodePattern),
+    /// The same or a property of a path, if it is an IRI.
     Iri(&'a mut NamedNode),
     Variable(&'a mut Variable),
 }
@@ -261,6 +263,7 @@ fn visit_term(term: &mut TermPattern, see: &mut dyn FnMut(Part)) {
 }
 
 fn visit_property(property: &mut NamedNodePattern, see: &mut dyn FnMut(Part)) {
+    see(Part::Property(property));
     see(match property {
         NamedNodePattern::NamedNode(iri) => Part::Iri(iri),
         NamedNodePattern::Variable(variable) => Part::Variable(variable),

@@ -1,9 +1,19 @@
-//! Subscriptions that differ in constants only: one text, and columns of constants.
+//! Subscriptions that differ in constants only: a query with parameters, and a column for each.
 
+use crate::algebra::{Part, visit_query};
 use crate::dictionary::Id;
 use crate::engine::{Engine, SubscribeError};
+use crate::parameterize::{ParameterizedQuery, QUANTITIES, is_quantity};
+use crate::query_error::QueryError;
+use crate::writer::filled;
+use hashbrown::HashMap;
+use oxrdf::{Literal, NamedNode, Term, Variable};
+use spargebra::Query;
+use spargebra::algebra::{Expression, GraphPattern};
+use spargebra::term::{NamedNodePattern, TermPattern};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::str::FromStr;
 
 /// Texts one behind the other, as in Arrow.
 #[derive(Clone, Copy)]
@@ -27,25 +37,25 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// The value of one constant or attribute in all rows.
+/// The values of one parameter or attribute in all rows.
 #[derive(Clone, Copy)]
 pub enum Values<'a> {
-    /// The same term in each row.
-    Same(&'a str),
+    /// Terms in N-Triples syntax.
+    Terms(Texts<'a>),
     /// `xsd:integer`s.
     Integers(&'a [i64]),
     /// Floating-point numbers as Python writes them: with an exponent an `xsd:double`, otherwise an
     /// `xsd:decimal`.
     Floats(&'a [f64]),
-    /// Places among terms, below zero for no value.
+    /// Places among canonical N-Triples texts, below zero for no value.
     Places(&'a [i32], &'a [String]),
 }
 
 impl<'a> Values<'a> {
-    /// The canonical N-Triples text of a row's constant; `None` if the row has no value.
+    /// The canonical N-Triples text of a row's term; `None` if the row has none.
     pub(crate) fn term(&self, row: usize) -> Option<Cow<'a, str>> {
         Some(match *self {
-            Self::Same(term) => term.into(),
+            Self::Terms(texts) => Term::from_str(texts.get(row)?).ok()?.to_string().into(),
             Self::Integers(values) => {
                 format!("\"{}\"^^<http://www.w3.org/2001/XMLSchema#integer>", values.get(row)?)
                     .into()
@@ -77,60 +87,195 @@ fn float(value: f64) -> String {
     format!("\"{digits}e{sign}{exponent:02}\"^^<http://www.w3.org/2001/XMLSchema#double>")
 }
 
-/// Subscriptions as rows of constants.
+/// Begins the IRI or the text that stands for a parameter. The parameter's number follows.
+const PARAMETER: &str = "urn:graphmatch:parameter:";
+
+/// The kinds of constants. A template has a place for one of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Iri,
+    Literal,
+    Quantity,
+}
+
+impl Kind {
+    fn of(term: &str) -> Option<Self> {
+        match term.as_bytes().first()? {
+            b'<' if !term.starts_with("<<") => Some(Self::Iri),
+            b'"' => {
+                let datatype = term.rsplit_once("\"^^<").and_then(|(_, end)| end.strip_suffix('>'));
+                let is_quantity = datatype.is_some_and(is_quantity);
+                Some(if is_quantity { Self::Quantity } else { Self::Literal })
+            }
+            _ => None,
+        }
+    }
+
+    /// The constant that stands for a parameter of this kind.
+    fn place(self, number: usize) -> Term {
+        let name = format!("{PARAMETER}{number}");
+        match self {
+            Self::Iri => NamedNode::new_unchecked(name).into(),
+            Self::Literal => Literal::new_simple_literal(name).into(),
+            Self::Quantity => {
+                let datatype = NamedNode::new_unchecked(format!("{QUANTITIES}ucum"));
+                Literal::new_typed_literal(name, datatype).into()
+            }
+        }
+    }
+}
+
+/// Subscriptions as rows of terms.
 pub struct SubscriptionBatch<'a> {
+    /// The query.
+    pub query: &'a str,
+    /// Variables of the query, each of which stands for a constant.
+    pub parameters: &'a [String],
     /// The ids of all rows.
     pub names: Texts<'a>,
-    /// A column for each constant of the text, in the order of its algebra.
+    /// The terms of each parameter.
     pub columns: Vec<Values<'a>>,
     /// The rows to subscribe.
     pub chosen: &'a [i64],
 }
 
+/// The template of the rows whose terms are of the same kinds.
+struct BatchTemplate {
+    number: u32,
+    /// Its constants, and the parameters that some of them stand for.
+    constants: Vec<(Option<usize>, String)>,
+}
+
+/// Puts constants in the place of parameters, which are no longer projected.
+fn put(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), QueryError> {
+    let number = |variable: &Variable| parameters.iter().position(|one| one == variable.as_str());
+    let (mut is_met, mut misplaced) = (vec![false; parameters.len()], None);
+    visit_query(query, &mut |mut part| {
+        let found = match &mut part {
+            Part::Property(NamedNodePattern::Variable(variable))
+            | Part::Term(TermPattern::Variable(variable))
+            | Part::Expression(Expression::Variable(variable)) => number(variable),
+            Part::Pattern(GraphPattern::Project { variables, .. }) => {
+                return variables.retain(|variable| number(variable).is_none());
+            }
+            Part::Variable(variable) => return misplaced = misplaced.or(number(variable)),
+            _ => None,
+        };
+        let Some(found) = found else { return };
+        is_met[found] = true;
+        match (part, places[found].clone()) {
+            (Part::Property(property), Term::NamedNode(iri)) => *property = iri.into(),
+            (Part::Term(term), place) => *term = place.into(),
+            (Part::Expression(expression), Term::NamedNode(iri)) => *expression = iri.into(),
+            (Part::Expression(expression), Term::Literal(one)) => *expression = one.into(),
+            _ => misplaced = Some(found),
+        }
+    });
+    if let Some(number) = misplaced {
+        let what = format!("the parameter ?{} stands where a constant cannot", parameters[number]);
+        let remedy = "Use it in triple patterns and expressions; a property is an IRI.";
+        return Err(QueryError::new(what, remedy));
+    }
+    if let Some(number) = is_met.iter().position(|is_met| !is_met) {
+        let what = format!("the parameter ?{} is not in the query", parameters[number]);
+        return Err(QueryError::new(what, "Use it there, or leave it out."));
+    }
+    Ok(())
+}
+
 impl Engine {
-    /// Adds subscriptions that have a text in common but for its constants: the chosen rows of a
-    /// range. Returns the places of the refused ones among the chosen, and why.
+    /// Fails if a query with parameters cannot be subscribed.
+    pub fn check_parameters(&self, query: &str, parameters: &[String]) -> Result<(), QueryError> {
+        let kinds = vec![Kind::Iri; parameters.len()];
+        self.parameterized(query, parameters, &kinds).map(|_| ())
+    }
+
+    fn parameterized(
+        &self,
+        query: &str,
+        parameters: &[String],
+        kinds: &[Kind],
+    ) -> Result<ParameterizedQuery, QueryError> {
+        let places = kinds.iter().enumerate().map(|(number, kind)| kind.place(number));
+        let places: Vec<Term> = places.collect();
+        self.parameterizer.parameterize_with(query, |query| put(query, parameters, &places))
+    }
+
+    /// Adds the chosen rows of a range. Returns the places of the refused ones among the chosen, and
+    /// why.
     pub fn subscribe_batch(
         &mut self,
-        text: &str,
         batch: &SubscriptionBatch,
         range: Range<usize>,
-    ) -> Result<Vec<(usize, SubscribeError)>, SubscribeError> {
-        let parsed = self.parse(text)?;
-        let (template, constants) = self.template(parsed)?;
-        if batch.columns.len() != constants.len() {
-            self.templates.drop_unused(template);
-            let what = "the rows have another number of constants than the text";
-            return Err(SubscribeError::Full(what));
+    ) -> Vec<(usize, SubscribeError)> {
+        let mut templates = HashMap::new();
+        let rows = range.filter_map(|place| {
+            let row = usize::try_from(*batch.chosen.get(place)?).ok()?;
+            let error = self.subscribe_row(batch, &mut templates, row).err()?;
+            Some((place, error))
+        });
+        let refused = rows.collect();
+        for template in templates.into_values().flatten() {
+            self.templates.drop_unused(template.number);
         }
-        let mut refused = Vec::new();
-        for place in range {
-            let row = batch.chosen.get(place).and_then(|&row| usize::try_from(row).ok());
-            let Some((row, name)) = row.and_then(|row| Some((row, batch.names.get(row)?))) else {
-                refused.push((place, SubscribeError::Full("its row is not in the table")));
-                continue;
-            };
-            if let Err(error) = self.subscribe_row(template, name, &batch.columns, row) {
-                refused.push((place, error));
-            }
-        }
-        self.templates.drop_unused(template);
-        Ok(refused)
+        refused
     }
 
     fn subscribe_row(
         &mut self,
-        template: u32,
-        name: &str,
-        columns: &[Values],
+        batch: &SubscriptionBatch,
+        templates: &mut HashMap<Vec<Kind>, Result<BatchTemplate, QueryError>>,
         row: usize,
     ) -> Result<(), SubscribeError> {
+        let name = batch.names.get(row).unwrap_or_default();
         self.check_name(name)?;
-        let terms: Option<Vec<Cow<str>>> = columns.iter().map(|column| column.term(row)).collect();
-        let terms = terms.ok_or(SubscribeError::Full("it has no value for one of its tests"))?;
-        let constants: Vec<Id> =
-            terms.iter().map(|term| self.dictionary.intern(term.as_bytes())).collect();
-        self.add_or_replace(name, template, constants, None, None).map(|_| ())
+        let (mut terms, mut kinds) = (Vec::new(), Vec::new());
+        for (column, parameter) in batch.columns.iter().zip(batch.parameters) {
+            let term = column.term(row).and_then(|term| Some((Kind::of(&term)?, term)));
+            let (kind, term) = term.ok_or_else(|| {
+                let what = format!("?{parameter} has no IRI or literal in its row");
+                QueryError::new(what, "Write terms in N-Triples syntax, or numbers.")
+            })?;
+            terms.push(term);
+            kinds.push(kind);
+        }
+        if !templates.contains_key(&kinds) {
+            let template = self.batch_template(batch, &kinds);
+            templates.insert(kinds.clone(), template);
+        }
+        let template = templates[&kinds].as_ref().map_err(Clone::clone)?;
+        let texts = template.constants.iter().map(|(parameter, fixed)| match parameter {
+            Some(number) => terms[*number].as_bytes(),
+            None => fixed.as_bytes(),
+        });
+        let constants: Vec<Id> = texts.map(|text| self.dictionary.intern(text)).collect();
+        match self.add_or_replace(name, template.number, constants, None, None) {
+            Err(SubscribeError::Python(_)) => {
+                let put = |number: usize, text: &mut String| {
+                    let (parameter, fixed) = &template.constants[number];
+                    text.push_str(parameter.map_or(fixed, |number| &terms[number]));
+                    false
+                };
+                let text = filled(self.templates.text(template.number), put);
+                Err(SubscribeError::Python(text))
+            }
+            result => result.map(|_| ()),
+        }
+    }
+
+    fn batch_template(
+        &mut self,
+        batch: &SubscriptionBatch,
+        kinds: &[Kind],
+    ) -> Result<BatchTemplate, QueryError> {
+        let query = self.parameterized(batch.query, batch.parameters, kinds)?;
+        let (number, constants) = self.template((query, None))?;
+        let parameter = |text: &str| {
+            let (_, rest) = text.split_once(PARAMETER)?;
+            rest.split(['"', '>']).next()?.parse().ok()
+        };
+        let constants = constants.into_iter().map(|text| (parameter(&text), text)).collect();
+        Ok(BatchTemplate { number, constants })
     }
 }
 

@@ -20,6 +20,7 @@ use crate::ontology::{ITEM, Ontology, UNITS};
 use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::Parameterizer;
+use crate::plan::MAX_PATTERNS;
 use crate::postings::{Counters, NO_OWNER};
 use crate::query::{FilledTemplate, ParsedQuery, Template};
 use crate::query_error::QueryError;
@@ -65,18 +66,21 @@ pub type Saved = (
 pub enum SubscribeError {
     /// Another subscription has this id.
     Duplicate,
-    /// The text cannot be a subscription.
+    /// It cannot be a subscription.
     Query(QueryError),
-    /// Units or names of classes in it have to be found first, by Python.
-    Python,
-    /// There is no room, or its name is too long.
-    Full(&'static str),
+    /// Units or names of classes in it have to be found first, by Python. The query, if Python does
+    /// not have it.
+    Python(String),
 }
 
 impl From<QueryError> for SubscribeError {
     fn from(error: QueryError) -> Self {
         Self::Query(error)
     }
+}
+
+fn full(what: &str) -> QueryError {
+    QueryError::new(format!("there is no room for more {what}"), "Unsubscribe some.")
 }
 
 /// How a subscription is indexed.
@@ -165,7 +169,7 @@ pub struct Engine {
     pub operator_constants: OperatorConstants,
     /// Finds the labels of the ontology in text, once Python has given them.
     pub annotator: Option<Arc<Annotator>>,
-    parameterizer: Parameterizer,
+    pub(crate) parameterizer: Parameterizer,
     unindexed: BTreeSet<Number>,
     /// The classes that Python found by name in this ontology.
     concepts: HashMap<Box<[u8]>, Id>,
@@ -296,13 +300,13 @@ impl Engine {
     pub(crate) fn template(
         &mut self,
         (query, template): ParsedQuery,
-    ) -> Result<(u32, Vec<String>), SubscribeError> {
+    ) -> Result<(u32, Vec<String>), QueryError> {
         let number = match (self.templates.find(&query.text), template) {
             (Some(number), _) => Some(number),
             (None, Some(template)) => self.templates.add(&template),
             (None, None) => self.templates.add(&Template::new(&query, &self.parameterizer)?),
         };
-        let number = number.ok_or(SubscribeError::Full("there is no room for more templates"))?;
+        let number = number.ok_or_else(|| full("templates"))?;
         let mut constants = query.constants;
         if let Some(template) = self.templates.remember(number) {
             constants.extend(template.operators());
@@ -316,7 +320,8 @@ impl Engine {
             return Err(SubscribeError::Duplicate);
         }
         if name.len() > LONGEST_NAME {
-            return Err(SubscribeError::Full("its id is longer than 65,535 bytes"));
+            let what = "its id is longer than 65,535 bytes";
+            return Err(QueryError::new(what, "Give it a shorter id.").into());
         }
         Ok(())
     }
@@ -354,7 +359,7 @@ impl Engine {
     ) -> Result<Number, SubscribeError> {
         let Some(rooted) = rewritten.or_else(|| self.rooted(template, &constants)) else {
             constants.iter().for_each(|&id| self.dictionary.release(id));
-            return Err(SubscribeError::Python);
+            return Err(SubscribeError::Python(String::new()));
         };
         let former = replaced.map(|number| {
             self.templates.retain(template);
@@ -408,8 +413,7 @@ impl Engine {
         rooted: Vec<Id>,
         existing: Option<Number>,
     ) -> Result<Number, SubscribeError> {
-        let missing = SubscribeError::Full("its template is not there");
-        let kept = self.templates.get(template).ok_or(missing)?;
+        let kept = self.templates.get(template).ok_or_else(|| full("templates"))?;
         let filled = kept.filled(&rooted, &mut self.dictionary);
         let plan = self.index_plan(filled, kept.aggregates, |id| id);
         let IndexPlan { entries, mut flags, interned, .. } = plan;
@@ -450,7 +454,7 @@ impl Engine {
             if let Some(number) = existing {
                 self.suspend(number, name, template, constants);
             }
-            return Err(SubscribeError::Full("there is no room for more subscriptions"));
+            return Err(full("subscriptions").into());
         };
         if flags & UNINDEXED != 0 {
             self.unindexed.insert(number);
@@ -526,7 +530,11 @@ impl Engine {
                 if !open.is_empty() {
                     plan.add_residual("an operator on a term that the ontology may have");
                 }
-                let patterns = [own, bound].concat();
+                let mut patterns = [own, bound].concat();
+                if patterns.len() > MAX_PATTERNS {
+                    patterns.truncate(MAX_PATTERNS);
+                    plan.add_residual("more patterns than the index takes");
+                }
                 plan.add(
                     Some(number),
                     without_unbound_filters(Branch { patterns, filters, variables }),

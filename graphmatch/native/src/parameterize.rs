@@ -23,7 +23,7 @@ use spargebra::{Query, SparqlParser};
 use std::collections::HashMap;
 use std::fmt::Display;
 
-const QUANTITIES: &str = "https://w3id.org/cdt/";
+pub(crate) const QUANTITIES: &str = "https://w3id.org/cdt/";
 const UNIT: &str = "https://w3id.org/cdt/ucumunit";
 /// Length of a text that is parsed again in parts to explain an error.
 const MAX_EXPLAINED_BYTES: usize = 1 << 14;
@@ -76,11 +76,21 @@ impl Parameterizer {
 
     /// Parses a query and replaces its constants by slots.
     pub fn parameterize(&self, text: &str) -> Result<ParameterizedQuery, QueryError> {
+        self.parameterize_with(text, |_| Ok(()))
+    }
+
+    /// Does the same with a query that is changed after parsing.
+    pub(crate) fn parameterize_with(
+        &self,
+        text: &str,
+        change: impl FnOnce(&mut Query) -> Result<(), QueryError> + Send,
+    ) -> Result<ParameterizedQuery, QueryError> {
         let scanned = scan(text, &self.limits, &self.prefixes)?;
         let is_deep = scanned.is_deep();
         on_stack(is_deep, || {
             let parsed = self.parse(&scanned.readable());
             let mut query = parsed.map_err(|error| scanned.unresolved.unwrap_or(error))?;
+            change(&mut query)?;
             let mut numbers = SlotNumberer::new(text);
             visit_query(&mut query, &mut |part| numbers.part(part));
             let text = template_text(&query);
@@ -107,6 +117,11 @@ impl Parameterizer {
             .or_else(|| reasons.next())
             .unwrap_or_else(|| QueryError::unreadable(text, &message)))
     }
+}
+
+/// Whether literals of a datatype have units of measure.
+pub(crate) fn is_quantity(datatype: &str) -> bool {
+    datatype.starts_with(QUANTITIES) && datatype != UNIT
 }
 
 /// A number with the sign before it, which the parser reads as an operator.
@@ -149,8 +164,7 @@ impl<'a> SlotNumberer<'a> {
     }
 
     fn literal(&mut self, literal: &mut Literal, is_expression: bool) {
-        let datatype = literal.datatype().as_str();
-        let is_quantity = is_expression && datatype.starts_with(QUANTITIES) && datatype != UNIT;
+        let is_quantity = is_expression && is_quantity(literal.datatype().as_str());
         let kind = NamedNode::new_unchecked(if is_quantity { "slot:q" } else { "slot:l" });
         *literal = Literal::new_typed_literal(self.slot(&*literal).to_string(), kind);
     }
@@ -188,7 +202,7 @@ impl<'a> SlotNumberer<'a> {
                 *node = known.or_insert_with(|| BlankNode::new_unchecked(next)).clone();
             }
             Part::Variable(variable) => self.variable(variable),
-            Part::Pattern(_) | Part::Term(_) | Part::Ground(_) => {}
+            Part::Pattern(_) | Part::Property(_) | Part::Term(_) | Part::Ground(_) => {}
         }
     }
 }

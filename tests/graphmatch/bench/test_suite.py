@@ -49,7 +49,7 @@ def test_claims_are_judged() -> None:
     ("name", "columns", "more"),
     [
         ("subscribing", ["many", "one", "unsubscribe", "parse"], {"shapes": 0}),
-        ("rows", ["many"], {}),
+        ("rows", ["many", "prepared"], {}),
         ("threads", ["one", "two"], {"documents": 6}),
         ("opening", ["subscribed", "saved", "opened"], {}),
         ("solutions", ["product", "single"], {}),

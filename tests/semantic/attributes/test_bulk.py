@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 from graphmatch import Engine
 from semantic.attributes.bulk import Heading, headings, rows_of_table
-from semantic.attributes.constraints import REMEDY, attribute_query, of_row
+from semantic.attributes.constraints import attribute_query
 from semantic.attributes.events import event
-from semantic.attributes.values import LineReader
-from semantic.errors import GraphMatchError, InputError, OnProblem, Problem, SubscriptionError
+from semantic.errors import GraphMatchError, InputError
 from semantic.limits import Limits
 from semantic.vocabulary import XSD
 
@@ -291,199 +287,11 @@ def test_ids_have_a_column(names: list[str]) -> None:
         Engine().subscribe_table(table)
 
 
-# --- Generated lines --------------------------------------------------------------------------
-
-TEXTS = (
-    "Acme",
-    "Apex",
-    "größe",
-    "2026-01-31",
-    "2026-01-31T12:00:00Z",
-    "2026-02-31",
-    "2026-blue",
-    "ÄÖÜ-1-x",
-    "",
-    " ",
-    'a"b',
-    "<urn:x>",
-    "http://e/x",
-)
-NUMBERS = ("5", "5.0", "5e0", "-0", "0.5", "1E+3", "9" * 19, "9" * 30, "0." + "1" * 25, "1e999")
-FAULTS = ("01", "1.", "-", "+1", ".5", "NaN", "Infinity", "tru", "[]", "null", '"\\ud800"', '"\t"')
-SCALARS = st.one_of(
-    st.sampled_from(TEXTS).map(lambda text: json.dumps(text, ensure_ascii=False)),
-    st.sampled_from(TEXTS).map(json.dumps),
-    st.sampled_from(NUMBERS),
-    st.sampled_from(NUMBERS),
-    st.sampled_from(("true", "false")),
-)
-VALUES = st.one_of(
-    SCALARS,
-    SCALARS,
-    SCALARS,
-    st.sampled_from(
-        (
-            *FAULTS,
-            '{"value": 40, "unit": "GB"}',
-            '{"value": "5", "datatype": "xsd:integer"}',
-            '{"iri": "foaf:Person"}',
-            '{"value": 5}',
-        )
-    ),
-)
-OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "in", "contains", "starts", "isa", "exists", "ends")
-
-
-@st.composite
-def constraints(draw: st.DrawFn) -> list[tuple[str, str]]:
-    """Tests of one attribute with what stands after them; none, and it is a value alone."""
-    tests = []
-    for operator in draw(st.lists(st.sampled_from(OPERATORS), max_size=2)):
-        value = draw(VALUES)
-        if operator == "in" and draw(st.integers(0, 5)):
-            value = f"[{', '.join(draw(st.lists(SCALARS, min_size=1, max_size=3)))}]"
-        elif operator == "exists" and draw(st.integers(0, 5)):
-            value = "true"
-        tests.append((operator, value))
-    if tests and not draw(st.integers(0, 5)):
-        tests.append(("ignore case", draw(st.sampled_from(("true", "false", "1")))))
-    return tests
-
-
-ATTRIBUTES = ("brand", "price.value", "größe", "foaf:name", "a..b", "weight (kg)")
-
-
-@st.composite
-def lines(draw: st.DrawFn) -> str:
-    """A line of a subscription; now and then something is wrong with it."""
-    names = draw(st.lists(st.sampled_from(ATTRIBUTES), min_size=1, max_size=3))
-    blank = draw(st.sampled_from(("", " ", "\t")))
-    inside = []
-    for name in names:
-        if tests := draw(constraints()):
-            written = ",".join(f"{json.dumps(op)}{blank}: {value}" for op, value in tests)
-            inside.append(f"{json.dumps(name, ensure_ascii=draw(st.booleans()))}: {{{written}}}")
-        else:
-            inside.append(f'"{name}":{blank}{draw(VALUES)}')
-    where = f'"where": {{{f",{blank}".join(inside)}}}'
-    identity = f'"id": "s{draw(st.integers(0, 20))}"'
-    fields = draw(
-        st.sampled_from(
-            (
-                *[f"{identity}, {where}"] * 8,
-                f"{where}, {identity}",
-                f'{identity}, {where}, "comment": "for {blank} x"',
-                f'{identity}, {where}, "comment": 5',
-                f'{identity}, {where}, "to": "me"',
-                f'"id": " ", {where}',
-                f'"id": 5, {where}',
-                f'"id": "", {where}',
-                f'"id": "\\u00e4", {where}',
-                where,
-                identity,
-                f"{identity}, {where}, {where}",
-                f'{identity}, "where": {{}}',
-                f'{identity}, "where": "x"',
-            )
-        )
-    )
-    line = f"{blank}{{{fields}}}{blank}"
-    return draw(st.sampled_from((*[line] * 12, line[:-4], f"{line} x", f"{line}{line}", "", "5")))
-
-
-@st.composite
-def documents(draw: st.DrawFn) -> bytes:
-    """Lines, of which many are as others but for their constants."""
-    drawn = draw(st.lists(lines(), min_size=1, max_size=6))
-    every = list(drawn)
-    for line in drawn:
-        for _ in range(draw(st.integers(0, 3))):
-            other = line.replace("Acme", draw(st.sampled_from(("Apex", "2026-01-31", "x\\ny"))))
-            for old, new in (("5", draw(st.sampled_from(NUMBERS))), ('"s', f'"s{len(every)}')):
-                other = other.replace(old, new)
-            every.append(other)
-    order = draw(st.permutations(every))
-    data = draw(st.sampled_from(("\n", "\r\n"))).join(order).encode()
-    data = draw(st.sampled_from((b"", b"", b"\xef\xbb\xbf"))) + data
-    if not draw(st.integers(0, 9)):
-        place = draw(st.integers(0, len(data)))
-        data = data[:place] + draw(st.sampled_from((b"\xff", b"\xc3", b"\x00"))) + data[place:]
-    return data + draw(st.sampled_from((b"", b"\n", b"\n\n")))
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("bulk") / "s.jsonl"
-
-
-def one_by_one(path: Path, on_problem: OnProblem) -> Iterator[tuple[str, str]]:
-    """Yield the ids and texts of the lines that are subscriptions, and report the others."""
-    taken: dict[str, int] = {}
-    reader = LineReader(str(path), REMEDY, on_problem)
-    for number, line in reader.file():
-        try:
-            id, where, _ = of_row(line, reader, number)
-            text = attribute_query(id, where)
-        except InputError as error:
-            on_problem(error.problem)
-        except SubscriptionError as error:
-            on_problem(replace(error.problem, where=reader.place(number, id)))
-        else:
-            first = taken.setdefault(id, number)
-            if first == number:
-                yield id, text
-            else:
-                what = f"the id {id!r} has a subscription already, at {path}:{first}"
-                remedy = "Choose another id; the first one holds."
-                on_problem(Problem(what, reader.place(number, id), remedy))
-
-
-@settings(max_examples=150)
-@given(documents())
-@example(b'{"id": "a", "where": {"x": "2026-02-31"}}\n{"id": "b", "where": {"x": "2026-01-31"}}')
-@example(b'{"id": "b", "where": {"x": 1}}\n{"id": "a", "where": {"x": 1 1}}')
-@example(b'{"id": "b", "where": {"x": {}}}\n{"id": "b", "where": {"x": 1}}')
-def test_that_lines_are_what_each_is(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
-    told: list[Problem] = []
-    expected = Engine()
-    refused = [said(e) for e in expected.subscribe_many(one_by_one(path, told.append))]
-    heard: list[Problem] = []
-    engine = Engine(on_problem=heard.append)
-    assert [said(error) for error in engine.subscribe_lines(path)] == refused
-    assert (heard, texts_of(engine)) == (told, texts_of(expected))
-
-
-def row(name: str, where: Any) -> str:
-    return json.dumps({"id": name, "where": where}, ensure_ascii=False)
-
-
-def test_ids_are_taken_once(path: Path) -> None:
-    path.write_text("\n".join(row("a", {"size": n}) for n in range(5)), encoding="utf-8")
-    told: list[Problem] = []
-    assert Engine(on_problem=told.append).subscribe_lines(path) == ()
-    assert [problem.where.line for problem in told] == [2, 3, 4, 5]
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        Engine().subscribe_lines(tmp_path / "none.jsonl")
-
-
-def test_a_class_that_nobody_knows(path: Path) -> None:
-    rows = [row("a", {"kind": {"isa": "Computer"}}), row("b", {"kind": "x"})]
-    path.write_text("\n".join(rows), encoding="utf-8")
-    engine = Engine()
-    (error,) = engine.subscribe_lines(path)
-    assert isinstance(error, SubscriptionError)
-    assert "the ontology has no class or concept called 'Computer'" in str(error)
-    assert [id for id, _ in texts_of(engine)] == ["b"]
-
-
-def test_a_shape_that_is_larger_than_a_limit(path: Path) -> None:
-    rows = [row(id, {name: {"<": 5} for name in ("w", "x", "y", "z")}) for id in "ab"]
-    path.write_text("\n".join([*rows, row("c", {"kind": "x"})]), encoding="utf-8")
+def test_a_shape_that_is_larger_than_a_limit() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    rows = [{"id": id, **{f"{name} <": 5 for name in "wxyz"}} for id in "ab"]
     engine = Engine(limits=Limits(subscription_operators=5))
-    errors = engine.subscribe_lines(path)
+    table = arrow.Table.from_pylist([*rows, {"id": "c", "w <": 5}])
+    errors = engine.subscribe_table(table)
     assert [error.problem.where.source for error in errors] == ["a", "b"]
     assert [id for id, _ in texts_of(engine)] == ["c"]

@@ -27,7 +27,7 @@ def written(path: Path, rows: list[object]) -> Path:
 def test_both_ways_of_reading_say_the_same(tmp_path: Path) -> None:
     path = written(tmp_path / "s.jsonl", [*ROWS])
     engine = Engine(Ontology([(Namespace("urn:")["Computer"], TYPE, RDFS["Class"])]))
-    assert engine.subscribe_lines(path) == ()
+    assert engine.subscribe_many(read_subscriptions(path)) == ()
     queries = {s.id: s.query for s in engine.subscriptions}
     assert queries == {s.id: s.query for s in read_subscriptions(path)}
     assert list(queries) == [row["id"] for row in ROWS]
@@ -37,8 +37,8 @@ def test_rows_with_faults_are_passed_over(tmp_path: Path) -> None:
     rows: list[object] = [ROWS[0], ROWS[0], {"id": "x", "where": {"a": []}}, {"where": {"a": 1}}]
     path = written(tmp_path / "s.jsonl", [*rows, {"id": "y", "where": {"a": 1}, "to": "me"}, 5])
     told: list[Problem] = []
-    engine = Engine(on_problem=told.append)
-    (unknown,) = engine.subscribe_lines(path)
+    engine = Engine()
+    (unknown,) = engine.subscribe_many(read_subscriptions(path, on_problem=told.append))
     assert "no class or concept called 'Computer'" in str(unknown)
     assert [(problem.where.line, problem.where.item) for problem in told] == [
         (2, "s0"),
@@ -59,7 +59,7 @@ def test_rows_with_faults_are_passed_over(tmp_path: Path) -> None:
 def test_nothing_is_lost_silently(tmp_path: Path) -> None:
     path = written(tmp_path / "s.jsonl", [5])
     with pytest.warns(ProblemWarning, match="not a JSON object"):
-        assert Engine().subscribe_lines(path) == ()
+        assert list(read_subscriptions(path)) == []
 
 
 def test_kinds_may_be_mixed_in_a_file(tmp_path: Path) -> None:
@@ -88,5 +88,5 @@ def test_where_a_line_is_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes('\ufeff  {"é": "'.encode() + b"\xff")
     told: list[Problem] = []
-    assert Engine(on_problem=told.append).subscribe_lines(path) == ()
+    assert list(read_subscriptions(path, on_problem=told.append)) == []
     assert [(p.what, p.where.line, p.where.column) for p in told] == [("not UTF-8", 1, 10)]

@@ -9,8 +9,8 @@ use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
 use super::terms::object_of;
 use super::{
-    CoreState, DetachedTriples, EnrichmentProgress, MatchOutcome, SharedCore, fill, refused,
-    statements_of, unreadable,
+    CoreState, EnrichmentProgress, MatchOutcome, SharedCore, bad_query, fill, objects, refused,
+    statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
@@ -81,11 +81,10 @@ impl ArrowTexts<'_> {
     }
 }
 
-/// One term for all rows, or a column: integers, floating-point numbers, places in a list of terms,
-/// or texts, which are IRIs or strings.
+/// The values of all rows: integers, floating-point numbers, places in a list of terms, or texts. Those
+/// of parameters are terms in N-Triples syntax, those of attributes IRIs or strings.
 #[derive(FromPyObject)]
 pub(super) enum Column<'py> {
-    Term(String),
     Integers(PyReadonlyArray1<'py, i64>),
     Floats(PyReadonlyArray1<'py, f64>),
     Places(PyReadonlyArray1<'py, i32>, Vec<String>),
@@ -95,11 +94,10 @@ pub(super) enum Column<'py> {
 impl Column<'_> {
     fn values(&self) -> PyResult<Values<'_>> {
         Ok(match self {
-            Self::Term(term) => Values::Same(term),
             Self::Integers(values) => Values::Integers(values.as_slice()?),
             Self::Floats(values) => Values::Floats(values.as_slice()?),
             Self::Places(places, terms) => Values::Places(places.as_slice()?, terms),
-            Self::Texts(..) => return Err(PyValueError::new_err("a column of texts")),
+            Self::Texts(texts, _) => Values::Terms(texts.texts()?),
         })
     }
 }
@@ -361,7 +359,7 @@ impl Core {
                             Ok(number) => {
                                 engine.subscriptions.set_comment(number, &comments[place]);
                             }
-                            Err(SubscribeError::Python) => return Some(place),
+                            Err(SubscribeError::Python(_)) => return Some(place),
                             Err(error) => errors.push((place, error)),
                         }
                     }
@@ -377,33 +375,40 @@ impl Core {
         Ok((looked, refused_list(py, errors)?))
     }
 
-    /// Adds subscriptions that differ in constants only. `query` has the constants of one of them.
-    /// `constants` has the term of all rows or a column for each constant of the query. `rows` are
-    /// the rows to add. Returns errors like `subscribe_many`, by place in `rows`.
+    /// Fails if a query with parameters cannot be subscribed.
+    fn check_parameters(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        parameters: Vec<String>,
+    ) -> PyResult<()> {
+        self.read(py, |engine| engine.check_parameters(query, &parameters)).map_err(bad_query)
+    }
+
+    /// Adds subscriptions with one query. `parameters` are variables of it, which stand for the
+    /// terms of a column each. `rows` are the rows to add. Returns errors like `subscribe_many`, by
+    /// place in `rows`.
     fn subscribe_batch<'py>(
         &self,
         py: Python<'py>,
         query: &str,
+        parameters: Vec<String>,
         ids: ArrowTexts<'py>,
-        constants: Vec<Column<'py>>,
+        columns: Vec<Column<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let columns: PyResult<Vec<Values>> = constants.iter().map(Column::values).collect();
-        let (names, chosen) = (ids.texts()?, rows.as_slice()?);
-        let batch = SubscriptionBatch { names, columns: columns?, chosen };
+        let columns = columns.iter().map(Column::values).collect::<PyResult<_>>()?;
+        let (names, chosen, parameters) = (ids.texts()?, rows.as_slice()?, &parameters);
+        let batch = SubscriptionBatch { query, parameters, names, columns, chosen };
         let errors = py.detach(|| {
-            let mut errors = Vec::new();
-            let count = chosen.len();
-            for begin in (0..count).step_by(AT_ONCE) {
-                let end = count.min(begin + AT_ONCE);
-                let found = self
-                    .shared
-                    .change(|guarded| guarded.engine.subscribe_batch(query, &batch, begin..end));
-                errors.extend(found?);
-            }
-            Ok(errors)
+            let parts = (0..chosen.len()).step_by(AT_ONCE);
+            let add = |begin| {
+                let range = begin..chosen.len().min(begin + AT_ONCE);
+                self.shared.change(|guarded| guarded.engine.subscribe_batch(&batch, range))
+            };
+            parts.flat_map(add).collect()
         });
-        refused_list(py, errors.map_err(refused)?)
+        refused_list(py, errors)
     }
 
     /// Sets the class that a name stands for until the ontology changes.
@@ -423,9 +428,9 @@ impl Core {
     fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let triples = self.read(py, |Engine { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
-            DetachedTriples::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
+            statements_with(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
         });
-        triples.objects(py)
+        objects(py, &triples, "")
     }
 
     /// Derives all triples of a publication, whether subscriptions ask for them or not: events as
@@ -463,12 +468,12 @@ impl Core {
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
                 let premises = origins.iter().map(|&(_, premise)| premise);
                 let triples = more.iter().copied().chain(premises);
-                let triples = DetachedTriples::new(worker.terms(context), triples);
+                let triples = statements_with(worker.terms(context), triples);
                 let rules: Vec<&'static str> = origins.iter().map(|&(rule, _)| rule).collect();
                 (triples, rules, shown - given, is_whole)
             })
         });
-        let mut triples = triples.objects(py)?;
+        let mut triples = objects(py, &triples, "")?;
         let premises = triples.split_off(triples.len() - rules.len());
         let stated = triples.len() - rules.len();
         let origins = rules.into_iter().zip(premises).map(Some);

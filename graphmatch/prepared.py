@@ -1,0 +1,113 @@
+"""A query with parameters: subscriptions that differ in constants only, as columns of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pyoxigraph import Literal, NamedNode
+
+from semantic.arrow import Texts, encoded, is_text, numbers
+from semantic.attributes.bulk import Rows, TermColumn
+from semantic.attributes.values import term_of
+from semantic.errors import GraphMatchError, InputError, Place, Problem, UnplacedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from semantic.terms import Term
+
+Terms: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Sequence[Term | int | float]"
+"""A column of terms: texts in N-Triples syntax, or numbers, dates and booleans."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """A query with parameters (`Engine.prepare`)."""
+
+    query: str
+    parameters: tuple[str, ...]
+    _take_in: Callable[[Rows], list[tuple[int, GraphMatchError]]] = field(repr=False)
+
+    def subscribe(
+        self, ids: Sequence[str] | pa.Array[Any], columns: Sequence[Terms]
+    ) -> tuple[GraphMatchError, ...]:
+        """Take subscriptions in, one for each id.
+
+        Parameters
+        ----------
+        ids
+            The ids of the subscriptions, shape ``(n,)``.
+        columns
+            An Arrow array for each parameter, in their order, shape ``(n,)``. Texts are terms in
+            N-Triples syntax: ``<urn:Laptop>``, ``"laptop"@en``. Numbers, dates and booleans are
+            literals; numbers as in SPARQL: 1.5 is an ``xsd:decimal``. A sequence of terms or of
+            numbers may stand for an array.
+
+        Returns
+        -------
+        refused
+            Why some were not taken in, in their order. The others were.
+
+        Raises
+        ------
+        InputError
+            When there is not one column for each parameter, all as long as the ids.
+        """
+        import numpy as np
+
+        if len(columns) != len(self.parameters):
+            what = f"{len(columns)} columns for {len(self.parameters)} parameters"
+            raise _wrong(what, "Give one column for each parameter, in their order.")
+        names = _texts(ids)
+        length = len(names.offsets) - 1
+        found = [_column(*pair, length) for pair in zip(self.parameters, columns, strict=True)]
+        chosen = np.arange(length, dtype=np.int64)
+        rows = Rows(self.query, self.parameters, names, found, chosen)
+        return tuple(error for _, error in self._take_in(rows))
+
+
+def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
+    array = _array(ids)
+    if not is_text(array) and len(array):
+        raise _wrong(f"the ids are not texts but {array.type}", "Give texts as ids.")
+    return Texts.of_array(array)
+
+
+def _column(parameter: str, terms: Terms, length: int) -> TermColumn:
+    """Return a column as the core reads it."""
+    import pyarrow as pa
+
+    place = f"the column of ?{parameter}"
+    try:
+        array = _array(terms)
+        if len(array) != length:
+            what = f"{place} has {len(array)} terms for {length} ids"
+            raise _wrong(what, "Give one for each id.")
+        found = numbers(array)
+        if found is not None and found[1] is None:
+            return found[0]
+        if is_text(array):
+            texts = Texts.of_array(array)
+            return (texts.data, texts.offsets), False
+        places, values = encoded(array)
+        return places, [str(term_of(value)) for value in values]
+    except (UnplacedError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        remedy = "Give texts in N-Triples syntax, numbers, dates or booleans."
+        raise _wrong(f"{place} has values that are no terms: {error}", remedy) from error
+
+
+def _array(terms: Any) -> pa.Array[Any]:
+    import pyarrow as pa
+
+    if isinstance(terms, pa.ChunkedArray):
+        terms = pa.concat_arrays(terms.chunks) if terms.chunks else pa.array([], terms.type)
+    if not isinstance(terms, pa.Array):
+        plain: Any = [str(t) if isinstance(t, NamedNode | Literal) else t for t in terms]
+        terms = pa.array(plain)
+    return terms.dictionary_decode() if isinstance(terms, pa.DictionaryArray) else terms
+
+
+def _wrong(what: str, remedy: str) -> InputError:
+    return InputError(Problem(what, Place("prepared"), remedy))
