@@ -137,16 +137,10 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The hash of a key, for [`Dictionary::get_hashed`] and [`LocalTerms`].
-    #[inline]
-    pub fn hash(&self, text: &[u8]) -> u64 {
-        self.terms.hash(text)
-    }
-
     /// The id of a term, if it is in the dictionary.
     #[inline]
     pub fn get(&self, text: &[u8]) -> Option<Id> {
-        self.get_hashed(text, self.hash(text))
+        self.get_hashed(text, hash(text))
     }
 
     /// The id of a term whose hash is known, if it is in the dictionary.
@@ -233,7 +227,7 @@ impl LocalTerms {
 
     /// The id of a term: that of a dictionary, or a local one.
     pub fn id_of(&mut self, text: &[u8], dictionary: &Dictionary) -> Id {
-        let hash = dictionary.hash(text);
+        let hash = hash(text);
         dictionary.get_hashed(text, hash).unwrap_or_else(|| self.intern_hashed(text, hash))
     }
 
@@ -317,8 +311,9 @@ impl<'a> Terms<'a> {
         if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
     }
 
-    /// The id of a key whose hash is known, if it is a term of the publication.
-    pub fn find_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+    /// The id of a key, if it is a term of the publication.
+    pub fn find(&self, text: &[u8]) -> Option<Id> {
+        let hash = hash(text);
         let found = self.dictionary.get_hashed(text, hash);
         found.or_else(|| self.local.get_hashed(text, hash))
     }

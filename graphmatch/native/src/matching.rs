@@ -250,8 +250,7 @@ impl Worker {
         }
         let terms = Terms { dictionary, local: &publication.local };
         let name = format!("<{}>", publication.id);
-        let hash = dictionary.hash(name.as_bytes());
-        let name = terms.find_hashed(name.as_bytes(), hash);
+        let name = terms.find(name.as_bytes());
         let walk = walk.get_mut();
         let most = limits.event_paths;
         ontology.add_attributes(graph, own, name, terms, demand, most, walk, materialization)

@@ -105,15 +105,10 @@ impl Statistics {
         }
         statistics.counts.shrink_to(MAX_COUNTED / 16);
         (statistics.samples, statistics.publications) = (0, 0);
-        while self.samples > HALVING_SAMPLES {
+        while self.samples > HALVING_SAMPLES || self.counts.len() > MAX_COUNTED {
             self.samples /= 2;
             self.counts.values_mut().for_each(|count| *count /= 2);
             self.counts.retain(|_, count| *count > 0);
-        }
-        let mut least = 1;
-        while self.counts.len() > MAX_COUNTED {
-            self.counts.retain(|_, count| *count > least);
-            least *= 2;
         }
         self.counts.shrink_to(2 * self.counts.len());
     }

@@ -357,7 +357,7 @@ mod tests {
             for _ in 0..20 {
                 let suffix = ["", "@en", "@de-CH", "@en--ltr", "^^<urn:t>"][below(state, 5)];
                 let text = format!("\"{}\"{suffix}", word(state, 6));
-                let hash = dictionary.hash(text.as_bytes());
+                let hash = crate::dictionary::hash(text.as_bytes());
                 ids.push(local.intern_hashed(text.as_bytes(), hash));
             }
             let memo = RefCell::new(Memo::default());
