@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
 from semantic.annotation.languages import ENDINGS, STEMMERS, STOP_WORDS
-from semantic.annotation.markup import ADDED, BLOCKS
+from semantic.annotation.markup import BLOCKS, LINKS
 from semantic.annotation.words import WORDS
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
@@ -100,11 +100,11 @@ class Annotator:
     a plural or another case. Words with capitals inside (*iPhone*, *NATO*) have no other forms.
     Where a label's word begins with a capital that is not its beginning's, another form has one,
     too. A label of one word is also found as a part of a German compound. The forms are those of
-    the label's language. A label without a language has the forms of the text's language, or of
-    English if that is unknown.
+    the text's language, or of English if that is unknown. Only labels of that language and labels
+    without a language have them.
 
-    Labels are looked for in the language of the text, as it is stated or else guessed. If neither
-    is known, all are looked for. Languages are compared by their primary subtag (``en`` is
+    Labels are looked for in the language of the text, as it is stated or else guessed. If it is
+    unknown, all are looked for. Languages are compared by their primary subtag (``en`` is
     ``en-GB``'s); labels without a language are always looked for.
 
     Parameters
@@ -141,7 +141,7 @@ class Annotator:
                 "endings": list(ENDINGS.items()),
                 "stemmers": list(STEMMERS.items()),
                 "blocks": BLOCKS,
-                "added": ADDED,
+                "links": LINKS,
             }
             rows = [(text, language, concept.value) for text, language, concept in self.labels]
             self._native = _native.Annotator(rows, self.stem, rules)
@@ -156,9 +156,9 @@ class Annotator:
 
         The annotator reads the literals of ``rss:title``, ``rss:description``,
         ``content:encoded`` and ``dc:subject`` of its subjects of type ``rss:item``. A literal's
-        language is its tag; without one the item's ``dc:language``, without that the channel's;
-        without that it is guessed from all the texts of the item. A concept that is named twice is
-        there twice.
+        language is its tag; without one the item's ``dc:language``, without that the channel's. If
+        none or several are stated, it is guessed from all texts of the item. A concept that is
+        named twice is there twice.
         """
         return self.annotations(publication.triples)
 
@@ -210,9 +210,8 @@ class Annotator:
     def readable_text(self, markup: str) -> str:
         """Return `plain_text` without the links and share buttons that feeds add to a text.
 
-        The phrase of a link counts at the beginning of a line, or after the end of a sentence, if
-        the rest of the line has at most 200 characters and is not a sentence. That rest is left
-        out.
+        A link counts at the beginning of a line or after the end of a sentence, if the rest of the
+        line is short and not a sentence (`semantic.annotation.markup.LINKS`).
 
         Examples
         --------

@@ -17,18 +17,21 @@ _BLOCK_NAMES = """
 BLOCKS = _BLOCK_NAMES.split()
 """The elements whose edges become an empty line. No label is found across it."""
 
-ADDED = [
-    *((link, "") for link in (
-        "Continue reading", "Keep reading", "Read more", "Read the full", "Read the rest",
-        "Weiterlesen", "Lire la suite", "Leer más", "Seguir leyendo", "Continua a leggere",
-        "Leggi tutto", "Lees verder", "Leia mais", "Click to share", "Share on ", "Share this",
-    )),
-    ("The post ", " appeared first on "),
-    ("Der Beitrag ", " erschien zuerst auf "),
-    ("L’article ", " est apparu en premier sur "),  # noqa: RUF001
-    ("La entrada ", " se publicó primero en "),
-    ("L'articolo ", " proviene da "),
-    ("Het bericht ", " verscheen eerst op "),
-    ("O post ", " apareceu primeiro em "),
-]  # fmt: skip
-"""How lines begin that feeds add to the text of an item, and what else these lines contain."""
+_LINKS = (
+    "Continue reading|Keep reading|Read more|Read the full|Read the rest|Weiterlesen|Lire la suite"
+    "|Leer más|Seguir leyendo|Continua a leggere|Leggi tutto|Lees verder|Leia mais|Click to share"
+    "|Share on |Share this"
+)
+_POSTS = "The post|Der Beitrag|L’article|La entrada|L'articolo|Het bericht|O post"  # noqa: RUF001
+_APPEARED = (
+    "appeared first on|erschien zuerst auf|est apparu en premier sur|se publicó primero en"
+    "|proviene da|verscheen eerst op|apareceu primeiro em"
+)
+LINKS = (
+    rf"(?m)(?:{_LINKS})(?:.{{0,180}}(?:[^.\s]|\.\.))?[^\S\n]{{0,10}}$"
+    rf"|(?:{_POSTS}) .{{0,100}} (?:{_APPEARED}) .{{0,80}}$"
+)
+"""Finds the links and share buttons that feeds add to a text, each to the end of its line.
+
+The line is short. Behind a link it is no sentence.
+"""

@@ -3,14 +3,15 @@
 //! The labels are a trie of folded words. A word of a text is read as itself, as another form of a
 //! word, or as a compound with parts; its readings are cached. Most words have none, so that a text
 //! costs one look-up per word, no matter how many labels there are. A trie has the labels of the
-//! languages of a text.
+//! language of a text.
 
 pub mod forms;
 mod markup;
 pub mod words;
 
+pub use self::markup::Markup;
+
 use self::forms::{Languages, Stems, primary_subtag};
-use self::markup::Markup;
 use self::words::{fold, folded, is_attached, is_break, is_unspaced, letter_count, words};
 use crate::dictionary::{Id, Terms, hash};
 use crate::lexical::LiteralParts;
@@ -27,26 +28,20 @@ pub const SUBJECT: &[u8] = b"<http://purl.org/dc/terms/subject>";
 /// The property of the words of an item.
 pub const WORDS: &[u8] = b"<urn:graphmatch:words>";
 /// Maximum number of words of a label. Longer labels are not found.
-const LABEL_WORDS: usize = 64;
+const MAX_LABEL_WORDS: usize = 64;
 /// Number of words of a paragraph that are searched together. A label across the border of two such
 /// parts is not found.
-const PARAGRAPH: usize = 1 << 16;
-/// Number of words that are read while other threads wait for the cache.
-const READ: usize = 256;
-/// Maximum number of languages that a text is in.
-const STATED: usize = 16;
-/// Maximum number of sets of languages that have a trie.
-const TRIES: usize = 64;
+const PART_WORDS: usize = 1 << 12;
+/// Maximum number of languages that have a trie.
+const MAX_TRIES: usize = 64;
 /// Maximum number of words in the cache of a trie.
-const CACHED: usize = 1 << 15;
+const MAX_CACHED_WORDS: usize = 1 << 15;
 /// Maximum length in bytes of a word that is cached.
-const CACHED_BYTES: usize = 64;
+const MAX_CACHED_BYTES: usize = 64;
 /// A label with a word of at least this number of letters is found in any case.
-const TELLING: usize = 3;
-/// A word of capitals with more letters is not an acronym.
-const ACRONYM: usize = 5;
-/// Number of words by which a language is guessed.
-const GUESSED: usize = 500;
+const TELLING_LETTERS: usize = 3;
+/// The language of the forms of labels without a language, if that of the text is unknown.
+const DEFAULT_LANGUAGE: &str = "en";
 /// The characters that a label of one character must not touch.
 const JOINTS: &str = ".-\u{2010}\u{2011}_&/\\*^$=<>|@#+";
 
@@ -85,8 +80,8 @@ pub struct ItemText {
     /// The text without markup.
     pub text: String,
     words: Vec<Range<usize>>,
-    /// The languages that are stated; none if they are unknown.
-    languages: Vec<Box<str>>,
+    /// The language that is stated or guessed.
+    language: Option<Box<str>>,
     /// Whether it is content that another text of the item has.
     is_repeated: bool,
     /// Whether its words are searched by subscriptions.
@@ -109,18 +104,11 @@ pub struct Annotator {
     /// The languages of labels.
     known: HashSet<Box<str>>,
     markup: Markup,
-    tries: Mutex<HashMap<Vec<Box<str>>, Arc<Trie>>>,
+    tries: Mutex<HashMap<Option<Box<str>>, Arc<Trie>>>,
 }
 
 impl Annotator {
-    pub fn new(
-        labels: Vec<Label>,
-        stem: bool,
-        languages: Languages,
-        blocks: Vec<String>,
-        added: Vec<(String, String)>,
-    ) -> Self {
-        let markup = Markup::new(blocks, added);
+    pub fn new(labels: Vec<Label>, stem: bool, languages: Languages, markup: Markup) -> Self {
         let tags = labels.iter().filter_map(|label| label.language.as_deref());
         let known = tags.filter_map(primary_subtag).collect();
         Self { labels, stem, languages, known, markup, tries: Mutex::default() }
@@ -129,7 +117,7 @@ impl Annotator {
     /// The texts of the subjects of type `rss:item`, item by item.
     ///
     /// A literal's language is its tag; without one the item's `dc:language`, without that the
-    /// channel's.
+    /// channel's. If none or several are stated, it is guessed from all texts of the item.
     pub fn texts(&self, triples: &[Triple], terms: Terms) -> Vec<ItemText> {
         let find = |iri: &str| {
             let text = format!("<{iri}>");
@@ -141,143 +129,131 @@ impl Annotator {
         let content = find("http://purl.org/rss/1.0/modules/content/encoded");
         let (title, description, subject) = (rss("title"), rss("description"), dc("subject"));
         let (item, channel, language) = (rss("item"), rss("channel"), dc("language"));
-        let mut items: Vec<(Id, Vec<ItemText>)> = Vec::new();
+        let mut items: Vec<Vec<ItemText>> = Vec::new();
         let (mut places, mut channels) = (HashMap::new(), Vec::new());
         for &[about, property, value] in triples {
             if Some(property) == type_ && Some(value) == item {
                 places.entry(about).or_insert_with(|| {
-                    items.push((about, Vec::new()));
+                    items.push(Vec::new());
                     items.len() - 1
                 });
             } else if Some(property) == type_ && Some(value) == channel {
                 channels.push(about);
             }
         }
-        let mut stated: HashMap<Id, Vec<Box<str>>> = HashMap::new();
+        let mut stated: HashMap<Id, Option<Box<str>>> = HashMap::new();
         let mut seen: HashSet<(Id, String)> = HashSet::new();
         for &[about, property, value] in triples {
-            let property = Some(property);
-            let is_read = [title, description, content, subject].contains(&property);
-            if !is_read && property != language {
+            let is_text = [title, description, content, subject].contains(&Some(property));
+            if !is_text && Some(property) != language {
                 continue;
             }
             let text = terms.text(value);
             let Some(literal) = LiteralParts::of(&text) else { continue };
             let plain = literal.plain();
             let plain = String::from_utf8_lossy(&plain);
-            if property == language {
-                stated.entry(about).or_default().extend(primary_subtag(&plain));
+            if !is_text {
+                let language = primary_subtag(&plain);
+                let known = stated.entry(about).or_insert_with(|| language.clone());
+                if *known != language {
+                    *known = None;
+                }
                 continue;
             }
-            let (Some(&place), Some(property)) = (places.get(&about), property) else { continue };
-            let is_readable = [description, content].contains(&Some(property));
-            let text = self.text(&plain, is_readable).into_owned();
+            let Some(&place) = places.get(&about) else { continue };
+            let has_links = [description, content].contains(&Some(property));
+            let text = self.text(&plain, has_links).into_owned();
             let tag = literal.language().map(String::from_utf8_lossy);
             let is_new = seen.insert((about, text.clone()));
-            items[place].1.push(ItemText {
+            items[place].push(ItemText {
                 item: about,
                 property,
                 words: words(&text),
                 text,
-                languages: tag.and_then(|tag| primary_subtag(&tag)).into_iter().collect(),
+                language: tag.and_then(|tag| primary_subtag(&tag)),
                 is_repeated: Some(property) == content && !is_new,
                 has_words: Some(property) != subject,
             });
         }
-        let of_channels = channels.iter().filter_map(|about| stated.get(about));
-        let mut channel: Vec<Box<str>> = of_channels.flatten().cloned().collect();
-        for languages in stated.values_mut().chain([&mut channel]) {
-            languages.sort();
-            languages.dedup();
-            languages.truncate(STATED);
-        }
-        for (about, texts) in &mut items {
-            let of_item = stated.get(about).unwrap_or(&channel);
-            for text in texts.iter_mut().filter(|text| text.languages.is_empty()) {
-                text.languages.clone_from(of_item);
+        let mut of_channels = channels.iter().filter_map(|about| stated.get(about));
+        let first = of_channels.next().unwrap_or(&None);
+        let channel = first.clone().filter(|_| of_channels.all(|other| other == first));
+        for texts in &mut items {
+            let mut guess = None;
+            for number in 0..texts.len() {
+                if texts[number].language.is_none() {
+                    let of_item = stated.get(&texts[number].item).unwrap_or(&channel).clone();
+                    let guessed = || guess.get_or_insert_with(|| self.guess(texts)).clone();
+                    texts[number].language = of_item.or_else(guessed);
+                }
             }
         }
-        items.into_iter().flat_map(|(_, texts)| texts).collect()
+        items.into_iter().flatten().collect()
     }
 
-    /// The text that a reader of markup sees; without the lines that feeds add if it `is_readable`.
-    pub fn text<'a>(&self, markup: &'a str, is_readable: bool) -> Cow<'a, str> {
-        match is_readable {
-            true => self.markup.readable_text(markup),
+    /// The language of an item by its texts.
+    fn guess(&self, texts: &[ItemText]) -> Option<Box<str>> {
+        let texts = texts.iter().filter(|one| !self.labels.is_empty() && !one.is_repeated);
+        let words = texts.flat_map(|one| one.words.iter().map(|word| &one.text[word.clone()]));
+        self.languages.guess(words)
+    }
+
+    /// The text that a browser shows of markup. The links and share buttons that feeds add to a text
+    /// that `has_links` are left out.
+    pub fn text<'a>(&self, markup: &'a str, has_links: bool) -> Cow<'a, str> {
+        match has_links {
+            true => self.markup.text_without_links(markup),
             false => self.markup.plain_text(markup),
         }
     }
 
     /// The labels in the texts of items, each with the number of its text, by position.
     pub fn occurrences(&self, texts: &[ItemText]) -> Vec<(usize, Occurrence)> {
-        let mut found = Vec::new();
-        let mut from = 0;
-        while let Some(first) = texts.get(from) {
-            let count = texts[from..].iter().take_while(|one| one.item == first.item).count();
-            let of_one = &texts[from..from + count];
-            let mut guess = None;
-            for (number, text) in of_one.iter().enumerate().filter(|(_, one)| !one.is_repeated) {
-                let languages = match text.languages.is_empty() {
-                    true => guess.get_or_insert_with(|| self.guess(of_one)).clone(),
-                    false => text.languages.clone(),
-                };
-                let places = self.find(&text.text, &text.words, languages);
-                found.extend(places.into_iter().map(|one| (from + number, one)));
-            }
-            from += count;
-        }
-        found
-    }
-
-    fn guess(&self, texts: &[ItemText]) -> Vec<Box<str>> {
-        let texts = texts.iter().filter(|one| !one.is_repeated);
-        let words = texts.flat_map(|one| one.words.iter().map(|word| &one.text[word.clone()]));
-        self.languages.guess(words.take(GUESSED)).into_iter().collect()
+        let texts = texts.iter().enumerate().filter(|(_, one)| !one.is_repeated);
+        let found = texts.flat_map(|(number, one)| {
+            let found = self.find(&one.text, &one.words, one.language.clone());
+            found.into_iter().map(move |occurrence| (number, occurrence))
+        });
+        found.collect()
     }
 
     /// The labels in a plain text by position. Its language is guessed if it has no tag.
     pub fn in_text(&self, text: &str, tag: Option<&str>) -> Vec<Occurrence> {
         let words = words(text);
-        let language = tag.and_then(primary_subtag).or_else(|| {
-            let all = words.iter().map(|word| &text[word.clone()]);
-            self.languages.guess(all.take(GUESSED))
-        });
-        self.find(text, &words, language.into_iter().collect())
+        let all = words.iter().map(|word| &text[word.clone()]);
+        let language = tag.and_then(primary_subtag).or_else(|| self.languages.guess(all));
+        self.find(text, &words, language)
     }
 
     fn find(
         &self,
         text: &str,
         words: &[Range<usize>],
-        languages: Vec<Box<str>>,
+        language: Option<Box<str>>,
     ) -> Vec<Occurrence> {
         if self.labels.is_empty() || words.is_empty() {
             return Vec::new();
         }
-        let trie = self.trie(languages);
+        let trie = self.trie(language);
         let paragraphs = words.split(|word| is_break(&text[word.clone()]));
-        let parts = paragraphs.flat_map(|paragraph| paragraph.chunks(PARAGRAPH));
+        let parts = paragraphs.flat_map(|paragraph| paragraph.chunks(PART_WORDS));
         parts.flat_map(|part| trie.find(self, text, part)).collect()
     }
 
-    /// The labels of some languages; of all if there are none.
-    fn trie(&self, mut languages: Vec<Box<str>>) -> Arc<Trie> {
+    /// The labels of a language; all labels if it is unknown.
+    fn trie(&self, language: Option<Box<str>>) -> Arc<Trie> {
         // Languages without labels and stemmer are all alike.
-        for one in &mut languages {
-            if !self.known.contains(one) && !self.languages.has_stemmer(one) {
-                *one = "zxx".into();
-            }
-        }
-        languages.dedup();
+        let is_known = |one: &str| self.known.contains(one) || self.languages.has_stemmer(one);
+        let language = language.map(|one| if is_known(&one) { one } else { "zxx".into() });
         let mut tries = self.tries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(trie) = tries.get(&languages) {
+        if let Some(trie) = tries.get(&language) {
             return Arc::clone(trie);
         }
-        if tries.len() >= TRIES {
+        if tries.len() >= MAX_TRIES {
             tries.clear();
         }
-        let trie = Arc::new(Trie::new(self, &languages));
-        tries.insert(languages, Arc::clone(&trie));
+        let trie = Arc::new(Trie::new(self, language.as_deref()));
+        tries.insert(language, Arc::clone(&trie));
         trie
     }
 }
@@ -292,19 +268,24 @@ struct Node {
 /// A label that ends at a node.
 struct Pattern {
     label: u32,
-    /// The language of the forms of its words.
-    language: Box<str>,
-    words: Vec<Written>,
-    /// How it must be written; `None` if its folded words are enough.
-    surface: Option<Surface>,
+    spelling: Spelling,
+}
+
+/// How a text must have a label whose folded words it has.
+enum Spelling {
+    Any,
+    /// In any spelling, or with other forms of its words.
+    Forms(Vec<LabelWord>),
+    Exact(ExactSpelling),
 }
 
 /// A word of a label.
-struct Written {
+struct LabelWord {
     folded: Box<str>,
-    is_capital: bool,
-    /// Whether it has a capital inside, such as *iPhone*.
-    is_mixed: bool,
+    /// Whether the text may have another form: not if it has a capital inside, such as *iPhone*.
+    has_forms: bool,
+    /// Whether another form needs a capital.
+    needs_capital: bool,
 }
 
 /// A word of a label that a word of a text may stand for.
@@ -314,8 +295,6 @@ struct Reading {
     /// The number of letters. Longer hits are found first.
     size: usize,
     form: Form,
-    /// The place in [`Trie::stems`] of the stems that relate the words; `None` if they are equal.
-    stems: Option<usize>,
 }
 
 /// Words of a text that are labels.
@@ -326,7 +305,6 @@ struct Hit {
     first: usize,
     /// The place behind the last word.
     end: usize,
-    stems: Option<usize>,
     node: u32,
 }
 
@@ -334,20 +312,24 @@ struct Hit {
 struct Trie {
     nodes: Vec<Node>,
     words: HashMap<Box<str>, u32>,
-    stems: Vec<Stems>,
+    /// The words of labels that have other forms.
+    stems: Option<Stems>,
     readings: Mutex<HashMap<Box<str>, Arc<[Reading]>>>,
 }
 
 impl Trie {
-    fn new(annotator: &Annotator, languages: &[Box<str>]) -> Self {
-        let default = if let [one] = languages { one } else { "en" };
-        let (nodes, words, stems) = (vec![Node::default()], HashMap::new(), Vec::new());
+    /// The labels of a language, and those without a language. The forms of their words are those of
+    /// the language.
+    fn new(annotator: &Annotator, language: Option<&str>) -> Self {
+        let of_forms = language.unwrap_or(DEFAULT_LANGUAGE);
+        let stems = annotator.stem.then(|| annotator.languages.stems(of_forms)).flatten();
+        let (nodes, words) = (vec![Node::default()], HashMap::new());
         let mut trie = Self { nodes, words, stems, readings: Mutex::default() };
         for (number, label) in annotator.labels.iter().enumerate() {
-            let language = label.language.as_deref().map(primary_subtag);
-            let language = language.flatten();
-            if language.as_ref().is_none_or(|one| languages.is_empty() || languages.contains(one)) {
-                trie.add(annotator, number as u32, label, language.as_deref(), default);
+            let own = label.language.as_deref().and_then(primary_subtag);
+            if own.is_none() || language.is_none() || own.as_deref() == language {
+                let has_forms = own.as_deref().is_none_or(|own| own == of_forms);
+                trie.add(&annotator.languages, number as u32, label, own.as_deref(), has_forms);
             }
         }
         trie
@@ -355,54 +337,60 @@ impl Trie {
 
     fn add(
         &mut self,
-        annotator: &Annotator,
+        languages: &Languages,
         number: u32,
         label: &Label,
         language: Option<&str>,
-        default: &str,
+        has_forms: bool,
     ) {
         let text = label.text.trim();
         let mut places = words(text);
         places.retain(|word| !is_break(&text[word.clone()]));
-        if places.is_empty() || places.len() > LABEL_WORDS {
+        if places.is_empty() || places.len() > MAX_LABEL_WORDS {
             return;
         }
-        let written: Vec<Written> =
-            places.iter().map(|word| Written::new(&text[word.clone()])).collect();
-        let known = &annotator.languages;
-        let surface = (!is_telling(&written, known, language)).then(|| Surface::new(text, &places));
-        let language = language.unwrap_or(default);
+        let label_words: Vec<Cow<str>> =
+            places.iter().map(|word| fold(&text[word.clone()])).collect();
         let mut node = 0;
-        for word in &written {
+        for word in &label_words {
             let next = self.words.len() as u32;
-            let id = *self.words.entry_ref(&*word.folded).or_insert(next);
+            let id = *self.words.entry_ref(&**word).or_insert(next);
             let fresh = self.nodes.len() as u32;
             node = *self.nodes[node as usize].next.entry(id).or_insert(fresh);
             if node == fresh {
                 self.nodes.push(Node::default());
             }
         }
-        if annotator.stem {
-            let mut stems = self.stems.iter_mut();
-            let found = stems.position(|one| *one.language == *language).or_else(|| {
-                self.stems.push(Stems::new(known, language)?);
-                Some(self.stems.len() - 1)
-            });
-            if let Some(found) = found {
-                written.iter().for_each(|word| self.stems[found].add(&word.folded));
+        let spelling = match &mut self.stems {
+            _ if !is_telling(&label_words, languages, language) => {
+                Spelling::Exact(ExactSpelling::new(text, &places))
             }
-        }
-        let language = language.into();
-        let pattern = Pattern { label: number, language, words: written, surface };
-        self.nodes[node as usize].patterns.push(pattern);
+            Some(stems) if has_forms => {
+                label_words.iter().for_each(|word| stems.add(word));
+                let is_noun = stems.is_german() && places.len() == 1;
+                let words = places.iter().zip(label_words).enumerate();
+                let words = words.map(|(at, (place, folded))| {
+                    let mut letters = text[place.clone()].chars();
+                    let is_capital = letters.next().is_some_and(char::is_uppercase);
+                    LabelWord {
+                        folded: folded.into(),
+                        has_forms: !letters.any(char::is_uppercase),
+                        needs_capital: is_capital && (at > 0 || is_noun),
+                    }
+                });
+                Spelling::Forms(words.collect())
+            }
+            _ => Spelling::Any,
+        };
+        self.nodes[node as usize].patterns.push(Pattern { label: number, spelling });
     }
 
     /// The labels in a part of a text, by position.
     fn find(&self, annotator: &Annotator, text: &str, words: &[Range<usize>]) -> Vec<Occurrence> {
         let readings = self.readings(&annotator.languages, text, words);
         let mut hits = Vec::new();
-        for (first, several) in readings.iter().enumerate() {
-            for &reading in several.iter() {
+        for (first, of_word) in readings.iter().enumerate() {
+            for &reading in of_word.iter() {
                 self.follow(first, reading, &readings, &mut hits);
             }
         }
@@ -432,52 +420,42 @@ impl Trie {
         text: &str,
         words: &[Range<usize>],
     ) -> Vec<Arc<[Reading]>> {
-        let none: Arc<[Reading]> = Arc::new([]);
-        let mut found = Vec::with_capacity(words.len() + 1);
-        for some in words.chunks(READ) {
-            let mut cache = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
-            for word in some.iter().map(|word| &text[word.clone()]) {
-                if let Some(readings) = cache.get(word) {
-                    found.push(readings.clone());
-                    continue;
-                }
-                let readings = self.read(languages, word);
-                let readings = if readings.is_empty() { none.clone() } else { readings.into() };
-                if word.len() <= CACHED_BYTES {
-                    if cache.len() >= CACHED {
-                        cache.clear();
-                    }
-                    cache.insert(word.into(), readings.clone());
-                }
-                found.push(readings);
-            }
+        let mut cache = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= MAX_CACHED_WORDS {
+            cache.clear();
         }
-        found.push(none);
-        found
+        let readings = words.iter().map(|word| {
+            let word = &text[word.clone()];
+            if let Some(readings) = cache.get(word) {
+                return readings.clone();
+            }
+            let readings: Arc<[Reading]> = self.read(languages, word).into();
+            if word.len() <= MAX_CACHED_BYTES {
+                cache.insert(word.into(), readings.clone());
+            }
+            readings
+        });
+        readings.chain([Arc::default()]).collect()
     }
 
     fn read(&self, languages: &Languages, written: &str) -> Vec<Reading> {
         let word = fold(written);
         let size = word.chars().count();
         let mut found = Vec::new();
-        if let Some(&word) = self.words.get(&*word) {
-            found.push(Reading { word, size, form: Form::Same, stems: None });
-        }
-        let mut letters = written.chars();
-        let is_title =
-            letters.next().is_some_and(char::is_uppercase) && !letters.any(char::is_uppercase);
-        for (number, stems) in self.stems.iter().enumerate() {
-            let stems_of = Some(number);
-            let mut add = |other: &str, size, form| {
-                if let Some(&word) = self.words.get(other) {
-                    found.push(Reading { word, size, form, stems: stems_of });
-                }
-            };
-            for other in stems.forms(languages, &word) {
+        let mut add = |word: &str, size, form| {
+            found.extend(self.words.get(word).map(|&word| Reading { word, size, form }));
+        };
+        add(&word, size, Form::Same);
+        if let Some(stems) = &self.stems {
+            for other in stems.forms(&word) {
                 add(other, size, Form::Inflected);
             }
-            for part in if is_title { stems.parts(languages, &word) } else { Vec::new() } {
-                add(part, part.chars().count().min(size - 1), Form::Compound);
+            let mut letters = written.chars();
+            let is_title = letters.next().is_some_and(char::is_uppercase);
+            if is_title && !letters.any(char::is_uppercase) {
+                for part in stems.parts(languages, &word) {
+                    add(part, part.chars().count().min(size - 1), Form::Compound);
+                }
             }
         }
         found
@@ -491,9 +469,9 @@ impl Trie {
         readings: &[Arc<[Reading]>],
         hits: &mut Vec<Hit>,
     ) {
-        let Reading { word, size, form, stems } = begin;
+        let Reading { word, size, form } = begin;
         let Some(&node) = self.nodes[0].next.get(&word) else { return };
-        let mut ways = vec![Hit { size, form, first, end: first + 1, stems, node }];
+        let mut ways = vec![Hit { size, form, first, end: first + 1, node }];
         while let Some(way) = ways.pop() {
             let node = &self.nodes[way.node as usize];
             if !node.patterns.is_empty() {
@@ -502,19 +480,10 @@ impl Trie {
             if node.next.is_empty() || way.form == Form::Compound {
                 continue;
             }
-            for next in readings[way.end].iter() {
-                let is_other =
-                    next.stems.is_some() && way.stems.is_some() && next.stems != way.stems;
-                let Some(&node) = node.next.get(&next.word) else { continue };
-                if next.form != Form::Compound && !is_other {
-                    ways.push(Hit {
-                        size: way.size + next.size + 1,
-                        form: way.form.max(next.form),
-                        end: way.end + 1,
-                        stems: next.stems.or(way.stems),
-                        node,
-                        ..way
-                    });
+            for next in readings[way.end].iter().filter(|next| next.form != Form::Compound) {
+                if let Some(&node) = node.next.get(&next.word) {
+                    let (size, end) = (way.size + next.size + 1, way.end + 1);
+                    ways.push(Hit { size, form: way.form.max(next.form), end, node, ..way });
                 }
             }
         }
@@ -530,15 +499,17 @@ impl Trie {
         found: &mut Vec<Occurrence>,
     ) {
         let given = &words[hit.first..hit.end];
-        let language = hit.stems.map(|number| &*self.stems[number].language);
         let whole = given[0].start..given[given.len() - 1].end;
         let mut seen = HashSet::new();
         for pattern in &self.nodes[hit.node as usize].patterns {
-            let place = match (&pattern.surface, hit.form) {
-                (None, Form::Same) => Some(whole.clone()),
-                (Some(surface), Form::Same) => surface.place(text, &whole),
-                (None, _) => pattern.may_be(text, given, language).then(|| whole.clone()),
-                (Some(_), _) => None,
+            let place = match (&pattern.spelling, hit.form) {
+                (Spelling::Exact(exact), Form::Same) => exact.place(text, &whole),
+                (_, Form::Same) => Some(whole.clone()),
+                (Spelling::Forms(own), _) => {
+                    let mut pairs = own.iter().zip(given);
+                    pairs.all(|(own, word)| own.is_met(&text[word.clone()])).then(|| whole.clone())
+                }
+                _ => None,
             };
             let Some(place) = place else { continue };
             if seen.insert(&labels[pattern.label as usize].concept) {
@@ -548,56 +519,33 @@ impl Trie {
     }
 }
 
-impl Pattern {
-    /// Whether words of a text, with forms of a language, may be the label in another form.
-    fn may_be(&self, text: &str, words: &[Range<usize>], language: Option<&str>) -> bool {
-        if language != Some(&*self.language) {
-            return false;
-        }
-        let is_german_noun = &*self.language == "de" && words.len() == 1;
-        self.words.iter().zip(words).enumerate().all(|(at, (own, word))| {
-            let word = &text[word.clone()];
-            let needs_capital = own.is_capital && (at > 0 || is_german_noun);
-            *own.folded == *fold(word)
-                || !own.is_mixed && (!needs_capital || word.starts_with(char::is_uppercase))
-        })
-    }
-}
-
-impl Written {
-    fn new(word: &str) -> Self {
-        let mut letters = word.chars();
-        let is_capital = letters.next().is_some_and(char::is_uppercase);
-        let has_capital = letters.any(char::is_uppercase);
-        let is_upper = !word.chars().any(char::is_lowercase);
-        let is_long = word.chars().count() > ACRONYM;
-        Self {
-            folded: fold(word).into(),
-            is_capital,
-            is_mixed: has_capital && !(is_upper && is_long),
-        }
+impl LabelWord {
+    /// Whether a word of a text, which has the same stem or is a compound, may stand for it.
+    fn is_met(&self, word: &str) -> bool {
+        let has_capital = || word.starts_with(char::is_uppercase);
+        *self.folded == *fold(word) || self.has_forms && (!self.needs_capital || has_capital())
     }
 }
 
 /// Whether a label says enough to be found in any case and punctuation.
-fn is_telling(words: &[Written], languages: &Languages, language: Option<&str>) -> bool {
-    if words.iter().any(|word| word.folded.starts_with(is_unspaced)) {
-        return words.iter().map(|word| letter_count(&word.folded)).sum::<usize>() >= TELLING;
+fn is_telling(words: &[Cow<str>], languages: &Languages, language: Option<&str>) -> bool {
+    if words.iter().any(|word| word.starts_with(is_unspaced)) {
+        return words.iter().map(|word| letter_count(word)).sum::<usize>() >= TELLING_LETTERS;
     }
     words.iter().any(|word| {
-        letter_count(&word.folded) >= TELLING && !languages.is_function_word(&word.folded, language)
+        letter_count(word) >= TELLING_LETTERS && !languages.is_function_word(word, language)
     })
 }
 
-/// How a label is written that must be found letter by letter, in Unicode's NFC.
-struct Surface {
+/// The spelling of a label that must be found letter by letter, in Unicode's NFC.
+struct ExactSpelling {
     text: String,
     /// The number of characters before its first and after its last word.
     before: usize,
     after: usize,
 }
 
-impl Surface {
+impl ExactSpelling {
     fn new(text: &str, words: &[Range<usize>]) -> Self {
         let (first, last) = (words[0].start, words[words.len() - 1].end);
         let (before, after) = (text[..first].chars().count(), text[last..].chars().count());

@@ -7,7 +7,7 @@
 //! effective is suffixing?, JASIS 42 (1), 1991. G. Grefenstette: Comparing two language identification
 //! schemes, JADT 1995.
 
-use crate::attribute_names::case_folded;
+use super::words::fold;
 use hashbrown::HashMap;
 use serde::Deserialize;
 use serde::de::value::{self, StrDeserializer};
@@ -29,9 +29,9 @@ const NO_WORDS: [&str; 3] = ["tran", "mael", "mahl"];
 const FEWEST: u32 = 3;
 const SHARE: u32 = 5;
 /// Minimum ratio of the evidence of a language to that of any other.
-const LEAD: u64 = 2;
-/// The evidence of a function word, which the languages that have it share: divisible by their number.
-const EVIDENCE: u64 = 232_792_560;
+const LEAD: f64 = 2.0;
+/// Number of words by which a language is guessed.
+const GUESSED: usize = 500;
 
 /// The language of a language tag without region and script; `None` if it names none.
 pub fn primary_subtag(tag: &str) -> Option<Box<str>> {
@@ -40,21 +40,22 @@ pub fn primary_subtag(tag: &str) -> Option<Box<str>> {
     (!is_none).then(|| primary.into())
 }
 
-/// The function words of languages, and the endings of their nouns.
+/// The pairs of endings in which two forms of a word differ, in alphabetical order.
+type Endings = Vec<(String, String)>;
+
+/// The function words of languages, their stemmers and the endings of their nouns.
 pub struct Languages {
     codes: Vec<Box<str>>,
     /// The languages that have a function word.
     words: HashMap<Box<str>, Vec<usize>>,
-    /// The pairs of endings in which two forms of a word differ, in alphabetical order.
-    endings: HashMap<Box<str>, Vec<(String, String)>>,
-    /// The stemmers of languages.
+    endings: HashMap<Box<str>, Endings>,
     stemmers: HashMap<Box<str>, Algorithm>,
 }
 
 impl Languages {
     pub fn new(
         function_words: Vec<(String, Vec<String>)>,
-        endings: Vec<(String, Vec<(String, String)>)>,
+        endings: Vec<(String, Endings)>,
         stemmers: Vec<(String, String)>,
     ) -> Self {
         let (mut codes, mut words) = (Vec::new(), HashMap::<Box<str>, Vec<usize>>::new());
@@ -78,6 +79,13 @@ impl Languages {
         self.stemmers.contains_key(language)
     }
 
+    /// A stemmer without words; `None` if there is none for the language.
+    pub fn stems(&self, language: &str) -> Option<Stems> {
+        let stemmer = Stemmer::create(*self.stemmers.get(language)?);
+        let endings = self.endings.get(language).cloned();
+        Some(Stems { language: language.into(), stemmer, endings, by_stem: HashMap::new() })
+    }
+
     /// Whether a folded word is a function word of a language, or of any.
     pub fn is_function_word(&self, word: &str, language: Option<&str>) -> bool {
         let languages = self.words.get(word);
@@ -92,24 +100,23 @@ impl Languages {
     /// language, with twice the evidence of any other language. A word of several languages counts
     /// that much less for each.
     pub fn guess<'a>(&self, words: impl Iterator<Item = &'a str>) -> Option<Box<str>> {
-        let mut counts = vec![(0, 0); self.codes.len()];
+        let mut counts = vec![(0.0, 0); self.codes.len()];
         let mut letters = 0;
-        for word in words {
+        for word in words.take(GUESSED) {
             letters += u32::from(is_alphabetic(word));
-            let folded: Cow<str> = match word.bytes().all(|b| b.is_ascii_lowercase()) {
-                true => word.into(),
-                false => case_folded(word.chars()).into(),
-            };
-            let Some(languages) = self.words.get(&*folded) else { continue };
+            let Some(languages) = self.words.get(&*fold(word)) else { continue };
             for &language in languages {
-                counts[language].0 += EVIDENCE / languages.len() as u64;
+                counts[language].0 += 1.0 / languages.len() as f64;
                 counts[language].1 += 1;
             }
         }
-        let (first, &(evidence, count)) = counts.iter().enumerate().max_by_key(|(_, one)| one.0)?;
-        let others = counts.iter().enumerate().filter(|(number, _)| *number != first);
-        let second = others.map(|(_, one)| one.0).max().unwrap_or(0);
-        let is_clear = count >= FEWEST && count * SHARE >= letters && evidence >= LEAD * second;
+        let evidence = |number: &usize| counts[*number].0;
+        let mut order: Vec<usize> = (0..counts.len()).collect();
+        order.sort_by(|one, other| evidence(other).total_cmp(&evidence(one)));
+        let [first, second, ..] = order[..] else { return None };
+        let (lead, count) = counts[first];
+        let is_clear =
+            count >= FEWEST && count * SHARE >= letters && lead >= LEAD * counts[second].0;
         is_clear.then(|| self.codes[first].clone())
     }
 }
@@ -122,17 +129,16 @@ fn is_alphabetic(word: &str) -> bool {
 ///
 /// Words with less than 3 or more than 64 letters, or with anything but letters, have no forms.
 pub struct Stems {
-    /// The language's code.
-    pub language: Box<str>,
+    language: Box<str>,
     stemmer: Stemmer,
+    /// All words with one stem are forms of one word, if it is `None`.
+    endings: Option<Endings>,
     by_stem: HashMap<Box<str>, Vec<Box<str>>>,
 }
 
 impl Stems {
-    /// `None` if there is no stemmer for the language.
-    pub fn new(languages: &Languages, language: &str) -> Option<Self> {
-        let stemmer = Stemmer::create(*languages.stemmers.get(language)?);
-        Some(Self { language: language.into(), stemmer, by_stem: HashMap::new() })
+    pub fn is_german(&self) -> bool {
+        &*self.language == "de"
     }
 
     /// Adds a folded word.
@@ -146,19 +152,20 @@ impl Stems {
     }
 
     /// The added words that a folded word is another form of.
-    pub fn forms(&self, languages: &Languages, word: &str) -> Vec<&str> {
-        let is_other = |one: &&str| *one != word && self.is_form(languages, word, one);
-        if has_forms(word) { self.near(word).filter(is_other).collect() } else { Vec::new() }
+    pub fn forms(&self, word: &str) -> Vec<&str> {
+        let is_other = |one: &&str| *one != word && self.is_form(word, one);
+        if has_forms(word) { self.with_stem(word).filter(is_other).collect() } else { Vec::new() }
     }
 
-    fn near(&self, word: &str) -> impl Iterator<Item = &str> {
+    /// The added words with the stem of a word.
+    fn with_stem(&self, word: &str) -> impl Iterator<Item = &str> {
         self.by_stem.get(&*self.stemmer.stem(word)).into_iter().flatten().map(|one| &**one)
     }
 
     /// The longest added word at the end of a German compound and the longest at its beginning, in any
     /// form. The rest must look like a word.
     pub fn parts(&self, languages: &Languages, word: &str) -> Vec<&str> {
-        if &*self.language != "de" || !has_forms(word) {
+        if !self.is_german() || !has_forms(word) {
             return Vec::new();
         }
         let places: Vec<usize> = word.char_indices().map(|(at, _)| at).collect();
@@ -169,9 +176,9 @@ impl Stems {
         let begins = cuts.iter().rev().map(|&at| (&word[..at], &word[at..]));
         let known = |(part, rest): (&str, &str)| {
             let fits = |one: &&str| {
-                one.chars().count() >= PART && (*one == part || self.is_form(languages, part, one))
+                one.chars().count() >= PART && (*one == part || self.is_form(part, one))
             };
-            let found: Vec<&str> = self.near(part).filter(fits).collect();
+            let found: Vec<&str> = self.with_stem(part).filter(fits).collect();
             (!found.is_empty() && is_rest(languages, rest)).then_some(found)
         };
         let mut found = ends.clone().find_map(known).unwrap_or_default();
@@ -180,8 +187,8 @@ impl Stems {
     }
 
     /// Whether two words with one stem differ as forms of a noun do.
-    fn is_form(&self, languages: &Languages, one: &str, other: &str) -> bool {
-        let Some(endings) = languages.endings.get(&self.language) else { return true };
+    fn is_form(&self, one: &str, other: &str) -> bool {
+        let Some(endings) = &self.endings else { return true };
         let (plain, plain_other) = (unaccented(one), unaccented(other));
         let pairs = plain.chars().zip(plain_other.chars());
         let same = pairs.take_while(|(a, b)| a == b).count();
@@ -194,7 +201,7 @@ impl Stems {
         // A plural in -er has an umlaut: *Spieler* is not a form of *Spiel*.
         let has_umlaut = || !one.chars().take(same).eq(other.chars().take(same));
         let is_plural = differ[0].is_empty() && matches!(differ[1].as_str(), "er" | "ern");
-        &*self.language == "de" && is_plural && has_umlaut()
+        self.is_german() && is_plural && has_umlaut()
     }
 }
 

@@ -69,7 +69,8 @@ pub fn words(text: &str) -> Vec<Range<usize>> {
         let rest = &text[at..];
         let follows_word = before == '_' || is_letter(before) || is_attached(before);
         let word = match c {
-            _ if is_letter(c) => address(rest).unwrap_or_else(|| letters(rest)),
+            'h' | 'H' | 'w' | 'W' => address(rest).unwrap_or_else(|| letters(rest)),
+            _ if is_letter(c) => letters(rest),
             _ if is_sign(c) && follows_word => rest.find(|c| !is_sign(c)).unwrap_or(rest.len()),
             '.' | '．' if !follows_word && !matches!(before, '.' | '．') => {
                 let next = rest.chars().nth(1);
@@ -93,14 +94,11 @@ pub fn words(text: &str) -> Vec<Range<usize>> {
 
 /// The length of the web address at the beginning of a text.
 fn address(text: &str) -> Option<usize> {
-    let begins = |with: &str| {
+    let begins = |with: &&str| {
         let head = text.as_bytes().get(..with.len());
-        head.is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes())).then_some(with.len())
+        head.is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes()))
     };
-    if !text.starts_with(['h', 'H', 'w', 'W']) {
-        return None;
-    }
-    let head = begins("https://").or_else(|| begins("http://")).or_else(|| begins("www."))?;
+    let head = ["https://", "http://", "www."].iter().find(|with| begins(with))?.len();
     let ends = |b: u8| b <= b' ' || b >= 0x7F || matches!(b, b'"' | b'<' | b'>');
     let end = text.bytes().skip(head).position(ends).map_or(text.len(), |length| head + length);
     (end > head).then_some(end)

@@ -4,9 +4,10 @@ use super::terms::object_named;
 use super::{fill, statements_of};
 use crate::annotation::forms::Languages;
 use crate::annotation::words::{folded, words};
-use crate::annotation::{Annotator as Finder, ItemText, Label, Occurrence};
+use crate::annotation::{Annotator as Finder, ItemText, Label, Markup, Occurrence};
 use crate::dictionary::{Dictionary, Id, Terms};
 use crate::publication::Publication;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ struct TextRules {
     stemmers: Vec<(String, String)>,
     /// The names of block elements.
     blocks: Vec<String>,
-    /// How lines begin that feeds add to a text, and what else they contain.
-    added: Vec<(String, String)>,
+    /// The regular expression of the links that feeds add to a text.
+    links: String,
 }
 
 /// Finds the labels of an ontology in text.
@@ -37,15 +38,21 @@ impl Annotator {
     /// Takes labels: texts, language tags and IRIs of concepts; whether other forms of them are
     /// found; and rules.
     #[new]
-    fn new(labels: Vec<(String, Option<String>, String)>, stem: bool, rules: TextRules) -> Self {
+    fn new(
+        labels: Vec<(String, Option<String>, String)>,
+        stem: bool,
+        rules: TextRules,
+    ) -> PyResult<Self> {
         let labels = labels.into_iter().map(|(text, language, iri)| Label {
             text: text.into(),
             language: language.map(Into::into),
             concept: format!("<{iri}>").into(),
         });
         let languages = Languages::new(rules.function_words, rules.endings, rules.stemmers);
-        let annotator = Finder::new(labels.collect(), stem, languages, rules.blocks, rules.added);
-        Self { annotator: Arc::new(annotator) }
+        let markup = Markup::new(rules.blocks, &rules.links);
+        let markup = markup.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let annotator = Arc::new(Finder::new(labels.collect(), stem, languages, markup));
+        Ok(Self { annotator })
     }
 
     /// Returns the labels in the feed items of some triples, each with its item and property.
@@ -57,21 +64,13 @@ impl Annotator {
     {
         let (publication, texts) = self.texts(py, triples)?;
         let found = py.detach(|| self.annotator.occurrences(&texts));
-        let mut rows = Vec::with_capacity(found.len());
-        let mut found = found.into_iter().peekable();
-        while let Some(&(number, _)) = found.peek() {
-            let mut of_text = Vec::new();
-            while let Some((_, one)) = found.next_if(|(next, _)| *next == number) {
-                of_text.push(one);
-            }
-            let text = &texts[number];
-            let [item, property] = [text.item, text.property]
-                .map(|id| object_named(py, publication.local.text(id), ""));
-            let (item, property) = (item?, property?);
-            let of_text = in_characters(&text.text, of_text);
-            rows.extend(of_text.into_iter().map(|one| (item.clone(), property.clone(), one)));
-        }
-        Ok(rows)
+        let object = |id: Id| object_named(py, publication.local.text(id), "");
+        let rows = found.chunk_by(|(one, _), (other, _)| one == other).flat_map(|of_text| {
+            let text = &texts[of_text[0].0];
+            let rows = in_characters(&text.text, of_text.iter().map(|(_, one)| one));
+            rows.into_iter().map(|row| Ok((object(text.item)?, object(text.property)?, row)))
+        });
+        rows.collect()
     }
 
     /// Returns the words of the feed items of some triples, each with its item and property.
@@ -95,13 +94,13 @@ impl Annotator {
         text: &str,
         language: Option<&str>,
     ) -> Vec<(u32, usize, usize, String, u8)> {
-        py.detach(|| in_characters(text, self.annotator.in_text(text, language)))
+        py.detach(|| in_characters(text, &self.annotator.in_text(text, language)))
     }
 
-    /// Returns the text that a reader of markup sees, without the lines that feeds add if it
-    /// `is_readable`.
-    fn text(&self, py: Python<'_>, markup: &str, is_readable: bool) -> String {
-        py.detach(|| self.annotator.text(markup, is_readable).into_owned())
+    /// Returns the text that a browser shows of markup. The links and share buttons that feeds add
+    /// to a text that `has_links` are left out.
+    fn text(&self, py: Python<'_>, markup: &str, has_links: bool) -> String {
+        py.detach(|| self.annotator.text(markup, has_links).into_owned())
     }
 }
 
@@ -123,20 +122,18 @@ impl Annotator {
 }
 
 /// Occurrences by position, with their places in code points.
-fn in_characters(text: &str, found: Vec<Occurrence>) -> Vec<(u32, usize, usize, String, u8)> {
-    let (mut at, mut before) = (0, 0);
-    let mut rows = Vec::with_capacity(found.len());
-    for one in found {
+fn in_characters<'a>(
+    text: &str,
+    found: impl IntoIterator<Item = &'a Occurrence>,
+) -> Vec<(u32, usize, usize, String, u8)> {
+    let (mut at, mut start) = (0, 0);
+    let rows = found.into_iter().map(|one| {
+        start += text[at..one.place.start].chars().count();
+        at = one.place.start;
         let given = &text[one.place.clone()];
-        let start = match text.get(at..one.place.start) {
-            Some(between) => before + between.chars().count(),
-            None => before - text[one.place.start..at].chars().count(),
-        };
-        (at, before) = (one.place.start, start);
-        let end = start + given.chars().count();
-        rows.push((one.label, start, end, given.to_owned(), one.form as u8));
-    }
-    rows
+        (one.label, start, start + given.chars().count(), given.to_owned(), one.form as u8)
+    });
+    rows.collect()
 }
 
 /// Returns the words of a plain text, folded, with a space before and after each.
