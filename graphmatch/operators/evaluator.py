@@ -85,9 +85,7 @@ class CallSession:
         """Return the publication with its stated triples."""
         if self._publication is None:
             assert request is not None
-            terms = request.triples()
-            triples = zip(terms[::3], terms[1::3], terms[2::3], strict=True)
-            self._publication = publication_of(request.id, triples, self._source)
+            self._publication = publication_of(request.id, request.triples(), self._source)
         return self._publication
 
     def keep(self, call: str, given: Term) -> None:

@@ -10,7 +10,7 @@
 use crate::arena::Arena;
 use crate::interner::{self, Interner};
 use hashbrown::HashTable;
-use oxrdf::{Term, TermRef};
+use oxrdf::Term;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -237,18 +237,6 @@ impl LocalTerms {
         dictionary.get_hashed(text, hash).unwrap_or_else(|| self.intern_hashed(text, hash))
     }
 
-    /// The id of a term whose hash is known. A new term is checked before it is added; `None` if it is
-    /// not valid.
-    #[inline]
-    pub fn intern_checked(
-        &mut self,
-        text: &[u8],
-        hash: u64,
-        is_valid: impl FnOnce() -> bool,
-    ) -> Option<Id> {
-        self.get_hashed(text, hash).or_else(|| is_valid().then(|| self.add(text, hash)))
-    }
-
     /// The id of a term whose hash is known, if it was added.
     #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
@@ -298,20 +286,16 @@ impl LocalTerms {
 
 /// Whether a term is a blank node or a triple term with a blank node.
 fn has_blank(text: &[u8]) -> bool {
-    fn is_blank(term: TermRef<'_>) -> bool {
-        match term {
-            TermRef::BlankNode(_) => true,
-            TermRef::Triple(triple) => {
-                is_blank(triple.subject.as_ref().into()) || is_blank(triple.object.as_ref())
-            }
-            _ => false,
-        }
-    }
     match Kind::of(text) {
         Kind::Blank => true,
         Kind::Triple => {
-            let term = std::str::from_utf8(text).ok().and_then(|text| Term::from_str(text).ok());
-            term.is_none_or(|term| is_blank(term.as_ref()))
+            let mut term =
+                std::str::from_utf8(text).ok().and_then(|text| Term::from_str(text).ok());
+            while let Some(Term::Triple(triple)) = term {
+                let is_blank = triple.subject.is_blank_node();
+                term = Some(triple.object).filter(|_| !is_blank);
+            }
+            term.is_none_or(|term| term.is_blank_node())
         }
         Kind::Iri | Kind::Literal => false,
     }

@@ -39,8 +39,7 @@ impl World {
     pub(crate) fn of(background: &[Triple], publication: &[Triple], attributes: &[Triple]) -> Self {
         let (mut dictionary, mut local) = (Dictionary::default(), LocalTerms::default());
         let text = |term: Term| {
-            let mut text = String::new();
-            write_term(&mut text, term.as_ref());
+            let text = crate::lexical::text_of(&term);
             assert_eq!(text, term.to_string());
             assert_eq!(read_term(&text), Some(term));
             text.into_bytes()

@@ -70,7 +70,7 @@ fn compare_terms(terms: &[Term]) -> Option<Term> {
 }
 
 /// Returns the text of a string, with or without a language.
-fn text_of(string: &mut ExpressionTerm) -> Option<&mut String> {
+fn value_of(string: &mut ExpressionTerm) -> Option<&mut String> {
     match string {
         ExpressionTerm::StringLiteral(value)
         | ExpressionTerm::LangStringLiteral { value, .. }
@@ -107,7 +107,7 @@ impl Expressions {
         let flags = flags.first().map_or(Some(""), plain)?;
         let expression = self.get(plain(pattern)?, flags)?;
         let mut string = ExpressionTerm::from(string.clone());
-        let text = text_of(&mut string)?;
+        let text = value_of(&mut string)?;
         bounded::work(text.len() / 16);
         Some(Literal::from(expression.is_match(text)).into())
     }
@@ -118,7 +118,7 @@ impl Expressions {
         let flags = flags.first().map_or(Some(""), plain)?;
         let (expression, replacement) = (self.get(plain(pattern)?, flags)?, plain(replacement)?);
         let mut string = ExpressionTerm::from(string.clone());
-        let text = text_of(&mut string)?;
+        let text = value_of(&mut string)?;
         bounded::work(text.len() / 16);
         let found = expression.find_iter(text).inspect(|found| {
             bounded::work(1 + (found.len() + replacement.len()) / 16);

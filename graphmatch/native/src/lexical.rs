@@ -3,7 +3,6 @@
 //! It is what `oxrdf` displays, without its formatting where no character needs an escape.
 
 use crate::dictionary::Kind;
-use memchr::memrchr;
 use oxrdf::vocab::xsd;
 use oxrdf::{
     BaseDirection, BlankNode, Literal, LiteralRef, NamedNode, NamedOrBlankNode, Term, TermRef,
@@ -14,67 +13,57 @@ use std::borrow::Cow;
 /// The first character of each private name: of a property, a function or a datatype.
 pub(crate) const PRIVATE: char = '>';
 
-/// A buffer that texts are appended to.
-pub(crate) trait Text {
-    fn add(&mut self, text: &str);
+fn add<const N: usize>(to: &mut Vec<u8>, texts: [&str; N]) {
+    texts.into_iter().for_each(|text| to.extend_from_slice(text.as_bytes()));
 }
 
-impl Text for String {
-    fn add(&mut self, text: &str) {
-        self.push_str(text);
-    }
-}
-
-impl Text for Vec<u8> {
-    fn add(&mut self, text: &str) {
-        self.extend_from_slice(text.as_bytes());
-    }
-}
-
-fn add_all<const N: usize>(to: &mut impl Text, texts: [&str; N]) {
-    texts.into_iter().for_each(|text| to.add(text));
+/// The text of a term.
+pub(crate) fn text_of(term: &Term) -> String {
+    let mut text = Vec::new();
+    write_term(&mut text, term.as_ref());
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// Appends a term. Triple terms must not nest deep. A marked literal is written as the literal that
 /// it stands for.
-pub(crate) fn write_term(to: &mut impl Text, term: TermRef<'_>) {
+pub(crate) fn write_term(to: &mut Vec<u8>, term: TermRef<'_>) {
     match term {
-        TermRef::NamedNode(node) => add_all(to, ["<", node.as_str(), ">"]),
-        TermRef::BlankNode(node) => add_all(to, ["_:", node.as_str()]),
+        TermRef::NamedNode(node) => add(to, ["<", node.as_str(), ">"]),
+        TermRef::BlankNode(node) => add(to, ["_:", node.as_str()]),
         TermRef::Literal(literal) => write_literal(to, literal),
         TermRef::Triple(triple) => {
-            to.add("<<( ");
+            add(to, ["<<( "]);
             write_term(to, triple.subject.as_ref().into());
-            to.add(" ");
+            add(to, [" "]);
             write_term(to, triple.predicate.as_ref().into());
-            to.add(" ");
+            add(to, [" "]);
             write_term(to, triple.object.as_ref());
-            to.add(" )>>");
+            add(to, [" )>>"]);
         }
     }
 }
 
-fn write_literal(to: &mut impl Text, literal: LiteralRef<'_>) {
+fn write_literal(to: &mut Vec<u8>, literal: LiteralRef<'_>) {
     if literal.direction().is_some() {
-        return to.add(&literal.to_string());
+        return add(to, [&literal.to_string()]);
     }
     write_quoted(to, literal.value());
     let datatype = literal.datatype().as_str();
     let datatype = datatype.strip_prefix(PRIVATE).unwrap_or(datatype);
     if let Some(language) = literal.language() {
-        add_all(to, ["@", language]);
+        add(to, ["@", language]);
     } else if datatype != xsd::STRING.as_str() {
-        add_all(to, ["^^<", datatype, ">"]);
+        add(to, ["^^<", datatype, ">"]);
     }
 }
 
 /// Appends a string between quotation marks, escaped.
-pub(crate) fn write_quoted(to: &mut impl Text, value: &str) {
+pub(crate) fn write_quoted(to: &mut Vec<u8>, value: &str) {
     let is_odd = |b: &u8| *b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
     if value.as_bytes().iter().any(is_odd) {
-        to.add(&LiteralRef::new_simple_literal(value).to_string());
+        add(to, [&LiteralRef::new_simple_literal(value).to_string()]);
     } else {
-        add_all(to, ["\"", value, "\""]);
+        add(to, ["\"", value, "\""]);
     }
 }
 
@@ -204,34 +193,23 @@ pub(crate) fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// The part in quotation marks, with them, of a literal that is a string with or without a language.
-pub(crate) fn quoted(text: &[u8]) -> Option<&[u8]> {
-    match text {
-        [b'"', .., b'"'] => Some(text),
-        [b'"', .., b'>'] => None,
-        [b'"', ..] => {
-            let end = memrchr(b'"', text)? + 1;
-            let is_directed = text[end..].windows(2).any(|pair| pair == b"--");
-            (end > 1 && !is_directed).then_some(&text[..end])
-        }
-        _ => None,
+/// The characters of a string with or without a language.
+pub(crate) fn string(text: &[u8]) -> Option<Cow<'_, str>> {
+    let literal = LiteralParts::of(text)?;
+    if literal.datatype.is_some() || literal.tag != literal.language() {
+        return None;
     }
-}
-
-/// The characters of a string in quotation marks.
-pub(crate) fn unquote(quoted: &[u8]) -> Cow<'_, str> {
-    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    match unescape(inner) {
-        Cow::Borrowed(text) => std::str::from_utf8(text).unwrap_or_default().into(),
-        Cow::Owned(text) => String::from_utf8(text).unwrap_or_default().into(),
+    match literal.plain() {
+        Cow::Borrowed(text) => std::str::from_utf8(text).ok().map(Cow::from),
+        Cow::Owned(text) => String::from_utf8(text).ok().map(Cow::from),
     }
 }
 
 /// A string as a literal's text.
 pub(crate) fn quote(value: &str) -> String {
-    let mut text = String::with_capacity(value.len() + 2);
+    let mut text = Vec::with_capacity(value.len() + 2);
     write_quoted(&mut text, value);
-    text
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// The IRI of a term; `None` for other terms.
@@ -247,13 +225,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_literals() {
+    fn texts_of_strings() {
         for text in ["a\"b\\c\nd\u{1}", "", "é"] {
             let literal = quote(text);
-            assert_eq!(unquote(literal.as_bytes()), text);
-            assert_eq!(quoted(format!("{literal}@de").as_bytes()), Some(literal.as_bytes()));
-            assert_eq!(quoted(format!("{literal}@de--ltr").as_bytes()), None);
-            assert_eq!(quoted(format!("{literal}^^<urn:t>").as_bytes()), None);
+            assert_eq!(string(literal.as_bytes()).as_deref(), Some(text));
+            assert_eq!(string(format!("{literal}@de").as_bytes()).as_deref(), Some(text));
+            assert_eq!(string(format!("{literal}@de--ltr").as_bytes()), None);
+            assert_eq!(string(format!("{literal}^^<urn:t>").as_bytes()), None);
         }
     }
 }

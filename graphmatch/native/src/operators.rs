@@ -11,7 +11,7 @@ use crate::algebra::{
     Part, body, comparison_of, conjuncts, group, has_subquery, mirrored, pattern_of, visit,
 };
 use crate::branch::Comparison;
-use crate::lexical::write_term;
+use crate::lexical::text_of;
 use crate::query_error::QueryError;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
@@ -95,7 +95,7 @@ impl CallContext {
         let mut call = operator.as_str().to_owned();
         for argument in arguments {
             call.push('\n');
-            write_term(&mut call, argument.as_ref());
+            call += &text_of(argument);
         }
         let result = self.results.get(&call);
         let value = result.cloned().flatten();

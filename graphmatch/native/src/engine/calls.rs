@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::algebra::substitute;
-use crate::lexical::write_term;
+use crate::lexical::text_of;
 use crate::operators::{CallContext, Prefilter, Test};
-use oxrdf::Term;
 use spargebra::term::Variable;
 use std::collections::BTreeSet;
 
@@ -108,10 +107,4 @@ impl Engine {
         };
         patterns.filter_map(operator).collect()
     }
-}
-
-fn text_of(term: &Term) -> String {
-    let mut text = String::new();
-    write_term(&mut text, term.as_ref());
-    text
 }

@@ -1,13 +1,14 @@
 //! Calls of operators, as Python sees them.
 
-use super::terms::{object_of, write_text};
-use super::{EnrichmentProgress, MatchOutcome, SharedCore, lock};
+use super::terms::write_text;
+use super::{EnrichmentProgress, MatchOutcome, SharedCore, lock, objects};
 use crate::events::Statements;
 use crate::lexical::read_term;
 use crate::operators::{CallRequests, CallResults, PendingSolution};
 use oxrdf::Term;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
 
 /// The results of the calls for one publication.
@@ -73,10 +74,11 @@ impl CallRequest {
         tests.iter().map(is_passed).collect()
     }
 
-    /// The terms of the stated triples, three of each.
-    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let terms = self.statements.terms().take(3 * self.done.stated.unwrap_or(0));
-        terms.map(|text| object_of(py, text)).collect()
+    /// Returns the stated triples.
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let mut triples = objects(py, &self.statements, "")?;
+        triples.truncate(self.done.stated.unwrap_or(0));
+        Ok(triples)
     }
 
     /// Matches the publication again, with the results of calls.

@@ -9,8 +9,8 @@ use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
 use super::terms::object_of;
 use super::{
-    CoreState, DetachedTriples, EnrichmentProgress, MatchOutcome, SharedCore, bad_query, fill,
-    refused, statements_of, unreadable,
+    CoreState, EnrichmentProgress, MatchOutcome, SharedCore, bad_query, fill, objects, refused,
+    statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
@@ -428,9 +428,9 @@ impl Core {
     fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let triples = self.read(py, |Engine { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
-            DetachedTriples::new(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
+            statements_with(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
         });
-        triples.objects(py)
+        objects(py, &triples, "")
     }
 
     /// Derives all triples of a publication, whether subscriptions ask for them or not: events as
@@ -468,12 +468,12 @@ impl Core {
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
                 let premises = origins.iter().map(|&(_, premise)| premise);
                 let triples = more.iter().copied().chain(premises);
-                let triples = DetachedTriples::new(worker.terms(context), triples);
+                let triples = statements_with(worker.terms(context), triples);
                 let rules: Vec<&'static str> = origins.iter().map(|&(rule, _)| rule).collect();
                 (triples, rules, shown - given, is_whole)
             })
         });
-        let mut triples = triples.objects(py)?;
+        let mut triples = objects(py, &triples, "")?;
         let premises = triples.split_off(triples.len() - rules.len());
         let stated = triples.len() - rules.len();
         let origins = rules.into_iter().zip(premises).map(Some);

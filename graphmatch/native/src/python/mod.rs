@@ -25,7 +25,7 @@ use self::publications::Publications;
 use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
 use self::terms::{object_named, write_text};
-use crate::dictionary::{Dictionary, Id, Terms};
+use crate::dictionary::{Dictionary, Terms};
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
 use crate::limits::Limits;
@@ -38,6 +38,7 @@ use crate::query_error::QueryError;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -200,7 +201,7 @@ impl SharedCore {
                 };
                 let found = Python::attach(|py| match ask(py) {
                     Err(error) if error.is_instance_of::<PyException>(py) => {
-                        Ok(questions.iter().map(|_| None).collect()) // The indexes failed.
+                        Ok(Vec::new()) // The indexes failed.
                     }
                     found => found,
                 })?;
@@ -208,8 +209,7 @@ impl SharedCore {
                 worker.publication.adopt(&guarded.engine.dictionary);
                 worker.answered = Some(IndexAnswers { questions, found });
             } else {
-                let found = questions.iter().map(|_| None).collect();
-                worker.answered = Some(IndexAnswers { questions, found });
+                worker.answered = Some(IndexAnswers { questions, found: Vec::new() });
             }
         }
     }
@@ -230,14 +230,13 @@ impl SharedCore {
             Err(Needs::Steps(0))
         };
         let Progress { stated, shown, done: steps } = *progress;
+        let statements = |most: usize| {
+            let triples = worker.publication.triples.iter().take(most).copied();
+            statements_with(worker.terms(engine.context()), triples)
+        };
         Ok(match matched {
             Ok(matched) if !matched.requests.solutions.is_empty() => {
-                let terms = worker.terms(engine.context());
-                let mut statements = Statements::default();
-                for &id in worker.publication.triples.iter().flatten() {
-                    statements.begin_term().extend_from_slice(&terms.text(id));
-                    statements.end_term();
-                }
+                let statements = statements(usize::MAX);
                 let id = worker.publication.id.to_string();
                 let (stated, shown) = (Some(stated), Some(shown));
                 let done = EnrichmentProgress { stated, shown, steps, ..done.clone() };
@@ -248,7 +247,7 @@ impl SharedCore {
             Ok(matched) => MatchOutcome::Report(report(self, engine, worker, matched, stated)),
             Err(Needs::Indexes(questions)) => return Err(questions),
             Err(Needs::Steps(steps)) => {
-                let triples = texts(engine, worker, stated);
+                let triples = statements(stated);
                 let id = worker.publication.id.to_string();
                 let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
                 let request = EnrichmentRequest { id, triples, steps, knowledge, version };
@@ -277,42 +276,34 @@ impl SharedCore {
     }
 }
 
-/// The first triples of the publication of a worker.
-fn texts(engine: &Engine, worker: &Worker, most: usize) -> DetachedTriples {
-    let triples = worker.publication.triples.iter().take(most).copied();
-    DetachedTriples::new(worker.terms(engine.context()), triples)
+/// Triples as texts.
+pub(crate) fn statements_with(
+    terms: Terms,
+    triples: impl IntoIterator<Item = Triple>,
+) -> Statements {
+    let mut statements = Statements::default();
+    for id in triples.into_iter().flatten() {
+        statements.push(&terms.text(id));
+    }
+    statements
 }
 
-/// Triples that do not need the dictionary: distinct texts, and their numbers.
-pub(crate) struct DetachedTriples {
-    texts: Vec<Vec<u8>>,
-    rows: Vec<[usize; 3]>,
-}
-
-impl DetachedTriples {
-    fn new(terms: Terms, triples: impl Iterator<Item = Triple>) -> Self {
-        let (mut numbers, mut texts) = (HashMap::new(), Vec::new());
-        let mut number = |id: Id| {
-            *numbers.entry(id).or_insert_with(|| {
-                texts.push(terms.text(id).into_owned());
-                texts.len() - 1
-            })
+/// Triples as tuples of pyoxigraph's terms, with a prefix for the labels of blank nodes. Equal terms
+/// are one object.
+pub(crate) fn objects<'py>(
+    py: Python<'py>,
+    statements: &Statements,
+    prefix: &str,
+) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    let (mut known, mut terms) = (HashMap::new(), Vec::with_capacity(3 * statements.len()));
+    for text in statements.terms() {
+        let term = match known.entry(text) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(object_named(py, text, prefix)?),
         };
-        let rows = triples.map(|triple| triple.map(&mut number)).collect();
-        Self { texts, rows }
+        terms.push(term.clone());
     }
-
-    /// The triples as tuples of pyoxigraph's terms.
-    fn objects<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        self.named(py, "")
-    }
-
-    /// The same, with a prefix for the labels of blank nodes.
-    fn named<'py>(&self, py: Python<'py>, prefix: &str) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let terms = self.texts.iter().map(|text| object_named(py, text, prefix));
-        let terms = terms.collect::<PyResult<Vec<_>>>()?;
-        self.rows.iter().map(|row| PyTuple::new(py, row.map(|number| &terms[number]))).collect()
-    }
+    terms.chunks_exact(3).map(|triple| PyTuple::new(py, triple)).collect()
 }
 
 /// The work of Python for a publication so far.
@@ -337,7 +328,7 @@ pub(crate) struct EnrichmentRequest {
     /// Id of the publication.
     #[pyo3(get)]
     id: String,
-    triples: DetachedTriples,
+    triples: Statements,
     /// The steps to do.
     #[pyo3(get)]
     steps: Steps,
@@ -351,7 +342,7 @@ pub(crate) struct EnrichmentRequest {
 impl EnrichmentRequest {
     /// Returns the triples.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.triples.objects(py)?)
+        PyTuple::new(py, objects(py, &self.triples, "")?)
     }
 
     /// The enricher that does the steps.

@@ -4,7 +4,7 @@
 //! of a publication becomes one object.
 
 use super::document::reader_of;
-use super::{DetachedTriples, interrupt, lock};
+use super::{interrupt, lock, objects, statements_with};
 use crate::dictionary::{Dictionary, Terms};
 use crate::fault::Fault;
 use crate::limits::Limits;
@@ -58,17 +58,16 @@ impl Publications {
             let found = reader.next(publication).then(|| {
                 let (dictionary, local) = (&Dictionary::default(), &publication.local);
                 let triples = publication.triples.iter().copied();
-                let triples = DetachedTriples::new(Terms { dictionary, local }, triples);
-                (publication.id.to_string(), triples)
+                (publication.id.to_string(), statements_with(Terms { dictionary, local }, triples))
             });
             (found, reader.faults())
         });
         py.detach(interrupt::check)?;
         let is_found = found.is_some();
-        let objects = |(id, triples): (String, DetachedTriples)| -> PyResult<_> {
-            Ok((id, PyTuple::new(py, triples.named(py, &self.names)?)?))
-        };
-        Ok((found.map(objects).transpose()?, faults, is_found))
+        let found = found.map(|(id, triples)| -> PyResult<_> {
+            Ok((id, PyTuple::new(py, objects(py, &triples, &self.names)?)?))
+        });
+        Ok((found.transpose()?, faults, is_found))
     }
 
     /// The prefixes that the document declares, and their namespaces, once it is read.

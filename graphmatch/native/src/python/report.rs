@@ -3,13 +3,13 @@
 use super::evaluation::triples_of;
 use super::interrupt;
 use super::terms::object_of;
-use super::{CoreState, DetachedTriples, SharedCore};
+use super::{CoreState, SharedCore, objects, statements_with};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Engine, MatchResult};
 use crate::evaluate::{Answer, EvaluationError};
 use crate::history::FormerSubscription;
 use crate::index::Index;
-use crate::lexical::write_term;
+use crate::lexical::text_of;
 use crate::matching::{Context, Worker};
 use crate::ontology::Ontology;
 use crate::postings::Counters;
@@ -28,14 +28,15 @@ use std::sync::Arc;
 /// Maximum number of ids that are copied without releasing the interpreter's lock.
 pub(super) const FEW: usize = 100;
 
-/// Maximum number of solutions, duplicates included, that are visited to find some.
-pub(super) const LOOKED_AT: usize = 1_000_000;
+/// Maximum number of solutions, duplicates included, that are visited, in multiples of the limit of
+/// solutions.
+const VISITED: usize = 100;
 
 /// A match and its solutions: the names of variables, and a term of each for each solution.
 pub(super) struct SolvedMatch {
     name: String,
     variables: Vec<String>,
-    solutions: Vec<Vec<Option<Vec<u8>>>>,
+    solutions: Vec<Vec<Option<String>>>,
     /// The graph of CONSTRUCT or DESCRIBE.
     graph: Option<Vec<oxrdf::Triple>>,
     is_whole: bool,
@@ -117,15 +118,8 @@ impl Data {
         };
         if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
             let Answer { variables, solutions, graph } = self.answers[answer].1.clone();
-            let text = |term: oxrdf::Term| {
-                let mut text = Vec::new();
-                write_term(&mut text, term.as_ref());
-                text
-            };
-            let solutions = solutions.into_iter();
-            let solutions =
-                solutions.map(|row| row.into_iter().map(|term| term.map(text)).collect());
-            let solutions = solutions.collect();
+            let text = |term: &Option<_>| term.as_ref().map(text_of);
+            let solutions = solutions.iter().map(|row| row.iter().map(text).collect()).collect();
             return SolvedMatch { name, variables, solutions, graph, is_whole: true };
         }
         let mut index = Index::default();
@@ -152,8 +146,7 @@ impl Data {
         let mut found: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         let (mut count, mut is_whole) = (0, true);
-        let mut left =
-            if most < engine.limits.match_solutions { LOOKED_AT } else { most.saturating_mul(100) };
+        let mut left = engine.limits.match_solutions.saturating_mul(VISITED);
         for row in rows {
             worker.solutions(self.context(engine), index, row, |terms| {
                 left = left.saturating_sub(1);
@@ -176,7 +169,8 @@ impl Data {
         let terms = worker.terms(engine.context());
         let solutions = (0..count).map(|row| {
             let ids = &found[row * width..(row + 1) * width];
-            ids.iter().map(|&id| Some(terms.text(id).into_owned())).collect()
+            let text = |id| String::from_utf8_lossy(&terms.text(id)).into_owned();
+            ids.iter().map(|&id| Some(text(id))).collect()
         });
         let solutions = solutions.collect();
         let variables = projected.into_iter().map(|(name, _)| name).collect();
@@ -260,14 +254,14 @@ impl Report {
     /// Returns the stated triples, or `None` if nothing matches.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let Some(data) = &self.data else { return Ok(None) };
-        let texts = py.detach(|| {
+        let triples = py.detach(|| {
             let guarded = self.shared.read();
             data.former(&guarded.engine, &[])?;
             let (dictionary, local) = (&guarded.engine.dictionary, &data.publication.local);
             let triples = data.publication.triples.iter().take(data.stated).copied();
-            Ok::<_, EvaluationError>(DetachedTriples::new(Terms { dictionary, local }, triples))
+            Ok::<_, EvaluationError>(statements_with(Terms { dictionary, local }, triples))
         })?;
-        PyTuple::new(py, texts.objects(py)?).map(Some)
+        PyTuple::new(py, objects(py, &triples, "")?).map(Some)
     }
 
     /// Returns some of the matches: id, solutions as dictionaries, the graph of CONSTRUCT or
@@ -301,10 +295,10 @@ impl Report {
             for row in &one.solutions {
                 let values = PyDict::new(py);
                 for (name, text) in one.variables.iter().zip(row) {
-                    match text.as_ref().map(|text| (text, std::str::from_utf8(text))) {
+                    match text {
                         None => {}
-                        Some((_, Ok(text))) if texts => values.set_item(name, text)?,
-                        Some((text, _)) => values.set_item(name, object_of(py, text)?)?,
+                        Some(text) if texts => values.set_item(name, text)?,
+                        Some(text) => values.set_item(name, object_of(py, text.as_bytes())?)?,
                     }
                 }
                 solutions.append(values)?;
