@@ -2,7 +2,7 @@
 //!
 //! A new row goes to the posting list of its rarest access pattern ([`PostingIndex`]). If that list
 //! is long, the row goes elsewhere. A row with a required word goes to the keyword index
-//! ([`TextIndex`]). A row that constrains properties of one subject goes to a predicate table
+//! ([`TextIndex`]), and its neighbours in the list go with it. A row that constrains properties of one subject goes to a predicate table
 //! ([`Tables`]), together with its neighbours in the list.
 
 use crate::branch::{Branch, Filter, Node, TextOperator};
@@ -112,12 +112,19 @@ impl Index {
             self.patterns.remove(row);
             return None;
         }
-        if self.patterns.posting_list_len(row) < LONG_LIST {
+        let length = self.patterns.posting_list_len(row);
+        if length < LONG_LIST {
             return Some(row);
         }
-        if let Some(text) = text {
-            self.add_text(branch, text, row, dictionary);
-            self.patterns.unlist(row);
+        if text.is_some() {
+            let near = (length == LONG_LIST).then(|| self.patterns.neighbours(row, MAX_NEIGHBOURS));
+            for row in near.into_iter().flatten().chain([row]) {
+                let branch = self.patterns.branch(row);
+                if let Some(text) = TextRow::of(&branch, dictionary) {
+                    self.add_text(&branch, text, row, dictionary);
+                    self.patterns.unlist(row);
+                }
+            }
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
