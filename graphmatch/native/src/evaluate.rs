@@ -166,7 +166,7 @@ impl Prepared {
         let mut fresh = Fresh::written();
         let conditions = take_conditions(&mut query, true, &mut fresh);
         let name = format!("<{PUBLICATION}>");
-        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
+        let text = |query: &Query| written(query.clone()).replace(&name, &graph.to_string());
         (conditions.iter().map(text).collect(), text(&query))
     }
 }
