@@ -18,26 +18,13 @@ use crate::demand::{AttributePathTrie, Demand};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::{Graph, SUBJECT};
 use crate::lexical;
+use crate::materialize::MaterializationCache;
 use crate::ontology::{IS_CLASS, OWN, Ontology};
 use crate::taxonomy::Walk;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
 use oxiri::Iri;
 use smallvec::{SmallVec, smallvec};
-
-/// Maximum number of properties and classes in the cache.
-const REMEMBERED: usize = 1 << 16;
-
-/// Demanded classes and steps that one thread caches until the demand or the ontology changes.
-#[derive(Default)]
-pub struct AttributeMemory {
-    stamp: (u64, u64, u64),
-    /// The demanded classes of a pair of a property and a class: the class itself and its
-    /// superclasses.
-    wanted: HashMap<(Id, Id), Box<[Id]>>,
-    /// The demanded steps that a property takes.
-    steps: HashMap<Id, Box<[u32]>>,
-}
 
 // -- events as graphs -----------------------------------------------------------------------
 
@@ -170,7 +157,7 @@ impl Ontology {
         demand: &Demand,
         most: usize,
         walk: &mut Walk,
-        flattening: &mut AttributeMemory,
+        cache: &mut MaterializationCache,
     ) -> bool {
         let asked = demand.attribute_paths();
         let is_attribute = |&[_, property, _]: &Triple| {
@@ -179,7 +166,7 @@ impl Ontology {
         if asked.is_empty() || !asked.has_classes() && graph.triples.iter().all(is_attribute) {
             return true; // an event of which the ontology knows nothing is flat already
         }
-        flattening.refresh(self, demand);
+        cache.refresh(self, demand);
         graph.prepare(1 << SUBJECT);
         let roots = find_roots(graph, stated, name, terms);
         let (premise, done, found) = ([ANY; 3], HashSet::new(), Vec::new());
@@ -190,7 +177,7 @@ impl Ontology {
             terms,
             demand,
             walk,
-            flattening,
+            cache,
             most,
             premise,
             done,
@@ -201,17 +188,6 @@ impl Ontology {
             graph.derive(triple, "attribute", premise);
         }
         is_whole
-    }
-}
-
-impl AttributeMemory {
-    /// Clears the cache if the ontology or the demand has changed.
-    fn refresh(&mut self, ontology: &Ontology, demand: &Demand) {
-        let (serial, version) = demand.stamp();
-        let stamp = (ontology.serial.0, serial, version);
-        if self.stamp != stamp || self.wanted.len() + self.steps.len() > REMEMBERED {
-            *self = Self { stamp, ..Self::default() };
-        }
     }
 }
 
@@ -247,7 +223,7 @@ struct Flattener<'a> {
     terms: Terms<'a>,
     demand: &'a Demand,
     walk: &'a mut Walk,
-    flattening: &'a mut AttributeMemory,
+    cache: &'a mut MaterializationCache,
     /// Number of steps left.
     most: usize,
     /// The last step, from which attributes are derived.
@@ -302,14 +278,6 @@ impl Flattener<'_> {
             let end =
                 steps.iter().try_fold(from, |place, step| asked.below(place, asked.step(step)?));
             end.filter(|_| !steps.is_empty()).into_iter().for_each(tell);
-        } else if self.ontology.flags(property) & OWN != 0 {
-            let steps = self.flattening.steps.entry(property).or_insert_with(|| {
-                let mut steps = Vec::new();
-                let add = |name: &str| steps.extend(asked.step(name));
-                self.ontology.step_names(property, self.terms, add);
-                steps.into()
-            });
-            steps.iter().filter_map(|&step| asked.below(from, step)).for_each(tell);
         } else {
             self.ontology.step_names(property, self.terms, |name| {
                 let below = asked.step(name).and_then(|step| asked.below(from, step));
@@ -345,7 +313,7 @@ impl Flattener<'_> {
 
     /// Derives a class and its superclasses as values of a property, if they are demanded.
     fn add_classes(&mut self, root: Id, property: Id, class: Id) {
-        let Self { ontology, demand, walk, flattening, .. } = self;
+        let Self { ontology, demand, walk, cache, .. } = self;
         let is_cached = ontology.flags(class) & OWN != 0 && walk.is_plain(class);
         let mut find = || {
             let above = walk.above(ontology, class).iter().copied();
@@ -360,7 +328,7 @@ impl Flattener<'_> {
             self.found.extend(wanted.iter().map(|&class| ([root, property, class], premise)));
         };
         if is_cached {
-            derive(flattening.wanted.entry((property, class)).or_insert_with(find));
+            derive(cache.wanted.entry((property, class)).or_insert_with(find));
         } else {
             derive(&find());
         }

@@ -7,9 +7,8 @@ use crate::dictionary::Id;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// A place of a triple pattern. It is encoded as one number.
+/// A place of a triple pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "u64", into = "u64")]
 pub enum Node {
     Constant(Id),
     /// A variable, numbered from 0 in order of first occurrence in the branch.
@@ -207,31 +206,6 @@ impl Branch {
             }
         }
         self.filters.iter().for_each(|(_, filter)| filter.each_constant(&mut |&id| tell(id)));
-    }
-}
-
-impl From<Node> for u64 {
-    fn from(node: Node) -> Self {
-        match node {
-            Node::Constant(id) => Self::from(id) << 1,
-            Node::Variable(number) => Self::from(number) << 1 | 1,
-        }
-    }
-}
-
-impl From<u64> for Node {
-    fn from(number: u64) -> Self {
-        if number & 1 == 0 {
-            Self::Constant((number >> 1) as Id)
-        } else {
-            Self::Variable((number >> 1) as u16)
-        }
-    }
-}
-
-impl Default for Node {
-    fn default() -> Self {
-        Self::Variable(0)
     }
 }
 

@@ -10,7 +10,7 @@
 use crate::arena::Arena;
 use crate::interner::{self, Interner};
 use hashbrown::HashTable;
-use oxrdf::{Term, TermRef};
+use oxrdf::Term;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -137,16 +137,10 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The hash of a key, for [`Dictionary::get_hashed`] and [`LocalTerms`].
-    #[inline]
-    pub fn hash(&self, text: &[u8]) -> u64 {
-        self.terms.hash(text)
-    }
-
     /// The id of a term, if it is in the dictionary.
     #[inline]
     pub fn get(&self, text: &[u8]) -> Option<Id> {
-        self.get_hashed(text, self.hash(text))
+        self.get_hashed(text, hash(text))
     }
 
     /// The id of a term whose hash is known, if it is in the dictionary.
@@ -233,20 +227,8 @@ impl LocalTerms {
 
     /// The id of a term: that of a dictionary, or a local one.
     pub fn id_of(&mut self, text: &[u8], dictionary: &Dictionary) -> Id {
-        let hash = dictionary.hash(text);
+        let hash = hash(text);
         dictionary.get_hashed(text, hash).unwrap_or_else(|| self.intern_hashed(text, hash))
-    }
-
-    /// The id of a term whose hash is known. A new term is checked before it is added; `None` if it is
-    /// not valid.
-    #[inline]
-    pub fn intern_checked(
-        &mut self,
-        text: &[u8],
-        hash: u64,
-        is_valid: impl FnOnce() -> bool,
-    ) -> Option<Id> {
-        self.get_hashed(text, hash).or_else(|| is_valid().then(|| self.add(text, hash)))
     }
 
     /// The id of a term whose hash is known, if it was added.
@@ -298,20 +280,16 @@ impl LocalTerms {
 
 /// Whether a term is a blank node or a triple term with a blank node.
 fn has_blank(text: &[u8]) -> bool {
-    fn is_blank(term: TermRef<'_>) -> bool {
-        match term {
-            TermRef::BlankNode(_) => true,
-            TermRef::Triple(triple) => {
-                is_blank(triple.subject.as_ref().into()) || is_blank(triple.object.as_ref())
-            }
-            _ => false,
-        }
-    }
     match Kind::of(text) {
         Kind::Blank => true,
         Kind::Triple => {
-            let term = std::str::from_utf8(text).ok().and_then(|text| Term::from_str(text).ok());
-            term.is_none_or(|term| is_blank(term.as_ref()))
+            let mut term =
+                std::str::from_utf8(text).ok().and_then(|text| Term::from_str(text).ok());
+            while let Some(Term::Triple(triple)) = term {
+                let is_blank = triple.subject.is_blank_node();
+                term = Some(triple.object).filter(|_| !is_blank);
+            }
+            term.is_none_or(|term| term.is_blank_node())
         }
         Kind::Iri | Kind::Literal => false,
     }
@@ -333,8 +311,9 @@ impl<'a> Terms<'a> {
         if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
     }
 
-    /// The id of a key whose hash is known, if it is a term of the publication.
-    pub fn find_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+    /// The id of a key, if it is a term of the publication.
+    pub fn find(&self, text: &[u8]) -> Option<Id> {
+        let hash = hash(text);
         let found = self.dictionary.get_hashed(text, hash);
         found.or_else(|| self.local.get_hashed(text, hash))
     }

@@ -20,6 +20,7 @@ use crate::ontology::{ITEM, Ontology, UNITS};
 use crate::operator_index::OperatorConstants;
 use crate::operators::{CallContext, CallRequests, CallResults, Operators};
 use crate::parameterize::Parameterizer;
+use crate::plan::MAX_PATTERNS;
 use crate::postings::{Counters, NO_OWNER};
 use crate::query::{FilledTemplate, ParsedQuery, Template};
 use crate::query_error::QueryError;
@@ -529,7 +530,11 @@ impl Engine {
                 if !open.is_empty() {
                     plan.add_residual("an operator on a term that the ontology may have");
                 }
-                let patterns = [own, bound].concat();
+                let mut patterns = [own, bound].concat();
+                if patterns.len() > MAX_PATTERNS {
+                    patterns.truncate(MAX_PATTERNS);
+                    plan.add_residual("more patterns than the index takes");
+                }
                 plan.add(
                     Some(number),
                     without_unbound_filters(Branch { patterns, filters, variables }),

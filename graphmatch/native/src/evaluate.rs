@@ -15,7 +15,7 @@ use crate::algebra::{
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
 use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
-use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
+use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
 use crate::functions::{self, Expressions};
 use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, write_term};
@@ -164,8 +164,8 @@ impl Prepared {
         let mut fresh = Fresh::written();
         let queries = with_conditions(query, true, &mut fresh);
         let name = format!("<{PUBLICATION}>");
-        let text = |query: &Query| written(query).replace(&name, &graph.to_string());
-        queries.iter().map(text).collect()
+        let text = |query| written(query).replace(&name, &graph.to_string());
+        queries.into_iter().map(text).collect()
     }
 }
 
@@ -365,12 +365,11 @@ impl<'a> Data<'a> {
     fn intern(&self, term: Term) -> Id {
         let (mut text, mut own) = (Vec::new(), self.terms.borrow_mut());
         write_term(&mut text, term.as_ref());
-        let hash = self.of.terms.dictionary.hash(&text);
-        if let Some(id) = self.of.terms.find_hashed(&text, hash) {
+        if let Some(id) = self.of.terms.find(&text) {
             return id;
         }
         let before = own.len();
-        let id = own.intern_hashed(&text, hash) - LOCAL;
+        let id = own.intern_hashed(&text, hash(&text)) - LOCAL;
         if own.len() > before {
             bounded::make_text(text.len());
             if own.len() >= (ANY - self.first) as usize {

@@ -1,7 +1,7 @@
 //! Terms under terms, with several parents, on ids: the hierarchies of an ontology.
 //!
-//! A walk without a stack finds the ancestors of a term. They are cached, up to [`CACHED_TERMS`] terms
-//! in all, so a second question costs one look-up, and a chain of 100,000 classes does no harm. The
+//! A walk without a stack finds the ancestors of a term. If they are at most [`MAX_CACHED`], they are
+//! cached, so a second question costs one look-up, and a chain of 100,000 classes does no harm. The
 //! terms of a cycle are above themselves.
 
 use crate::dictionary::Id;
@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::hash::Hash;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum number of terms in the cached answers of one hierarchy.
-const CACHED_TERMS: usize = 2_000_000;
+/// Maximum number of ancestors of a term that are cached.
+const MAX_CACHED: usize = 100;
 
 /// Groups values by their keys, sorts them and removes duplicates.
 pub fn grouped<K: Hash + Eq>(pairs: impl IntoIterator<Item = (K, Id)>) -> HashMap<K, Vec<Id>> {
@@ -64,8 +63,6 @@ pub struct Hierarchy {
     children: Vec<(Id, Id)>,
     #[serde(skip)]
     above: HashMap<Id, OnceLock<Box<[Id]>>>,
-    #[serde(skip)]
-    cached: AtomicUsize,
 }
 
 impl From<Vec<(Id, Id)>> for Hierarchy {
@@ -80,12 +77,17 @@ impl Hierarchy {
         let parents = sorted(links.into_iter().filter(|(child, parent)| child != parent));
         let children = sorted(parents.iter().map(|&(child, parent)| (parent, child)));
         let above = parents.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
-        Self { parents, children, above, cached: AtomicUsize::new(0) }
+        Self { parents, children, above }
     }
 
     /// The terms that others are above.
     pub fn terms(&self) -> impl Iterator<Item = Id> + '_ {
         self.above.keys().copied()
+    }
+
+    /// Whether there are no links.
+    pub fn is_empty(&self) -> bool {
+        self.parents.is_empty()
     }
 
     /// Whether a term has a link, up or down.
@@ -105,9 +107,7 @@ impl Hierarchy {
             return Cow::Borrowed(found);
         }
         let found = reachable(term, |term| linked(&self.parents, term));
-        let before = self.cached.fetch_add(found.len(), Ordering::Relaxed);
-        if before.saturating_add(found.len()) > CACHED_TERMS {
-            self.cached.fetch_sub(found.len(), Ordering::Relaxed);
+        if found.len() > MAX_CACHED {
             return Cow::Owned(found);
         }
         Cow::Borrowed(known.get_or_init(|| found.into()))

@@ -6,7 +6,6 @@
 //! done them.
 
 use crate::annotation::{Annotator, SUBJECT, WORDS};
-use crate::attributes::AttributeMemory;
 use crate::branch::TaxonomyOperator;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
@@ -17,9 +16,7 @@ use crate::index::{Index, Scratch};
 use crate::lexical::quote;
 use crate::limits::{Budget, Limits};
 use crate::materialize::MaterializationCache;
-use crate::ontology::{
-    ATTRIBUTES, CLASS, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS,
-};
+use crate::ontology::{ATTRIBUTES, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS};
 use crate::operator_index::{IndexAnswers, OperatorConstants, Questions};
 use crate::publication::Publication;
 use crate::subscriptions::RowId;
@@ -45,7 +42,6 @@ pub struct Worker {
     /// False if the rules or the search for attributes reached their limits.
     pub is_whole: bool,
     materialization: MaterializationCache,
-    flattening: AttributeMemory,
     walk: RefCell<Walk>,
     memo: RefCell<Memo>,
     /// Operators whose index failed: all their constants are candidates.
@@ -90,8 +86,7 @@ impl Worker {
     pub fn steps(&self, context: Context, shown: usize, done: Steps) -> Steps {
         let Context { dictionary, ontology, .. } = context;
         let terms = Terms { dictionary, local: &self.publication.local };
-        let (mut steps, mut last, mut has_types) = (ontology.always, [ANY; 3], false);
-        let type_ = ontology.schema.vocabulary.type_;
+        let (mut steps, mut last) = (ontology.always, [ANY; 3]);
         for &triple in &self.publication.triples[..shown] {
             let [subject, predicate, object] = triple;
             if subject != last[0] {
@@ -100,13 +95,9 @@ impl Worker {
             if predicate != last[1] {
                 steps |= ontology.steps(predicate, terms);
                 steps |= ontology.steps_of_property(predicate, terms);
-                has_types |= predicate == type_;
             }
             steps |= ontology.steps(object, terms);
             last = triple;
-        }
-        if steps & CLASS != 0 && has_types {
-            steps |= RULES;
         }
         steps & !done
     }
@@ -253,17 +244,16 @@ impl Worker {
     /// Derives the demanded attributes. Returns false if the search reached its limit.
     fn add_attributes(&mut self, context: Context, own: usize) -> bool {
         let Context { dictionary, ontology, demand, limits } = context;
-        let Self { publication, graph, flattening, walk, .. } = self;
+        let Self { publication, graph, materialization, walk, .. } = self;
         if demand.attribute_paths().is_empty() {
             return true;
         }
         let terms = Terms { dictionary, local: &publication.local };
         let name = format!("<{}>", publication.id);
-        let hash = dictionary.hash(name.as_bytes());
-        let name = terms.find_hashed(name.as_bytes(), hash);
+        let name = terms.find(name.as_bytes());
         let walk = walk.get_mut();
         let most = limits.event_paths;
-        ontology.add_attributes(graph, own, name, terms, demand, most, walk, flattening)
+        ontology.add_attributes(graph, own, name, terms, demand, most, walk, materialization)
     }
 
     /// Derives all triples of E(P) for explanations: event graphs, rules, and the attributes that

@@ -35,7 +35,7 @@ const CACHED_RULES: usize = 1 << 21;
 /// Not the number of a rule.
 const NO_RULE: usize = usize::MAX;
 
-/// The rules that one thread compiled.
+/// The rules that one thread compiled, and the classes that attributes need.
 #[derive(Default)]
 pub struct MaterializationCache {
     stamp: (u64, u64, u64),
@@ -43,16 +43,20 @@ pub struct MaterializationCache {
     /// By a property, with [`ANY`] or with an object, and the rule that is left out: rules with the
     /// second terms of their schema triples, whose first terms are known.
     compiled: HashMap<[Id; 3], Vec<(usize, Id)>>,
+    /// The demanded classes of a pair of a property and a class: the class itself and its
+    /// superclasses.
+    pub(crate) wanted: HashMap<(Id, Id), Box<[Id]>>,
 }
 
 impl MaterializationCache {
     /// Removes rules that were compiled for another ontology or another demand.
-    fn refresh(&mut self, ontology: &Ontology, demand: &Demand) {
+    pub(crate) fn refresh(&mut self, ontology: &Ontology, demand: &Demand) {
         let (serial, version) = demand.stamp();
         let stamp = (ontology.serial.0, serial, version);
-        if self.stamp != stamp || self.size > CACHED_RULES {
+        if self.stamp != stamp || self.size + 32 * self.wanted.len() > CACHED_RULES {
             (self.stamp, self.size) = (stamp, 0);
             self.compiled.clear();
+            self.wanted.clear();
         }
     }
 

@@ -30,38 +30,31 @@ pub type Steps = u32;
 pub const ITEM: Steps = 1;
 /// A property that is an attribute: what begins with one is an event, and a graph, too.
 pub const EVENT: Steps = 1 << 1;
-/// Terms that have another term as their root.
+/// Terms that have another term as their root: the ontology has synonyms.
 pub const ROOTS: Steps = 1 << 2;
 /// Quantities, and properties that give units.
 pub const UNITS: Steps = 1 << 3;
-/// Terms from whose triples something may follow.
+/// Rules: the ontology has hierarchies or names, or a property has conclusions.
 pub const RULES: Steps = 1 << 4;
 /// Properties that mapping functions read.
 pub const MAPPING: Steps = 1 << 5;
 /// Attributes that are asked for; no term calls for it.
 pub const ATTRIBUTES: Steps = 1 << 6;
-/// Classes with others above them: [`RULES`], where anything has a type.
-pub const CLASS: Steps = 1 << 7;
 
 // Flags of a term besides the steps.
-const PUBLIC: Steps = (1 << 8) - 1;
+const PUBLIC: Steps = (1 << 7) - 1;
+/// Other classes are above it.
+pub(crate) const CLASS: Steps = 1 << 7;
 /// Broader concepts are above it.
 pub(crate) const TOPIC: Steps = 1 << 8;
-/// A text that stands for terms.
-const NAME: Steps = 1 << 9;
 /// A property from whose triples something may follow.
 pub(crate) const LEADS: Steps = 1 << 10;
 /// A property whose triples are premises of rules, beside the data.
 pub(crate) const SCHEMA: Steps = 1 << 11;
-// Properties that say `rdf:type`, `rdfs:subClassOf`, `rdfs:subPropertyOf`, `skos:broader` or
-// `skos:broaderTransitive`, `skos:narrower`.
-const SAYS_TYPE: Steps = 1 << 12;
-const SAYS_CLASS: Steps = 1 << 13;
-const SAYS_PROPERTY: Steps = 1 << 14;
-const SAYS_BROADER: Steps = 1 << 15;
-pub(crate) const SAYS_NARROWER: Steps = 1 << 16;
-/// Properties that say that the object is above the subject.
-pub(crate) const SAYS_UP: Steps = SAYS_TYPE | SAYS_CLASS | SAYS_PROPERTY | SAYS_BROADER;
+/// A property that says that the object is above the subject.
+pub(crate) const SAYS_UP: Steps = 1 << 12;
+/// A property that says that the subject is above the object.
+pub(crate) const SAYS_NARROWER: Steps = 1 << 13;
 /// A class; a property; and what a value may be called: a class, a concept, an instance.
 pub(crate) const IS_CLASS: Steps = 1 << 17;
 const IS_PROPERTY: Steps = 1 << 18;
@@ -114,19 +107,12 @@ impl Ontology {
         if inline::is_inline(id) {
             return 0;
         }
-        let known = self.flags(id);
-        let mut steps = known & (ITEM | UNITS);
+        let known = self.flags(id) & (ITEM | UNITS);
         if !self.entailment {
-            return steps & ITEM;
+            return known & ITEM;
         }
-        steps |= known & (ROOTS | CLASS);
-        let (text, mut names) = (attribute_names::text(terms, id), known);
-        if text.first() == Some(&b'"') {
-            let known = self.key(id, terms).map_or(0, |key| self.flags(key));
-            steps |= known & ROOTS | if attribute_names::is_quantity(text) { UNITS } else { 0 };
-            names |= known;
-        }
-        steps | if known & TOPIC != 0 || names & NAME != 0 { RULES } else { 0 }
+        let is_quantity = attribute_names::is_quantity(attribute_names::text(terms, id));
+        known | if is_quantity { UNITS } else { 0 }
     }
 
     /// The steps that a term calls for as a property.

@@ -15,10 +15,10 @@ use crate::graph::{OBJECT, PREDICATE, SUBJECT};
 use crate::triples::Triple;
 
 /// Maximum number of triple patterns, and of filters, of a branch.
-pub const MAX_PATTERNS: usize = 4096;
+pub const MAX_PATTERNS: usize = 64;
 
 /// Number of no step.
-pub(crate) const NONE: u16 = u16::MAX;
+pub(crate) const NONE: u16 = u8::MAX as u16;
 /// The bits of a step's flags that are the kind of its look-up.
 pub(crate) const KIND: u16 = 7;
 /// Flag of a step whose predicate is a variable.
@@ -50,13 +50,12 @@ const HEAD: usize = 4;
 const STEP: usize = 6;
 const TEST: usize = 3;
 
-/// A program. Its first byte is the size of a number, 1 or 2. The counts of steps, filters, variables
-/// and constants follow, then the steps, then for each filter the step that binds its variable, the
-/// variable, and the operator of its comparison with a constant.
+/// A program: one byte for each number. The counts of steps, filters, variables and constants come
+/// first, then the steps, then for each filter the step that binds its variable, the variable, and the
+/// operator of its comparison with a constant.
 #[derive(Clone, Copy)]
 pub(crate) struct Program<'a> {
     code: &'a [u8],
-    wide: bool,
     pub(crate) steps: usize,
     pub(crate) filters: usize,
     pub(crate) variables: usize,
@@ -67,40 +66,13 @@ impl<'a> Program<'a> {
     /// Reads the program at the beginning of a slice.
     #[inline]
     pub(crate) fn read(code: &'a [u8]) -> Self {
-        let wide = code[0] == 2;
-        let mut program = Self { code, wide, steps: 0, filters: 0, variables: 0, constants: 0 };
-        let [steps, filters, variables, constants] = program.numbers::<HEAD>(0).map(usize::from);
-        (program.steps, program.filters) = (steps, filters);
-        (program.variables, program.constants) = (variables, constants);
-        program
-    }
-
-    #[inline]
-    fn numbers<const N: usize>(&self, at: usize) -> [u16; N] {
-        let mut numbers = [0; N];
-        if self.wide {
-            for (number, bytes) in numbers.iter_mut().zip(self.code[1 + 2 * at..].chunks_exact(2)) {
-                *number = u16::from_le_bytes([bytes[0], bytes[1]]);
-            }
-        } else {
-            for (number, &byte) in numbers.iter_mut().zip(&self.code[1 + at..1 + at + N]) {
-                *number = u16::from(byte);
-            }
-        }
-        numbers
+        let [steps, filters, variables, constants] = numbers::<HEAD>(code, 0).map(usize::from);
+        Self { code, steps, filters, variables, constants }
     }
 
     #[inline(always)]
     pub(crate) fn step(&self, n: usize) -> Step {
-        let at = HEAD + STEP * n;
-        if self.wide {
-            let [s, p, o, back, flags, position] = self.numbers::<STEP>(at);
-            return Step { places: [s, p, o], back, flags, position };
-        }
-        // Joins spend most of their time here and almost all programs are narrow: one bounds check.
-        let code = &self.code[1 + at..][..STEP];
-        let [s, p, o, back, flags, position] = std::array::from_fn(|i| u16::from(code[i]));
-        let back = if back == u16::from(u8::MAX) { NONE } else { back };
+        let [s, p, o, back, flags, position] = numbers::<STEP>(self.code, HEAD + STEP * n);
         Step { places: [s, p, o], back, flags, position }
     }
 
@@ -108,7 +80,8 @@ impl<'a> Program<'a> {
     /// comparison with a constant. The constant is the filter's number in a row.
     #[inline]
     pub(crate) fn test(&self, n: usize) -> (usize, usize, Option<Comparison>) {
-        let [step, variable, code] = self.numbers::<TEST>(HEAD + STEP * self.steps + TEST * n);
+        let at = HEAD + STEP * self.steps + TEST * n;
+        let [step, variable, code] = numbers::<TEST>(self.code, at);
         (usize::from(step), usize::from(variable), Comparison::of_code(code))
     }
 
@@ -135,9 +108,9 @@ impl<'a> Program<'a> {
         patterns
     }
 
-    /// Returns the kinds of look-up of all steps.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.steps).map(|n| usize::from(self.step(n).flags & KIND))
+    /// Returns the kinds of look-up of all steps, a bit each.
+    pub(crate) fn kinds(&self) -> u8 {
+        (0..self.steps).fold(0, |kinds, n| kinds | 1 << (self.step(n).flags & KIND))
     }
 }
 
@@ -148,8 +121,7 @@ pub(crate) struct Planner {
     pub(crate) code: Vec<u8>,
     /// The constants of the patterns in join order.
     pub(crate) constants: Vec<Id>,
-    numbers: Vec<u16>,
-    order: Vec<u16>,
+    order: Vec<u8>,
     bound: Vec<bool>,
     /// The step that binds each variable.
     binders: Vec<u16>,
@@ -161,17 +133,17 @@ impl Planner {
     /// Writes the program of a branch; false if it is too large.
     pub(crate) fn plan(&mut self, branch: &Branch) -> bool {
         let patterns = &branch.patterns;
-        if patterns.len() > MAX_PATTERNS || branch.filters.len() > MAX_PATTERNS {
-            return false;
-        }
         let variable = |node: &Node| match node {
             Node::Variable(variable) => usize::from(*variable) + 1,
             Node::Constant(_) => 0,
         };
         let bound = patterns.iter().flatten().map(variable);
+        let constants = bound.clone().filter(|&end| end == 0).count();
         let tested = branch.filters.iter().map(|filter| usize::from(filter.0) + 1);
         let variables = bound.chain(tested).max().unwrap_or(0).max(usize::from(branch.variables));
-        if variables > 3 * MAX_PATTERNS {
+        if patterns.len().max(branch.filters.len()) > MAX_PATTERNS
+            || variables + constants > usize::from(NONE)
+        {
             return false;
         }
         self.find_order(patterns, variables);
@@ -184,7 +156,7 @@ impl Planner {
         self.bound.clear();
         self.bound.resize(variables, false);
         self.order.clear();
-        self.order.extend(0..patterns.len() as u16);
+        self.order.extend(0..patterns.len() as u8);
         for n in 0..patterns.len() {
             let weight = |at: &usize| {
                 let position = self.order[*at];
@@ -202,22 +174,20 @@ impl Planner {
 
     fn write(&mut self, branch: &Branch, variables: usize) {
         let steps = branch.patterns.len();
-        let words = steps.div_ceil(64);
         self.constants.clear();
         self.binders.clear();
         self.binders.resize(variables, NONE);
         self.ancestors.clear();
-        self.ancestors.resize(steps * words, 0);
-        self.numbers.clear();
-        self.numbers.extend([steps as u16, branch.filters.len() as u16, variables as u16, 0]);
+        self.code.clear();
+        self.code.extend([steps as u8, branch.filters.len() as u8, variables as u8, 0]);
         for (n, &position) in self.order.iter().enumerate() {
             let pattern = &branch.patterns[usize::from(position)];
-            let mut flags = 0;
-            let places = std::array::from_fn(|place| match pattern[place] {
+            let (mut flags, mut ancestors) = (0, 0);
+            let places: [u8; 3] = std::array::from_fn(|place| match pattern[place] {
                 Node::Constant(term) => {
                     flags |= BITS[place] as u16;
                     self.constants.push(term);
-                    (variables + self.constants.len() - 1) as u16
+                    (variables + self.constants.len() - 1) as u8
                 }
                 Node::Variable(variable) => {
                     match self.binders[usize::from(variable)] {
@@ -225,58 +195,48 @@ impl Planner {
                         binder if usize::from(binder) == n => flags |= REPEATED,
                         binder => {
                             flags |= BITS[place] as u16;
-                            let binder = usize::from(binder);
-                            self.ancestors[n * words + binder / 64] |= 1 << (binder % 64);
+                            ancestors |= 1 << binder;
                         }
                     }
                     if place == 1 {
                         flags |= UNNAMED;
                     }
-                    variable
+                    variable as u8
                 }
             });
-            let [s, p, o]: [u16; 3] = places;
-            self.numbers.extend([s, p, o, NONE, flags, position]);
+            self.code.extend(places);
+            self.code.extend([NONE as u8, flags as u8, position]);
+            self.ancestors.push(ancestors);
         }
-        self.numbers[3] = self.constants.len() as u16;
+        self.code[3] = self.constants.len() as u8;
         for n in (0..steps).rev() {
-            let (before, own) = self.ancestors.split_at_mut(n * words);
-            let Some(word) = (0..words).rev().find(|&word| own[word] != 0) else { continue };
-            let back = 64 * word + own[word].ilog2() as usize;
-            self.numbers[HEAD + STEP * n + 3] = back as u16;
-            own[word] &= !(1 << (back % 64));
-            for (theirs, ours) in before[back * words..].iter_mut().zip(&own[..words]) {
-                *theirs |= ours;
+            let own: u64 = self.ancestors[n];
+            if let Some(back) = own.checked_ilog2() {
+                self.code[HEAD + STEP * n + 3] = back as u8;
+                self.ancestors[back as usize] |= own & !(1 << back);
             }
         }
         for (variable, filter) in &branch.filters {
-            let variable = *variable;
-            let step = self.binders[usize::from(variable)];
-            let step = if step == NONE { 0 } else { step };
-            if usize::from(step) < steps {
-                self.numbers[HEAD + STEP * usize::from(step) + 4] |= FILTERED;
+            let step = self.binders[usize::from(*variable)];
+            let step = if step == NONE { 0 } else { usize::from(step) };
+            if step < steps {
+                self.code[HEAD + STEP * step + 4] |= FILTERED as u8;
             }
             let code = match filter {
                 Filter::Compare { operator, .. } => operator.code(),
                 _ => 0,
             };
-            self.numbers.extend([step, variable, code]);
+            self.code.extend([step as u8, *variable as u8, code as u8]);
         }
-        self.encode();
     }
+}
 
-    fn encode(&mut self) {
-        let wide = self.numbers.iter().any(|&n| n != NONE && n >= u16::from(u8::MAX));
-        self.code.clear();
-        self.code.push(1 + u8::from(wide));
-        for number in &self.numbers {
-            let [low, high] = number.to_le_bytes();
-            self.code.push(low);
-            if wide {
-                self.code.push(high);
-            }
-        }
-    }
+/// Reads numbers of a program.
+#[inline(always)]
+fn numbers<const N: usize>(code: &[u8], at: usize) -> [u16; N] {
+    // Joins spend most of their time here: one bounds check.
+    let code = &code[at..][..N];
+    std::array::from_fn(|i| u16::from(code[i]))
 }
 
 /// Returns the rank of a pattern. In descending order count: whether all terms are known, the number

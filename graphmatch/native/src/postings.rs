@@ -105,15 +105,10 @@ impl Statistics {
         }
         statistics.counts.shrink_to(MAX_COUNTED / 16);
         (statistics.samples, statistics.publications) = (0, 0);
-        while self.samples > HALVING_SAMPLES {
+        while self.samples > HALVING_SAMPLES || self.counts.len() > MAX_COUNTED {
             self.samples /= 2;
             self.counts.values_mut().for_each(|count| *count /= 2);
             self.counts.retain(|_, count| *count > 0);
-        }
-        let mut least = 1;
-        while self.counts.len() > MAX_COUNTED {
-            self.counts.retain(|_, count| *count > least);
-            least *= 2;
         }
         self.counts.shrink_to(2 * self.counts.len());
     }
@@ -282,9 +277,8 @@ pub struct PostingIndex {
     #[serde(skip)]
     postings: Postings,
     #[serde(skip)]
-    /// By kind: the number of rows with such an access pattern, of rows with such a second pattern,
-    /// and of program steps with such a look-up.
-    kinds: [[u32; 8]; 3],
+    /// The kinds of all access patterns so far, and those of all look-ups, a bit each.
+    kinds: [u8; 2],
     #[serde(skip)]
     frequencies: Statistics,
     #[serde(skip)]
@@ -309,9 +303,7 @@ impl PostingIndex {
             return None;
         }
         let program = self.programs.intern(&self.planner.code)?;
-        if self.programs.uses(program) == 1 {
-            Program::read(&self.planner.code).kinds().for_each(|kind| self.kinds[2][kind] += 1);
-        }
+        self.kinds[1] |= Program::read(&self.planner.code).kinds();
         self.record.clear();
         self.record.extend([NO_OWNER, program, 0, UNLISTED]);
         self.record.extend_from_slice(&self.planner.constants);
@@ -355,9 +347,6 @@ impl PostingIndex {
                 self.filters.release(number);
             }
         }
-        if self.programs.uses(number) == 1 {
-            program.kinds().for_each(|kind| self.kinds[2][kind] -= 1);
-        }
         self.programs.release(number);
     }
 
@@ -376,8 +365,7 @@ impl PostingIndex {
     /// Builds the posting lists of decoded rows. Returns the rows that are in no posting list.
     pub fn rebuild(&mut self) -> Vec<RowId> {
         for number in self.programs.numbers() {
-            let program = Program::read(self.programs.get(number));
-            program.kinds().for_each(|kind| self.kinds[2][kind] += 1);
+            self.kinds[1] |= self.program(number).kinds();
         }
         // Computes all tags before it fills lists, so that cache misses overlap.
         let (mut tags, mut unlisted) = (Vec::with_capacity(self.len()), Vec::new());
@@ -436,8 +424,7 @@ impl PostingIndex {
 
     /// Returns the kinds of look-up that the graph of a publication needs, one bit per kind.
     pub fn required_kinds(&self) -> u8 {
-        let is_needed = |&n: &usize| self.kinds.iter().any(|counts| counts[n] > 0);
-        (0..8).filter(is_needed).fold(0, |kinds, kind| kinds | 1 << kind)
+        self.kinds[1]
     }
 
     /// Finds the distinct rows whose access pattern and second pattern are in the publication. The
@@ -445,11 +432,10 @@ impl PostingIndex {
     pub fn candidates(&self, graph: &Graph, scratch: &mut Scratch) {
         scratch.candidates.clear();
         scratch.statistics.count(graph);
-        let kinds = self.kinds[0].map(|rows| rows > 0);
         let tags = [0].iter().chain(graph.probes());
         let (mut probes, mut postings) = (0, 0);
         let mut lists: Vec<&[Entry]> = Vec::new();
-        for &tag in tags.filter(|&tag| kinds[(tag & 7) as usize]) {
+        for &tag in tags.filter(|&tag| self.kinds[0] >> (tag & 7) & 1 == 1) {
             probes += 1;
             let entries = self.postings.get(tag);
             if !entries.is_empty() {
@@ -607,8 +593,8 @@ impl PostingIndex {
 
     /// Appends a row to a posting list and returns its position.
     fn append(&mut self, row: RowId, tag: Tag, second: Tag) -> u32 {
-        self.kinds[0][(tag & 7) as usize] += 1;
-        self.kinds[1][(second & 7) as usize] += 1;
+        self.kinds[0] |= 1 << (tag & 7);
+        self.kinds[1] |= 1 << (tag & 7) | 1 << (second & 7);
         self.postings.push(tag, Entry { row, second })
     }
 
@@ -637,15 +623,12 @@ impl PostingIndex {
 
     /// Removes a row from its posting list, because another index finds it from now on.
     pub fn unlist(&mut self, row: RowId) {
-        let (access, second) = self.listed_steps(row);
-        let (tag, other) = (self.tag_of(row, access), self.tag_of(row, second));
+        let tag = self.tag_of(row, self.listed_steps(row).0);
         let Some(position) = self.rows.get_mut(row).get_mut(POSITION) else { return };
         let position = std::mem::replace(position, UNLISTED);
         if position == UNLISTED {
             return;
         }
-        self.kinds[0][(tag & 7) as usize] -= 1;
-        self.kinds[1][(other & 7) as usize] -= 1;
         if let Some(moved) = self.postings.remove(tag, position as usize) {
             self.rows.get_mut(moved)[POSITION] = position;
         }
@@ -968,7 +951,7 @@ mod tests {
             }
         }
         live.keys().for_each(|&row| patterns.remove(row));
-        assert!(patterns.len() == 0 && patterns.programs() == 0 && patterns.required_kinds() == 0);
+        assert!(patterns.len() == 0 && patterns.programs() == 0);
         assert!(patterns.postings.table.is_empty() && patterns.filters.len() == 0);
     }
 
@@ -1053,11 +1036,11 @@ mod tests {
         let mut patterns = PostingIndex::default();
         let chain =
             |length: u16| -> Vec<Pattern> { (0..length).map(|n| [V(n), C(1), V(n + 1)]).collect() };
-        let row = add(&mut patterns, &branch(&chain(4_096)));
-        assert_eq!(patterns.branch(row), branch(&chain(4_096)));
-        assert_eq!(patterns.add(&branch(&chain(4_097))), None);
-        assert_eq!(patterns.add(&branch(&[[V(20_000), C(1), C(2)]])), None);
-        let triples: Vec<Triple> = (0..4_096).map(|n| [10 + n, 1, 11 + n]).collect();
+        let row = add(&mut patterns, &branch(&chain(64)));
+        assert_eq!(patterns.branch(row), branch(&chain(64)));
+        assert_eq!(patterns.add(&branch(&chain(65))), None);
+        assert_eq!(patterns.add(&branch(&[[V(253), C(1), C(2)]])), None);
+        let triples: Vec<Triple> = (0..64).map(|n| [10 + n, 1, 11 + n]).collect();
         assert_eq!(find(&patterns, &triples), [row]);
         assert_eq!(find(&patterns, &triples[1..]), [0; 0]);
         patterns.remove(row);
@@ -1138,6 +1121,6 @@ mod tests {
         let placement = patterns.placement(rows[0]).unwrap();
         assert!(placement.frequency < 0.1 && placement.access != [ANY, 1, 2]);
         rows.iter().for_each(|&row| patterns.remove(row));
-        assert!(patterns.postings.table.is_empty() && patterns.kinds == [[0; 8]; 3]);
+        assert!(patterns.postings.table.is_empty());
     }
 }

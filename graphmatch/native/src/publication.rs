@@ -281,9 +281,11 @@ impl Builder {
     /// first time that a publication has the term.
     #[inline]
     pub(crate) fn key(&mut self, key: &[u8], is_valid: impl FnOnce(&[u8]) -> bool) -> Option<Id> {
-        let is_short = key.len() <= self.limits.text_characters;
-        let is_valid = || is_short && is_valid(key);
-        self.out.local.intern_checked(key, dictionary::hash(key), is_valid)
+        let hash = dictionary::hash(key);
+        self.out.local.get_hashed(key, hash).or_else(|| {
+            let is_accepted = key.len() <= self.limits.text_characters && is_valid(key);
+            is_accepted.then(|| self.out.local.intern_hashed(key, hash))
+        })
     }
 }
 

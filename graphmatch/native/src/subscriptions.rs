@@ -194,10 +194,7 @@ impl Subscriptions {
             self.serials.resize(place + 1, 0);
         }
         (self.kept[place], self.serials[place]) = (kept, self.next);
-        self.next += 1;
-        if self.next == u32::MAX {
-            self.renumber();
-        }
+        self.next = self.next.saturating_add(1);
         Some(number)
     }
 
@@ -272,14 +269,6 @@ impl Subscriptions {
     #[inline]
     pub fn serial(&self, number: Number) -> u32 {
         self.serials.get(number as usize).copied().unwrap_or_default()
-    }
-
-    /// Renumbers the positions from 0.
-    fn renumber(&mut self) {
-        for (number, serial) in self.in_order().into_iter().zip(0..) {
-            self.serials[number as usize] = serial;
-        }
-        self.next = self.len() as u32;
     }
 
     /// Returns the subscriber's comment on a subscription.

@@ -108,6 +108,13 @@ impl Ontology {
         for &(term, steps) in stated.steps {
             ontology.note(term, steps & PUBLIC);
         }
+        if ontology.entailment {
+            let Self { roots, names, schema, .. } = &ontology;
+            let has_rules =
+                !names.is_empty() || schema.hierarchies.iter().any(|one| !one.is_empty());
+            ontology.always |= if roots.is_empty() { 0 } else { ROOTS };
+            ontology.always |= if has_rules { RULES } else { 0 };
+        }
         ontology.background = Sorted::new(stated.plain.map_or(closure, <[Triple]>::to_vec));
         ontology
     }
@@ -121,54 +128,38 @@ impl Ontology {
                 self.synonyms.entry(root).or_default().push(term);
             }
         }
-        for &(text, _) in names {
-            self.note(text, NAME);
-            self.has_texts = true;
-        }
+        self.has_texts |= !names.is_empty();
     }
 
     /// Finds the is-a properties, and the links that are stated with them.
     fn note_links(&mut self, triples: &[Triple], terms: Terms) {
         let v = self.schema.vocabulary;
-        for (link, bit) in [
-            (v.type_, SAYS_TYPE),
-            (v.sub_class, SAYS_CLASS),
-            (v.sub_property, SAYS_PROPERTY),
-            (v.broader, SAYS_BROADER),
-            (v.broader_transitive, SAYS_BROADER),
-            (v.narrower, SAYS_NARROWER),
-        ] {
-            for property in self.schema.hierarchies[1].descendants(link).into_iter().chain([link]) {
-                self.note(property, bit);
-            }
-        }
         let mut links = Vec::new();
-        for &[s, p, o] in triples {
-            let says = self.flags(p);
-            if says & SAYS_TYPE != 0 {
-                links.push((s, o));
-                self.note(s, IS_VALUE);
-            }
-            if p == v.type_ && terms.kind(s) != Kind::Blank {
-                let is_class = if v.classes().contains(&o) { IS_CLASS } else { 0 };
-                let is_property = if v.properties().contains(&o) { IS_PROPERTY } else { 0 };
-                self.note(s, is_class | is_property);
-            }
-            if s == o || terms.kind(o) == Kind::Literal {
-                continue;
-            }
-            for (bit, is) in [
-                (SAYS_CLASS, IS_CLASS | IS_VALUE),
-                (SAYS_PROPERTY, IS_PROPERTY),
-                (SAYS_BROADER, IS_VALUE),
-                (SAYS_NARROWER, IS_VALUE),
-            ] {
-                if says & bit != 0 {
-                    links.push(if bit == SAYS_NARROWER { (o, s) } else { (s, o) });
-                    self.note(s, is);
-                    self.note(o, is);
+        for (link, says, of_subject, of_object) in [
+            (v.type_, SAYS_UP, IS_VALUE, 0),
+            (v.sub_class, SAYS_UP, IS_CLASS | IS_VALUE, IS_CLASS | IS_VALUE),
+            (v.sub_property, SAYS_UP, IS_PROPERTY, IS_PROPERTY),
+            (v.broader, SAYS_UP, IS_VALUE, IS_VALUE),
+            (v.broader_transitive, SAYS_UP, IS_VALUE, IS_VALUE),
+            (v.narrower, SAYS_NARROWER, IS_VALUE, IS_VALUE),
+        ] {
+            let mut properties = self.schema.hierarchies[1].descendants(link);
+            properties.push(link);
+            properties.iter().for_each(|&property| self.note(property, says));
+            for &[s, _, o] in triples.iter().filter(|triple| properties.contains(&triple[1])) {
+                if s != o && terms.kind(o) != Kind::Literal {
+                    links.push(if says == SAYS_NARROWER { (o, s) } else { (s, o) });
+                    self.note(s, of_subject);
+                    self.note(o, of_object);
                 }
             }
+        }
+        let is_type =
+            |triple: &&Triple| triple[1] == v.type_ && terms.kind(triple[0]) != Kind::Blank;
+        for &[s, _, o] in triples.iter().filter(is_type) {
+            let is_class = if v.classes().contains(&o) { IS_CLASS } else { 0 };
+            let is_property = if v.properties().contains(&o) { IS_PROPERTY } else { 0 };
+            self.note(s, is_class | is_property);
         }
         self.links = Hierarchy::new(links);
     }

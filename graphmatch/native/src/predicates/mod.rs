@@ -537,7 +537,7 @@ mod tests {
 
         fn publication(&self, random: &mut Random, local: &mut LocalTerms) -> Vec<[Id; 3]> {
             let mut id = |text: &str| {
-                let hash = self.dictionary.hash(text.as_bytes());
+                let hash = crate::dictionary::hash(text.as_bytes());
                 let known = self.dictionary.get_hashed(text.as_bytes(), hash);
                 known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash))
             };
@@ -703,7 +703,7 @@ mod tests {
                     // values that are bounds, and values that are not
                     let given = if random.below(2) == 0 { kind } else { random.below(6) as usize };
                     let text = texts(&mut random, given);
-                    let hash = world.dictionary.hash(text.as_bytes());
+                    let hash = crate::dictionary::hash(text.as_bytes());
                     let known = world.dictionary.get_hashed(text.as_bytes(), hash);
                     let id = known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash));
                     triples.push([0, world.predicates[kind], id]);

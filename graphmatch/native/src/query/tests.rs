@@ -448,10 +448,10 @@ fn what_is_deep_or_long_is_read() {
     assert_eq!(found.branches(), ["?s p ?o . ?s ?q \"5\""]);
 }
 
-/// SlotNumberer that look random, the same in each run.
-struct SlotNumberer(u64);
+/// Numbers that look random, the same in each run.
+struct RandomNumbers(u64);
 
-impl SlotNumberer {
+impl RandomNumbers {
     fn below(&mut self, end: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -476,8 +476,31 @@ fn what_is_written_means_the_same() {
         "t"@en 'u'@en--ltr "7"^^xsd:integer true _:b [] () ( ) ( ) { } [ ] <<( )>> << >> {| |} . .
         ; , = < > != && || ! + - * / | ^ ~ FILTER FILTER( OPTIONAL{ UNION MINUS{ BIND( AS
         VALUES?x{ STR( IN( EXISTS{ NOW()"#;
+    const FORMS: [&str; 10] = [
+        "DESCRIBE <urn:a> ?SELECT { ?SELECT <urn:p> ?y BIND(<urn:b> AS ?z) } ORDER BY ?y LIMIT 3",
+        "DESCRIBE * { { SELECT DISTINCT (1 + 1 AS ?x) { ?a <urn:p> ?y } } }",
+        "ASK { { SELECT ?x { ?x <urn:p> ?y } LIMIT 3 } }",
+        "CONSTRUCT { ?x <urn:p> ?y } { { SELECT * { ?x <urn:p> ?y } LIMIT 5 } BIND(1 AS ?y2) } LIMIT 3",
+        "SELECT ?x { { { SELECT * { ?x <urn:p> ?y } LIMIT 5 } } } OFFSET 3",
+        "SELECT (?x * (2 - (?y - ?x)) / -(-?y) AS ?b) { { ?x <urn:p> ?y FILTER(?y > 3) } BIND(1 AS ?z) }",
+        "SELECT ?g (COUNT(DISTINCT ?x) + 1 AS ?n) (GROUP_CONCAT(?x; SEPARATOR=' . <slot:3>') AS ?z) \
+         { ?x <urn:p> ?g } GROUP BY ?g HAVING(SUM(?x) - (3 - ?g) > 2 && MAX(?x) < 3) \
+         ORDER BY DESC(AVG(?x)) LIMIT 3 VALUES ?g { <urn:a> }",
+        "SELECT (COUNT(*) AS ?n) { { SELECT ?g (MIN(?x) AS ?m) { ?x <urn:p> ?g } GROUP BY ?g LIMIT 3 } }",
+        "SELECT * { ?a <urn:q> ?b { ?x <urn:p> ?y . { ?y <urn:q> ?z OPTIONAL { { ?z ?p ?y FILTER(?y > 3) } } } } }",
+        "SELECT * { { ?a <urn:q> ?b FILTER(!(?a + 1)) } MINUS { ?b ?p ?c FILTER(?c > 3) } FILTER(?b > 1) }",
+    ];
+    for text in FORMS {
+        let query = parser(Limits::default()).parameterize(text).unwrap();
+        let written = filled(&query.text, |slot, text| {
+            text.push_str(&query.constants[slot]);
+            false
+        });
+        let again = parser(Limits::default()).parameterize(&written).unwrap();
+        assert_eq!(again.query, query.query, "{text}");
+    }
     let pieces: Vec<&str> = PIECES.split_whitespace().collect();
-    let mut numbers = SlotNumberer(7);
+    let mut numbers = RandomNumbers(7);
     let parser = parser(Limits::default());
     let (mut taken, mut refused) = (0, 0);
     for round in 0..2000 {
