@@ -138,8 +138,8 @@ class Annotator:
         if self._native is None:
             rules = {
                 "function_words": [(code, list(words)) for code, words in STOP_WORDS.items()],
-                "endings": list(ENDINGS.items()),
-                "stemmers": list(STEMMERS.items()),
+                "endings": dict(ENDINGS),
+                "stemmers": dict(STEMMERS),
                 "blocks": BLOCKS,
                 "links": LINKS,
             }

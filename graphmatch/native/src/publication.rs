@@ -14,7 +14,7 @@ use std::hash::BuildHasher;
 /// Memory for more than this many triples or terms is not kept for the next publication.
 const KEPT: usize = 1 << 16;
 /// Maximum number of faults that are listed for one publication.
-const MAX_FAULTS: usize = 1000;
+const MAX_FAULTS: usize = 100;
 /// The texts of one publication have fewer bytes than this.
 pub(crate) const PUBLICATION_BYTES: usize = 1 << 31;
 /// UTF-8's byte order mark.

@@ -238,7 +238,8 @@ impl Reader {
         let unlisted = std::mem::take(&mut self.build.unlisted);
         if unlisted > 0 {
             let what = format!("{} more faults, which are not listed", grouped(unlisted as u64));
-            faults.push(Fault::new(what, "Correct those that are listed first."));
+            let remedy = "Correct those that are listed first, or name the format of the document.";
+            faults.push(Fault::new(what, remedy));
         }
         faults
     }

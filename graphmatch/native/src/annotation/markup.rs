@@ -33,8 +33,8 @@ pub struct Markup {
 }
 
 impl Markup {
-    pub fn new(blocks: Vec<String>, links: &str) -> Result<Self, regex::Error> {
-        Ok(Self { blocks: blocks.into_iter().collect(), links: Regex::new(links)? })
+    pub fn new(blocks: HashSet<String>, links: &str) -> Result<Self, regex::Error> {
+        Ok(Self { blocks, links: Regex::new(links)? })
     }
 
     /// Returns the text that a browser shows.

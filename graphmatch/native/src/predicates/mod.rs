@@ -388,7 +388,7 @@ fn gather(table: &Table, own: &[([Id; 3], SortKey)], scratch: &mut TableScratch)
         for &([_, _, id], key) in own[begin..].iter().take_while(|one| one.0[1] == column.predicate)
         {
             let place = match column.test {
-                TestKind::Interval(class) => key.within(class),
+                TestKind::Interval(class) => (key.class == class).then_some((key.low, key.high)),
                 TestKind::Present | TestKind::Term => Some((0.0, 0.0)),
             };
             points.extend(place.map(|(low, high)| Point { id, low, high }));

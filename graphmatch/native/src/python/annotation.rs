@@ -9,6 +9,7 @@ use crate::dictionary::{Dictionary, Id, Terms};
 use crate::publication::Publication;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Rules of languages and markup.
@@ -18,11 +19,11 @@ struct TextRules {
     /// The function words of languages.
     function_words: Vec<(String, Vec<String>)>,
     /// The pairs of endings in which two forms of a word differ, by language.
-    endings: Vec<(String, Vec<(String, String)>)>,
+    endings: HashMap<String, Vec<(String, String)>>,
     /// The names of Snowball's stemmers, by language.
-    stemmers: Vec<(String, String)>,
+    stemmers: HashMap<String, String>,
     /// The names of block elements.
-    blocks: Vec<String>,
+    blocks: HashSet<String>,
     /// The regular expression of the links that feeds add to a text.
     links: String,
 }

@@ -267,7 +267,7 @@ impl Query {
     }
 
     /// The queries for another SPARQL evaluator: see [`Prepared::texts`].
-    fn texts(&self, py: Python<'_>, graph: &str) -> PyResult<(Vec<String>, String)> {
+    fn texts(&self, py: Python<'_>, graph: &str) -> PyResult<Vec<String>> {
         let graph =
             NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let query = py.detach(|| self.algebra()).map_err(bad_query)?;
