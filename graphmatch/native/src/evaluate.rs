@@ -16,16 +16,14 @@ use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
 use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
-use crate::functions::{self, Expressions};
+use crate::functions::{self, Expressions, Function};
 use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, write_term};
 use crate::limits::{Budget, Limits};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
 use crate::query_error::QueryError;
-use crate::rewrite::{
-    ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term, substitute_rewritten,
-};
+use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, marked_term, substitute_rewritten};
 use crate::writer::written;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
@@ -273,23 +271,16 @@ impl Evaluation<'_> {
             evaluator = evaluator.without_optimizations();
         }
         for name in &prepared.functions {
-            evaluator = if let Some(function) = functions::by_name(name.as_str()) {
-                evaluator.with_custom_function(name.clone(), function)
-            } else if name.as_str() == REPLACE {
-                let known = known.clone();
-                evaluator.with_custom_function(name.clone(), move |terms| known.replace(terms))
-            } else if name.as_str() == REGEX {
-                let known = known.clone();
-                evaluator.with_custom_function(name.clone(), move |terms| known.is_match(terms))
-            } else if name.as_str() == NOW {
-                let now = Term::from(self.now.clone());
-                evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if prepared.calls.operators.find(name).is_some() {
+            let call = || {
+                prepared.calls.operators.find(name)?;
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
-                let call = move |terms: &[Term]| calls.call(&operator, terms);
-                evaluator.with_custom_function(name.clone(), call)
-            } else {
-                evaluator // A cast, or an unknown function.
+                Some(Box::new(move |terms: &[Term]| calls.call(&operator, terms)) as Function)
+            };
+            // Others are casts or unknown.
+            if let Some(function) =
+                functions::by_name(name.as_str(), &known, self.now).or_else(call)
+            {
+                evaluator = evaluator.with_custom_function(name.clone(), function);
             }
         }
         evaluator
