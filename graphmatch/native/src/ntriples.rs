@@ -120,7 +120,6 @@ impl LineReader {
                 break;
             }
         }
-        build.note_blank(&self.buffer[..self.end]);
         Ok(self.end > 0)
     }
 

@@ -295,14 +295,8 @@ impl Reader {
     }
 
     fn nothing(&self) -> Fault {
-        let ReaderOptions { source, split_by, .. } = &self.options;
-        if self.build.is_blank && source == "<stdin>" {
-            return Fault::new("nothing came in", "Pipe a document into it.");
-        }
-        if self.build.is_blank {
-            return Fault::new("the file is empty", "Remove or fill it.");
-        }
-        let what = format!("it holds no publication, with the cut `{}`", split_by);
+        let split_by = self.options.split_by;
+        let what = format!("it holds no publication, with the cut `{split_by}`");
         let remedy = "Check that it is the right file, or use another cut.";
         Fault { refused: false, ..Fault::new(what, remedy) }
     }
@@ -331,8 +325,7 @@ fn begin(
             "Raise the limit `document_bytes`, or give the data as N-Quads, which is streamed.";
         return Err(Fault::new(what, remedy));
     }
-    build.note_blank(&bytes);
-    Ok(if build.is_blank { Input::End } else { Input::Quads(Quads::new(bytes, syntax, options)?) })
+    Ok(Input::Quads(Quads::new(bytes, syntax, options)?))
 }
 
 #[cfg(test)]
