@@ -105,7 +105,7 @@ class Naive(PublishedMatcher):
         for open_, triples in ((True, whole.seen_by_any), (False, whole.triples)):
             with self._loaded(triples, graph):
                 for id in (id for id in asked if ((None, None) in asked[id]) is open_):
-                    conditions, query = self.stored[id][1].query.texts(graph.value)
+                    *conditions, query = self.stored[id][1].query.texts(graph.value)
                     if all(ask(condition) for condition in conditions):
                         found |= _match(id, publication.id, ask(query))
         matches = tuple(found[id] for id in self.stored if id in found)

@@ -14,7 +14,7 @@ _BLOCK_NAMES = """
     figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li main menu nav ol
     optgroup option p pre section select summary table tbody td tfoot th thead title tr ul
 """
-BLOCKS = _BLOCK_NAMES.split()
+BLOCKS = set(_BLOCK_NAMES.split())
 """The elements whose edges become an empty line. No label is found across it."""
 
 _LINKS = (

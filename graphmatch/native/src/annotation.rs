@@ -13,7 +13,7 @@ pub use self::markup::Markup;
 
 use self::forms::{Languages, Stems, primary_subtag};
 use self::words::{fold, folded, is_attached, is_break, is_unspaced, letter_count, words};
-use crate::dictionary::{Id, Terms, hash};
+use crate::dictionary::{Id, Terms};
 use crate::lexical::LiteralParts;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
@@ -121,7 +121,7 @@ impl Annotator {
     pub fn texts(&self, triples: &[Triple], terms: Terms) -> Vec<ItemText> {
         let find = |iri: &str| {
             let text = format!("<{iri}>");
-            terms.find_hashed(text.as_bytes(), hash(text.as_bytes()))
+            terms.find(text.as_bytes())
         };
         let rss = |name: &str| find(&format!("http://purl.org/rss/1.0/{name}"));
         let dc = |name: &str| find(&format!("http://purl.org/dc/elements/1.1/{name}"));

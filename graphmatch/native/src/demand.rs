@@ -33,7 +33,8 @@ pub struct Demand {
     version: u64,
     pairs: HashMap<(Id, Id), u32>,
     properties: HashMap<Id, u32>,
-    attribute_paths: AttributePathTrie,
+    /// The demanded attributes.
+    pub(crate) attribute_paths: AttributePathTrie,
 }
 
 impl Demand {
@@ -93,15 +94,10 @@ impl Demand {
     pub fn names_object(&self, property: Id, object: Id) -> bool {
         self.pairs.contains_key(&(property, object))
     }
-
-    /// The demanded attributes.
-    pub fn attribute_paths(&self) -> &AttributePathTrie {
-        &self.attribute_paths
-    }
 }
 
 /// Changes a count; whether it is the first or was the last.
-fn count<K: Hash + Eq>(counts: &mut HashMap<K, u32>, key: K, by: i32) -> bool {
+pub(crate) fn count<K: Hash + Eq>(counts: &mut HashMap<K, u32>, key: K, by: i32) -> bool {
     let before = counts.get(&key).copied().unwrap_or_default();
     let after = before.saturating_add_signed(by);
     if after == 0 {
@@ -257,7 +253,7 @@ mod tests {
             for (pair, &times) in all.iter().zip(&counts) {
                 fresh.count(*pair, times, TEXTS[pair.0 as usize]);
             }
-            assert_eq!(picture(demand.attribute_paths()), picture(fresh.attribute_paths()));
+            assert_eq!(picture(&demand.attribute_paths), picture(&fresh.attribute_paths));
         }
     }
 

@@ -137,29 +137,16 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The hash of a key, for [`Dictionary::get_hashed`] and [`LocalTerms`].
-    #[inline]
-    pub fn hash(&self, text: &[u8]) -> u64 {
-        self.terms.hash(text)
-    }
-
     /// The id of a term, if it is in the dictionary.
     #[inline]
     pub fn get(&self, text: &[u8]) -> Option<Id> {
-        self.get_hashed(text, self.hash(text))
+        self.get_hashed(text, hash(text))
     }
 
     /// The id of a term whose hash is known, if it is in the dictionary.
     #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
         inline::id(text).or_else(|| self.terms.find_hashed(text, hash))
-    }
-
-    /// The id of a term of a publication, if it is in the dictionary. Blank nodes are always local
-    /// to the publication.
-    #[inline]
-    pub fn get_shared(&self, text: &[u8], hash: u64) -> Option<Id> {
-        self.get_hashed(text, hash).filter(|_| !has_blank(text))
     }
 
     /// Adds a reference to a term, and returns its id.
@@ -203,18 +190,6 @@ impl Dictionary {
     pub fn text(&self, id: Id) -> Cow<'_, [u8]> {
         if id < INLINE { Cow::Borrowed(self.terms.get(id)) } else { Cow::Owned(inline::text(id)) }
     }
-
-    /// The number of terms.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.terms.len()
-    }
-
-    /// One more than the largest id.
-    #[cfg(test)]
-    pub fn end(&self) -> usize {
-        self.terms.end()
-    }
 }
 
 /// The terms of one publication that are not in the dictionary, numbered from [`LOCAL`].
@@ -233,7 +208,7 @@ impl LocalTerms {
 
     /// The id of a term: that of a dictionary, or a local one.
     pub fn id_of(&mut self, text: &[u8], dictionary: &Dictionary) -> Id {
-        let hash = dictionary.hash(text);
+        let hash = hash(text);
         dictionary.get_hashed(text, hash).unwrap_or_else(|| self.intern_hashed(text, hash))
     }
 
@@ -244,11 +219,13 @@ impl LocalTerms {
         found.map(|&(number, _)| LOCAL + number)
     }
 
-    /// For each of these terms in order, its id in a dictionary, or its local id.
+    /// For each of these terms in order, its id in a dictionary, or its local id. Blank nodes are
+    /// always local to the publication.
     pub fn known(&self, dictionary: &Dictionary) -> Vec<Id> {
         let mut ids: Vec<Id> = (0..self.len() as Id).map(|number| LOCAL + number).collect();
         for &(number, hash) in &self.table {
-            if let Some(id) = dictionary.get_shared(self.texts.get(number), hash) {
+            let text = self.texts.get(number);
+            if let Some(id) = dictionary.get_hashed(text, hash).filter(|_| !has_blank(text)) {
                 ids[number as usize] = id;
             }
         }
@@ -317,8 +294,9 @@ impl<'a> Terms<'a> {
         if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
     }
 
-    /// The id of a key whose hash is known, if it is a term of the publication.
-    pub fn find_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
+    /// The id of a key, if it is a term of the publication.
+    pub fn find(&self, text: &[u8]) -> Option<Id> {
+        let hash = hash(text);
         let found = self.dictionary.get_hashed(text, hash);
         found.or_else(|| self.local.get_hashed(text, hash))
     }
@@ -353,6 +331,19 @@ impl Kind {
             [b'<', b'<', ..] => Self::Triple,
             _ => Self::Iri,
         }
+    }
+}
+
+#[cfg(test)]
+impl Dictionary {
+    /// The number of terms.
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// One more than the largest id.
+    pub fn end(&self) -> usize {
+        self.terms.end()
     }
 }
 

@@ -15,17 +15,15 @@ use crate::algebra::{
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
 use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
-use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms};
-use crate::functions::{self, Expressions};
+use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
+use crate::functions::{self, Expressions, Function};
 use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, write_term};
 use crate::limits::{Budget, Limits};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
 use crate::query_error::QueryError;
-use crate::rewrite::{
-    ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term, substitute_rewritten,
-};
+use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, marked_term, substitute_rewritten};
 use crate::writer::written;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
@@ -96,9 +94,8 @@ impl Answer {
 /// A query with constants, rewritten for spareval.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// Queries that must have a solution, or there is no match.
-    conditions: Vec<Query>,
-    query: Query,
+    /// Queries that must have a solution, or there is no match, and last the query itself.
+    queries: Vec<Query>,
     functions: Vec<NamedNode>,
     calls: CallContext,
     /// Whether it has more than [`PLANNED`] joined parts.
@@ -111,12 +108,12 @@ impl Prepared {
     /// Prepares a query, which may call operators.
     ///
     /// With `delta_check`, a solution must use a triple of the publication: see [`rest`].
-    pub fn new(mut query: Query, delta_check: bool, calls: CallContext) -> Self {
+    pub fn new(query: Query, delta_check: bool, calls: CallContext) -> Self {
         let mut fresh = Fresh::default();
-        let mut conditions = take_conditions(&mut query, delta_check, &mut fresh);
+        let mut queries = with_conditions(query, delta_check, &mut fresh);
         let (mut rewriter, mut is_wide) = (Rewriter::new(fresh), false);
         let mut variables = HashSet::new();
-        for query in conditions.iter_mut().chain([&mut query]) {
+        for query in &mut queries {
             let mut parts = 0;
             visit(pattern_of_mut(query), &mut |part| match part {
                 Part::Pattern(pattern) => parts += joined_parts(pattern),
@@ -127,14 +124,13 @@ impl Prepared {
             rewriter.query(query);
         }
         let (functions, width) = (rewriter.functions, variables.len());
-        Self { conditions, query, functions, calls, is_wide, width }
+        Self { queries, functions, calls, is_wide, width }
     }
 
     /// Puts constants into a query that was prepared with slots for them.
     pub fn with_constants(&self, constants: &[Term]) -> Option<Self> {
         let mut prepared = self.clone();
-        let queries = prepared.conditions.iter_mut().chain([&mut prepared.query]);
-        for query in queries {
+        for query in &mut prepared.queries {
             substitute_rewritten(query, constants)?;
         }
         Some(prepared)
@@ -154,9 +150,9 @@ impl Prepared {
         Self::new(Query::Select { dataset: None, pattern, base_iri }, false, calls)
     }
 
-    /// Returns the conditions and the query as texts for any SPARQL evaluator. Its default graph must
-    /// be the union of the ontology and the publication, and the publication a named graph.
-    pub fn texts(mut query: Query, graph: &NamedNode) -> (Vec<String>, String) {
+    /// Returns the conditions and last the query as texts for any SPARQL evaluator. Its default graph
+    /// must be the union of the ontology and the publication, and the publication a named graph.
+    pub fn texts(mut query: Query, graph: &NamedNode) -> Vec<String> {
         // `SELECT *` would show the hidden variables.
         if let Query::Select { pattern, .. } = &mut query
             && let Some(variables) = projection_mut(pattern).filter(|all| all.is_empty())
@@ -164,20 +160,20 @@ impl Prepared {
             variables.push(Variable::new_unchecked("_graphmatch_"));
         }
         let mut fresh = Fresh::written();
-        let conditions = take_conditions(&mut query, true, &mut fresh);
+        let queries = with_conditions(query, true, &mut fresh);
         let name = format!("<{PUBLICATION}>");
-        let text = |query: &Query| written(query.clone()).replace(&name, &graph.to_string());
-        (conditions.iter().map(text).collect(), text(&query))
+        let text = |query| written(query).replace(&name, &graph.to_string());
+        queries.into_iter().map(text).collect()
     }
 }
 
 /// Names the blank nodes of a query and adds the delta check. Returns the queries that must have a
-/// solution, too.
-fn take_conditions(query: &mut Query, delta_check: bool, fresh: &mut Fresh) -> Vec<Query> {
-    delta::name_blank_nodes(pattern_of_mut(query), fresh);
+/// solution, too, and last the query.
+fn with_conditions(mut query: Query, delta_check: bool, fresh: &mut Fresh) -> Vec<Query> {
+    delta::name_blank_nodes(pattern_of_mut(&mut query), fresh);
     let mut conditions = Vec::new();
     if delta_check {
-        let body = body_mut(pattern_of_mut(query));
+        let body = body_mut(pattern_of_mut(&mut query));
         match (group(body), has_subquery(body)) {
             (None, false) => *body = delta::restricted(std::mem::take(body), fresh),
             (Some(grouped), false) => conditions.push(delta::restricted(grouped.clone(), fresh)),
@@ -188,11 +184,11 @@ fn take_conditions(query: &mut Query, delta_check: bool, fresh: &mut Fresh) -> V
         }
     }
     if matches!(query, Query::Construct { .. } | Query::Describe { .. }) {
-        conditions.push(pattern_of(query).clone());
+        conditions.push(pattern_of(&query).clone());
     }
-    let base_iri = query.base_iri();
-    let ask = |pattern| Query::Ask { dataset: None, pattern, base_iri: base_iri.cloned() };
-    conditions.into_iter().map(ask).collect()
+    let base_iri = query.base_iri().cloned();
+    let ask = |pattern| Query::Ask { dataset: None, pattern, base_iri: base_iri.clone() };
+    conditions.into_iter().map(ask).chain([query]).collect()
 }
 
 /// Returns the number of joins of this pattern alone. Three triple patterns count as one.
@@ -239,14 +235,15 @@ impl Evaluation<'_> {
     pub fn answer(&self, prepared: &Prepared) -> Result<Option<Answer>, EvaluationError> {
         self.bounded(prepared.width, || {
             let evaluator = self.evaluator(prepared);
-            for condition in &prepared.conditions {
+            let Some((query, conditions)) = prepared.queries.split_last() else { return Ok(None) };
+            for condition in conditions {
                 let found = evaluator.prepare(condition).execute(Data::of(self))?;
                 if !matches!(found, QueryResults::Boolean(true)) {
                     return Ok(None);
                 }
             }
             let most = |width| self.limits.match_solutions.min(self.budget.terms() / width);
-            match evaluator.prepare(&prepared.query).execute(Data::of(self))? {
+            match evaluator.prepare(query).execute(Data::of(self))? {
                 QueryResults::Boolean(holds) => {
                     Ok(holds.then(|| Answer { solutions: vec![Vec::new()], ..Answer::default() }))
                 }
@@ -274,23 +271,16 @@ impl Evaluation<'_> {
             evaluator = evaluator.without_optimizations();
         }
         for name in &prepared.functions {
-            evaluator = if let Some(function) = functions::by_name(name.as_str()) {
-                evaluator.with_custom_function(name.clone(), function)
-            } else if name.as_str() == REPLACE {
-                let known = known.clone();
-                evaluator.with_custom_function(name.clone(), move |terms| known.replace(terms))
-            } else if name.as_str() == REGEX {
-                let known = known.clone();
-                evaluator.with_custom_function(name.clone(), move |terms| known.is_match(terms))
-            } else if name.as_str() == NOW {
-                let now = Term::from(self.now.clone());
-                evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if prepared.calls.operators.find(name).is_some() {
+            let call = || {
+                prepared.calls.operators.find(name)?;
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
-                let call = move |terms: &[Term]| calls.call(&operator, terms);
-                evaluator.with_custom_function(name.clone(), call)
-            } else {
-                evaluator // A cast, or an unknown function.
+                Some(Box::new(move |terms: &[Term]| calls.call(&operator, terms)) as Function)
+            };
+            // Others are casts or unknown.
+            if let Some(function) =
+                functions::by_name(name.as_str(), &known, self.now).or_else(call)
+            {
+                evaluator = evaluator.with_custom_function(name.clone(), function);
             }
         }
         evaluator
@@ -366,12 +356,11 @@ impl<'a> Data<'a> {
     fn intern(&self, term: Term) -> Id {
         let (mut text, mut own) = (Vec::new(), self.terms.borrow_mut());
         write_term(&mut text, term.as_ref());
-        let hash = self.of.terms.dictionary.hash(&text);
-        if let Some(id) = self.of.terms.find_hashed(&text, hash) {
+        if let Some(id) = self.of.terms.find(&text) {
             return id;
         }
         let before = own.len();
-        let id = own.intern_hashed(&text, hash) - LOCAL;
+        let id = own.intern_hashed(&text, hash(&text)) - LOCAL;
         if own.len() > before {
             bounded::make_text(text.len());
             if own.len() >= (ANY - self.first) as usize {

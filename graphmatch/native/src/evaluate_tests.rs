@@ -54,7 +54,7 @@ impl World {
         let ontology = Ontology::new(&mut dictionary, stated);
         let mut intern = |triple: &Triple| {
             terms(triple).map(|text| {
-                let hash = dictionary.hash(&text);
+                let hash = crate::dictionary::hash(&text);
                 let known = dictionary.get_hashed(&text, hash);
                 known.unwrap_or_else(|| local.intern_hashed(&text, hash))
             })

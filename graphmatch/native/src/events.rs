@@ -1,7 +1,8 @@
 //! Triples of events, as texts: from dictionaries and from columns.
 //!
-//! `semantic.attributes` defines the terms of values. This module reads plain names, short strings
-//! and numbers. Python reads an event that has other values: dates, quantities, names with a prefix.
+//! `semantic.attributes` defines the terms of values. This module reads plain names, strings,
+//! numbers and IRIs. Python reads an event that has other values: lists, objects, dates, quantities,
+//! names with a prefix.
 //!
 //! A value costs some ten nanoseconds and no Python object.
 
@@ -10,7 +11,7 @@ use crate::bulk::{Texts, Values};
 use crate::lexical::write_quoted;
 use oxiri::Iri;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 
 /// The terms of triples, as texts in one buffer.
 #[derive(Default)]
@@ -64,79 +65,31 @@ impl Statements {
 
     /// Adds the triples of a dictionary of attributes; returns whether it could read all values.
     pub fn push_event(&mut self, id: &str, attributes: &Bound<'_, PyDict>) -> PyResult<bool> {
-        let (subject, mut path) = (subject(id), String::new());
-        Ok(self.push_object(&subject, &mut path, attributes, MAX_DEPTH)? && !self.is_empty())
-    }
-
-    fn push_object(
-        &mut self,
-        subject: &[u8],
-        path: &mut String,
-        object: &Bound<'_, PyDict>,
-        depth: usize,
-    ) -> PyResult<bool> {
-        for (name, value) in object {
+        let subject = subject(id);
+        for (name, value) in attributes {
             let Ok(name) = name.cast_exact::<PyString>() else { return Ok(false) };
-            let Ok(name) = name.to_str() else { return Ok(false) };
-            let length = path.len();
-            if length > 0 {
-                path.push('.');
-            }
-            path.push_str(name);
-            if !self.push_value(subject, path, &value, depth)? {
+            let is_begun = name.to_str().is_ok_and(|name| self.begin(&subject, name));
+            if !is_begun || !self.push_value(&value)? {
                 return Ok(false);
             }
-            path.truncate(length);
         }
-        Ok(true)
+        Ok(!self.is_empty())
     }
 
-    fn push_value(
-        &mut self,
-        subject: &[u8],
-        path: &mut String,
-        value: &Bound<'_, PyAny>,
-        depth: usize,
-    ) -> PyResult<bool> {
-        let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
-        if let Ok(object) = value.cast_exact::<PyDict>() {
-            if object.len() == 1
-                && let Some(iri) = object.get_item("iri")?
-            {
-                let Ok(iri) = iri.cast_exact::<PyString>() else { return Ok(false) };
-                let Ok(iri) = iri.to_str() else { return Ok(false) };
-                return Ok(self.begin(subject, path) && self.push_name(iri));
-            }
-            if object.contains("value")? && object.len() > 1 {
-                return Ok(false);
-            }
-            return self.push_object(subject, path, object, depth);
-        }
-        if value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>() {
-            for one in value.try_iter()? {
-                if !self.push_value(subject, path, &one?, depth)? {
-                    return Ok(false);
-                }
-            }
-            return Ok(true);
-        }
-        if value.is_none() {
-            return Ok(true);
-        }
-        if !self.begin(subject, path) {
-            return Ok(false);
-        }
+    /// Adds a string, a number or the IRI of an object `{"iri": …}`; returns false for others.
+    fn push_value(&mut self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(if let Ok(text) = value.cast_exact::<PyString>() {
             text.to_str().is_ok_and(|text| self.push_text(text))
-        } else if let Ok(truth) = value.cast_exact::<PyBool>() {
-            let text = if truth.is_true() { "true" } else { "false" };
-            write_quoted(&mut self.bytes, text);
-            self.push(b"^^<http://www.w3.org/2001/XMLSchema#boolean>");
-            true
         } else if value.is_exact_instance_of::<PyInt>() {
             value.extract().is_ok_and(|number| self.push_number(&Values::Integers(&[number]), 0))
         } else if let Ok(number) = value.cast_exact::<PyFloat>() {
             self.push_number(&Values::Floats(&[number.value()]), 0)
+        } else if let Ok(object) = value.cast_exact::<PyDict>()
+            && object.len() == 1
+            && let Some(iri) = object.get_item("iri")?
+            && let Ok(iri) = iri.cast_exact::<PyString>()
+        {
+            iri.to_str().is_ok_and(|iri| self.push_name(iri))
         } else {
             false
         })
@@ -201,9 +154,6 @@ impl Statements {
         !self.is_empty()
     }
 }
-
-/// Maximum depth of nested objects of an event.
-const MAX_DEPTH: usize = 64;
 
 /// The values of an attribute by row.
 pub enum Cells<'a> {

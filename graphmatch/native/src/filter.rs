@@ -349,7 +349,7 @@ mod tests {
         let ids: Vec<Id> = terms
             .iter()
             .map(|text| {
-                let hash = dictionary.hash(text.as_bytes());
+                let hash = crate::dictionary::hash(text.as_bytes());
                 let known = dictionary.get_hashed(text.as_bytes(), hash);
                 known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash))
             })

@@ -40,6 +40,8 @@ pub(crate) const ALL: usize = 7;
 /// The kinds that have chains: those of neither all triples nor a single one.
 const CHAINED: u8 = 0b0111_1110;
 const SMALLEST: usize = 256;
+/// Number of cells of a table that is not kept for the next publication.
+const LARGE: usize = 1 << 16;
 
 /// Random, so that a publication cannot be written whose triples collide.
 static SEED: LazyLock<[u64; 2]> = LazyLock::new(|| {
@@ -132,13 +134,11 @@ impl Default for Graph {
 }
 
 impl Graph {
-    /// Removes all triples, and keeps the memory for about the same number.
+    /// Removes all triples, and keeps the memory unless there is much.
     pub fn clear(&mut self) {
-        if self.cells.len() > SMALLEST && self.cells.len() / 16 > self.used {
-            self.cells.truncate((4 * self.used).next_power_of_two().max(SMALLEST));
-            self.cells.shrink_to_fit();
-            self.triples.shrink_to(self.triples.len());
-            self.nexts = Vec::new();
+        if self.cells.len() > LARGE {
+            *self = Self { tagger: self.tagger, ..Self::default() };
+            return;
         }
         self.cells.fill(FREE);
         self.used = 0;
@@ -430,8 +430,6 @@ pub(crate) mod tests {
         }
         graph.prepare(0xFF);
         assert_eq!(graph.numbers([ANY, 1, 3]).count(), 100_000 / 7 + 1);
-        graph.clear();
-        graph.push([1, 2, 3]);
         graph.clear();
         assert!(graph.cells.len() <= SMALLEST && graph.triples.capacity() < 100);
     }

@@ -2,13 +2,14 @@
 //!
 //! A new row goes to the posting list of its rarest access pattern ([`PostingIndex`]). If that list
 //! is long, the row goes elsewhere. A row with a required word goes to the keyword index
-//! ([`TextIndex`]). A row that constrains properties of one subject goes to a predicate table
+//! ([`TextIndex`]), and its neighbours in the list go with it. A row that constrains properties of one subject goes to a predicate table
 //! ([`Tables`]), together with its neighbours in the list.
 
-use crate::branch::{Branch, Filter, Node};
+use crate::branch::{Branch, Filter, Node, TextOperator};
 use crate::dictionary::{ANY, Dictionary, Id, Kind};
 use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
+use crate::lexical::LiteralParts;
 use crate::postings::{self, Counters, NO_OWNER, Placement, PostingIndex};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
@@ -32,8 +33,10 @@ pub struct Scratch {
     pub patterns: postings::Scratch,
     tables: TableScratch,
     keywords: Vec<u32>,
-    hits: Vec<u32>,
-    objects: Vec<Id>,
+    found: Vec<RowId>,
+    hits: Vec<RowId>,
+    /// Objects, and their properties.
+    objects: Vec<(Id, Id)>,
 }
 
 /// The index of all rows.
@@ -44,9 +47,9 @@ pub struct Index {
     tables: Tables,
     #[serde(skip)]
     texts: TextIndex,
-    /// Rows of the keyword index, with the number of the filter that it uses.
+    /// Rows of the keyword index.
     #[serde(skip)]
-    by_text: HashMap<RowId, usize>,
+    by_text: HashMap<RowId, TextRow>,
     /// The properties whose objects these rows search, [`ANY`] for all, with the number of rows.
     #[serde(skip)]
     searched: HashMap<Id, u32>,
@@ -55,15 +58,39 @@ pub struct Index {
     free: Vec<u32>,
 }
 
-/// The filter of a row that the keyword index uses, and the property whose objects it concerns:
-/// [`ANY`] if that is a variable.
-fn text_filter(branch: &Branch) -> Option<(usize, Id)> {
-    branch.filters.iter().enumerate().find_map(|(number, (variable, filter))| {
-        let mut patterns = branch.patterns.iter().filter(|_| TextIndex::takes(filter));
-        let pattern = patterns.find(|pattern| pattern[2] == Node::Variable(*variable))?;
-        let Node::Constant(property) = pattern[1] else { return Some((number, ANY)) };
-        Some((number, property))
-    })
+/// A row of the keyword index.
+#[derive(Clone, Copy)]
+struct TextRow {
+    /// The number of the filter that the keyword index uses.
+    filter: usize,
+    /// The property whose objects it concerns: [`ANY`] if that is a variable.
+    property: Id,
+    /// Whether each string with the keyword is a solution.
+    is_decided: bool,
+}
+
+/// Whether a term is a string without a language.
+fn is_plain(text: &[u8]) -> bool {
+    LiteralParts::of(text).is_some_and(|one| one.tag.is_none() && one.datatype.is_none())
+}
+
+impl TextRow {
+    fn of(branch: &Branch, dictionary: &Dictionary) -> Option<Self> {
+        branch.filters.iter().enumerate().find_map(|(number, (variable, filter))| {
+            let mut patterns = branch.patterns.iter().filter(|_| TextIndex::takes(filter));
+            let pattern = patterns.find(|pattern| pattern[2] == Node::Variable(*variable))?;
+            let property = if let Node::Constant(property) = pattern[1] { property } else { ANY };
+            let is_alone = branch.patterns.len() == 1 && branch.filters.len() == 1;
+            let is_open = matches!(pattern[0], Node::Variable(one) if one != *variable);
+            let is_plain = matches!(
+                filter,
+                Filter::Text { operator: TextOperator::Contains, argument, .. }
+                    if is_plain(&dictionary.text(*argument))
+            );
+            let is_decided = is_alone && is_open && is_plain && property != ANY;
+            Some(Self { filter: number, property, is_decided })
+        })
+    }
 }
 
 impl Index {
@@ -76,7 +103,7 @@ impl Index {
         dictionary: &Dictionary,
         moved: &mut Vec<(RowId, RowId)>,
     ) -> Option<RowId> {
-        let text = text_filter(branch);
+        let text = TextRow::of(branch, dictionary);
         if text.is_none() && self.tables.wants(branch, dictionary) {
             return self.add_to_table(branch, dictionary).or_else(|| self.patterns.add(branch));
         }
@@ -85,12 +112,19 @@ impl Index {
             self.patterns.remove(row);
             return None;
         }
-        if self.patterns.posting_list_len(row) < LONG_LIST {
+        let length = self.patterns.posting_list_len(row);
+        if length < LONG_LIST {
             return Some(row);
         }
-        if let Some(text) = text {
-            self.add_text(branch, text, row, dictionary);
-            self.patterns.unlist(row);
+        if text.is_some() {
+            let near = (length == LONG_LIST).then(|| self.patterns.neighbours(row, MAX_NEIGHBOURS));
+            for row in near.into_iter().flatten().chain([row]) {
+                let branch = self.patterns.branch(row);
+                if let Some(text) = TextRow::of(&branch, dictionary) {
+                    self.add_text(&branch, text, row, dictionary);
+                    self.patterns.unlist(row);
+                }
+            }
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
@@ -103,22 +137,16 @@ impl Index {
         Some(row)
     }
 
-    fn add_text(
-        &mut self,
-        branch: &Branch,
-        (number, property): (usize, Id),
-        row: RowId,
-        dictionary: &Dictionary,
-    ) {
-        self.texts.add(&branch.filters[number].1, row, dictionary);
-        self.by_text.insert(row, number);
-        *self.searched.entry(property).or_default() += 1;
+    fn add_text(&mut self, branch: &Branch, text: TextRow, row: RowId, dictionary: &Dictionary) {
+        self.texts.add(&branch.filters[text.filter].1, row, dictionary);
+        self.by_text.insert(row, text);
+        *self.searched.entry(text.property).or_default() += 1;
     }
 
     /// Moves a row to a table with its owner, if a table takes it. Returns its new id.
     fn move_to_table(&mut self, row: RowId, dictionary: &Dictionary) -> Option<RowId> {
         let branch = self.patterns.branch(row);
-        if text_filter(&branch).is_some() || !self.tables.wants(&branch, dictionary) {
+        if TextRow::of(&branch, dictionary).is_some() || !self.tables.wants(&branch, dictionary) {
             return None;
         }
         let table = self.add_to_table(&branch, dictionary)?;
@@ -171,10 +199,9 @@ impl Index {
             }
             return;
         }
-        if let Some(number) = self.by_text.remove(&row) {
+        if let Some(TextRow { filter, property, .. }) = self.by_text.remove(&row) {
             let branch = self.patterns.branch(row);
-            self.texts.remove(&branch.filters[number].1, row, dictionary);
-            let property = text_filter(&branch).map_or(ANY, |(_, property)| property);
+            self.texts.remove(&branch.filters[filter].1, row, dictionary);
             if let Some(rows) = self.searched.get_mut(&property) {
                 *rows -= 1;
                 self.searched.retain(|_, rows| *rows > 0);
@@ -195,7 +222,7 @@ impl Index {
     pub fn rebuild(&mut self, mut table_rows: &[u8], dictionary: &Dictionary) -> Option<()> {
         for row in self.patterns.rebuild() {
             let branch = self.patterns.branch(row);
-            self.add_text(&branch, text_filter(&branch)?, row, dictionary);
+            self.add_text(&branch, TextRow::of(&branch, dictionary)?, row, dictionary);
         }
         let free: HashSet<u32> = self.free.iter().copied().collect();
         for row in (0..self.owners.len() as u32).filter(|row| !free.contains(row)) {
@@ -231,23 +258,10 @@ impl Index {
         let tests = |filter: &Filter, term| evaluator.holds(filter, term);
         self.patterns.find(graph, &tests, &mut scratch.patterns, &mut scratch.matches);
         if !self.texts.is_empty() {
-            let objects = &mut scratch.objects;
-            objects.clear();
-            let is_any = self.searched.contains_key(&ANY);
-            let is_searched = |property| is_any || self.searched.contains_key(property);
-            let searched = graph.triples.iter().filter(|triple| is_searched(&triple[1]));
-            objects.extend(searched.map(|triple| triple[2]));
-            objects.sort_unstable();
-            objects.dedup();
-            objects.retain(|&term| evaluator.terms().kind(term) != Kind::Blank);
-            scratch.hits.clear();
-            let terms = objects.iter().copied();
-            self.texts.hits(terms, evaluator, &mut scratch.keywords, &mut scratch.hits);
-            scratch.patterns.counters.candidates += scratch.hits.len() as u64;
-            for &row in &scratch.hits {
-                if self.patterns.matches(row, graph, &tests, &mut scratch.patterns) {
-                    scratch.matches.push(self.patterns.owner(row));
-                }
+            self.find_texts(graph, evaluator, scratch);
+            let Scratch { hits, patterns, matches, .. } = scratch;
+            for &row in &*hits {
+                self.patterns.find_row(row, graph, &tests, patterns, matches);
             }
         }
         if !self.tables.is_empty() {
@@ -261,6 +275,43 @@ impl Index {
             let owners = scratch.hits.iter().map(|&row| self.owners[row as usize]);
             scratch.matches.extend(owners);
         }
+    }
+
+    /// Finds the rows of the keyword index whose keyword some object of the publication contains.
+    /// `scratch.matches` gets the owners of those that are decided, and `scratch.hits` the others.
+    fn find_texts(&self, graph: &Graph, evaluator: &FilterEvaluator, scratch: &mut Scratch) {
+        let Scratch { matches, patterns, keywords, found, hits, objects, .. } = scratch;
+        let is_any = self.searched.contains_key(&ANY);
+        let searched = graph.triples.iter().filter(|[_, property, object]| {
+            (is_any || self.searched.contains_key(property))
+                && evaluator.terms().kind(*object) != Kind::Blank
+        });
+        objects.clear();
+        objects.extend(searched.map(|&[_, property, object]| (object, property)));
+        objects.sort_unstable();
+        objects.dedup();
+        hits.clear();
+        for pairs in objects.chunk_by(|one, other| one.0 == other.0) {
+            let term = pairs[0].0;
+            let is_plain = is_plain(&evaluator.terms().text(term));
+            found.clear();
+            self.texts.hits(term, evaluator, keywords, found);
+            patterns.counters.candidates += found.len() as u64;
+            for &row in &*found {
+                let TextRow { property, is_decided, .. } = self.by_text[&row];
+                if property != ANY && pairs.iter().all(|pair| pair.1 != property) {
+                    continue;
+                }
+                if is_decided && is_plain {
+                    patterns.counters.matches += 1;
+                    matches.push(self.patterns.owner(row));
+                } else {
+                    hits.push(row);
+                }
+            }
+        }
+        hits.sort_unstable();
+        hits.dedup();
     }
 
     /// Calls `on` with each solution of a row, its terms in the order of variables, until `on`

@@ -13,7 +13,8 @@ use std::borrow::Cow;
 /// The first character of each private name: of a property, a function or a datatype.
 pub(crate) const PRIVATE: char = '>';
 
-fn add<const N: usize>(to: &mut Vec<u8>, texts: [&str; N]) {
+/// Appends texts.
+pub(crate) fn add<const N: usize>(to: &mut Vec<u8>, texts: [&str; N]) {
     texts.into_iter().for_each(|text| to.extend_from_slice(text.as_bytes()));
 }
 
@@ -59,12 +60,20 @@ fn write_literal(to: &mut Vec<u8>, literal: LiteralRef<'_>) {
 
 /// Appends a string between quotation marks, escaped.
 pub(crate) fn write_quoted(to: &mut Vec<u8>, value: &str) {
-    let is_odd = |b: &u8| *b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
-    if value.as_bytes().iter().any(is_odd) {
-        add(to, [&LiteralRef::new_simple_literal(value).to_string()]);
-    } else {
-        add(to, ["\"", value, "\""]);
+    let is_odd = |b: u8| b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
+    let mut rest = value;
+    add(to, ["\""]);
+    while let Some(at) = rest.bytes().position(is_odd) {
+        let odd = rest[at..].chars().next().map_or(1, char::len_utf8);
+        let escaped = match &rest[at..at + odd] {
+            "\"" => Cow::Borrowed(r#""\"""#),
+            "\n" => Cow::Borrowed(r#""\n""#),
+            odd => LiteralRef::new_simple_literal(odd).to_string().into(),
+        };
+        add(to, [&rest[..at], &escaped[1..escaped.len() - 1]]);
+        rest = &rest[at + odd..];
     }
+    add(to, [rest, "\""]);
 }
 
 /// How deep triple terms may nest. A query may put some around those of a publication.

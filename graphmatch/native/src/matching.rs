@@ -245,13 +245,12 @@ impl Worker {
     fn add_attributes(&mut self, context: Context, own: usize) -> bool {
         let Context { dictionary, ontology, demand, limits } = context;
         let Self { publication, graph, materialization, walk, .. } = self;
-        if demand.attribute_paths().is_empty() {
+        if demand.attribute_paths.is_empty() {
             return true;
         }
         let terms = Terms { dictionary, local: &publication.local };
         let name = format!("<{}>", publication.id);
-        let hash = dictionary.hash(name.as_bytes());
-        let name = terms.find_hashed(name.as_bytes(), hash);
+        let name = terms.find(name.as_bytes());
         let walk = walk.get_mut();
         let most = limits.event_paths;
         ontology.add_attributes(graph, own, name, terms, demand, most, walk, materialization)

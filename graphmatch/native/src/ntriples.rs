@@ -19,8 +19,6 @@ use std::io::{self, Read};
 
 /// Number of bytes that are read at once.
 const PIECE: usize = 1 << 16;
-/// A document is given up after this many bad lines and not one good line.
-const HOPELESS: usize = 100;
 const REMEDY: &str = "Correct the line; it was skipped.";
 const STRING: &[u8] = b"<http://www.w3.org/2001/XMLSchema#string>";
 const RDF: &[u8] = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#";
@@ -69,15 +67,13 @@ pub(crate) struct LineReader {
     at: usize,
     end: usize,
     number: u64,
-    bad: usize,
-    is_any_good: bool,
 }
 
 impl LineReader {
     /// Reads some bytes, and then a stream.
     pub(crate) fn new(syntax: RdfFormat, buffer: Vec<u8>, stream: Stream) -> Self {
         let has_graphs = syntax == RdfFormat::NQuads;
-        Self { has_graphs, stream, buffer, at: 0, end: 0, number: 1, bad: 0, is_any_good: false }
+        Self { has_graphs, stream, buffer, at: 0, end: 0, number: 1 }
     }
 
     /// Reads a publication. Returns whether another one follows.
@@ -124,7 +120,6 @@ impl LineReader {
                 break;
             }
         }
-        build.note_blank(&self.buffer[..self.end]);
         Ok(self.end > 0)
     }
 
@@ -152,7 +147,6 @@ impl LineReader {
                     }
                     self.parsed(&line[..end], build).unwrap_or_else(|fault| {
                         build.report(Fault { line: Some(self.number), ..fault });
-                        self.bad += 1;
                         Line::Nothing
                     })
                 }
@@ -162,19 +156,13 @@ impl LineReader {
             }
             *at = next.min(block.len());
             self.number += 1;
-            if let Line::Triple(triple) = line {
-                self.is_any_good = true;
-                if !build.add(triple) {
-                    subject = (&[], ANY);
-                    if build.is_done() {
-                        return Some(false);
-                    }
+            if let Line::Triple(triple) = line
+                && !build.add(triple)
+            {
+                subject = (&[], ANY);
+                if build.is_done() {
+                    return Some(false);
                 }
-            } else if self.bad == HOPELESS && !self.is_any_good {
-                let syntax = build.syntax.name();
-                let what = format!("none of its first {HOPELESS} lines is {syntax}");
-                build.refuse(Fault::new(what, "Name its syntax (`format=` or `--format`)."));
-                return Some(false);
             }
         }
         None
@@ -365,13 +353,7 @@ fn is_plain_text(text: &[u8]) -> bool {
 }
 
 fn is_plain_language(tag: &[u8]) -> bool {
-    let (language, region) =
-        tag.split_at(tag.len().min(if tag.get(2) == Some(&b'-') { 2 } else { 3 }));
-    let is_letters = |text: &[u8]| text.iter().all(u8::is_ascii_lowercase);
-    let is_region = |text: &[u8]| text.len() == 2 && is_letters(text);
-    language.len() >= 2
-        && is_letters(language)
-        && (region.is_empty() || region.strip_prefix(b"-").is_some_and(is_region))
+    (2..=3).contains(&tag.len()) && tag.iter().all(u8::is_ascii_lowercase)
 }
 
 fn is_plain_datatype(iri: &[u8]) -> bool {

@@ -75,7 +75,7 @@ impl Known {
     /// A term of a publication, which need not be mentioned.
     fn own(&mut self, term: &str) -> Id {
         let text = Self::text(term);
-        let hash = self.dictionary.hash(text.as_bytes());
+        let hash = crate::dictionary::hash(text.as_bytes());
         let known = self.dictionary.get_hashed(text.as_bytes(), hash);
         known.unwrap_or_else(|| self.local.intern_hashed(text.as_bytes(), hash))
     }

@@ -52,12 +52,6 @@ impl Operators {
         }
     }
 
-    /// The number of calls in an expression.
-    fn calls_in(&self, expression: &Expression) -> usize {
-        let expr = expression.clone();
-        self.calls_below(&GraphPattern::Filter { expr, inner: Box::default() })
-    }
-
     /// The number of calls in a pattern.
     pub fn calls_below(&self, pattern: &GraphPattern) -> usize {
         let mut count = 0;
@@ -275,10 +269,8 @@ impl Prefilter {
                 tests.push(test);
             }
         }
-        let expressions = filters.iter().map(AsRef::as_ref).chain(bound.iter().map(|one| one.1));
-        let calls: usize = expressions.map(|one| operators.calls_in(one)).sum();
         let is_slice = matches!(pattern_of(query), GraphPattern::Slice { .. });
-        let is_complete = tested.len() == calls && !is_open && !is_slice;
+        let is_complete = tested.len() == operators.calls_below(whole) && !is_open && !is_slice;
         tests.retain(|_| !is_open);
         let arguments = tests.iter().flat_map(|test: &Test| &test.arguments);
         let variables: HashSet<Variable> = arguments.filter_map(variable_of).collect();

@@ -14,7 +14,7 @@ use std::hash::BuildHasher;
 /// Memory for more than this many triples or terms is not kept for the next publication.
 const KEPT: usize = 1 << 16;
 /// Maximum number of faults that are listed for one publication.
-const MAX_FAULTS: usize = 1000;
+const MAX_FAULTS: usize = 100;
 /// The texts of one publication have fewer bytes than this.
 pub(crate) const PUBLICATION_BYTES: usize = 1 << 31;
 /// UTF-8's byte order mark.
@@ -92,8 +92,6 @@ pub(crate) struct Builder {
     pub(crate) unlisted: usize,
     /// Whether no publication and no fault was found yet.
     pub(crate) is_silent: bool,
-    /// Whether the document has only white space so far.
-    pub(crate) is_blank: bool,
     /// The text of the last term, and how many bytes all terms had.
     pub(crate) text: Vec<u8>,
     pub(crate) written: usize,
@@ -114,7 +112,6 @@ impl Builder {
             faults: Vec::new(),
             unlisted: 0,
             is_silent: true,
-            is_blank: true,
             text: Vec::new(),
             written: 0,
         }
@@ -125,11 +122,6 @@ impl Builder {
         self.text.clear();
         self.text.shrink_to(KEPT);
         (self.is_open, self.is_refused) = (false, false);
-    }
-
-    /// Notes whether the document has only white space so far.
-    pub(crate) fn note_blank(&mut self, data: &[u8]) {
-        self.is_blank = self.is_blank && data.iter().all(|b| b" \t\r\n\xef\xbb\xbf\0".contains(b));
     }
 
     /// Whether a statement of another graph belongs to another publication.

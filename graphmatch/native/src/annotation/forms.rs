@@ -8,11 +8,11 @@
 //! schemes, JADT 1995.
 
 use super::words::fold;
-use hashbrown::HashMap;
 use serde::Deserialize;
 use serde::de::value::{self, StrDeserializer};
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -48,15 +48,16 @@ pub struct Languages {
     codes: Vec<Box<str>>,
     /// The languages that have a function word.
     words: HashMap<Box<str>, Vec<usize>>,
-    endings: HashMap<Box<str>, Endings>,
-    stemmers: HashMap<Box<str>, Algorithm>,
+    endings: HashMap<String, Endings>,
+    /// The names of Snowball's stemmers.
+    stemmers: HashMap<String, String>,
 }
 
 impl Languages {
     pub fn new(
         function_words: Vec<(String, Vec<String>)>,
-        endings: Vec<(String, Endings)>,
-        stemmers: Vec<(String, String)>,
+        endings: HashMap<String, Endings>,
+        stemmers: HashMap<String, String>,
     ) -> Self {
         let (mut codes, mut words) = (Vec::new(), HashMap::<Box<str>, Vec<usize>>::new());
         for (number, (code, list)) in function_words.into_iter().enumerate() {
@@ -65,12 +66,6 @@ impl Languages {
                 words.entry(word.into()).or_default().push(number);
             }
         }
-        let endings = endings.into_iter().map(|(code, pairs)| (code.into(), pairs));
-        let stemmers = stemmers.into_iter().filter_map(|(code, name)| {
-            let name = StrDeserializer::<value::Error>::new(&name);
-            Some((code.into(), Algorithm::deserialize(name).ok()?))
-        });
-        let (endings, stemmers) = (endings.collect(), stemmers.collect());
         Self { codes, words, endings, stemmers }
     }
 
@@ -81,7 +76,8 @@ impl Languages {
 
     /// A stemmer without words; `None` if there is none for the language.
     pub fn stems(&self, language: &str) -> Option<Stems> {
-        let stemmer = Stemmer::create(*self.stemmers.get(language)?);
+        let name = StrDeserializer::<value::Error>::new(self.stemmers.get(language)?);
+        let stemmer = Stemmer::create(Algorithm::deserialize(name).ok()?);
         let endings = self.endings.get(language).cloned();
         Some(Stems { language: language.into(), stemmer, endings, by_stem: HashMap::new() })
     }
@@ -144,7 +140,7 @@ impl Stems {
     /// Adds a folded word.
     pub fn add(&mut self, word: &str) {
         if has_forms(word) {
-            let same = self.by_stem.entry_ref(&*self.stemmer.stem(word)).or_default();
+            let same = self.by_stem.entry(self.stemmer.stem(word).into()).or_default();
             if !same.iter().any(|one| **one == *word) {
                 same.push(word.into());
             }

@@ -106,15 +106,11 @@ fn address(text: &str) -> Option<usize> {
 
 /// The length of the letters and marks at the beginning of a text.
 fn letters(text: &str) -> usize {
-    let ascii = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
-    let mut rest = text[ascii..].chars();
-    let is_next_ascii = rest.clone().next().is_none_or(|c| c.is_ascii());
-    if ascii > 0 && is_next_ascii {
-        return ascii;
-    }
-    let is_alone = ascii == 0 && rest.next().is_some_and(|c| is_unspaced(c) || is_voicing(c));
-    let goes_on = |c: char| is_attached(c) || !is_alone && is_letter(c) && !is_unspaced(c);
-    let from = if ascii == 0 { text.chars().next().map_or(0, char::len_utf8) } else { ascii };
+    let first = text.chars().next();
+    let is_alone = first.is_some_and(|c| is_unspaced(c) || is_voicing(c));
+    let is_next = |c: char| c.is_ascii_alphanumeric() || is_letter(c) && !is_unspaced(c);
+    let goes_on = |c: char| !is_alone && is_next(c) || is_attached(c);
+    let from = first.map_or(0, char::len_utf8);
     text[from..].find(|c| !goes_on(c)).map_or(text.len(), |length| from + length)
 }
 

@@ -47,9 +47,17 @@ struct Table {
     rows: usize,
     /// The blocks, the oldest first. New rows go to the last one.
     blocks: Vec<usize>,
-    /// The predicate by which the table is found: one that all rows have. If no predicate is, the
-    /// table is found by each.
-    home: Option<Id>,
+}
+
+impl Table {
+    /// Whether subjects with a predicate are looked up in the table. If all rows have some
+    /// predicates, only the one with the largest id counts, because it is probably the rarest.
+    fn is_found_by(&self, predicate: Id) -> bool {
+        let columns = self.columns.iter().zip(&self.used);
+        let of_all = columns.filter(|&(_, used)| *used == self.rows);
+        let home = of_all.map(|(column, _)| column.predicate).max();
+        home.is_none_or(|home| home == predicate)
+    }
 }
 
 /// All predicate tables.
@@ -59,8 +67,8 @@ pub struct Tables {
     blocks: Slab<Block>,
     shapes: Slab<RegisteredShape>,
     by_shape: HashMap<ConjunctionShape, usize>,
-    /// The tables with columns of a predicate, and whether they are found by it.
-    by_predicate: HashMap<Id, Vec<(usize, bool)>>,
+    /// The tables with columns of a predicate.
+    by_predicate: HashMap<Id, Vec<usize>>,
     /// The keys of constants that are not their own ids.
     keys: HashMap<Id, SortKey>,
     /// The block of each row, and its place there.
@@ -197,7 +205,7 @@ impl Tables {
     fn table_for(&self, tests: &[ColumnTest]) -> Option<usize> {
         let predicates: HashSet<Id> = tests.iter().map(|one| one.column.predicate).collect();
         let near = predicates.iter().filter_map(|one| self.by_predicate.get(one)).flatten();
-        let shared = |&(table, _): &(usize, bool)| {
+        let shared = |&table: &usize| {
             let columns = &self.tables[table].columns;
             let shared = tests.iter().filter(|one| columns.contains(&one.column)).count();
             let all = columns.len() + tests.len() - shared;
@@ -216,8 +224,8 @@ impl Tables {
             let at = table.columns.iter().position(|column| *column == one.column);
             at.unwrap_or_else(|| {
                 let tables = self.by_predicate.entry(one.column.predicate).or_default();
-                if tables.iter().all(|&(one, _)| one != number) {
-                    tables.push((number, table.home.is_none()));
+                if !tables.contains(&number) {
+                    tables.push(number);
                 }
                 table.columns.push(one.column);
                 table.used.push(0);
@@ -226,37 +234,10 @@ impl Tables {
         };
         let tests: Vec<(usize, ColumnTest)> =
             tests.into_iter().map(|one| (column_of(&one), one)).collect();
-        let has = |home: Id| tests.iter().any(|(_, one)| one.column.predicate == home);
-        if !table.home.is_some_and(has) {
-            self.choose_home(number, &tests);
-        }
-        let has_other_filters = tests.iter().any(|(_, one)| one.has_other_filters);
-        let registered = RegisteredShape {
-            shape: shape.clone(),
-            table: number,
-            tests,
-            has_other_filters,
-            rows: 0,
-        };
+        let registered = RegisteredShape { shape: shape.clone(), table: number, tests, rows: 0 };
         let registered = self.shapes.insert(registered);
         self.by_shape.insert(shape, registered);
         registered
-    }
-
-    /// Chooses the predicate by which a table with a new shape is found: one that all rows have, and
-    /// by which few other tables are found.
-    fn choose_home(&mut self, number: usize, tests: &[(usize, ColumnTest)]) {
-        let table = &mut self.tables[number];
-        let of_all = tests.iter().filter(|(column, _)| table.used[*column] == table.rows);
-        let found =
-            |predicate: &Id| self.by_predicate[predicate].iter().filter(|one| one.1).count();
-        table.home = of_all.map(|(_, one)| one.column.predicate).min_by_key(found);
-        for TableColumn { predicate, .. } in &table.columns {
-            let tables = self.by_predicate.get_mut(predicate).into_iter().flatten();
-            for (_, is_home) in tables.filter(|(table, _)| *table == number) {
-                *is_home = table.home.is_none_or(|home| home == *predicate);
-            }
-        }
     }
 
     fn drop_table(&mut self, number: usize) {
@@ -266,7 +247,7 @@ impl Tables {
         }
         for column in table.columns {
             if let Some(tables) = self.by_predicate.get_mut(&column.predicate) {
-                tables.retain(|&(one, _)| one != number);
+                tables.retain(|&one| one != number);
                 if tables.is_empty() {
                     self.by_predicate.remove(&column.predicate);
                 }
@@ -290,8 +271,9 @@ impl Tables {
         let mut found = Vec::new();
         for subject in triples.chunk_by(|one, other| one.0[0] == other.0[0]) {
             for same in subject.chunk_by(|one, other| one.0[1] == other.0[1]) {
-                let tables = self.by_predicate.get(&same[0].0[1]).into_iter().flatten();
-                found.extend(tables.filter(|(_, is_home)| *is_home).map(|(table, _)| *table));
+                let predicate = same[0].0[1];
+                let tables = self.by_predicate.get(&predicate).into_iter().flatten();
+                found.extend(tables.filter(|&&one| self.tables[one].is_found_by(predicate)));
             }
             found.sort_unstable();
             found.dedup();
@@ -388,7 +370,7 @@ fn gather(table: &Table, own: &[([Id; 3], SortKey)], scratch: &mut TableScratch)
         for &([_, _, id], key) in own[begin..].iter().take_while(|one| one.0[1] == column.predicate)
         {
             let place = match column.test {
-                TestKind::Interval(class) => key.within(class),
+                TestKind::Interval(class) => (key.class == class).then_some((key.low, key.high)),
                 TestKind::Present | TestKind::Term => Some((0.0, 0.0)),
             };
             points.extend(place.map(|(low, high)| Point { id, low, high }));
@@ -537,7 +519,7 @@ mod tests {
 
         fn publication(&self, random: &mut Random, local: &mut LocalTerms) -> Vec<[Id; 3]> {
             let mut id = |text: &str| {
-                let hash = self.dictionary.hash(text.as_bytes());
+                let hash = crate::dictionary::hash(text.as_bytes());
                 let known = self.dictionary.get_hashed(text.as_bytes(), hash);
                 known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash))
             };
@@ -703,7 +685,7 @@ mod tests {
                     // values that are bounds, and values that are not
                     let given = if random.below(2) == 0 { kind } else { random.below(6) as usize };
                     let text = texts(&mut random, given);
-                    let hash = world.dictionary.hash(text.as_bytes());
+                    let hash = crate::dictionary::hash(text.as_bytes());
                     let known = world.dictionary.get_hashed(text.as_bytes(), hash);
                     let id = known.unwrap_or_else(|| local.intern_hashed(text.as_bytes(), hash));
                     triples.push([0, world.predicates[kind], id]);
