@@ -53,7 +53,7 @@ impl QueryError {
     /// The error of a query that follows the grammar but breaks another rule of SPARQL.
     pub(crate) fn senseless(text: &str, message: &str) -> Option<Self> {
         let (offset, reason) = place(text, message)?;
-        // Tokens are in quotes, in brackets, or single words. A parser of names is no reason.
+        // Tokens are in quotes, in brackets, or single words. The last one comes with each function.
         let reasons = reason.strip_prefix("one of ").unwrap_or(reason);
         let is_sentence = |one: &&str| {
             !one.starts_with(['"', '[']) && one.contains(' ') && !one.starts_with("This custom")
