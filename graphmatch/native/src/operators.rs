@@ -8,7 +8,7 @@
 //! outermost filters. If one test fails, Python need not make the other calls of that solution.
 
 use crate::algebra::{
-    Part, body, comparison_of, conjuncts, group, has_subquery, mirrored, pattern_of, visit,
+    Part, body, comparison_of, conjuncts, group, has_subquery, pattern_of, visit,
 };
 use crate::branch::Comparison;
 use crate::lexical::text_of;
@@ -336,11 +336,9 @@ fn test_of<'a>(
         _ => None,
     };
     let (call, requirement) = match (comparison_of(filter), filter) {
-        (Some((operator, left, right)), _) => match (constant(left), constant(right)) {
-            (_, Some(constant)) => (left, Requirement::Comparison(operator, constant)),
-            (Some(constant), _) => (right, Requirement::Comparison(mirrored(operator), constant)),
-            _ => return None,
-        },
+        (Some((operator, call, right)), _) => {
+            (call, Requirement::Comparison(operator, constant(right)?))
+        }
         (None, Expression::Not(inner)) => (inner.as_ref(), Requirement::Truth(false)),
         (None, call) => (call, Requirement::Truth(true)),
     };
