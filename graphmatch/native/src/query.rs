@@ -9,7 +9,7 @@
 //! are stored encoded, with 3 bytes for each triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
-    Part, body, comparison_of, either, group, is_distinct, mirrored, pattern_of, pattern_of_mut,
+    Part, body, comparison_of, either, group, is_distinct, pattern_of, pattern_of_mut,
     projection as projected, slot_of_literal, substitute, visit,
 };
 use crate::branch::{
@@ -602,11 +602,10 @@ fn compare_call(expression: &Expression) -> Option<Expression> {
         let equal = |one: &Expression| Expression::Equal(value.clone(), one.clone().into());
         return either(list.iter().map(equal).collect()); // `visit` shows the comparisons next.
     }
-    let (operator, left, right) = comparison_of(expression)?;
-    let (operator, value, quantity) = match is_quantity(right) {
-        true => (operator, left, right),
-        false => (mirrored(operator), right, Some(left).filter(|left| is_quantity(left))?),
-    };
+    let (operator, value, quantity) = comparison_of(expression)?;
+    if !is_quantity(quantity) {
+        return None;
+    }
     let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
     let sign = Literal::new_simple_literal(operator.name()).into();
     Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity.clone()]))

@@ -1,4 +1,4 @@
-//! QueryAnalyzer of a query: branches of triple patterns and filters that every solution satisfies.
+//! Analysis of a query: branches of triple patterns and filters that every solution satisfies.
 //!
 //! Every solution satisfies all patterns and filters of one branch. A basic graph pattern is one
 //! branch, a join multiplies branches, and a union adds them. OPTIONAL, MINUS and most functions
@@ -10,7 +10,7 @@
 //! Source: SPARQL 1.1, sections 9 and 18.2 (translation to the algebra).
 
 use crate::algebra::{
-    comparison_of, conjuncts, group, mirrored, operands, parts, slot_of_iri, slot_of_literal,
+    comparison_of, conjuncts, group, operands, parts, slot_of_iri, slot_of_literal,
 };
 use crate::branch::{
     Comparison, Filter, Folding, GM, Node, Pattern, Slot, TaxonomyOperator, Tested, TextOperator,
@@ -54,7 +54,7 @@ pub(crate) fn alone(pattern: Pattern) -> Pattern {
     })
 }
 
-/// SlotNumberer of a query's constants. Terms of the RDF vocabulary that the parser adds come after the
+/// Numbers of a query's constants. Terms of the RDF vocabulary that the parser adds come after the
 /// slots.
 #[derive(Default)]
 pub(crate) struct Constants {
@@ -139,7 +139,7 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
 
 // --- Branches -----------------------------------------------------------------------------------
 
-/// QueryAnalyzer of a query, and its results.
+/// The analysis of a query, and its results.
 #[derive(Default)]
 pub(crate) struct QueryAnalyzer<'a> {
     pub constants: Constants,
@@ -689,9 +689,6 @@ impl NecessaryFilter {
 
 fn necessary(expression: &Expression, constants: &mut Constants) -> Option<NecessaryFilter> {
     if let Some((operator, left, right)) = comparison_of(expression) {
-        let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
-        let (operator, left, right) =
-            if is_constant { (mirrored(operator), right, left) } else { (operator, left, right) };
         return match left {
             Expression::Variable(variable) => Some(NecessaryFilter::whole(
                 variable.as_str(),
