@@ -62,13 +62,24 @@ impl<'a> FilterEvaluator<'a> {
 
     /// Whether a filter is true of a term.
     pub fn holds(&self, filter: &Filter, term: Id) -> bool {
+        self.holds_with(filter, &|&constant| constant, term)
+    }
+
+    /// Whether a filter is true of a term, if a function gives the ids of constants.
+    pub fn holds_with<C>(&self, filter: &Filter<C>, constant: &dyn Fn(&C) -> Id, term: Id) -> bool {
         match filter {
-            Filter::Compare { operator, constant } => self.compares(term, *operator, *constant),
-            Filter::Text { operator, view, folding, argument } => {
-                self.text_holds(*operator, *view, *folding, *argument, term)
+            Filter::Compare { operator, constant: right } => {
+                self.compares(term, *operator, constant(right))
             }
-            Filter::Taxonomy { operator, concept } => (self.isa)(*operator, term, *concept),
-            Filter::Any(filters) => filters.iter().any(|filter| self.holds(filter, term)),
+            Filter::Text { operator, view, folding, argument } => {
+                self.text_holds(*operator, *view, *folding, constant(argument), term)
+            }
+            Filter::Taxonomy { operator, concept } => {
+                (self.isa)(*operator, term, constant(concept))
+            }
+            Filter::Any(filters) => {
+                filters.iter().any(|filter| self.holds_with(filter, constant, term))
+            }
         }
     }
 
