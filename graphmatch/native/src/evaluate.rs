@@ -25,6 +25,7 @@ use crate::operators::CallContext;
 use crate::query_error::QueryError;
 use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, marked_term, substitute_rewritten};
 use crate::writer::written;
+use hashbrown::HashMap;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
@@ -341,7 +342,7 @@ struct Data<'a> {
     graph: Id,
     /// Terms that neither the publication nor the dictionary has.
     terms: RefCell<LocalTerms>,
-    private: RefCell<Vec<(Id, Private)>>,
+    private: RefCell<HashMap<Id, Private>>,
 }
 
 impl<'a> Data<'a> {
@@ -387,10 +388,7 @@ impl<'a> Data<'a> {
         } else {
             return id;
         };
-        let mut known = self.private.borrow_mut();
-        if known.iter().all(|(other, _)| *other != id) {
-            known.push((id, private));
-        }
+        self.private.borrow_mut().insert(id, private);
         id
     }
 
@@ -422,17 +420,17 @@ impl<'a> Data<'a> {
             return Box::new(std::iter::empty());
         }
         let [subject, property, object] = key;
-        let private = self.private.borrow().iter().find(|(id, _)| *id == property).copied();
+        let private = self.private.borrow().get(&property).copied();
         let mut end = of.graph.stated();
         match private {
             None => {}
-            Some((_, Private::Attribute(real))) => (key[1], end) = (real, usize::MAX),
-            Some((_, Private::Itself)) => {
+            Some(Private::Attribute(real)) => (key[1], end) = (real, usize::MAX),
+            Some(Private::Itself) => {
                 let node = if subject == ANY { object } else { subject };
                 let holds = node != ANY && (object == ANY || object == node);
                 return Box::new(holds.then_some([node, property, node]).into_iter());
             }
-            Some((_, Private::Taxonomy(operator))) => {
+            Some(Private::Taxonomy(operator)) => {
                 let holds = subject != ANY && object != ANY && self.is_a(operator, subject, object);
                 return Box::new(holds.then_some(key).into_iter());
             }

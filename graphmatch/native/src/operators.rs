@@ -273,19 +273,16 @@ impl Prefilter {
         let is_complete = tested.len() == operators.calls_below(whole) && !is_open && !is_slice;
         tests.retain(|_| !is_open);
         let arguments = tests.iter().flat_map(|test: &Test| &test.arguments);
-        let variables: HashSet<Variable> = arguments.filter_map(variable_of).collect();
+        let variables = arguments.filter_map(|argument| match argument {
+            Expression::Variable(variable) => Some(variable.clone()),
+            _ => None,
+        });
+        let variables: HashSet<Variable> = variables.collect();
         let variables = variables.into_iter().collect();
         let pattern = GraphPattern::Project { inner: inner.into(), variables };
         let pattern = GraphPattern::Distinct { inner: pattern.into() };
         let query = Query::Select { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         Self { query, tests, is_complete }
-    }
-}
-
-fn variable_of(expression: &Expression) -> Option<Variable> {
-    match expression {
-        Expression::Variable(variable) => Some(variable.clone()),
-        _ => None,
     }
 }
 

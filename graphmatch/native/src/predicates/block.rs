@@ -364,7 +364,7 @@ impl Block {
         spans: &[Range<usize>],
         windows: &mut Windows,
     ) {
-        let slots = shape.shape.constants();
+        let slots = shape.shape.classes.len();
         for (ends, all) in [(&mut windows.lows, i32::MIN), (&mut windows.highs, i32::MAX)] {
             ends.clear();
             ends.resize(slots, all);

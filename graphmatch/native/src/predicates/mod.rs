@@ -73,13 +73,12 @@ pub struct Tables {
     keys: HashMap<Id, SortKey>,
     /// The block of each row, and its place there.
     places: Vec<u32>,
-    rows: usize,
 }
 
 impl Tables {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.tables.is_empty()
     }
 
     /// Whether a table has all columns of a branch.
@@ -116,7 +115,6 @@ impl Tables {
         let table = &mut self.tables[shape.table];
         table.rows += 1;
         shape.tests.iter().for_each(|&(column, _)| table.used[column] += 1);
-        self.rows += 1;
         if self.places.len() <= row as usize {
             self.places.resize(row as usize + 1, NOWHERE);
         }
@@ -170,7 +168,6 @@ impl Tables {
     pub fn remove(&mut self, row: u32) -> bool {
         let Some((handle, at)) = self.place(row) else { return false };
         self.places[row as usize] = NOWHERE;
-        self.rows -= 1;
         let block = &mut self.blocks[handle];
         let is_sparse = block.remove(at);
         let number = block.shape(at) as usize;
@@ -394,7 +391,7 @@ mod tests {
     impl Tables {
         /// The number of rows.
         pub fn len(&self) -> usize {
-            self.rows
+            self.tables.iter().map(|(_, table)| table.rows).sum()
         }
 
         /// The approximate number of bytes of the rows.
