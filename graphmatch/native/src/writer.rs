@@ -13,6 +13,7 @@ use spargebra::Query;
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, Function, GraphPattern,
 };
+use spargebra::term::NamedNodePattern;
 use std::collections::HashMap;
 
 /// Begins the marker of an IRI. The number of its slot and a semicolon follow, unless the number is
@@ -28,6 +29,11 @@ const END: char = '\u{4}';
 const WHERE: char = '\u{5}';
 /// A function that returns its argument, and a graph name whose GRAPH is a group.
 const BRACKETS: &str = "\u{6}";
+/// The name of a graph whose GRAPH is a UNION, and variables that are signs behind `+`.
+const UNION: &str = "\u{F}";
+const AND: &str = "\u{10}";
+const OR: &str = "\u{11}";
+const UNEQUAL: &str = "\u{12}";
 /// Begins the name of a variable that is a piece of text.
 const TEXT: char = '\u{7}';
 /// Begins the name of a variable that is a text behind the bracket of WHERE.
@@ -130,6 +136,10 @@ pub(crate) fn written(mut query: Query) -> String {
     }
     text.replace(&format!("GRAPH <{BRACKETS}> "), "")
         .replace(&format!("<{BRACKETS}>"), "")
+        .replace(&format!("GRAPH <{UNION}>"), "UNION")
+        .replace(&format!(" + ?{AND} + "), " && ")
+        .replace(&format!(" + ?{OR} + "), " || ")
+        .replace(&format!(" + ?{UNEQUAL} = "), " != ")
         .replace(&format!("?{TEXT}"), "")
         .replace(&format!(" FILTER(?{AFTER_WHERE}"), " }")
         .replace(&format!("{AFTER_WHERE}) }}"), "")
@@ -255,6 +265,11 @@ impl Bracketer {
                 bracket_if(left, is_filter);
                 bracket_if(right, |one| matches!(one, P::Join { .. }));
             }
+            P::Union { left, right } if is_union(left) => {
+                let (left, inner) = (std::mem::take(left), std::mem::take(right));
+                let name = NamedNode::new_unchecked(UNION).into();
+                *pattern = P::Join { left, right: P::Graph { name, inner }.into() };
+            }
             P::LeftJoin { left, right, .. } => {
                 bracket_if(left, is_filter);
                 bracket_if(right, is_filter);
@@ -278,29 +293,61 @@ impl Bracketer {
             }
             _ => {}
         }
-        let is_loose = is_calculation(expression);
-        for operand in operands_mut(expression) {
+        let outer = rank(expression);
+        for (place, operand) in operands_mut(expression).into_iter().enumerate() {
             self.expression(operand);
-            if is_loose && is_calculation(operand) {
+            let inner = rank(operand);
+            if inner > 0 && (inner < outer || inner == outer && (place > 0 || outer == UNARY)) {
                 let brackets = Function::Custom(NamedNode::new_unchecked(BRACKETS));
-                *operand = Expression::FunctionCall(brackets, vec![operand.clone()]);
+                *operand = Expression::FunctionCall(brackets, vec![taken(operand)]);
             }
+        }
+        if let Expression::Not(inner) = expression
+            && let Expression::Equal(left, right) = &mut **inner
+        {
+            let sign = Expression::from(Variable::new_unchecked(UNEQUAL));
+            let left = Expression::Add(taken(left).into(), sign.into());
+            *expression = Expression::Equal(left.into(), taken(right).into());
+        }
+        // The parser nests `&&` and `||` to the left, without brackets.
+        let (left, sign) = match expression {
+            Expression::And(left, _) if matches!(**left, Expression::And(..)) => (left, AND),
+            Expression::Or(left, _) if matches!(**left, Expression::Or(..)) => (left, OR),
+            _ => return,
+        };
+        if let Expression::And(first, second) | Expression::Or(first, second) = taken(left) {
+            let sign = Expression::from(Variable::new_unchecked(sign));
+            **left = Expression::Add(Expression::Add(first, sign.into()).into(), second);
         }
     }
 }
 
-/// Whether an expression is an operator that is written without brackets.
-fn is_calculation(expression: &Expression) -> bool {
-    matches!(
-        expression,
-        Expression::Add(..)
-            | Expression::Subtract(..)
-            | Expression::Multiply(..)
-            | Expression::Divide(..)
-            | Expression::UnaryPlus(_)
-            | Expression::UnaryMinus(_)
-            | Expression::Not(_)
-    )
+fn taken(expression: &mut Expression) -> Expression {
+    std::mem::replace(expression, Literal::from(false).into())
+}
+
+/// Whether a pattern is written as a UNION.
+fn is_union(pattern: &GraphPattern) -> bool {
+    use GraphPattern as P;
+    match pattern {
+        P::Join { right, .. } => {
+            matches!(&**right, P::Graph { name: NamedNodePattern::NamedNode(name), .. } if name.as_str() == UNION)
+        }
+        other => matches!(other, P::Union { .. }),
+    }
+}
+
+/// The rank of a sign.
+const UNARY: u8 = 3;
+
+/// The rank of an operator that is written without brackets, or 0.
+fn rank(expression: &Expression) -> u8 {
+    match expression {
+        Expression::Add(..) | Expression::Subtract(..) => 1,
+        Expression::Multiply(..) | Expression::Divide(..) => 2,
+        Expression::UnaryPlus(_) | Expression::UnaryMinus(_) | Expression::Not(_) => UNARY,
+        _ => 0,
+    }
 }
 
 /// Returns the text of an aggregate. Its separator does not look like a slot or the end of a triple.
