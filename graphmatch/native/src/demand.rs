@@ -101,7 +101,7 @@ impl Demand {
 }
 
 /// Changes a count; whether it is the first or was the last.
-fn count<K: Hash + Eq>(counts: &mut HashMap<K, u32>, key: K, by: i32) -> bool {
+pub(crate) fn count<K: Hash + Eq>(counts: &mut HashMap<K, u32>, key: K, by: i32) -> bool {
     let before = counts.get(&key).copied().unwrap_or_default();
     let after = before.saturating_add_signed(by);
     if after == 0 {

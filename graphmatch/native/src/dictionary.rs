@@ -149,13 +149,6 @@ impl Dictionary {
         inline::id(text).or_else(|| self.terms.find_hashed(text, hash))
     }
 
-    /// The id of a term of a publication, if it is in the dictionary. Blank nodes are always local
-    /// to the publication.
-    #[inline]
-    pub fn get_shared(&self, text: &[u8], hash: u64) -> Option<Id> {
-        self.get_hashed(text, hash).filter(|_| !has_blank(text))
-    }
-
     /// Adds a reference to a term, and returns its id.
     ///
     /// # Panics
@@ -238,11 +231,13 @@ impl LocalTerms {
         found.map(|&(number, _)| LOCAL + number)
     }
 
-    /// For each of these terms in order, its id in a dictionary, or its local id.
+    /// For each of these terms in order, its id in a dictionary, or its local id. Blank nodes are
+    /// always local to the publication.
     pub fn known(&self, dictionary: &Dictionary) -> Vec<Id> {
         let mut ids: Vec<Id> = (0..self.len() as Id).map(|number| LOCAL + number).collect();
         for &(number, hash) in &self.table {
-            if let Some(id) = dictionary.get_shared(self.texts.get(number), hash) {
+            let text = self.texts.get(number);
+            if let Some(id) = dictionary.get_hashed(text, hash).filter(|_| !has_blank(text)) {
                 ids[number as usize] = id;
             }
         }

@@ -241,8 +241,8 @@ impl Engine {
         if operators.0.iter().any(|operator| operator.is_indexed) {
             for number in engine.subscriptions.numbers() {
                 let record = engine.subscriptions.get(number);
-                if engine.templates.get(record.template())?.calls() {
-                    for &row in record.rows() {
+                if engine.templates.get(record.template)?.calls() {
+                    for &row in record.rows {
                         engine.operator_constants.count(
                             &engine.index.branch(row),
                             true,
@@ -363,7 +363,7 @@ impl Engine {
         };
         let former = replaced.map(|number| {
             self.templates.retain(template);
-            (self.subscriptions.get(number).template(), self.unindex(number))
+            (self.subscriptions.get(number).template, self.unindex(number))
         });
         let result = self.index_subscription(name, template, &constants, rooted, replaced);
         if let Some((former, constants)) = former {
@@ -551,8 +551,8 @@ impl Engine {
         if let Some(constants) = record.constants() {
             return constants.map(<[Id]>::to_vec);
         }
-        let branch = record.rows().iter().map(|&row| self.index.branch(row)).next();
-        let found = self.templates.get(record.template()).zip(branch);
+        let branch = record.rows.iter().map(|&row| self.index.branch(row)).next();
+        let found = self.templates.get(record.template).zip(branch);
         let found = found.and_then(|(template, branch)| template.constants_in(&branch));
         [found.clone().unwrap_or_default(), found.unwrap_or_default()]
     }
@@ -586,7 +586,7 @@ impl Engine {
     /// Takes a subscription out.
     pub fn unsubscribe(&mut self, number: Number) {
         let constants = self.unindex(number);
-        let template = self.subscriptions.get(number).template();
+        let template = self.subscriptions.get(number).template;
         self.subscriptions.remove(number);
         constants.into_iter().for_each(|id| self.dictionary.release(id));
         self.templates.release(template);
@@ -602,11 +602,11 @@ impl Engine {
 
     /// Takes a subscription out of the index and the demand. Returns its constants.
     fn unindex(&mut self, number: Number) -> Vec<Id> {
-        let template = self.subscriptions.get(number).template();
+        let template = self.subscriptions.get(number).template;
         self.templates.remember(template);
         let [constants, rewritten] = self.constants(number);
         let record = self.subscriptions.get(number);
-        let (rows, suspended) = (record.rows().to_vec(), record.is(SUSPENDED));
+        let (rows, suspended) = (record.rows.to_vec(), record.is(SUSPENDED));
         if self.history.has_reports() {
             self.history.keep(FormerSubscription {
                 number,
@@ -628,7 +628,7 @@ impl Engine {
     pub fn text(&self, number: Number) -> String {
         let record = self.subscriptions.get(number);
         let [constants, _] = self.constants(number);
-        filled(self.templates.text(record.template()), |number, text| {
+        filled(self.templates.text(record.template), |number, text| {
             let id = constants.get(number).copied().unwrap_or_default();
             text.push_str(&String::from_utf8_lossy(&self.dictionary.text(id)));
             false
@@ -645,7 +645,7 @@ impl Engine {
     fn prepared(&self, number: Number) -> Result<Prepared, QueryError> {
         let missing = || QueryError::new("its template is not there", "Subscribe it again.");
         let record = self.subscriptions.get(number);
-        let (template, delta_check) = (record.template(), record.is(DELTA_CHECK));
+        let (template, delta_check) = (record.template, record.is(DELTA_CHECK));
         let cache = &self.prepared[usize::from(delta_check)];
         let prepared = cache.get(self.templates.text(template), || {
             let query = self.templates.get(template).ok_or_else(missing)?.algebra()?;
@@ -714,7 +714,7 @@ impl Engine {
         candidates.dedup();
         for number in candidates {
             let record = self.subscriptions.get(number);
-            let template = self.templates.get(record.template());
+            let template = self.templates.get(record.template);
             let has_calls = template.as_ref().is_some_and(|template| template.calls());
             let answer = on_stack(template.is_some_and(|template| template.is_deep), || {
                 let worker = &mut *worker;
@@ -779,7 +779,7 @@ impl Engine {
         names.extend(&changed);
         for number in self.subscriptions.in_order() {
             let record = self.subscriptions.get(number);
-            let (is_suspended, template) = (record.is(SUSPENDED), record.template());
+            let (is_suspended, template) = (record.is(SUSPENDED), record.template);
             let Some(kept) = self.templates.remember(template) else { continue };
             let [constants, rewritten] = self.constants(number);
             let has_new_root = |&id: &Id| names.contains(&key(id, &self.dictionary));
@@ -805,7 +805,7 @@ impl Engine {
         }
         for (number, constants) in reindexed {
             let record = self.subscriptions.get(number);
-            let (name, template) = (record.name(), record.template());
+            let (name, template) = (record.name(), record.template);
             match self.rooted(template, &constants) {
                 Some(rooted) => {
                     // If there is no room for it, it is suspended.
@@ -841,7 +841,7 @@ impl Engine {
         let rewritten: Vec<Id> =
             rewritten.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
         let constants = self.unindex(number);
-        let template = self.subscriptions.get(number).template();
+        let template = self.subscriptions.get(number).template;
         self.index_subscription(name, template, &constants, rewritten, Some(number)).map(|_| ())
     }
 }

@@ -259,10 +259,9 @@ impl Index {
         self.patterns.find(graph, &tests, &mut scratch.patterns, &mut scratch.matches);
         if !self.texts.is_empty() {
             self.find_texts(graph, evaluator, scratch);
-            for &row in &scratch.hits {
-                if self.patterns.matches(row, graph, &tests, &mut scratch.patterns) {
-                    scratch.matches.push(self.patterns.owner(row));
-                }
+            let Scratch { hits, patterns, matches, .. } = scratch;
+            for &row in &*hits {
+                self.patterns.find_row(row, graph, &tests, patterns, matches);
             }
         }
         if !self.tables.is_empty() {

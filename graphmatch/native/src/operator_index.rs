@@ -10,6 +10,7 @@
 //! constants, and knows each constant by a key that is never used again.
 
 use crate::branch::{Branch, Node, Pattern};
+use crate::demand::count;
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::operators::Operators;
 use crate::triples::Triple;
@@ -28,8 +29,9 @@ pub struct IndexAnswers {
 #[derive(Default)]
 struct IndexedOperator {
     id: Id,
-    /// The number of rows and the key of each constant.
-    constants: HashMap<Id, (u32, u32)>,
+    /// The number of rows of each constant, and its key.
+    constants: HashMap<Id, u32>,
+    keys: HashMap<Id, u32>,
     /// The number of rows by the position that binds the variable, and its property or [`ANY`].
     places: HashMap<(u8, Id), u32>,
 }
@@ -101,25 +103,22 @@ impl OperatorConstants {
             let Node::Constant(constant) = pattern[2] else { continue };
             let place = self.place(branch, pattern[0]);
             let one = &mut self.all[number];
+            let by = if is_added { 1 } else { -1 };
             if let Some(place) = place {
-                let count = one.places.entry(place).or_insert(0);
-                *count = if is_added { *count + 1 } else { count.saturating_sub(1) };
-                if *count == 0 {
-                    one.places.remove(&place);
-                }
+                count(&mut one.places, place, by);
             }
-            let (count, key) = one.constants.entry(constant).or_insert_with(|| {
+            if !count(&mut one.constants, constant, by) {
+                continue;
+            }
+            if is_added {
                 self.last_key = self.last_key.wrapping_add(1);
-                (0, self.last_key)
-            });
-            let key = *key;
-            *count = if is_added { *count + 1 } else { count.saturating_sub(1) };
-            if *count == 0 {
-                one.constants.remove(&constant);
+                self.by_key.insert(self.last_key, constant);
+                one.keys.insert(constant, self.last_key);
+                let text = dictionary.text(constant).into_owned();
+                self.changes.push((number, self.last_key, Some(text)));
+            } else if let Some(key) = one.keys.remove(&constant) {
                 self.by_key.remove(&key);
                 self.changes.push((number, key, None));
-            } else if self.by_key.insert(key, constant).is_none() {
-                self.changes.push((number, key, Some(dictionary.text(constant).into_owned())));
             }
         }
     }

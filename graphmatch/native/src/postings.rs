@@ -462,8 +462,9 @@ impl PostingIndex {
         owners: &mut Vec<u32>,
     ) {
         self.candidates(graph, scratch);
-        let (found, mut records) = (owners.len(), Vec::with_capacity(BATCH_SIZE));
-        for batch in scratch.candidates.chunks(BATCH_SIZE) {
+        let candidates = std::mem::take(&mut scratch.candidates);
+        let mut records = Vec::with_capacity(BATCH_SIZE);
+        for batch in candidates.chunks(BATCH_SIZE) {
             records.clear();
             records.extend(batch.iter().map(|&row| self.rows.get(row)));
             // The loops read both ends of all records, then all programs, so that cache misses
@@ -473,48 +474,45 @@ impl PostingIndex {
             let steps = |record: &&[u32]| self.program(record[PROGRAM]).steps;
             black_box(records.iter().map(steps).sum::<usize>());
             for record in &records {
-                if self.exists(record, graph, tests, &mut scratch.stack) {
-                    owners.push(record[OWNER]);
-                } else if scratch.is_late() {
-                    scratch.undecided.push(record[OWNER]);
-                }
+                self.check(record, graph, tests, scratch, owners);
             }
         }
-        scratch.counters.matches += (owners.len() - found) as u64;
+        scratch.candidates = candidates;
     }
 
-    /// Returns true if a row has a solution.
-    pub fn matches(
+    /// Adds the owner of a row if the row has a solution.
+    pub fn find_row(
         &self,
         row: RowId,
         graph: &Graph,
         tests: &impl Fn(&Filter, Id) -> bool,
         scratch: &mut Scratch,
-    ) -> bool {
-        let record = self.rows.get(row);
-        let found = self.exists(record, graph, tests, &mut scratch.stack);
-        scratch.counters.matches += u64::from(found);
-        if !found && scratch.is_late() {
-            scratch.undecided.push(record[OWNER]);
-        }
-        found
+        owners: &mut Vec<u32>,
+    ) {
+        self.check(self.rows.get(row), graph, tests, scratch, owners);
     }
 
-    /// Returns true if the row of a record has a solution. Stops at the first one.
+    /// Adds the owner of a record if its row has a solution. Stops at the first one.
     #[inline]
-    fn exists(
+    fn check(
         &self,
         record: &[u32],
         graph: &Graph,
         tests: &impl Fn(&Filter, Id) -> bool,
-        stack: &mut Stack,
-    ) -> bool {
+        scratch: &mut Scratch,
+        owners: &mut Vec<u32>,
+    ) {
         let mut found = false;
-        self.join(record, graph, tests, stack, |_| {
+        self.join(record, graph, tests, &mut scratch.stack, |_| {
             found = true;
             false
         });
-        found
+        if found {
+            scratch.counters.matches += 1;
+            owners.push(record[OWNER]);
+        } else if scratch.is_late() {
+            scratch.undecided.push(record[OWNER]);
+        }
     }
 
     #[inline]
@@ -901,9 +899,10 @@ mod tests {
                     });
                     assert_eq!(found.len(), solutions.len(), "{branch:?} {triples:?}");
                     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), solutions);
-                    let matches = patterns.matches(row, &graph, &by_number, &mut scratch);
-                    assert_eq!(matches, !solutions.is_empty());
-                    expected.extend(matches.then_some(row));
+                    let mut owners = Vec::new();
+                    patterns.find_row(row, &graph, &by_number, &mut scratch, &mut owners);
+                    assert_eq!(owners.is_empty(), solutions.is_empty());
+                    expected.extend(owners.first().map(|_| row));
                 }
                 graph.prepare(patterns.required_kinds());
                 let mut found = found(&patterns, &graph, &mut scratch);

@@ -68,8 +68,12 @@ struct StoredSubscription {
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     name: &'a [u8],
-    kept: &'a StoredSubscription,
-    rows: &'a [RowId],
+    /// The number of its template.
+    pub template: u32,
+    /// How it is indexed.
+    pub flags: Flags,
+    /// Its rows in the index.
+    pub rows: &'a [RowId],
     /// The constants of the query, then those of the index if they differ.
     terms: &'a [Id],
 }
@@ -80,24 +84,9 @@ impl<'a> Record<'a> {
         String::from_utf8_lossy(self.name).into_owned()
     }
 
-    /// Returns the number of its template.
-    pub fn template(&self) -> u32 {
-        self.kept.template
-    }
-
-    /// Returns how it is indexed.
-    pub fn flags(&self) -> Flags {
-        self.kept.flags
-    }
-
     /// Returns true if all of these flags are set.
     pub fn is(&self, flags: Flags) -> bool {
-        self.flags() & flags == flags
-    }
-
-    /// Returns its rows in the index.
-    pub fn rows(&self) -> &'a [RowId] {
-        self.rows
+        self.flags & flags == flags
     }
 
     /// Returns the constants of the query, and those that the index uses: root terms and base units.
@@ -143,12 +132,13 @@ impl Subscriptions {
     /// Returns an existing subscription.
     pub fn get(&self, number: Number) -> Record<'_> {
         let (name, kept) = (self.names.get(number), &self.kept[number as usize]);
-        if kept.flags & IN_ROW != 0 {
-            return Record { name, kept, rows: std::slice::from_ref(&kept.place), terms: &[] };
-        }
-        let (count, rest) = self.lists.get(kept.place).split_first().unwrap_or((&0, &[]));
-        let (rows, terms) = rest.split_at_checked(*count as usize).unwrap_or_default();
-        Record { name, kept, rows, terms }
+        let StoredSubscription { template, flags, .. } = *kept;
+        let (rows, terms) = match self.lists.get(kept.place).split_first() {
+            _ if flags & IN_ROW != 0 => (std::slice::from_ref(&kept.place), [].as_slice()),
+            Some((count, rest)) => rest.split_at(*count as usize),
+            None => Default::default(),
+        };
+        Record { name, template, flags, rows, terms }
     }
 
     /// Returns the id of a subscription, if it exists.
@@ -311,15 +301,15 @@ mod tests {
         let bob = all.add(entry("bob", &[], &[])).unwrap();
         assert_eq!((all.len(), all.find("alice"), all.find("0/1")), (2, Some(alice), None));
         let record = all.get(alice);
-        assert_eq!((&*record.name(), record.template()), ("alice", 7));
+        assert_eq!((&*record.name(), record.template), ("alice", 7));
         assert_eq!(record.constants(), Some([&[3, 4][..], &[3, 5][..]]));
-        assert_eq!((record.rows(), all.comment(alice)), (&[1, 2][..], "hers"));
+        assert_eq!((record.rows, all.comment(alice)), (&[1, 2][..], "hers"));
         assert!(record.is(EXACT) && record.is(DELTA_CHECK) && !record.is(UNINDEXED));
         assert_eq!(all.get(bob).constants(), Some([&[] as &[Id]; 2]));
         assert!(all.change(bob, entry("bob", &[1, 2, 3], &[1, 2, 3])));
         assert_eq!(all.get(bob).constants(), Some([&[1, 2, 3][..]; 2]));
         all.move_row(bob, 2, 9);
-        assert_eq!((all.get(bob).rows(), all.len()), (&[1, 9][..], 2));
+        assert_eq!((all.get(bob).rows, all.len()), (&[1, 9][..], 2));
         assert_eq!(all.in_order(), vec![alice, bob]);
     }
 }

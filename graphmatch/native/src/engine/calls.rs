@@ -20,7 +20,7 @@ impl Engine {
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
         let missing = || QueryError::new("its template is not there", "Subscribe it again.");
-        let template = record.template();
+        let template = record.template;
         let algebra = || self.templates.get(template).ok_or_else(missing)?.algebra();
         let query = self.algebra.get(self.templates.text(template), algebra)?;
         let (mut query, constants) = (Query::clone(&query), self.terms(number));
@@ -96,7 +96,7 @@ impl Engine {
 
     /// The operators whose index failed, among those that a subscription needs.
     pub(super) fn failed_indexes(&self, worker: &Worker, number: Number) -> Vec<String> {
-        let rows = self.subscriptions.get(number).rows().iter();
+        let rows = self.subscriptions.get(number).rows.iter();
         let patterns = rows.flat_map(|&row| self.index.branch(row).patterns);
         let operator = |pattern: Pattern| match pattern[1] {
             Node::Constant(operator) if worker.failed.contains(&operator) => {

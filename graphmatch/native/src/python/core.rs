@@ -526,17 +526,17 @@ impl Core {
             let (terms, filled) = query.filled();
             let id_of = |id| dictionary.get(&terms.text(id)).unwrap_or(LOCAL);
             let mut plan = engine.index_plan(filled, false, id_of);
-            plan.entries.truncate(record.rows().len());
+            plan.entries.truncate(record.rows.len());
             let text = |id| String::from_utf8_lossy(&dictionary.text(id)).into_owned();
             let texts = |key: Triple| key.map(|id| (id != ANY).then(|| text(id)));
-            let placed = record.rows().iter().filter_map(|&row| index.placement(row));
+            let placed = record.rows.iter().filter_map(|&row| index.placement(row));
             let rows: Vec<RowPlan> = placed
                 .map(|Placement { access, second, frequency, met, postings, alike }| {
                     let (access, second, (met, sampled)) = (texts(access), second.map(texts), met);
                     RowPlan { access, second, frequency, met, sampled, postings, alike }
                 })
                 .collect();
-            Some((query, terms, plan, record.flags(), rows))
+            Some((query, terms, plan, record.flags, rows))
         });
         let Some((query, terms, plan, flags, rows)) = found else { return Ok(None) };
         let entries = plan.entries.iter();

@@ -106,7 +106,7 @@ impl Query {
     pub fn stored(engine: &Engine, number: Number) -> Option<Self> {
         let text = |&id: &Id| String::from_utf8_lossy(&engine.dictionary.text(id)).into_owned();
         let constants = engine.constants(number)[1].iter().map(text).collect();
-        let template = engine.subscriptions.get(number).template();
+        let template = engine.subscriptions.get(number).template;
         Some(Self { template: engine.templates.get(template)?, constants })
     }
 

@@ -131,7 +131,7 @@ impl Data {
             }
             None => {
                 let record = engine.subscriptions.get(number);
-                (&engine.index, record.rows().to_vec(), engine.templates.get(record.template()))
+                (&engine.index, record.rows.to_vec(), engine.templates.get(record.template))
             }
         };
         let projected: Vec<(String, usize)> = template
