@@ -84,7 +84,7 @@ from semantic.reading import (
     publications_of,
     recognise,
 )
-from semantic.syntax import HEAD_BYTES, format_of_media_type
+from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type
 from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
 
@@ -778,9 +778,11 @@ class Engine(Matcher):
         """Match a document in memory: in one call where it is one publication."""
         now = self._clock()
         cut, base = reading.cut.value, reading.base
-        found = self._core.match_bytes(
-            data, plain(name), now_text(now), reading.extension, cut, base
-        )
+        found = None
+        if data[:HEAD_BYTES].strip(BLANK):
+            found = self._core.match_bytes(
+                data, plain(name), now_text(now), reading.extension, cut, base
+            )
         if found is not None:
             outcome, faults = found
             reading.tell(faults, name)

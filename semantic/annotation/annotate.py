@@ -164,8 +164,12 @@ class Annotator:
 
     def annotations(self, triples: Iterable[Triple]) -> list[Annotation]:
         """Return the concepts that the items in some triples name; see `annotate`."""
-        found = self.native.annotations(triples) if self.labels else ()
-        return [Annotation(item, name, self._occurrence(*row)) for item, name, row in found]
+        texts = self.native.texts(triples) if self.labels else ()
+        return [
+            Annotation(item, name, self._occurrence(*row))
+            for item, name, _, rows in texts
+            for row in rows
+        ]
 
     def words(self, triples: Iterable[Triple]) -> dict[Triple, NamedNode]:
         """Return ``gm:words`` of the feed items in triples, with the properties that had them.
@@ -180,8 +184,9 @@ class Annotator:
         [(' soup ', 'title')]
         """
         found: dict[Triple, NamedNode] = {}
-        for item, words, name in self.native.words(triples):
-            found.setdefault((item, WORDS, Literal(words)), name)
+        for item, name, words, _ in self.native.texts(triples):
+            if words is not None:
+                found.setdefault((item, WORDS, Literal(words)), name)
         return found
 
     def find(self, text: str, language: str | None = None) -> list[Occurrence]:

@@ -356,11 +356,11 @@ pub(crate) fn either(mut tests: Vec<Expression>) -> Option<Expression> {
     tests.pop()
 }
 
-/// A comparison as such; `!(a = b)` is one.
+/// A comparison as such, with a constant on the right if it has one; `!(a = b)` is a comparison.
 pub(crate) fn comparison_of(
     expression: &Expression,
 ) -> Option<(Comparison, &Expression, &Expression)> {
-    Some(match expression {
+    let (operator, left, right): (_, &Expression, &Expression) = match expression {
         Expression::Equal(left, right) => (Comparison::Equal, left, right),
         Expression::Less(left, right) => (Comparison::Less, left, right),
         Expression::LessOrEqual(left, right) => (Comparison::LessOrEqual, left, right),
@@ -372,11 +372,16 @@ pub(crate) fn comparison_of(
             _ => return None,
         },
         _ => return None,
+    };
+    let is_constant = |one| matches!(one, &Expression::NamedNode(_) | &Expression::Literal(_));
+    Some(match is_constant(left) && !is_constant(right) {
+        true => (mirrored(operator), right, left),
+        false => (operator, left, right),
     })
 }
 
 /// A comparison with its sides changed.
-pub(crate) fn mirrored(operator: Comparison) -> Comparison {
+fn mirrored(operator: Comparison) -> Comparison {
     match operator {
         Comparison::Less => Comparison::Greater,
         Comparison::LessOrEqual => Comparison::GreaterOrEqual,

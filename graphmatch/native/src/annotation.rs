@@ -268,15 +268,10 @@ struct Node {
 /// A label that ends at a node.
 struct Pattern {
     label: u32,
-    spelling: Spelling,
-}
-
-/// How a text must have a label whose folded words it has.
-enum Spelling {
-    Any,
-    /// In any spelling, or with other forms of its words.
-    Forms(Vec<LabelWord>),
-    Exact(ExactSpelling),
+    /// The spelling that a text must have; `None` if the folded words are enough.
+    exact: Option<ExactSpelling>,
+    /// The words, if they have other forms.
+    words: Option<Vec<LabelWord>>,
 }
 
 /// A word of a label.
@@ -361,11 +356,10 @@ impl Trie {
                 self.nodes.push(Node::default());
             }
         }
-        let spelling = match &mut self.stems {
-            _ if !is_telling(&label_words, languages, language) => {
-                Spelling::Exact(ExactSpelling::new(text, &places))
-            }
-            Some(stems) if has_forms => {
+        let is_exact = !is_telling(&label_words, languages, language);
+        let exact = is_exact.then(|| ExactSpelling::new(text, &places));
+        let words = match &mut self.stems {
+            Some(stems) if has_forms && !is_exact => {
                 label_words.iter().for_each(|word| stems.add(word));
                 let is_noun = stems.is_german() && places.len() == 1;
                 let words = places.iter().zip(label_words).enumerate();
@@ -378,11 +372,11 @@ impl Trie {
                         needs_capital: is_capital && (at > 0 || is_noun),
                     }
                 });
-                Spelling::Forms(words.collect())
+                Some(words.collect())
             }
-            _ => Spelling::Any,
+            _ => None,
         };
-        self.nodes[node as usize].patterns.push(Pattern { label: number, spelling });
+        self.nodes[node as usize].patterns.push(Pattern { label: number, exact, words });
     }
 
     /// The labels in a part of a text, by position.
@@ -502,10 +496,10 @@ impl Trie {
         let whole = given[0].start..given[given.len() - 1].end;
         let mut seen = HashSet::new();
         for pattern in &self.nodes[hit.node as usize].patterns {
-            let place = match (&pattern.spelling, hit.form) {
-                (Spelling::Exact(exact), Form::Same) => exact.place(text, &whole),
-                (_, Form::Same) => Some(whole.clone()),
-                (Spelling::Forms(own), _) => {
+            let place = match (&pattern.exact, &pattern.words) {
+                (Some(exact), _) if hit.form == Form::Same => exact.place(text, &whole),
+                (None, _) if hit.form == Form::Same => Some(whole.clone()),
+                (None, Some(own)) => {
                     let mut pairs = own.iter().zip(given);
                     pairs.all(|(own, word)| own.is_met(&text[word.clone()])).then(|| whole.clone())
                 }

@@ -119,12 +119,6 @@ impl<T: Copy> Arena<T> {
         self.garbage = 0;
     }
 
-    /// One more than the largest number so far.
-    #[cfg(test)]
-    pub(crate) fn end(&self) -> usize {
-        self.spans.len()
-    }
-
     /// The numbers of all records.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.spans).filter(|(_, span)| !span.is_hole()).map(|(number, _)| number)
@@ -135,14 +129,6 @@ impl<T: Copy> Arena<T> {
     pub(crate) fn length(&self) -> usize {
         self.data.len()
     }
-
-    /// Bytes that are allocated.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        self.data.capacity() * size_of::<T>()
-            + self.spans.capacity() * size_of::<Span>()
-            + self.free.capacity() * size_of::<u32>()
-    }
 }
 
 /// Reserves memory for more elements: an eighth of a large vector, because doubling wastes memory.
@@ -151,6 +137,21 @@ pub(crate) fn make_room<T>(vector: &mut Vec<T>, more: usize) {
     if vector.len() + more > vector.capacity() {
         let own = if vector.len() < SMALL { vector.len() } else { vector.len() / 8 };
         vector.reserve_exact(more.max(own).max(64));
+    }
+}
+
+#[cfg(test)]
+impl<T> Arena<T> {
+    /// One more than the largest number so far.
+    pub(crate) fn end(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Bytes that are allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        self.data.capacity() * size_of::<T>()
+            + self.spans.capacity() * size_of::<Span>()
+            + self.free.capacity() * size_of::<u32>()
     }
 }
 

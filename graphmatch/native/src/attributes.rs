@@ -159,7 +159,7 @@ impl Ontology {
         walk: &mut Walk,
         cache: &mut MaterializationCache,
     ) -> bool {
-        let asked = demand.attribute_paths();
+        let asked = &demand.attribute_paths;
         let is_attribute = |&[_, property, _]: &Triple| {
             attribute_names::text(terms, property).starts_with(attribute_names::ATTRIBUTE)
         };
@@ -237,7 +237,7 @@ struct Flattener<'a> {
 impl Flattener<'_> {
     /// Derives the attributes of one root. Returns false if no steps are left.
     fn go(&mut self, root: Id) -> bool {
-        let (graph, asked) = (self.graph, self.demand.attribute_paths());
+        let (graph, asked) = (self.graph, &self.demand.attribute_paths);
         self.done.clear();
         // Resources at the ends of demanded paths, each with its place and the one before.
         let mut agenda = vec![(root, AttributePathTrie::ROOT, usize::MAX)];
@@ -264,7 +264,7 @@ impl Flattener<'_> {
     /// Finds the places that a property leads to from a place of the demanded paths.
     fn places(&mut self, property: Id, from: u32) -> SmallVec<[u32; 4]> {
         let mut places = SmallVec::new();
-        let asked = self.demand.attribute_paths();
+        let asked = &self.demand.attribute_paths;
         let mut tell = |place| {
             if !places.contains(&place) {
                 places.push(place);
@@ -289,7 +289,7 @@ impl Flattener<'_> {
 
     /// Derives the attributes that end at a place, and their classes.
     fn end(&mut self, root: Id, place: u32, value: Id) {
-        let asked = self.demand.attribute_paths();
+        let asked = &self.demand.attribute_paths;
         let (attributes, isa) = (asked.attributes(place), asked.isa(place));
         if !attributes.is_empty() {
             let values = match self.terms.kind(value) {

@@ -33,7 +33,8 @@ pub struct Demand {
     version: u64,
     pairs: HashMap<(Id, Id), u32>,
     properties: HashMap<Id, u32>,
-    attribute_paths: AttributePathTrie,
+    /// The demanded attributes.
+    pub(crate) attribute_paths: AttributePathTrie,
 }
 
 impl Demand {
@@ -92,11 +93,6 @@ impl Demand {
     /// Whether some pattern with this property, and no variable, takes this object.
     pub fn names_object(&self, property: Id, object: Id) -> bool {
         self.pairs.contains_key(&(property, object))
-    }
-
-    /// The demanded attributes.
-    pub fn attribute_paths(&self) -> &AttributePathTrie {
-        &self.attribute_paths
     }
 }
 
@@ -257,7 +253,7 @@ mod tests {
             for (pair, &times) in all.iter().zip(&counts) {
                 fresh.count(*pair, times, TEXTS[pair.0 as usize]);
             }
-            assert_eq!(picture(demand.attribute_paths()), picture(fresh.attribute_paths()));
+            assert_eq!(picture(&demand.attribute_paths), picture(&fresh.attribute_paths));
         }
     }
 

@@ -190,18 +190,6 @@ impl Dictionary {
     pub fn text(&self, id: Id) -> Cow<'_, [u8]> {
         if id < INLINE { Cow::Borrowed(self.terms.get(id)) } else { Cow::Owned(inline::text(id)) }
     }
-
-    /// The number of terms.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.terms.len()
-    }
-
-    /// One more than the largest id.
-    #[cfg(test)]
-    pub fn end(&self) -> usize {
-        self.terms.end()
-    }
 }
 
 /// The terms of one publication that are not in the dictionary, numbered from [`LOCAL`].
@@ -343,6 +331,19 @@ impl Kind {
             [b'<', b'<', ..] => Self::Triple,
             _ => Self::Iri,
         }
+    }
+}
+
+#[cfg(test)]
+impl Dictionary {
+    /// The number of terms.
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// One more than the largest id.
+    pub fn end(&self) -> usize {
+        self.terms.end()
     }
 }
 

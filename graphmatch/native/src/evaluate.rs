@@ -16,17 +16,16 @@ use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
 use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
-use crate::functions::{self, Expressions};
+use crate::functions::{self, Expressions, Function};
 use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, write_term};
 use crate::limits::{Budget, Limits};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
 use crate::query_error::QueryError;
-use crate::rewrite::{
-    ATTRIBUTE, NOW, REGEX, REPLACE, Rewriter, TAXONOMY, marked_term, substitute_rewritten,
-};
+use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, marked_term, substitute_rewritten};
 use crate::writer::written;
+use hashbrown::HashMap;
 use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
@@ -273,23 +272,16 @@ impl Evaluation<'_> {
             evaluator = evaluator.without_optimizations();
         }
         for name in &prepared.functions {
-            evaluator = if let Some(function) = functions::by_name(name.as_str()) {
-                evaluator.with_custom_function(name.clone(), function)
-            } else if name.as_str() == REPLACE {
-                let known = known.clone();
-                evaluator.with_custom_function(name.clone(), move |terms| known.replace(terms))
-            } else if name.as_str() == REGEX {
-                let known = known.clone();
-                evaluator.with_custom_function(name.clone(), move |terms| known.is_match(terms))
-            } else if name.as_str() == NOW {
-                let now = Term::from(self.now.clone());
-                evaluator.with_custom_function(name.clone(), move |_| Some(now.clone()))
-            } else if prepared.calls.operators.find(name).is_some() {
+            let call = || {
+                prepared.calls.operators.find(name)?;
                 let (calls, operator) = (prepared.calls.clone(), name.clone());
-                let call = move |terms: &[Term]| calls.call(&operator, terms);
-                evaluator.with_custom_function(name.clone(), call)
-            } else {
-                evaluator // A cast, or an unknown function.
+                Some(Box::new(move |terms: &[Term]| calls.call(&operator, terms)) as Function)
+            };
+            // Others are casts or unknown.
+            if let Some(function) =
+                functions::by_name(name.as_str(), &known, self.now).or_else(call)
+            {
+                evaluator = evaluator.with_custom_function(name.clone(), function);
             }
         }
         evaluator
@@ -350,7 +342,7 @@ struct Data<'a> {
     graph: Id,
     /// Terms that neither the publication nor the dictionary has.
     terms: RefCell<LocalTerms>,
-    private: RefCell<Vec<(Id, Private)>>,
+    private: RefCell<HashMap<Id, Private>>,
 }
 
 impl<'a> Data<'a> {
@@ -396,10 +388,7 @@ impl<'a> Data<'a> {
         } else {
             return id;
         };
-        let mut known = self.private.borrow_mut();
-        if known.iter().all(|(other, _)| *other != id) {
-            known.push((id, private));
-        }
+        self.private.borrow_mut().insert(id, private);
         id
     }
 
@@ -431,17 +420,17 @@ impl<'a> Data<'a> {
             return Box::new(std::iter::empty());
         }
         let [subject, property, object] = key;
-        let private = self.private.borrow().iter().find(|(id, _)| *id == property).copied();
+        let private = self.private.borrow().get(&property).copied();
         let mut end = of.graph.stated();
         match private {
             None => {}
-            Some((_, Private::Attribute(real))) => (key[1], end) = (real, usize::MAX),
-            Some((_, Private::Itself)) => {
+            Some(Private::Attribute(real)) => (key[1], end) = (real, usize::MAX),
+            Some(Private::Itself) => {
                 let node = if subject == ANY { object } else { subject };
                 let holds = node != ANY && (object == ANY || object == node);
                 return Box::new(holds.then_some([node, property, node]).into_iter());
             }
-            Some((_, Private::Taxonomy(operator))) => {
+            Some(Private::Taxonomy(operator)) => {
                 let holds = subject != ANY && object != ANY && self.is_a(operator, subject, object);
                 return Box::new(holds.then_some(key).into_iter());
             }

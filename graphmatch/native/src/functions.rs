@@ -9,14 +9,15 @@
 use crate::bounded;
 use crate::branch::Variants;
 use crate::branch::{Comparison, GM};
-use crate::rewrite::{COUNTED, COUNTED_IF_LONG, DATATYPE, DEFINED, VALUE, unmarked, unmarked_term};
+use crate::rewrite::{COUNTED, COUNTED_IF_LONG, DATATYPE, DEFINED, NOW, REGEX, REPLACE, VALUE};
+use crate::rewrite::{unmarked, unmarked_term};
 use crate::values::{Value, compare};
 use ::regex::{Regex, RegexBuilder};
 use hashbrown::HashMap;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
 use spareval::ExpressionTerm;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum size of a compiled expression in bytes, the same as in spareval.
 const EXPRESSION: usize = 1_000_000;
@@ -24,11 +25,18 @@ const EXPRESSION: usize = 1_000_000;
 const KEPT: usize = 64;
 
 /// A function of terms; `None` is an error.
-pub(crate) type Function = fn(&[Term]) -> Option<Term>;
+pub(crate) type Function = Box<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>;
 
-/// Returns the function of a name that needs nothing but its arguments.
-pub(crate) fn by_name(name: &str) -> Option<Function> {
-    Some(match name {
+/// Returns the function of a name. `NOW()` is `now`.
+pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: &Literal) -> Option<Function> {
+    let known = Arc::clone(known);
+    let function: fn(&[Term]) -> Option<Term> = match name {
+        REPLACE => return Some(Box::new(move |terms| known.replace(terms))),
+        REGEX => return Some(Box::new(move |terms| known.is_match(terms))),
+        NOW => {
+            let now = Term::from(now.clone());
+            return Some(Box::new(move |_| Some(now.clone())));
+        }
         VALUE => |terms| terms.last().cloned().map(unmarked_term),
         DATATYPE => |terms| match terms.last()? {
             Term::Literal(literal) => {
@@ -47,7 +55,8 @@ pub(crate) fn by_name(name: &str) -> Option<Function> {
         },
         _ if name.strip_prefix(GM) == Some("compare") => compare_terms,
         _ => return None,
-    })
+    };
+    Some(Box::new(function))
 }
 
 fn length(term: &Term) -> usize {

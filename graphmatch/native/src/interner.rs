@@ -39,22 +39,17 @@ pub(crate) struct Interner {
 
 impl Default for Interner {
     fn default() -> Self {
-        Self::keyed(|record| record)
-    }
-}
-
-impl Interner {
-    /// Makes one whose records are found by a key.
-    pub(crate) fn keyed(key: Key) -> Self {
         Self {
             records: Arena::default(),
             uses: Vec::new(),
             table: OnceLock::new(),
             hasher: hasher(),
-            key,
+            key: |record| record,
         }
     }
+}
 
+impl Interner {
     /// The number of records.
     pub(crate) fn len(&self) -> usize {
         self.records.len()
@@ -164,12 +159,6 @@ impl Interner {
         true
     }
 
-    /// One more than the largest number so far.
-    #[cfg(test)]
-    pub(crate) fn end(&self) -> usize {
-        self.records.end()
-    }
-
     /// The numbers of all records.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.records.numbers()
@@ -178,13 +167,6 @@ impl Interner {
     /// Finds the records by another key from now on.
     pub(crate) fn with_key(self, key: Key) -> Self {
         Self { key, table: OnceLock::new(), ..self }
-    }
-
-    /// Bytes that are allocated.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        let table = self.table.get().map_or(0, HashTable::allocation_size);
-        self.records.bytes() + self.uses.capacity() * size_of::<u32>() + table
     }
 }
 
@@ -196,12 +178,27 @@ pub(crate) fn shrink<T>(table: &mut HashTable<T>, hasher: impl Fn(&T) -> u64) {
 }
 
 #[cfg(test)]
+impl Interner {
+    /// One more than the largest number so far.
+    pub(crate) fn end(&self) -> usize {
+        self.records.end()
+    }
+
+    /// Bytes that are allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        let table = self.table.get().map_or(0, HashTable::allocation_size);
+        self.records.bytes() + self.uses.capacity() * size_of::<u32>() + table
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_record_goes_with_its_last_use() {
-        let mut all = Interner::keyed(|record| record.split(|&byte| byte == b' ').next().unwrap());
+        let mut all = Interner::default()
+            .with_key(|record| record.split(|&byte| byte == b' ').next().unwrap());
         let kept = all.intern(b"kept 1").unwrap();
         assert_eq!(all.intern(b"kept 2"), Some(kept));
         assert!(!all.release(kept) && all.get(kept) == b"kept 1");

@@ -245,7 +245,7 @@ impl Worker {
     fn add_attributes(&mut self, context: Context, own: usize) -> bool {
         let Context { dictionary, ontology, demand, limits } = context;
         let Self { publication, graph, materialization, walk, .. } = self;
-        if demand.attribute_paths().is_empty() {
+        if demand.attribute_paths.is_empty() {
             return true;
         }
         let terms = Terms { dictionary, local: &publication.local };

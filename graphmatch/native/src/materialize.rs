@@ -93,9 +93,9 @@ impl Compiler<'_> {
     /// a subscription, a mapping function or as part of attributes.
     fn is_asked(&self, property: Id, object: Id) -> bool {
         let Self { ontology, demand, .. } = *self;
-        let asked = demand.attribute_paths();
+        let asked = &demand.attribute_paths;
         let is_class_asked = |class| {
-            let above = ontology.links().ancestors(class);
+            let above = ontology.links.ancestors(class);
             asked.asks_for_class(class) || above.iter().any(|&class| asked.asks_for_class(class))
         };
         let is_named = object != ANY && demand.asks_for_object(property, object);
@@ -111,7 +111,7 @@ impl Compiler<'_> {
     /// Whether a mapping function or an attribute reads a property with any object.
     fn is_read(&self, property: Id) -> bool {
         self.ontology.flags(property) & MAPPING != 0
-            || self.ontology.is_step(property, self.terms, self.demand.attribute_paths())
+            || self.ontology.is_step(property, self.terms, &self.demand.attribute_paths)
     }
 
     /// Calls a function with each compiled rule for a property and an object, its conclusion and

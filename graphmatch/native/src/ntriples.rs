@@ -120,7 +120,6 @@ impl LineReader {
                 break;
             }
         }
-        build.note_blank(&self.buffer[..self.end]);
         Ok(self.end > 0)
     }
 
@@ -354,13 +353,7 @@ fn is_plain_text(text: &[u8]) -> bool {
 }
 
 fn is_plain_language(tag: &[u8]) -> bool {
-    let (language, region) =
-        tag.split_at(tag.len().min(if tag.get(2) == Some(&b'-') { 2 } else { 3 }));
-    let is_letters = |text: &[u8]| text.iter().all(u8::is_ascii_lowercase);
-    let is_region = |text: &[u8]| text.len() == 2 && is_letters(text);
-    language.len() >= 2
-        && is_letters(language)
-        && (region.is_empty() || region.strip_prefix(b"-").is_some_and(is_region))
+    (2..=3).contains(&tag.len()) && tag.iter().all(u8::is_ascii_lowercase)
 }
 
 fn is_plain_datatype(iri: &[u8]) -> bool {

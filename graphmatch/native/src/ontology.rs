@@ -80,7 +80,8 @@ pub struct Ontology {
     /// See [`build::OntologyInput::folding`].
     folding: Option<(bool, bool)>,
     background: Sorted,
-    links: Hierarchy,
+    /// The is-a links that are stated, of all kinds.
+    pub(crate) links: Hierarchy,
     called: HashMap<Box<str>, Vec<Id>>,
     called_folded: HashMap<Box<str>, Vec<Id>>,
     prefixes: HashMap<Box<str>, Box<str>>,
@@ -169,11 +170,6 @@ impl Ontology {
         }
         let key = if terms.kind(id) == Kind::Literal { self.key(id, terms) } else { Some(id) };
         key.and_then(|key| self.roots.get(&key)).copied().unwrap_or(id)
-    }
-
-    /// The is-a links that are stated, of all kinds.
-    pub fn links(&self) -> &Hierarchy {
-        &self.links
     }
 
     /// The terms that a text stands for, by the rule *name*.

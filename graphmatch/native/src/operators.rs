@@ -8,7 +8,7 @@
 //! outermost filters. If one test fails, Python need not make the other calls of that solution.
 
 use crate::algebra::{
-    Part, body, comparison_of, conjuncts, group, has_subquery, mirrored, pattern_of, visit,
+    Part, body, comparison_of, conjuncts, group, has_subquery, pattern_of, visit,
 };
 use crate::branch::Comparison;
 use crate::lexical::text_of;
@@ -50,12 +50,6 @@ impl Operators {
             Expression::FunctionCall(Function::Custom(name), _) => self.find(name).is_some(),
             _ => false,
         }
-    }
-
-    /// The number of calls in an expression.
-    fn calls_in(&self, expression: &Expression) -> usize {
-        let expr = expression.clone();
-        self.calls_below(&GraphPattern::Filter { expr, inner: Box::default() })
     }
 
     /// The number of calls in a pattern.
@@ -275,25 +269,20 @@ impl Prefilter {
                 tests.push(test);
             }
         }
-        let expressions = filters.iter().map(AsRef::as_ref).chain(bound.iter().map(|one| one.1));
-        let calls: usize = expressions.map(|one| operators.calls_in(one)).sum();
         let is_slice = matches!(pattern_of(query), GraphPattern::Slice { .. });
-        let is_complete = tested.len() == calls && !is_open && !is_slice;
+        let is_complete = tested.len() == operators.calls_below(whole) && !is_open && !is_slice;
         tests.retain(|_| !is_open);
         let arguments = tests.iter().flat_map(|test: &Test| &test.arguments);
-        let variables: HashSet<Variable> = arguments.filter_map(variable_of).collect();
+        let variables = arguments.filter_map(|argument| match argument {
+            Expression::Variable(variable) => Some(variable.clone()),
+            _ => None,
+        });
+        let variables: HashSet<Variable> = variables.collect();
         let variables = variables.into_iter().collect();
         let pattern = GraphPattern::Project { inner: inner.into(), variables };
         let pattern = GraphPattern::Distinct { inner: pattern.into() };
         let query = Query::Select { dataset: None, pattern, base_iri: query.base_iri().cloned() };
         Self { query, tests, is_complete }
-    }
-}
-
-fn variable_of(expression: &Expression) -> Option<Variable> {
-    match expression {
-        Expression::Variable(variable) => Some(variable.clone()),
-        _ => None,
     }
 }
 
@@ -347,11 +336,9 @@ fn test_of<'a>(
         _ => None,
     };
     let (call, requirement) = match (comparison_of(filter), filter) {
-        (Some((operator, left, right)), _) => match (constant(left), constant(right)) {
-            (_, Some(constant)) => (left, Requirement::Comparison(operator, constant)),
-            (Some(constant), _) => (right, Requirement::Comparison(mirrored(operator), constant)),
-            _ => return None,
-        },
+        (Some((operator, call, right)), _) => {
+            (call, Requirement::Comparison(operator, constant(right)?))
+        }
         (None, Expression::Not(inner)) => (inner.as_ref(), Requirement::Truth(false)),
         (None, call) => (call, Requirement::Truth(true)),
     };

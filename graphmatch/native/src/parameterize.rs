@@ -85,7 +85,7 @@ impl Parameterizer {
         text: &str,
         change: impl FnOnce(&mut Query) -> Result<(), QueryError> + Send,
     ) -> Result<ParameterizedQuery, QueryError> {
-        let scanned = scan(text, &self.limits, &self.prefixes)?;
+        let scanned = scan(text, self.limits, &self.prefixes)?;
         let is_deep = scanned.is_deep();
         on_stack(is_deep, || {
             let parsed = self.parse(&scanned.readable());
@@ -138,7 +138,7 @@ fn signed(expression: &Expression) -> Option<Literal> {
     (is_number && is_unsigned).then(|| Literal::new_typed_literal(value, literal.datatype()))
 }
 
-/// SlotNumberer the constants and the invented names of a query in the order of its algebra.
+/// Numbers the constants and the invented names of a query in the order of its algebra.
 struct SlotNumberer<'a> {
     text: &'a str,
     constants: Vec<String>,

@@ -294,7 +294,7 @@ pub(crate) fn check_nesting(text: &[u8], limits: &Limits) -> Result<(), Fault> {
 }
 
 /// The length of the quoted text that a text begins with.
-fn quoted_length(text: &[u8], quote: u8) -> usize {
+pub(crate) fn quoted_length(text: &[u8], quote: u8) -> usize {
     let quotes = [quote; 3];
     let end = if text.starts_with(&quotes) { &quotes[..] } else { &quotes[..1] };
     let mut at = end.len();

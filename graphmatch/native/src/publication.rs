@@ -92,8 +92,6 @@ pub(crate) struct Builder {
     pub(crate) unlisted: usize,
     /// Whether no publication and no fault was found yet.
     pub(crate) is_silent: bool,
-    /// Whether the document has only white space so far.
-    pub(crate) is_blank: bool,
     /// The text of the last term, and how many bytes all terms had.
     pub(crate) text: Vec<u8>,
     pub(crate) written: usize,
@@ -114,7 +112,6 @@ impl Builder {
             faults: Vec::new(),
             unlisted: 0,
             is_silent: true,
-            is_blank: true,
             text: Vec::new(),
             written: 0,
         }
@@ -125,11 +122,6 @@ impl Builder {
         self.text.clear();
         self.text.shrink_to(KEPT);
         (self.is_open, self.is_refused) = (false, false);
-    }
-
-    /// Notes whether the document has only white space so far.
-    pub(crate) fn note_blank(&mut self, data: &[u8]) {
-        self.is_blank = self.is_blank && data.iter().all(|b| b" \t\r\n\xef\xbb\xbf\0".contains(b));
     }
 
     /// Whether a statement of another graph belongs to another publication.

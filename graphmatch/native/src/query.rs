@@ -9,8 +9,8 @@
 //! are stored encoded, with 3 bytes for each triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
-    Part, body, comparison_of, either, group, is_distinct, mirrored, pattern_of, pattern_of_mut,
-    projection as projected, slot_of_literal, substitute, visit,
+    Part, body, comparison_of, either, group, is_distinct, pattern_of, pattern_of_mut,
+    projection as projected, substitute, visit,
 };
 use crate::branch::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, View,
@@ -19,7 +19,9 @@ use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::{LiteralParts, read_term, write_quoted};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
-use crate::query_analysis::{COMPOSED, Draft, OPEN, QueryAnalyzer, all_steps, alone, may_be_empty};
+use crate::query_analysis::{
+    COMPOSED, Draft, OPEN, QueryAnalyzer, all_steps, alone, is_quantity, may_be_empty,
+};
 use crate::query_error::QueryError;
 use crate::regex::required_parts;
 use crate::scan::on_stack;
@@ -591,22 +593,18 @@ fn compare_by_calls(pattern: &mut GraphPattern) {
     });
 }
 
-fn is_quantity(expression: &Expression) -> bool {
-    let Expression::Literal(literal) = expression else { return false };
-    slot_of_literal(literal).is_some_and(|slot| slot.1)
-}
-
 fn compare_call(expression: &Expression) -> Option<Expression> {
+    let is_measured =
+        |one: &&Expression| matches!(one, Expression::Literal(one) if is_quantity(one));
     if let Expression::In(value, list) = expression {
-        list.iter().find(|one| is_quantity(one))?;
+        list.iter().find(is_measured)?;
         let equal = |one: &Expression| Expression::Equal(value.clone(), one.clone().into());
         return either(list.iter().map(equal).collect()); // `visit` shows the comparisons next.
     }
-    let (operator, left, right) = comparison_of(expression)?;
-    let (operator, value, quantity) = match is_quantity(right) {
-        true => (operator, left, right),
-        false => (mirrored(operator), right, Some(left).filter(|left| is_quantity(left))?),
-    };
+    let (operator, value, quantity) = comparison_of(expression)?;
+    if !is_measured(&quantity) {
+        return None;
+    }
     let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
     let sign = Literal::new_simple_literal(operator.name()).into();
     Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity.clone()]))

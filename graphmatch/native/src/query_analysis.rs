@@ -1,4 +1,4 @@
-//! QueryAnalyzer of a query: branches of triple patterns and filters that every solution satisfies.
+//! Analysis of a query: branches of triple patterns and filters that every solution satisfies.
 //!
 //! Every solution satisfies all patterns and filters of one branch. A basic graph pattern is one
 //! branch, a join multiplies branches, and a union adds them. OPTIONAL, MINUS and most functions
@@ -10,7 +10,7 @@
 //! Source: SPARQL 1.1, sections 9 and 18.2 (translation to the algebra).
 
 use crate::algebra::{
-    comparison_of, conjuncts, group, mirrored, operands, parts, slot_of_iri, slot_of_literal,
+    comparison_of, conjuncts, group, operands, parts, slot_of_iri, slot_of_literal,
 };
 use crate::branch::{
     Comparison, Filter, Folding, GM, Node, Pattern, Slot, TaxonomyOperator, Tested, TextOperator,
@@ -54,7 +54,7 @@ pub(crate) fn alone(pattern: Pattern) -> Pattern {
     })
 }
 
-/// SlotNumberer of a query's constants. Terms of the RDF vocabulary that the parser adds come after the
+/// Numbers of a query's constants. Terms of the RDF vocabulary that the parser adds come after the
 /// slots.
 #[derive(Default)]
 pub(crate) struct Constants {
@@ -81,7 +81,7 @@ impl Constants {
     }
 }
 
-fn is_quantity(literal: &Literal) -> bool {
+pub(crate) fn is_quantity(literal: &Literal) -> bool {
     slot_of_literal(literal).is_some_and(|slot| slot.1)
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
 
 // --- Branches -----------------------------------------------------------------------------------
 
-/// QueryAnalyzer of a query, and its results.
+/// The analysis of a query, and its results.
 #[derive(Default)]
 pub(crate) struct QueryAnalyzer<'a> {
     pub constants: Constants,
@@ -441,11 +441,10 @@ impl<'a> QueryAnalyzer<'a> {
                 continue;
             }
             let found = necessary(&part, &mut self.constants);
-            let decides = found.as_ref().is_some_and(|taken| taken.decides);
-            let found = found.and_then(|taken| {
-                let variable = *self.named.get(taken.variable.as_str())?;
-                let is_bound = certain.contains(&Node::Variable(variable));
-                is_bound.then_some((variable, taken.filter))
+            let decides = found.as_ref().is_some_and(|(.., is_whole)| *is_whole);
+            let found = found.and_then(|(variable, filter, _)| {
+                let variable = *self.named.get(variable.as_str())?;
+                certain.contains(&Node::Variable(variable)).then_some((variable, filter))
             });
             if found.is_none() || !decides {
                 self.add_residual(format!("FILTER {}", word(&part)));
@@ -674,29 +673,15 @@ impl<'a> QueryAnalyzer<'a> {
 
 // --- Filters ------------------------------------------------------------------------------------
 
-/// A filter that every solution passes, and whether it is equivalent to its expression.
-struct NecessaryFilter {
-    variable: String,
-    filter: Filter<Slot>,
-    decides: bool,
-}
-
-impl NecessaryFilter {
-    fn whole(variable: &str, filter: Filter<Slot>) -> Self {
-        Self { variable: variable.to_owned(), filter, decides: true }
-    }
-}
+/// A variable, a filter of it that every solution passes, and whether this is the whole expression.
+type NecessaryFilter = (String, Filter<Slot>, bool);
 
 fn necessary(expression: &Expression, constants: &mut Constants) -> Option<NecessaryFilter> {
     if let Some((operator, left, right)) = comparison_of(expression) {
-        let is_constant = matches!(left, Expression::NamedNode(_) | Expression::Literal(_));
-        let (operator, left, right) =
-            if is_constant { (mirrored(operator), right, left) } else { (operator, left, right) };
         return match left {
-            Expression::Variable(variable) => Some(NecessaryFilter::whole(
-                variable.as_str(),
-                comparison(operator, right, constants)?,
-            )),
+            Expression::Variable(variable) => {
+                Some((variable.as_str().to_owned(), comparison(operator, right, constants)?, true))
+            }
             _ if operator == Comparison::Equal => {
                 text_test(TextOperator::Equals, left, right, constants)
             }
@@ -708,7 +693,7 @@ fn necessary(expression: &Expression, constants: &mut Constants) -> Option<Neces
             let Expression::Variable(variable) = value.as_ref() else { return None };
             let equal = |one| comparison(Comparison::Equal, one, constants);
             let filter = Filter::Any(list.iter().map(equal).collect::<Option<_>>()?);
-            Some(NecessaryFilter::whole(variable.as_str(), filter))
+            Some((variable.as_str().to_owned(), filter, true))
         }
         Expression::Or(..) => any_of(expression, constants),
         Expression::FunctionCall(function, arguments) => call(function, arguments, constants),
@@ -753,16 +738,13 @@ fn call(
             let argument = Slot::Regex { pattern: constants.literal(pattern), flags };
             let operator = TextOperator::Contains;
             let filter = Filter::Text { operator, view, folding, argument };
-            return Some(NecessaryFilter {
-                decides: false,
-                ..NecessaryFilter::whole(variable, filter)
-            });
+            return Some((variable.to_owned(), filter, false));
         }
         (Function::Custom(name), [Expression::Variable(v), Expression::NamedNode(concept)]) => {
             let operator = TaxonomyOperator::of_iri(name.as_str())?;
             let concept = Slot::Constant(constants.iri(concept));
             let filter = Filter::Taxonomy { operator, concept };
-            return Some(NecessaryFilter::whole(v.as_str(), filter));
+            return Some((v.as_str().to_owned(), filter, true));
         }
         _ => return None,
     };
@@ -785,7 +767,7 @@ fn text_test(
         change => Slot::Folded(number, change),
     };
     let filter = Filter::Text { operator, view, folding, argument };
-    Some(NecessaryFilter::whole(variable, filter))
+    Some((variable.to_owned(), filter, true))
 }
 
 fn unfolded(expression: &Expression) -> (Folding, &Expression) {
@@ -820,17 +802,18 @@ fn any_of(expression: &Expression, constants: &mut Constants) -> Option<Necessar
             continue;
         }
         let parts = conjuncts(next);
-        let taken = parts.iter().find_map(|part| necessary(part, constants))?;
-        decides &= taken.decides && parts.len() == 1;
-        if *variable.get_or_insert_with(|| taken.variable.clone()) != taken.variable {
+        let (tested, filter, is_whole) =
+            parts.iter().find_map(|part| necessary(part, constants))?;
+        decides &= is_whole && parts.len() == 1;
+        if *variable.get_or_insert_with(|| tested.clone()) != tested {
             return None;
         }
-        match taken.filter {
+        match filter {
             Filter::Any(filters) => tests.extend(filters),
             filter => tests.push(filter),
         }
     }
-    Some(NecessaryFilter { variable: variable?, filter: Filter::Any(tests.into()), decides })
+    Some((variable?, Filter::Any(tests.into()), decides))
 }
 
 /// Names the operator or function of an expression for the residual.

@@ -53,9 +53,12 @@ impl QueryError {
     /// The error of a query that follows the grammar but breaks another rule of SPARQL.
     pub(crate) fn senseless(text: &str, message: &str) -> Option<Self> {
         let (offset, reason) = place(text, message)?;
+        // Tokens are in quotes, in brackets, or single words. The last one comes with each function.
         let reasons = reason.strip_prefix("one of ").unwrap_or(reason);
-        let mut reasons = reasons.split(", ");
-        let reason = reasons.find(|one| REASONS.iter().any(|known| one.starts_with(known)))?;
+        let is_sentence = |one: &&str| {
+            !one.starts_with(['"', '[']) && one.contains(' ') && !one.starts_with("This custom")
+        };
+        let reason = reasons.split(", ").find(is_sentence)?;
         let remedy = if reason.contains("that is unbound") {
             "Name it in GROUP BY, put it into an aggregate, or leave it out."
         } else {
@@ -76,23 +79,3 @@ fn place<'a>(text: &str, message: &'a str) -> Option<(usize, &'a str)> {
     let within = rest.char_indices().nth(column.saturating_sub(1));
     Some((before + within.map_or(rest.len(), |(at, _)| at), reason))
 }
-
-/// How the parser's sentences about queries begin that are SPARQL but for their meaning.
-const REASONS: [&str; 16] = [
-    "\\u escape",
-    "The character that can",
-    "language tag",
-    "BIND is",
-    "The SELECT",
-    "SELECT *",
-    "Duplicated",
-    "Repeated",
-    "The VALUES",
-    "Already used",
-    "Unexpected aggregate",
-    "Reifiers",
-    "The query limit",
-    "The query offset",
-    "Literals or triple terms",
-    "the only base directions",
-];

@@ -193,8 +193,6 @@ fn is_json(syntax: RdfFormat) -> bool {
 }
 
 enum Input {
-    /// The first bytes of a document, and the rest.
-    New(Vec<u8>, Stream),
     Lines(LineReader),
     Quads(Quads),
     End,
@@ -209,7 +207,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of a document in a syntax. The document is some bytes, followed by a stream.
+    /// A reader of a document in a syntax. The document is some bytes, followed by a stream. It is
+    /// read at once, unless it has lines.
     pub fn new(
         bytes: Vec<u8>,
         stream: Option<Box<dyn Read + Send>>,
@@ -218,8 +217,11 @@ impl Reader {
     ) -> Self {
         let split = options.split_by;
         let by_graph = split == "graph" || split == "auto" && syntax.supports_datasets();
-        let build = Builder::new(syntax, options.limits, options.source.clone(), by_graph);
-        let input = Input::New(bytes, stream);
+        let mut build = Builder::new(syntax, options.limits, options.source.clone(), by_graph);
+        let input = begin(bytes, stream, &options, &mut build).unwrap_or_else(|fault| {
+            build.report(fault);
+            Input::End
+        });
         Self { options, input, build, prefixes: Vec::new() }
     }
 
@@ -265,17 +267,6 @@ impl Reader {
             let build = &mut self.build;
             build.clear();
             let goes_on = match &mut self.input {
-                Input::New(bytes, stream) => {
-                    let (bytes, stream) = (std::mem::take(bytes), stream.take());
-                    match begin(bytes, stream, &self.options, build) {
-                        Ok(input) => self.input = input,
-                        Err(fault) => {
-                            build.report(fault);
-                            self.input = Input::End;
-                        }
-                    }
-                    continue;
-                }
                 Input::Lines(lines) => lines.read(build),
                 Input::Quads(quads) => {
                     let goes_on = quads.read(build);
@@ -304,14 +295,8 @@ impl Reader {
     }
 
     fn nothing(&self) -> Fault {
-        let ReaderOptions { source, split_by, .. } = &self.options;
-        if self.build.is_blank && source == "<stdin>" {
-            return Fault::new("nothing came in", "Pipe a document into it.");
-        }
-        if self.build.is_blank {
-            return Fault::new("the file is empty", "Remove or fill it.");
-        }
-        let what = format!("it holds no publication, with the cut `{}`", split_by);
+        let split_by = self.options.split_by;
+        let what = format!("it holds no publication, with the cut `{split_by}`");
         let remedy = "Check that it is the right file, or use another cut.";
         Fault { refused: false, ..Fault::new(what, remedy) }
     }
@@ -340,8 +325,7 @@ fn begin(
             "Raise the limit `document_bytes`, or give the data as N-Quads, which is streamed.";
         return Err(Fault::new(what, remedy));
     }
-    build.note_blank(&bytes);
-    Ok(if build.is_blank { Input::End } else { Input::Quads(Quads::new(bytes, syntax, options)?) })
+    Ok(Input::Quads(Quads::new(bytes, syntax, options)?))
 }
 
 #[cfg(test)]

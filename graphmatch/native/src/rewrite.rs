@@ -353,7 +353,7 @@ fn row_term() -> GroundTerm {
     NamedNode::new_unchecked(">row").into()
 }
 
-/// Gives a property its private name if it is an attribute's.
+/// Gives the property of an attribute its private name.
 fn attribute(property: &mut NamedNode) {
     if let Some(slot) = slot_of_iri(property.as_str()) {
         *property = NamedNode::new_unchecked(format!("slot:{}", slot | REWRITTEN));

@@ -78,16 +78,6 @@ impl Vocabulary {
     pub fn hierarchies(&self) -> [Id; 3] {
         [self.sub_class, self.sub_property, self.broader_transitive]
     }
-
-    /// The classes of classes.
-    pub fn classes(&self) -> [Id; 2] {
-        [self.class, self.owl_class]
-    }
-
-    /// The classes of properties.
-    pub fn properties(&self) -> [Id; 4] {
-        [self.property, self.object_property, self.datatype_property, self.annotation_property]
-    }
 }
 
 const A: Node = Node::Variable(0);

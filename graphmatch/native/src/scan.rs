@@ -4,6 +4,7 @@
 //! comments and IRIs.
 
 use crate::limits::{Limits, grouped};
+use crate::precheck::quoted_length;
 use crate::query_error::QueryError;
 use oxiri::Iri;
 use std::borrow::Cow;
@@ -21,13 +22,12 @@ const BRACKETS: [(&str, &str); 6] =
     [("<<(", ")>>"), ("<<", ">>"), ("{|", "|}"), ("(", ")"), ("{", "}"), ("[", "]")];
 /// The stack on which deep queries are parsed, analysed and evaluated.
 const STACK: usize = 64 << 20;
-/// Tokens of several signs.
-const LONG_SIGNS: [&str; 6] = ["^^", "&&", "||", "!=", "<=", ">="];
 
 /// The part of a query around a token.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum Mode {
     /// A query's head or solution modifiers. Round brackets begin expressions.
+    #[default]
     Top,
     /// Triples, data or paths.
     Pattern,
@@ -43,10 +43,11 @@ struct Level {
 }
 
 /// A scan of a text, and its results.
+#[derive(Default)]
 pub(crate) struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    limits: &'a Limits,
+    limits: Limits,
     mode: Mode,
     levels: Vec<Level>,
     /// The keyword or function before the current token.
@@ -75,7 +76,7 @@ pub(crate) struct Scanner<'a> {
 /// Checks a text against the limits. Default prefixes need no declaration.
 pub(crate) fn scan<'a>(
     text: &'a str,
-    limits: &'a Limits,
+    limits: Limits,
     defaults: &'a [String],
 ) -> Result<Scanner<'a>, QueryError> {
     let most = limits.text_characters;
@@ -83,27 +84,8 @@ pub(crate) fn scan<'a>(
         let what = format!("a query of more than {} characters", grouped(most as u64));
         return Err(QueryError::new(what, "Raise the limit `text_characters`, or leave it out."));
     }
-    let mut scanner = Scanner {
-        text,
-        at: 0,
-        limits,
-        mode: Mode::Top,
-        levels: Vec::new(),
-        word: String::new(),
-        has_operand: false,
-        is_filter: false,
-        is_prologue: true,
-        deepest: 0,
-        operators: 0,
-        parts: 0,
-        declared: 0,
-        names: 0,
-        defaults,
-        declared_names: Vec::new(),
-        has_base: false,
-        edits: Vec::new(),
-        unresolved: None,
-    };
+    let is_prologue = true;
+    let mut scanner = Scanner { text, limits, defaults, is_prologue, ..Scanner::default() };
     let mut is_empty = true;
     while let Some(next) = text[scanner.at..].chars().next() {
         is_empty &= next.is_whitespace() || next == '#';
@@ -117,37 +99,6 @@ pub(crate) fn scan<'a>(
 
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
-}
-
-/// The length and the datatype of an unsigned number.
-fn number(text: &str) -> (usize, &'static str) {
-    let digits = |at: usize| at + text[at..].bytes().take_while(u8::is_ascii_digit).count();
-    let (mut end, mut datatype) = (digits(0), "integer");
-    if text[end..].starts_with('.') && digits(end + 1) > end + 1 {
-        (end, datatype) = (digits(end + 1), "decimal");
-    }
-    if text[end..].starts_with(['e', 'E']) {
-        let sign = usize::from(text[end + 1..].starts_with(['+', '-']));
-        (end, datatype) = (digits(end + 1 + sign), "double");
-    }
-    (end, datatype)
-}
-
-/// The length of a string literal, or of the whole text if the literal does not end.
-fn string_length(text: &str) -> usize {
-    let quote = &text[..1];
-    let long = quote.repeat(3);
-    let end = if text.starts_with(&long) { &long[..] } else { quote };
-    let mut at = end.len();
-    loop {
-        match text.as_bytes().get(at) {
-            None => return text.len(),
-            Some(b'\\') => at += 2,
-            Some(b'\n' | b'\r') if end.len() == 1 => return text.len(),
-            Some(_) if text.as_bytes()[at..].starts_with(end.as_bytes()) => return at + end.len(),
-            Some(_) => at += 1,
-        }
-    }
 }
 
 impl<'a> Scanner<'a> {
@@ -169,12 +120,12 @@ impl<'a> Scanner<'a> {
     fn token(&mut self, next: char) -> Result<(), QueryError> {
         let (start, rest) = (self.at, &self.text[self.at..]);
         let length = |is_part: fn(char) -> bool| rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let is_numeric = |c: char| c.is_ascii_digit() || c == '.';
         let begins = self.mode != Mode::Expression || !self.has_operand;
-        let is_number = matches!(rest.as_bytes().get(1), Some(b'0'..=b'9' | b'.'));
         match next {
             ' ' | '\t' | '\n' | '\r' => self.at += 1,
             '#' => self.at += rest.find(['\n', '\r']).unwrap_or(rest.len()),
-            '"' | '\'' => self.operand(string_length(rest)),
+            '"' | '\'' => self.operand(quoted_length(rest.as_bytes(), next as u8)),
             '@' => self.operand(
                 1 + rest[1..]
                     .find(|c: char| c != '-' && !c.is_ascii_alphanumeric())
@@ -198,14 +149,25 @@ impl<'a> Scanner<'a> {
                 self.operand(end);
                 return self.name(start, if self.is_prologue { end } else { 0 });
             }
-            '+' if self.mode == Mode::Pattern && is_number => {
+            '+' if self.mode == Mode::Pattern && rest[1..].starts_with(is_numeric) => {
                 // The parser would read the sign as the end of a path.
-                let (length, datatype) = number(&rest[1..]);
-                let literal = format!("\"{}\"^^<{XSD}{datatype}>", &rest[..=length]);
-                self.edits.push((start..start + 1 + length, literal));
-                self.operand(1 + length);
+                let mut last = next;
+                let is_end = |c| {
+                    let is_sign = "+-".contains(c) && "+eE".contains(last);
+                    last = c;
+                    !(is_sign || is_numeric(c) || "eE".contains(c))
+                };
+                let number = rest[..rest.find(is_end).unwrap_or(rest.len())].trim_end_matches('.');
+                let datatype = match number {
+                    _ if number.contains(['e', 'E']) => "double",
+                    _ if number.contains('.') => "decimal",
+                    _ => "integer",
+                };
+                let literal = format!("\"{number}\"^^<{XSD}{datatype}>");
+                self.edits.push((start..start + number.len(), literal));
+                self.operand(number.len());
             }
-            '+' | '-' if begins && is_number => self.at += 1,
+            '+' | '-' if begins && rest[1..].starts_with(is_numeric) => self.at += 1,
             '0'..='9' => self.operand(length(|c| c.is_ascii_alphanumeric() || c == '.')),
             c if is_word(c) || c == ':' => return self.word(),
             _ => return self.sign(begins),
@@ -215,10 +177,7 @@ impl<'a> Scanner<'a> {
 
     /// Passes a token that an operator may follow.
     fn operand(&mut self, length: usize) {
-        self.at = self.text.len().min(self.at + length);
-        while !self.text.is_char_boundary(self.at) {
-            self.at += 1;
-        }
+        self.at += length;
         self.has_operand = true;
         self.word.clear();
     }
@@ -320,13 +279,14 @@ impl<'a> Scanner<'a> {
         if let Some(&(opening, closing)) = bracket.filter(|_| begins || !rest.starts_with('<')) {
             return self.open(opening, closing);
         }
-        let long = LONG_SIGNS.iter().find(|sign| rest.starts_with(**sign));
+        // The signs of `&&`, `||`, `!=` and `<=` count once.
+        let first = rest.chars().next().map_or(1, char::len_utf8);
         let length =
-            long.map_or_else(|| rest.chars().next().map_or(1, char::len_utf8), |s| s.len());
+            rest[first..].find(|c| !"&|=".contains(c)).unwrap_or(rest.len() - first) + first;
         let sign = &rest[..length];
         self.operand(length);
         self.has_operand = false;
-        if matches!(sign, "." | "," | ";" | "^^") { Ok(()) } else { self.count(start) }
+        if matches!(sign, "." | "," | ";" | "^") { Ok(()) } else { self.count(start) }
     }
 
     fn open(&mut self, opening: &str, closing: &'static str) -> Result<(), QueryError> {

@@ -47,7 +47,7 @@ impl Walk {
             }
         }
         self.links.sort_unstable();
-        self.is_inside = self.links.iter().any(|&(child, _)| ontology.links().contains(child));
+        self.is_inside = self.links.iter().any(|&(child, _)| ontology.links.contains(child));
     }
 
     /// Whether only the ontology puts anything above a term.
@@ -59,12 +59,12 @@ impl Walk {
     /// All terms above one (a root of synonyms), sorted; itself only if it is on a cycle.
     pub fn above<'a>(&'a mut self, ontology: &'a Ontology, term: Id) -> &'a [Id] {
         if self.is_plain(term)
-            && let Cow::Borrowed(above) = ontology.links().ancestors(term)
+            && let Cow::Borrowed(above) = ontology.links.ancestors(term)
         {
             return above;
         }
         let Self { links, known, .. } = self;
-        let parents = |term| linked(links, term).chain(ontology.links().parents(term));
+        let parents = |term| linked(links, term).chain(ontology.links.parents(term));
         known.entry(term).or_insert_with(|| reachable(term, parents))
     }
 
@@ -85,7 +85,7 @@ impl Walk {
             TaxonomyOperator::Descendant => is_below(term, concept),
             TaxonomyOperator::Ancestor => is_below(concept, term),
             TaxonomyOperator::Child => {
-                let mut parents = linked(&self.links, term).chain(ontology.links().parents(term));
+                let mut parents = linked(&self.links, term).chain(ontology.links.parents(term));
                 term != concept && parents.any(|parent| parent == concept)
             }
         }

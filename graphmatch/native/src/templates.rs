@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Number of templates in the cache.
 const CACHE_SIZE: usize = 1 << 9;
 
-/// What is computed once for each template, by the templates' texts.
+/// Values that are computed once for each template, by the text of the template.
 pub struct TemplateCache<T>(Mutex<HashMap<Box<str>, Arc<T>>>);
 
 impl<T> Default for TemplateCache<T> {

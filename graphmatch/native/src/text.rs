@@ -144,20 +144,17 @@ struct FilterGroup {
     /// By the length of anchors.
     anchored: [Anchored; LENGTHS.len()],
     equal: HashMap<Box<[u8]>, SmallVec<[u32; 2]>>,
-    /// Number of filters.
-    filters: usize,
 }
 
 impl Default for FilterGroup {
     fn default() -> Self {
-        let (keywords, by_text, equal, filters) = Default::default();
-        Self { keywords, by_text, anchored: LENGTHS.map(Anchored::new), equal, filters }
+        let (keywords, by_text, equal) = Default::default();
+        Self { keywords, by_text, anchored: LENGTHS.map(Anchored::new), equal }
     }
 }
 
 impl FilterGroup {
     fn add(&mut self, operator: TextOperator, text: &[u8], row: u32) {
-        self.filters += 1;
         if operator == TextOperator::Equals {
             return self.equal.entry_ref(text).or_default().push(row);
         }
@@ -183,7 +180,6 @@ impl FilterGroup {
         let Some(rows) = rows else { return };
         let Some(at) = rows.iter().position(|&one| one == row) else { return };
         rows.swap_remove(at);
-        self.filters -= 1;
         if !rows.is_empty() {
             return;
         }
@@ -227,7 +223,7 @@ impl TextIndex {
         each_test(filter, dictionary, &mut |operator, group, text| {
             if let Entry::Occupied(mut group) = self.groups.entry(group) {
                 group.get_mut().remove(operator, text, row);
-                if group.get().filters == 0 {
+                if group.get().by_text.is_empty() && group.get().equal.is_empty() {
                     group.remove();
                 }
             }

@@ -124,8 +124,11 @@ pub(crate) fn written(mut query: Query) -> String {
         }
     };
     let base = query.base_iri().map_or(String::new(), |base| format!("BASE <{base}> "));
-    format!("{base}{form} WHERE {rest}{values}")
-        .replace(&format!("GRAPH <{BRACKETS}> "), "")
+    let text = format!("{base}{form} WHERE {rest}{values}");
+    if !text.bytes().any(|byte| byte < b' ') {
+        return text; // Nothing was put in.
+    }
+    text.replace(&format!("GRAPH <{BRACKETS}> "), "")
         .replace(&format!("<{BRACKETS}>"), "")
         .replace(&format!("?{TEXT}"), "")
         .replace(&format!(" FILTER(?{AFTER_WHERE}"), " }")

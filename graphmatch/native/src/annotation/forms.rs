@@ -40,15 +40,13 @@ pub fn primary_subtag(tag: &str) -> Option<Box<str>> {
     (!is_none).then(|| primary.into())
 }
 
-/// The pairs of endings in which two forms of a word differ, in alphabetical order.
-type Endings = Vec<(String, String)>;
-
 /// The function words of languages, their stemmers and the endings of their nouns.
 pub struct Languages {
     codes: Vec<Box<str>>,
     /// The languages that have a function word.
     words: HashMap<Box<str>, Vec<usize>>,
-    endings: HashMap<String, Endings>,
+    /// The pairs of endings in which two forms of a word differ, in alphabetical order.
+    endings: HashMap<String, Vec<(String, String)>>,
     /// The names of Snowball's stemmers.
     stemmers: HashMap<String, String>,
 }
@@ -56,7 +54,7 @@ pub struct Languages {
 impl Languages {
     pub fn new(
         function_words: Vec<(String, Vec<String>)>,
-        endings: HashMap<String, Endings>,
+        endings: HashMap<String, Vec<(String, String)>>,
         stemmers: HashMap<String, String>,
     ) -> Self {
         let (mut codes, mut words) = (Vec::new(), HashMap::<Box<str>, Vec<usize>>::new());
@@ -128,7 +126,7 @@ pub struct Stems {
     language: Box<str>,
     stemmer: Stemmer,
     /// All words with one stem are forms of one word, if it is `None`.
-    endings: Option<Endings>,
+    endings: Option<Vec<(String, String)>>,
     by_stem: HashMap<Box<str>, Vec<Box<str>>>,
 }
 

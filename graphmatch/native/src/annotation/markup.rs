@@ -9,23 +9,20 @@
 use regex::Regex;
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 /// A comment, a declaration, an element whose text is not shown, or a tag. One that is not closed
 /// ends with the text. A quote in a tag begins a value only behind `=`.
-static MARKUP: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let parts = [
-        r"<!--.*?(?:-->|\z)",
-        r"<[!?][^>]*>?",
-        r"<script[\s/>].*?(?:</script(?-u:\b)[^>]*>?|\z)",
-        r"<style[\s/>].*?(?:</style(?-u:\b)[^>]*>?|\z)",
-        r#"</?[a-z](?:=\s*"[^"]*"?|=\s*'[^']*'?|[^<>])*>?"#,
-    ];
-    Regex::new(&format!("(?is:{})", parts.join("|"))).ok()
-});
+const TAGS: [&str; 5] = [
+    r"<!--.*?(?:-->|\z)",
+    r"<[!?][^>]*>?",
+    r"<script[\s/>].*?(?:</script(?-u:\b)[^>]*>?|\z)",
+    r"<style[\s/>].*?(?:</style(?-u:\b)[^>]*>?|\z)",
+    r#"</?[a-z](?:=\s*"[^"]*"?|=\s*'[^']*'?|[^<>])*>?"#,
+];
 
 /// Finds the text in markup.
 pub struct Markup {
+    tags: Regex,
     /// The names of block elements.
     blocks: HashSet<String>,
     /// Finds the links and share buttons that feeds add, each to the end of its line.
@@ -34,7 +31,8 @@ pub struct Markup {
 
 impl Markup {
     pub fn new(blocks: HashSet<String>, links: &str) -> Result<Self, regex::Error> {
-        Ok(Self { blocks, links: Regex::new(links)? })
+        let tags = Regex::new(&format!("(?is:{})", TAGS.join("|")))?;
+        Ok(Self { tags, blocks, links: Regex::new(links)? })
     }
 
     /// Returns the text that a browser shows.
@@ -43,11 +41,9 @@ impl Markup {
     /// nothing, so that a word with a tag inside stays one word.
     pub fn plain_text<'a>(&self, markup: &'a str) -> Cow<'a, str> {
         let mut text = Cow::from(markup);
-        if let Some(tags) = &*MARKUP
-            && markup.contains('<')
-        {
+        if markup.contains('<') {
             let (mut shown, mut done) = (String::with_capacity(markup.len()), 0);
-            for tag in tags.find_iter(markup) {
+            for tag in self.tags.find_iter(markup) {
                 shown.push_str(&markup[done..tag.start()]);
                 shown.push_str(self.space_of(tag.as_str()));
                 done = tag.end();

@@ -134,6 +134,8 @@ impl Ontology {
     /// Finds the is-a properties, and the links that are stated with them.
     fn note_links(&mut self, triples: &[Triple], terms: Terms) {
         let v = self.schema.vocabulary;
+        let property_classes =
+            [v.object_property, v.datatype_property, v.annotation_property, v.property];
         let mut links = Vec::new();
         for (link, says, of_subject, of_object) in [
             (v.type_, SAYS_UP, IS_VALUE, 0),
@@ -157,8 +159,8 @@ impl Ontology {
         let is_type =
             |triple: &&Triple| triple[1] == v.type_ && terms.kind(triple[0]) != Kind::Blank;
         for &[s, _, o] in triples.iter().filter(is_type) {
-            let is_class = if v.classes().contains(&o) { IS_CLASS } else { 0 };
-            let is_property = if v.properties().contains(&o) { IS_PROPERTY } else { 0 };
+            let is_class = if [v.class, v.owl_class].contains(&o) { IS_CLASS } else { 0 };
+            let is_property = if property_classes.contains(&o) { IS_PROPERTY } else { 0 };
             self.note(s, is_class | is_property);
         }
         self.links = Hierarchy::new(links);

@@ -37,8 +37,6 @@ pub struct RegisteredShape {
     pub table: usize,
     /// The tests of columns of the table, with the number of each column.
     pub tests: Vec<(usize, ColumnTest)>,
-    /// Whether its filters test more than the columns do.
-    pub has_other_filters: bool,
     /// Number of rows.
     pub rows: usize,
 }
@@ -198,16 +196,19 @@ fn cuts(ends: impl Iterator<Item = [f64; 2]>) -> Vec<f64> {
 pub struct Windows {
     lows: Vec<i32>,
     highs: Vec<i32>,
-    /// Whether all candidates within the windows match.
-    is_sufficient: bool,
-    /// Whether no other candidates match.
-    is_necessary: bool,
+    /// Whether all constants have windows, so that candidates outside do not match.
+    is_complete: bool,
+    /// Whether filters test more than the windows do.
+    has_other_filters: bool,
 }
 
 impl Windows {
     /// Whether a candidate matches; `None` if its constants have to be compared by value.
     #[inline]
     pub fn decide(&self, constants: &[Id]) -> Option<bool> {
+        if !self.is_complete {
+            return None;
+        }
         let is_outside = |id: Id, low: i32, high: i32| {
             i32::from((id as i32) < low) | i32::from(id as i32 > high)
         };
@@ -225,29 +226,17 @@ impl Windows {
             let ((&id, &low), &high) = one;
             any | is_outside(id, low, high)
         });
-        match outside != 0 {
-            true => self.is_necessary.then_some(false),
-            false => self.is_sufficient.then_some(true),
-        }
+        if outside != 0 { Some(false) } else { (!self.has_other_filters).then_some(true) }
     }
 }
 
-/// The end of the window of the lower or upper bounds that a value certainly passes, and whether it
-/// fails all others. Numbers that are their own ids are in the order of the ids.
-fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> (Option<i32>, bool) {
-    let (digits, is_exact) = match inline::number(point.id) {
-        Some((digits, own)) if own == places => {
-            let strict = i64::from(!is_closed);
-            (if is_low { digits - strict } else { digits + strict }, true)
-        }
-        _ => {
-            let [low, high] = [point.low, point.high].map(|one| one * 10f64.powi(places as i32));
-            let slack = 1e-6 * (1.0 + low.abs().max(high.abs()));
-            let end = if is_low { (low - slack).floor() } else { (high + slack).ceil() };
-            (end as i64, false)
-        }
-    };
-    (inline::checked(digits, places).map(|id| id as i32), is_exact)
+/// The end of the window of the lower or upper bounds that a value passes, if it is a number with as
+/// many decimal places as they have. Such numbers are in the order of their ids.
+fn window(point: &Point, places: u32, is_low: bool, is_closed: bool) -> Option<i32> {
+    let (digits, _) = inline::number(point.id).filter(|&(_, own)| own == places)?;
+    let strict = i64::from(!is_closed);
+    let digits = if is_low { digits - strict } else { digits + strict };
+    inline::checked(digits, places).map(|id| id as i32)
 }
 
 /// Rows of one table.
@@ -375,27 +364,26 @@ impl Block {
         spans: &[Range<usize>],
         windows: &mut Windows,
     ) {
-        let slots = shape.shape.constants();
+        let slots = shape.shape.classes.len();
         for (ends, all) in [(&mut windows.lows, i32::MIN), (&mut windows.highs, i32::MAX)] {
             ends.clear();
             ends.resize(slots, all);
         }
-        (windows.is_sufficient, windows.is_necessary) = (!shape.has_other_filters, true);
+        windows.is_complete = true;
+        windows.has_other_filters = shape.tests.iter().any(|(_, one)| one.has_other_filters);
         for (number, test) in &shape.tests {
             let (points, places) = (&points[spans[*number].clone()], self.columns[*number].places);
             for (at, bound) in test.bounds.iter().enumerate() {
                 let &Some((slot, is_closed)) = bound else { continue };
                 let (slot, is_low) = (slot as usize, at == 0);
-                let (end, is_exact) = match (points, places) {
+                let end = match (points, places) {
                     ([point], Some(places)) => window(point, places, is_low, is_closed),
-                    _ => (None, false),
+                    _ => None,
                 };
-                windows.is_sufficient &= end.is_some();
-                windows.is_necessary &= end.is_some() && is_exact;
                 match end {
                     Some(end) if is_low => windows.highs[slot] = windows.highs[slot].min(end),
                     Some(end) => windows.lows[slot] = windows.lows[slot].max(end),
-                    None => {}
+                    None => return windows.is_complete = false,
                 }
             }
         }

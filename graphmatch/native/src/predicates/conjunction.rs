@@ -12,8 +12,6 @@ use crate::values::{Class, SortKey};
 
 /// Maximum number of columns of a table, and of patterns of a row.
 pub const MAX_COLUMNS: usize = 64;
-/// Maximum number of constants of a row.
-const MAX_CONSTANTS: usize = 1 << 12;
 
 /// A kind of test of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,7 +40,7 @@ pub struct TableColumn {
 pub struct ConjunctionShape {
     branch: Branch,
     /// The classes of the constants, by slot.
-    classes: Vec<Class>,
+    pub classes: Vec<Class>,
 }
 
 /// A shape's test of one column.
@@ -78,7 +76,6 @@ impl ConjunctionShape {
         };
         if matches!(subject, Node::Constant(_))
             || branch.patterns.len() > MAX_COLUMNS
-            || branch.patterns.len() + tested().count() > MAX_CONSTANTS
             || !is_conjunction
             || !branch.filters.iter().all(|(variable, _)| is_object(*variable))
         {
@@ -98,11 +95,6 @@ impl ConjunctionShape {
     /// The branch with some constants.
     pub fn branch(&self, constants: &[Id]) -> Branch {
         mapped_branch(&self.branch, &mut |slot| constants[slot as usize])
-    }
-
-    /// The number of constants.
-    pub fn constants(&self) -> usize {
-        self.classes.len()
     }
 
     /// The slots of the constants that have sort keys.

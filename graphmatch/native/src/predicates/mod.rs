@@ -47,9 +47,17 @@ struct Table {
     rows: usize,
     /// The blocks, the oldest first. New rows go to the last one.
     blocks: Vec<usize>,
-    /// The predicate by which the table is found: one that all rows have. If no predicate is, the
-    /// table is found by each.
-    home: Option<Id>,
+}
+
+impl Table {
+    /// Whether subjects with a predicate are looked up in the table. If all rows have some
+    /// predicates, only the one with the largest id counts, because it is probably the rarest.
+    fn is_found_by(&self, predicate: Id) -> bool {
+        let columns = self.columns.iter().zip(&self.used);
+        let of_all = columns.filter(|&(_, used)| *used == self.rows);
+        let home = of_all.map(|(column, _)| column.predicate).max();
+        home.is_none_or(|home| home == predicate)
+    }
 }
 
 /// All predicate tables.
@@ -59,19 +67,18 @@ pub struct Tables {
     blocks: Slab<Block>,
     shapes: Slab<RegisteredShape>,
     by_shape: HashMap<ConjunctionShape, usize>,
-    /// The tables with columns of a predicate, and whether they are found by it.
-    by_predicate: HashMap<Id, Vec<(usize, bool)>>,
+    /// The tables with columns of a predicate.
+    by_predicate: HashMap<Id, Vec<usize>>,
     /// The keys of constants that are not their own ids.
     keys: HashMap<Id, SortKey>,
     /// The block of each row, and its place there.
     places: Vec<u32>,
-    rows: usize,
 }
 
 impl Tables {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.tables.is_empty()
     }
 
     /// Whether a table has all columns of a branch.
@@ -108,7 +115,6 @@ impl Tables {
         let table = &mut self.tables[shape.table];
         table.rows += 1;
         shape.tests.iter().for_each(|&(column, _)| table.used[column] += 1);
-        self.rows += 1;
         if self.places.len() <= row as usize {
             self.places.resize(row as usize + 1, NOWHERE);
         }
@@ -162,7 +168,6 @@ impl Tables {
     pub fn remove(&mut self, row: u32) -> bool {
         let Some((handle, at)) = self.place(row) else { return false };
         self.places[row as usize] = NOWHERE;
-        self.rows -= 1;
         let block = &mut self.blocks[handle];
         let is_sparse = block.remove(at);
         let number = block.shape(at) as usize;
@@ -197,7 +202,7 @@ impl Tables {
     fn table_for(&self, tests: &[ColumnTest]) -> Option<usize> {
         let predicates: HashSet<Id> = tests.iter().map(|one| one.column.predicate).collect();
         let near = predicates.iter().filter_map(|one| self.by_predicate.get(one)).flatten();
-        let shared = |&(table, _): &(usize, bool)| {
+        let shared = |&table: &usize| {
             let columns = &self.tables[table].columns;
             let shared = tests.iter().filter(|one| columns.contains(&one.column)).count();
             let all = columns.len() + tests.len() - shared;
@@ -216,8 +221,8 @@ impl Tables {
             let at = table.columns.iter().position(|column| *column == one.column);
             at.unwrap_or_else(|| {
                 let tables = self.by_predicate.entry(one.column.predicate).or_default();
-                if tables.iter().all(|&(one, _)| one != number) {
-                    tables.push((number, table.home.is_none()));
+                if !tables.contains(&number) {
+                    tables.push(number);
                 }
                 table.columns.push(one.column);
                 table.used.push(0);
@@ -226,37 +231,10 @@ impl Tables {
         };
         let tests: Vec<(usize, ColumnTest)> =
             tests.into_iter().map(|one| (column_of(&one), one)).collect();
-        let has = |home: Id| tests.iter().any(|(_, one)| one.column.predicate == home);
-        if !table.home.is_some_and(has) {
-            self.choose_home(number, &tests);
-        }
-        let has_other_filters = tests.iter().any(|(_, one)| one.has_other_filters);
-        let registered = RegisteredShape {
-            shape: shape.clone(),
-            table: number,
-            tests,
-            has_other_filters,
-            rows: 0,
-        };
+        let registered = RegisteredShape { shape: shape.clone(), table: number, tests, rows: 0 };
         let registered = self.shapes.insert(registered);
         self.by_shape.insert(shape, registered);
         registered
-    }
-
-    /// Chooses the predicate by which a table with a new shape is found: one that all rows have, and
-    /// by which few other tables are found.
-    fn choose_home(&mut self, number: usize, tests: &[(usize, ColumnTest)]) {
-        let table = &mut self.tables[number];
-        let of_all = tests.iter().filter(|(column, _)| table.used[*column] == table.rows);
-        let found =
-            |predicate: &Id| self.by_predicate[predicate].iter().filter(|one| one.1).count();
-        table.home = of_all.map(|(_, one)| one.column.predicate).min_by_key(found);
-        for TableColumn { predicate, .. } in &table.columns {
-            let tables = self.by_predicate.get_mut(predicate).into_iter().flatten();
-            for (_, is_home) in tables.filter(|(table, _)| *table == number) {
-                *is_home = table.home.is_none_or(|home| home == *predicate);
-            }
-        }
     }
 
     fn drop_table(&mut self, number: usize) {
@@ -266,7 +244,7 @@ impl Tables {
         }
         for column in table.columns {
             if let Some(tables) = self.by_predicate.get_mut(&column.predicate) {
-                tables.retain(|&(one, _)| one != number);
+                tables.retain(|&one| one != number);
                 if tables.is_empty() {
                     self.by_predicate.remove(&column.predicate);
                 }
@@ -290,8 +268,9 @@ impl Tables {
         let mut found = Vec::new();
         for subject in triples.chunk_by(|one, other| one.0[0] == other.0[0]) {
             for same in subject.chunk_by(|one, other| one.0[1] == other.0[1]) {
-                let tables = self.by_predicate.get(&same[0].0[1]).into_iter().flatten();
-                found.extend(tables.filter(|(_, is_home)| *is_home).map(|(table, _)| *table));
+                let predicate = same[0].0[1];
+                let tables = self.by_predicate.get(&predicate).into_iter().flatten();
+                found.extend(tables.filter(|&&one| self.tables[one].is_found_by(predicate)));
             }
             found.sort_unstable();
             found.dedup();
@@ -412,7 +391,7 @@ mod tests {
     impl Tables {
         /// The number of rows.
         pub fn len(&self) -> usize {
-            self.rows
+            self.tables.iter().map(|(_, table)| table.rows).sum()
         }
 
         /// The approximate number of bytes of the rows.

@@ -4,7 +4,7 @@ use super::terms::object_named;
 use super::{fill, statements_of};
 use crate::annotation::forms::Languages;
 use crate::annotation::words::{folded, words};
-use crate::annotation::{Annotator as Finder, ItemText, Label, Markup, Occurrence};
+use crate::annotation::{Annotator as Finder, Label, Markup, Occurrence};
 use crate::dictionary::{Dictionary, Id, Terms};
 use crate::publication::Publication;
 use pyo3::exceptions::PyValueError;
@@ -56,46 +56,37 @@ impl Annotator {
         Ok(Self { annotator })
     }
 
-    /// Returns the labels in the feed items of some triples, each with its item and property.
-    fn annotations<'py>(
+    /// Returns the texts of the feed items of some triples: the item, the property, the words if
+    /// subscriptions search them, and the labels.
+    fn texts<'py>(
         &self,
         py: Python<'py>,
         triples: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>, (u32, usize, usize, String, u8))>>
-    {
-        let (publication, texts) = self.texts(py, triples)?;
-        let found = py.detach(|| self.annotator.occurrences(&texts));
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>, Option<String>, Vec<LabelRow>)>> {
+        let statements = statements_of(triples)?;
+        let (publication, texts, labels) = py.detach(|| {
+            let (dictionary, mut publication) = (Dictionary::default(), Publication::default());
+            fill(&dictionary, "", &statements, &mut publication);
+            let terms = Terms { dictionary: &dictionary, local: &publication.local };
+            let texts = self.annotator.texts(&publication.triples, terms);
+            let mut labels: Vec<Vec<Occurrence>> = texts.iter().map(|_| Vec::new()).collect();
+            for (number, found) in self.annotator.occurrences(&texts) {
+                labels[number].push(found);
+            }
+            (publication, texts, labels)
+        });
         let object = |id: Id| object_named(py, publication.local.text(id), "");
-        let rows = found.chunk_by(|(one, _), (other, _)| one == other).flat_map(|of_text| {
-            let text = &texts[of_text[0].0];
-            let rows = in_characters(&text.text, of_text.iter().map(|(_, one)| one));
-            rows.into_iter().map(|row| Ok((object(text.item)?, object(text.property)?, row)))
+        let rows = texts.iter().zip(labels).map(|(text, labels)| {
+            let labels = in_characters(&text.text, labels);
+            Ok((object(text.item)?, object(text.property)?, text.folded(), labels))
         });
         rows.collect()
     }
 
-    /// Returns the words of the feed items of some triples, each with its item and property.
-    fn words<'py>(
-        &self,
-        py: Python<'py>,
-        triples: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, String, Bound<'py, PyAny>)>> {
-        let (publication, texts) = self.texts(py, triples)?;
-        let object = |id: Id| object_named(py, publication.local.text(id), "");
-        let words = texts.iter().filter_map(|text| Some((text, text.folded()?)));
-        words.map(|(text, words)| Ok((object(text.item)?, words, object(text.property)?))).collect()
-    }
-
-    /// Returns the labels in a plain text: their numbers, starts and ends in code points, the texts,
-    /// and the forms.
+    /// Returns the labels in a plain text.
     #[pyo3(signature = (text, language = None))]
-    fn find(
-        &self,
-        py: Python<'_>,
-        text: &str,
-        language: Option<&str>,
-    ) -> Vec<(u32, usize, usize, String, u8)> {
-        py.detach(|| in_characters(text, &self.annotator.in_text(text, language)))
+    fn find(&self, py: Python<'_>, text: &str, language: Option<&str>) -> Vec<LabelRow> {
+        py.detach(|| in_characters(text, self.annotator.in_text(text, language)))
     }
 
     /// Returns the text that a browser shows of markup. The links and share buttons that feeds add
@@ -105,33 +96,16 @@ impl Annotator {
     }
 }
 
-impl Annotator {
-    fn texts(
-        &self,
-        py: Python<'_>,
-        triples: &Bound<'_, PyAny>,
-    ) -> PyResult<(Publication, Vec<ItemText>)> {
-        let statements = statements_of(triples)?;
-        Ok(py.detach(|| {
-            let (dictionary, mut publication) = (Dictionary::default(), Publication::default());
-            fill(&dictionary, "", &statements, &mut publication);
-            let terms = Terms { dictionary: &dictionary, local: &publication.local };
-            let texts = self.annotator.texts(&publication.triples, terms);
-            (publication, texts)
-        }))
-    }
-}
+/// A label in a text: its number, its start and end in code points, the text, and the form.
+type LabelRow = (u32, usize, usize, String, u8);
 
 /// Occurrences by position, with their places in code points.
-fn in_characters<'a>(
-    text: &str,
-    found: impl IntoIterator<Item = &'a Occurrence>,
-) -> Vec<(u32, usize, usize, String, u8)> {
+fn in_characters(text: &str, found: Vec<Occurrence>) -> Vec<LabelRow> {
     let (mut at, mut start) = (0, 0);
     let rows = found.into_iter().map(|one| {
         start += text[at..one.place.start].chars().count();
         at = one.place.start;
-        let given = &text[one.place.clone()];
+        let given = &text[one.place];
         (one.label, start, start + given.chars().count(), given.to_owned(), one.form as u8)
     });
     rows.collect()

@@ -37,7 +37,8 @@ pub(super) fn reader_of(
         )));
     };
     let options = ReaderOptions { source, split_by, base, limits };
-    Ok(Reader::new(Vec::new(), Some(Box::new(Stream { stream })), syntax, options))
+    let stream = Box::new(Stream { stream });
+    Ok(Python::attach(|py| py.detach(|| Reader::new(Vec::new(), Some(stream), syntax, options))))
 }
 
 impl Read for Stream {

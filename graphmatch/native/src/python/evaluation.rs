@@ -11,8 +11,9 @@ use super::{SharedCore, fill, lock};
 use crate::branch::GM;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
+use crate::limits::Limits;
 use crate::operators::{CallContext, CallResults, Operators};
-use crate::query_error::QueryError;
+use crate::parameterize::Parameterizer;
 use crate::scan::on_stack;
 use hashbrown::HashSet;
 use oxrdf::{Literal, Triple};
@@ -131,12 +132,8 @@ impl Evaluation {
         let found = py.detach(|| {
             self.ask(true, |_| {
                 let text = format!("SELECT * {pattern}");
-                let parser = spargebra::SparqlParser::new().with_prefix("gm", GM);
-                let parsed = parser.map(|parser| parser.parse_query(&text));
-                let parsed =
-                    parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
-                let query =
-                    parsed.map_err(|error| QueryError::unreadable(&text, &error.to_string()))?;
+                let parser = Parameterizer::new([("gm", GM)], Limits::default())?;
+                let query = parser.parse(&text)?;
                 Ok(Prepared::rows(&query, most, CallContext::default()))
             })
         });

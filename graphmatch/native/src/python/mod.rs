@@ -31,7 +31,7 @@ use crate::events::Statements;
 use crate::limits::Limits;
 use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
-use crate::operator_index::{IndexAnswers, Questions};
+use crate::operator_index::IndexAnswers;
 use crate::operators::CallResults;
 use crate::publication::Publication;
 use crate::query_error::QueryError;
@@ -181,79 +181,64 @@ impl SharedCore {
         let mut progress = Progress { stated, shown, done: done.steps };
         let mut attempts = 0;
         worker.answered = None;
-        loop {
-            let questions = match self.attempt(&guarded, worker, now, done, &mut progress) {
-                Ok(outcome) => {
-                    drop(guarded);
-                    interrupt::check()?;
-                    self.tend(worker);
-                    return Ok(outcome);
-                }
-                Err(questions) => questions,
-            };
-            let function = guarded.ask.clone().filter(|_| attempts < ATTEMPTS);
-            attempts += 1;
-            if let Some(function) = function {
-                worker.publication.disown(&guarded.engine.dictionary);
-                drop(guarded);
-                let ask = |py: Python<'_>| -> PyResult<Vec<Option<Vec<Vec<u32>>>>> {
-                    function.bind(py).call1((&questions,))?.extract()
-                };
-                let found = Python::attach(|py| match ask(py) {
-                    Err(error) if error.is_instance_of::<PyException>(py) => {
-                        Ok(Vec::new()) // The indexes failed.
-                    }
-                    found => found,
-                })?;
-                guarded = self.read();
-                worker.publication.adopt(&guarded.engine.dictionary);
-                worker.answered = Some(IndexAnswers { questions, found });
+        let outcome = loop {
+            let engine = &guarded.engine;
+            let is_current = done.version.is_none_or(|version| version == guarded.version);
+            let matched = if is_current {
+                engine.matches(worker, &mut progress, now, &done.results)
             } else {
-                worker.answered = Some(IndexAnswers { questions, found: Vec::new() });
+                Err(Needs::Steps(0))
+            };
+            let Progress { stated, shown, done: steps } = progress;
+            match matched {
+                Ok(matched) if !matched.requests.solutions.is_empty() => {
+                    let statements = statements_with(
+                        worker.terms(engine.context()),
+                        worker.publication.triples.iter().copied(),
+                    );
+                    let (stated, shown) = (Some(stated), Some(shown));
+                    let done = EnrichmentProgress { stated, shown, steps, ..done.clone() };
+                    let id = worker.publication.id.to_string();
+                    let (shared, requests) = (Arc::clone(self), matched.requests);
+                    let request = CallRequest { shared, id, statements, done, requests };
+                    break MatchOutcome::Calls(request);
+                }
+                Ok(matched) => {
+                    break MatchOutcome::Report(report(self, engine, worker, matched, stated));
+                }
+                Err(Needs::Steps(steps)) => {
+                    let triples = worker.publication.triples[..stated].iter().copied();
+                    let triples = statements_with(worker.terms(engine.context()), triples);
+                    let id = worker.publication.id.to_string();
+                    let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
+                    let request = EnrichmentRequest { id, triples, steps, knowledge, version };
+                    break MatchOutcome::Enrichment(request);
+                }
+                Err(Needs::Indexes(questions)) => {
+                    // An index without an answer has failed.
+                    let mut found = Vec::new();
+                    if let Some(function) = guarded.ask.clone().filter(|_| attempts < ATTEMPTS) {
+                        worker.publication.disown(&guarded.engine.dictionary);
+                        drop(guarded);
+                        let ask = |py: Python<'_>| -> PyResult<_> {
+                            function.bind(py).call1((&questions,))?.extract()
+                        };
+                        found = Python::attach(|py| match ask(py) {
+                            Err(error) if error.is_instance_of::<PyException>(py) => Ok(found),
+                            answers => answers,
+                        })?;
+                        guarded = self.read();
+                        worker.publication.adopt(&guarded.engine.dictionary);
+                    }
+                    attempts += 1;
+                    worker.answered = Some(IndexAnswers { questions, found });
+                }
             }
-        }
-    }
-
-    fn attempt(
-        self: &Arc<Self>,
-        guarded: &CoreState,
-        worker: &mut Worker,
-        now: &Literal,
-        done: &EnrichmentProgress,
-        progress: &mut Progress,
-    ) -> Result<MatchOutcome, Questions> {
-        let engine = &guarded.engine;
-        let is_current = done.version.is_none_or(|version| version == guarded.version);
-        let matched = if is_current {
-            engine.matches(worker, progress, now, &done.results)
-        } else {
-            Err(Needs::Steps(0))
         };
-        let Progress { stated, shown, done: steps } = *progress;
-        let statements = |most: usize| {
-            let triples = worker.publication.triples.iter().take(most).copied();
-            statements_with(worker.terms(engine.context()), triples)
-        };
-        Ok(match matched {
-            Ok(matched) if !matched.requests.solutions.is_empty() => {
-                let statements = statements(usize::MAX);
-                let id = worker.publication.id.to_string();
-                let (stated, shown) = (Some(stated), Some(shown));
-                let done = EnrichmentProgress { stated, shown, steps, ..done.clone() };
-                let shared = Arc::clone(self);
-                let requests = matched.requests;
-                MatchOutcome::Calls(CallRequest { shared, id, statements, done, requests })
-            }
-            Ok(matched) => MatchOutcome::Report(report(self, engine, worker, matched, stated)),
-            Err(Needs::Indexes(questions)) => return Err(questions),
-            Err(Needs::Steps(steps)) => {
-                let triples = statements(stated);
-                let id = worker.publication.id.to_string();
-                let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
-                let request = EnrichmentRequest { id, triples, steps, knowledge, version };
-                MatchOutcome::Enrichment(request)
-            }
-        })
+        drop(guarded);
+        interrupt::check()?;
+        self.tend(worker);
+        Ok(outcome)
     }
 
     /// Matches triples that Python gave.

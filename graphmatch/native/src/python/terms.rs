@@ -84,23 +84,8 @@ pub fn object_named<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let text =
         std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    if let Some(value) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))
-        && !value.bytes().any(|b| matches!(b, b'"' | b'\\'))
-    {
-        return classes(py)?.literal.bind(py).call1((value,));
-    }
     let term = read_term(text).ok_or_else(|| PyValueError::new_err("not a term"))?;
     term_object(py, &term, prefix)
-}
-
-fn blank_object<'py>(
-    py: Python<'py>,
-    classes: &Classes,
-    label: &str,
-    names: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    let class = classes.blank.bind(py);
-    if names.is_empty() { class.call1((label,)) } else { class.call1((format!("{names}{label}"),)) }
 }
 
 /// pyoxigraph's variable of a name.
@@ -113,7 +98,9 @@ pub fn term_object<'py>(py: Python<'py>, term: &Term, names: &str) -> PyResult<B
     let classes = classes(py)?;
     match term {
         Term::NamedNode(node) => classes.iri.bind(py).call1((node.as_str(),)),
-        Term::BlankNode(node) => blank_object(py, classes, node.as_str(), names),
+        Term::BlankNode(node) => {
+            classes.blank.bind(py).call1((format!("{names}{}", node.as_str()),))
+        }
         Term::Literal(literal) => literal_object(py, classes, literal),
         Term::Triple(triple) => {
             let subject = term_object(py, &triple.subject.clone().into(), names)?;
@@ -130,6 +117,9 @@ fn literal_object<'py>(
     literal: &Literal,
 ) -> PyResult<Bound<'py, PyAny>> {
     let class = classes.literal.bind(py);
+    if literal.datatype() == oxrdf::vocab::xsd::STRING {
+        return class.call1((literal.value(),));
+    }
     let options = PyDict::new(py);
     if let Some(language) = literal.language() {
         options.set_item("language", language)?;
@@ -140,7 +130,7 @@ fn literal_object<'py>(
             };
             options.set_item("direction", of.bind(py).getattr(name)?)?;
         }
-    } else if literal.datatype() != oxrdf::vocab::xsd::STRING {
+    } else {
         let datatype = classes.iri.bind(py).call1((literal.datatype().as_str(),))?;
         options.set_item("datatype", datatype)?;
     }
