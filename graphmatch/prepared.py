@@ -95,7 +95,7 @@ def _column(parameter: str, terms: Terms, length: int) -> TermColumn:
         return places, [str(term_of(value)) for value in values]
     except (UnplacedError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         remedy = "Give texts in N-Triples syntax, numbers, dates or booleans."
-        raise _wrong(f"{place} has values that are no terms: {error}", remedy) from error
+        raise _wrong(f"{place} has values that are not terms: {error}", remedy) from error
 
 
 def _array(terms: Any) -> pa.Array[Any]:

@@ -117,7 +117,7 @@ def test_columns_that_are_refused() -> None:
         prepared.subscribe(["a"], [["<urn:p>"], ["<urn:p>"]])
     with pytest.raises(InputError, match=r"the column of \?p has 2 terms for 1 ids"):
         prepared.subscribe(["a"], [["<urn:p>"] * 2])
-    with pytest.raises(InputError, match=r"the column of \?p has values that are no terms"):
+    with pytest.raises(InputError, match=r"the column of \?p has values that are not terms"):
         prepared.subscribe(["a"], [pa.array([[1]])])
     with pytest.raises(InputError, match="the ids are not texts but int64"):
         prepared.subscribe(pa.array([1]), [["<urn:p>"]])

@@ -8,7 +8,7 @@
 //! Cost: about a nanosecond per copy; the clock is read once per few thousand copies.
 
 use crate::dictionary::Id;
-use crate::limits;
+use crate::limits::Budget;
 use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -29,7 +29,7 @@ const STEPS: u32 = 1 << 12;
 const SHORT: usize = 1 << 16;
 
 /// The time and memory that the evaluation on a thread has left.
-struct Budget {
+struct Meter {
     steps: Cell<u32>,
     held: Cell<usize>,
     most: Cell<usize>,
@@ -40,8 +40,8 @@ struct Budget {
 }
 
 thread_local! {
-    static BUDGET: Budget = const {
-        Budget {
+    static METER: Meter = const {
+        Meter {
             steps: Cell::new(STEPS),
             held: Cell::new(0),
             most: Cell::new(usize::MAX),
@@ -52,7 +52,7 @@ thread_local! {
     };
 }
 
-impl Budget {
+impl Meter {
     #[inline]
     fn hold(&self) {
         self.held.set(self.held.get() + 1);
@@ -88,7 +88,7 @@ impl Handle {
     /// A handle of the term with an id.
     #[inline]
     pub(crate) fn new(id: Id) -> Self {
-        BUDGET.with(Budget::hold);
+        METER.with(Meter::hold);
         Self(NonZeroU32::MIN.saturating_add(id))
     }
 
@@ -102,7 +102,7 @@ impl Handle {
 impl Clone for Handle {
     #[inline]
     fn clone(&self) -> Self {
-        BUDGET.with(Budget::hold);
+        METER.with(Meter::hold);
         Self(self.0)
     }
 }
@@ -110,14 +110,14 @@ impl Clone for Handle {
 impl Drop for Handle {
     #[inline]
     fn drop(&mut self) {
-        BUDGET.with(|budget| budget.held.set(budget.held.get().saturating_sub(1)));
+        METER.with(|meter| meter.held.set(meter.held.get().saturating_sub(1)));
     }
 }
 
 /// Counts the bytes of a text that the evaluation creates.
 pub(crate) fn make_text(bytes: usize) {
-    BUDGET.with(|budget| match budget.text.get().checked_sub(bytes) {
-        Some(left) => budget.text.set(left),
+    METER.with(|meter| match meter.text.get().checked_sub(bytes) {
+        Some(left) => meter.text.set(left),
         None => exceed(Exceeded::Text),
     });
 }
@@ -131,49 +131,49 @@ pub(crate) fn make_long_text(bytes: usize) {
 
 /// Ends the evaluation if it may not create this number of bytes of text.
 pub(crate) fn room_for(bytes: usize) {
-    if bytes > BUDGET.with(|budget| budget.text.get()) {
+    if bytes > METER.with(|meter| meter.text.get()) {
         exceed(Exceeded::Text);
     }
 }
 
 /// Counts work that takes as long as this number of copies of terms.
 pub(crate) fn work(steps: usize) {
-    BUDGET.with(|budget| {
+    METER.with(|meter| {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
-        match budget.steps.get().checked_sub(steps) {
-            Some(left) => budget.steps.set(left),
-            None => budget.look(),
+        match meter.steps.get().checked_sub(steps) {
+            Some(left) => meter.steps.set(left),
+            None => meter.look(),
         }
     });
 }
 
-/// Runs an evaluation with a share of a publication's time, a maximum number of terms that it holds at once, and a
-/// maximum number of bytes of text that it creates. Evaluations must not be nested.
+/// Runs an evaluation with a share of a publication's time, a maximum number of terms that it holds
+/// at once, and a maximum number of bytes of text that it creates. Evaluations must not be nested.
 pub(crate) fn bounded<T>(
-    shared: limits::Budget,
+    shared: Budget,
     terms: usize,
     text: usize,
     run: impl FnOnce() -> T,
 ) -> Result<T, Exceeded> {
-    let begin = |terms, text, shared: limits::Budget| {
-        BUDGET.with(|budget| {
-            budget.steps.set(STEPS);
-            budget.held.set(0);
-            budget.most.set(terms);
-            budget.text.set(text);
-            budget.until.set(shared.share());
-            budget.is_interrupted.set(shared.is_interrupted);
+    let begin = |terms, text, shared: Budget| {
+        METER.with(|meter| {
+            meter.steps.set(STEPS);
+            meter.held.set(0);
+            meter.most.set(terms);
+            meter.text.set(text);
+            meter.until.set(shared.share());
+            meter.is_interrupted.set(shared.is_interrupted);
         });
     };
     begin(terms, text, shared);
     // The last step may take long, and nothing reads the clock after it.
     let timed = || {
         let result = run();
-        BUDGET.with(Budget::look);
+        METER.with(Meter::look);
         result
     };
     let result = catch_unwind(AssertUnwindSafe(timed));
-    begin(usize::MAX, usize::MAX, limits::Budget::default());
+    begin(usize::MAX, usize::MAX, Budget::default());
     result.map_err(|stopped| match stopped.downcast::<Exceeded>() {
         Ok(exceeded) => *exceeded,
         Err(_) => Exceeded::Broken,

@@ -142,7 +142,7 @@ pub struct SubscriptionBatch<'a> {
 /// The template of the rows whose terms are of the same kinds.
 struct BatchTemplate {
     number: u32,
-    /// Its constants, and the parameters that some of them stand for.
+    /// The constants in order. One that stands for a parameter has its number.
     constants: Vec<(Option<usize>, String)>,
 }
 
