@@ -303,9 +303,10 @@ impl Bracketer {
             }
         }
         if let Expression::Not(inner) = expression
+            && let sign = Expression::from(Variable::new_unchecked(UNEQUAL))
             && let Expression::Equal(left, right) = &mut **inner
+            && !matches!(&**left, Expression::Add(_, last) if **last == sign)
         {
-            let sign = Expression::from(Variable::new_unchecked(UNEQUAL));
             let left = Expression::Add(taken(left).into(), sign.into());
             *expression = Expression::Equal(left.into(), taken(right).into());
         }

@@ -476,7 +476,8 @@ fn what_is_written_means_the_same() {
         "t"@en 'u'@en--ltr "7"^^xsd:integer true _:b [] () ( ) ( ) { } [ ] <<( )>> << >> {| |} . .
         ; , = < > != && || ! + - * / | ^ ~ FILTER FILTER( OPTIONAL{ UNION MINUS{ BIND( AS
         VALUES?x{ STR( IN( EXISTS{ NOW()"#;
-    const FORMS: [&str; 10] = [
+    const FORMS: [&str; 11] = [
+        "SELECT ?x { ?x <urn:p> ?y FILTER(!(!(?x = 1)) && !(?y != 2) && (?x != 3 && ?y = 4 || ?x > 5)) }",
         "DESCRIBE <urn:a> ?SELECT { ?SELECT <urn:p> ?y BIND(<urn:b> AS ?z) } ORDER BY ?y LIMIT 3",
         "DESCRIBE * { { SELECT DISTINCT (1 + 1 AS ?x) { ?a <urn:p> ?y } } }",
         "ASK { { SELECT ?x { ?x <urn:p> ?y } LIMIT 3 } }",
