@@ -507,10 +507,14 @@ class Engine(Matcher):
             refused = prepared.subscribe(["alice", "bob"], [classes, pyarrow.array([400, 15])])
         """
         from graphmatch.prepared import PreparedQuery
+        from semantic.arrow import Texts
 
         names = tuple(name.removeprefix("?") for name in parameters)
+        none = Texts.of([])
         try:
-            self._core.check_parameters(query, names)
+            self._core.subscribe_batch(
+                query, names, (none.data, none.offsets), [], none.offsets[:0]
+            )
         except _native.InvalidSubscriptionError as error:
             raise _error_of(error, "prepared", query) from None
         return PreparedQuery(query, names, self._take_in_rows)
@@ -586,9 +590,9 @@ class Engine(Matcher):
             knowledge = self._know(ontology, annotator or self.annotator)
             triples, names, concerned, waiting = self._adopt(knowledge)
             for id in waiting:
-                text, _ = self._core.subscription(id) or ("", "")
+                text, comment = self._core.subscription(id) or ("", "")
                 try:
-                    self._core.reindex(id, self._rewritten(id, text))
+                    self._core.subscribe(id, text, comment, self._rewritten(id, text), True)
                 except SubscriptionError as error:
                     what = f"{error.problem.what}; it matches nothing now"
                     problems.append(replace(error.problem, what=what))

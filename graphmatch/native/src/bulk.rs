@@ -1,9 +1,9 @@
 //! Subscriptions that differ in constants only: a query with parameters, and a column for each.
 
 use crate::algebra::{Part, visit_query};
-use crate::dictionary::Id;
+use crate::attribute_names::is_quantity;
 use crate::engine::{Engine, SubscribeError};
-use crate::parameterize::{ParameterizedQuery, QUANTITIES, is_quantity};
+use crate::parameterize::ParameterizedQuery;
 use crate::query_error::QueryError;
 use crate::writer::filled;
 use hashbrown::HashMap;
@@ -90,39 +90,8 @@ fn float(value: f64) -> String {
 /// Begins the IRI or the text that stands for a parameter. The parameter's number follows.
 const PARAMETER: &str = "urn:graphmatch:parameter:";
 
-/// The kinds of constants. A template has a place for one of them.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    Iri,
-    Literal,
-    Quantity,
-}
-
-impl Kind {
-    fn of(term: &str) -> Option<Self> {
-        match term.as_bytes().first()? {
-            b'<' if !term.starts_with("<<") => Some(Self::Iri),
-            b'"' => {
-                let datatype = term.rsplit_once("\"^^<").and_then(|(_, end)| end.strip_suffix('>'));
-                let is_quantity = datatype.is_some_and(is_quantity);
-                Some(if is_quantity { Self::Quantity } else { Self::Literal })
-            }
-            _ => None,
-        }
-    }
-
-    /// The constant that stands for a parameter of this kind.
-    fn place(self, number: usize) -> Term {
-        let name = format!("{PARAMETER}{number}");
-        match self {
-            Self::Iri => NamedNode::new_unchecked(name).into(),
-            Self::Literal => Literal::new_simple_literal(name).into(),
-            Self::Quantity => {
-                let datatype = NamedNode::new_unchecked(format!("{QUANTITIES}ucum"));
-                Literal::new_typed_literal(name, datatype).into()
-            }
-        }
-    }
+fn is_iri(term: &str) -> bool {
+    term.starts_with('<') && !term.starts_with("<<")
 }
 
 /// Subscriptions as rows of terms.
@@ -139,7 +108,7 @@ pub struct SubscriptionBatch<'a> {
     pub chosen: &'a [i64],
 }
 
-/// The template of the rows whose terms are of the same kinds.
+/// The template of the rows that have IRIs for the same parameters.
 struct BatchTemplate {
     number: u32,
     /// The constants in order. One that stands for a parameter has its number.
@@ -184,20 +153,21 @@ fn put(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), 
 }
 
 impl Engine {
-    /// Fails if a query with parameters cannot be subscribed.
-    pub fn check_parameters(&self, query: &str, parameters: &[String]) -> Result<(), QueryError> {
-        let kinds = vec![Kind::Iri; parameters.len()];
-        self.parameterized(query, parameters, &kinds).map(|_| ())
-    }
-
-    fn parameterized(
+    /// Parses a query with parameters, whose constants are IRIs or literals.
+    pub(crate) fn parameterized(
         &self,
         query: &str,
         parameters: &[String],
-        kinds: &[Kind],
+        are_iris: &[bool],
     ) -> Result<ParameterizedQuery, QueryError> {
-        let places = kinds.iter().enumerate().map(|(number, kind)| kind.place(number));
-        let places: Vec<Term> = places.collect();
+        let place = |(number, is_iri): (usize, &bool)| -> Term {
+            let name = format!("{PARAMETER}{number}");
+            match is_iri {
+                true => NamedNode::new_unchecked(name).into(),
+                false => Literal::new_simple_literal(name).into(),
+            }
+        };
+        let places: Vec<Term> = are_iris.iter().enumerate().map(place).collect();
         self.parameterizer.parameterize_with(query, |query| put(query, parameters, &places))
     }
 
@@ -224,51 +194,49 @@ impl Engine {
     fn subscribe_row(
         &mut self,
         batch: &SubscriptionBatch,
-        templates: &mut HashMap<Vec<Kind>, Result<BatchTemplate, QueryError>>,
+        templates: &mut HashMap<Vec<bool>, Result<BatchTemplate, QueryError>>,
         row: usize,
     ) -> Result<(), SubscribeError> {
         let name = batch.names.get(row).unwrap_or_default();
         self.check_name(name)?;
-        let (mut terms, mut kinds) = (Vec::new(), Vec::new());
+        let mut terms = Vec::with_capacity(batch.columns.len());
         for (column, parameter) in batch.columns.iter().zip(batch.parameters) {
-            let term = column.term(row).and_then(|term| Some((Kind::of(&term)?, term)));
-            let (kind, term) = term.ok_or_else(|| {
+            let is_constant = |term: &Cow<str>| term.starts_with('"') || is_iri(term);
+            terms.push(column.term(row).filter(is_constant).ok_or_else(|| {
                 let what = format!("?{parameter} has no IRI or literal in its row");
                 QueryError::new(what, "Write terms in N-Triples syntax, or numbers.")
-            })?;
-            terms.push(term);
-            kinds.push(kind);
+            })?);
         }
-        if !templates.contains_key(&kinds) {
-            let template = self.batch_template(batch, &kinds);
-            templates.insert(kinds.clone(), template);
+        let are_iris: Vec<bool> = terms.iter().map(|term| is_iri(term)).collect();
+        let template = templates
+            .entry(are_iris)
+            .or_insert_with_key(|are_iris| self.batch_template(batch, are_iris));
+        let template = template.as_ref().map_err(Clone::clone)?;
+        let constant = |number: usize| {
+            let (parameter, fixed) = &template.constants[number];
+            parameter.map_or(fixed.as_str(), |number| &terms[number])
+        };
+        let mut result = Err(SubscribeError::Python(String::new()));
+        if !terms.iter().any(|term| is_quantity(term.as_bytes())) {
+            let texts = (0..template.constants.len()).map(constant);
+            let constants = texts.map(|text| self.dictionary.intern(text.as_bytes())).collect();
+            result = self.add_or_replace(name, template.number, constants, None, None);
         }
-        let template = templates[&kinds].as_ref().map_err(Clone::clone)?;
-        let texts = template.constants.iter().map(|(parameter, fixed)| match parameter {
-            Some(number) => terms[*number].as_bytes(),
-            None => fixed.as_bytes(),
-        });
-        let constants: Vec<Id> = texts.map(|text| self.dictionary.intern(text)).collect();
-        match self.add_or_replace(name, template.number, constants, None, None) {
-            Err(SubscribeError::Python(_)) => {
-                let put = |number: usize, text: &mut String| {
-                    let (parameter, fixed) = &template.constants[number];
-                    text.push_str(parameter.map_or(fixed, |number| &terms[number]));
-                    false
-                };
-                let text = filled(self.templates.text(template.number), put);
-                Err(SubscribeError::Python(text))
-            }
-            result => result.map(|_| ()),
+        if let Err(SubscribeError::Python(text)) = &mut result {
+            *text = filled(self.templates.text(template.number), |number, text| {
+                text.push_str(constant(number));
+                false
+            });
         }
+        result.map(|_| ())
     }
 
     fn batch_template(
         &mut self,
         batch: &SubscriptionBatch,
-        kinds: &[Kind],
+        are_iris: &[bool],
     ) -> Result<BatchTemplate, QueryError> {
-        let query = self.parameterized(batch.query, batch.parameters, kinds)?;
+        let query = self.parameterized(batch.query, batch.parameters, are_iris)?;
         let (number, constants) = self.template((query, None))?;
         let parameter = |text: &str| {
             let (_, rest) = text.split_once(PARAMETER)?;

@@ -767,8 +767,8 @@ impl Engine {
     /// Replaces the ontology and indexes the affected subscriptions again.
     ///
     /// `names` are those that stand for other classes now; with `everything` all subscriptions are
-    /// reindexed. A subscription that needs units or names from Python matches nothing until
-    /// [`Engine::reindex`] is called.
+    /// reindexed. A subscription that needs units or names from Python matches nothing until it is
+    /// replaced.
     pub fn adopt(&mut self, ontology: Ontology, names: &[String], everything: bool) -> Change {
         let changed: Vec<Id> =
             names.iter().filter_map(|name| self.dictionary.get(name.as_bytes())).collect();
@@ -833,16 +833,6 @@ impl Engine {
             self.templates.release(template);
             constants.iter().chain(constants).for_each(|&id| self.dictionary.release(id));
         }
-    }
-
-    /// Indexes a suspended subscription again, with the constants that Python found.
-    pub fn reindex(&mut self, name: &str, rewritten: &[String]) -> Result<(), SubscribeError> {
-        let Some(number) = self.subscriptions.find(name) else { return Ok(()) };
-        let rewritten: Vec<Id> =
-            rewritten.iter().map(|text| self.dictionary.intern(text.as_bytes())).collect();
-        let constants = self.unindex(number);
-        let template = self.subscriptions.get(number).template;
-        self.index_subscription(name, template, &constants, rewritten, Some(number)).map(|_| ())
     }
 }
 

@@ -23,7 +23,7 @@ use spargebra::{Query, SparqlParser};
 use std::collections::HashMap;
 use std::fmt::Display;
 
-pub(crate) const QUANTITIES: &str = "https://w3id.org/cdt/";
+const QUANTITIES: &str = "https://w3id.org/cdt/";
 const UNIT: &str = "https://w3id.org/cdt/ucumunit";
 /// Length of a text that is parsed again in parts to explain an error.
 const MAX_EXPLAINED_BYTES: usize = 1 << 14;
@@ -120,7 +120,7 @@ impl Parameterizer {
 }
 
 /// Whether literals of a datatype have units of measure.
-pub(crate) fn is_quantity(datatype: &str) -> bool {
+fn is_quantity(datatype: &str) -> bool {
     datatype.starts_with(QUANTITIES) && datatype != UNIT
 }
 

@@ -47,17 +47,6 @@ pub enum Form {
     Describe,
 }
 
-/// The operator or function of a filter, as the residual names it.
-fn word(filter: &Filter<Slot>) -> String {
-    match filter {
-        Filter::Compare { operator, .. } => operator.name().to_owned(),
-        Filter::Text { argument: Slot::Regex { .. }, .. } => "REGEX".to_owned(),
-        Filter::Text { operator, .. } => operator.name().to_owned(),
-        Filter::Taxonomy { operator, .. } => format!("<{GM}{}>", operator.name()),
-        Filter::Any(_) => "||".to_owned(),
-    }
-}
-
 /// A use of a constant: its number, the number of the property whose value it is or is compared
 /// with, and the other properties of the subject, each with a constant that it has or is equal to.
 pub type ConstantUse = (u32, u32, Vec<(u32, Option<u32>)>);
@@ -369,7 +358,14 @@ impl Template {
                 for id in filled.interned.drain(mark..) {
                     dictionary.release(id);
                 }
-                let reason = Cow::from(format!("FILTER {}", word(test)));
+                let name = match test {
+                    Filter::Compare { operator, .. } => operator.name(),
+                    Filter::Text { argument: Slot::Regex { .. }, .. } => "REGEX",
+                    Filter::Text { operator, .. } => operator.name(),
+                    Filter::Taxonomy { operator, .. } => operator.name(),
+                    Filter::Any(_) => "||",
+                };
+                let reason = Cow::from(format!("FILTER {name}"));
                 if !filled.residual.contains(&reason) {
                     filled.residual.push(reason);
                 }

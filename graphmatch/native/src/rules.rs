@@ -57,23 +57,6 @@ vocabulary! {
 }
 
 impl Vocabulary {
-    /// The properties whose triples are premises of rules, beside the data.
-    pub fn schema(&self) -> [Id; 11] {
-        [
-            self.sub_class,
-            self.sub_property,
-            self.domain,
-            self.range,
-            self.inverse_of,
-            self.equivalent_class,
-            self.equivalent_property,
-            self.same_as,
-            self.broader,
-            self.narrower,
-            self.broader_transitive,
-        ]
-    }
-
     /// The transitive properties that make hierarchies.
     pub fn hierarchies(&self) -> [Id; 3] {
         [self.sub_class, self.sub_property, self.broader_transitive]

@@ -1,6 +1,7 @@
 //! Building an ontology from its stated triples.
 
 use crate::attribute_names;
+use crate::branch::Node;
 use crate::demand::Demand;
 use crate::dictionary::{Dictionary, INLINE, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph;
@@ -94,9 +95,12 @@ impl Ontology {
         let mut closure = Graph::default();
         stated.triples.iter().for_each(|&triple| _ = closure.push(triple));
         ontology.schema = Schema::new(vocabulary, &[], terms);
+        for rule in &ontology.schema.rules {
+            if let Node::Constant(property) = rule.schema[1] {
+                note(&mut ontology.flags, property, SCHEMA | LEADS);
+            }
+        }
         ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
-        let schema = vocabulary.schema();
-        schema.into_iter().for_each(|property| ontology.note(property, SCHEMA | LEADS));
         let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
         let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
         compiler.derive(&mut closure, &mut cache, ONTOLOGY_TRIPLES);

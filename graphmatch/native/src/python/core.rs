@@ -375,19 +375,9 @@ impl Core {
         Ok((looked, refused_list(py, errors)?))
     }
 
-    /// Fails if a query with parameters cannot be subscribed.
-    fn check_parameters(
-        &self,
-        py: Python<'_>,
-        query: &str,
-        parameters: Vec<String>,
-    ) -> PyResult<()> {
-        self.read(py, |engine| engine.check_parameters(query, &parameters)).map_err(bad_query)
-    }
-
     /// Adds subscriptions with one query. `parameters` are variables of it, which stand for the
     /// terms of a column each. `rows` are the rows to add. Returns errors like `subscribe_many`, by
-    /// place in `rows`.
+    /// place in `rows`. Fails if no row could be added.
     fn subscribe_batch<'py>(
         &self,
         py: Python<'py>,
@@ -401,14 +391,16 @@ impl Core {
         let (names, chosen, parameters) = (ids.texts()?, rows.as_slice()?, &parameters);
         let batch = SubscriptionBatch { query, parameters, names, columns, chosen };
         let errors = py.detach(|| {
+            let are_iris = vec![true; parameters.len()];
+            self.shared.read().engine.parameterized(query, parameters, &are_iris)?;
             let parts = (0..chosen.len()).step_by(AT_ONCE);
             let add = |begin| {
                 let range = begin..chosen.len().min(begin + AT_ONCE);
                 self.shared.change(|guarded| guarded.engine.subscribe_batch(&batch, range))
             };
-            parts.flat_map(add).collect()
+            Ok(parts.flat_map(add).collect())
         });
-        refused_list(py, errors)
+        refused_list(py, errors.map_err(bad_query)?)
     }
 
     /// Sets the class that a name stands for until the ontology changes.
@@ -616,11 +608,6 @@ impl Core {
                 guarded.engine.annotator = Some(Arc::clone(&annotator.annotator));
             }
         });
-    }
-
-    /// Indexes a subscription with the constants that Python found.
-    fn reindex(&self, py: Python<'_>, id: &str, rewritten: Vec<String>) -> PyResult<()> {
-        self.change(py, |guarded| guarded.engine.reindex(id, &rewritten)).map_err(refused)
     }
 
     /// Reads a document in memory that is one publication, and matches it.
