@@ -527,9 +527,12 @@ class Engine(Matcher):
                 with suppress(UnknownNameError):  # those who say it are refused one by one
                     self._core.resolve(str(name), str(self._knowledge.root(name)))
             ids = rows.ids.data, rows.ids.offsets
-            errors = self._core.subscribe_batch(
-                rows.query, rows.parameters, ids, rows.columns, rows.chosen
-            )
+            try:
+                errors = self._core.subscribe_batch(
+                    rows.query, rows.parameters, ids, rows.columns, rows.chosen
+                )
+            except _native.InvalidSubscriptionError as every:  # a shape that is larger than a limit
+                errors = [(place, every) for place in range(len(rows.chosen))]
             for place, error in errors:
                 id = rows.ids.get(int(rows.chosen[place]))
                 if not isinstance(error, _native.NeedsPythonError):

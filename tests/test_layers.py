@@ -35,6 +35,7 @@ LAYERS = (
     ("graphmatch.knowledge",),
     ("graphmatch.published",),
     ("graphmatch.lint", "graphmatch.parse_tree", "graphmatch.report", "graphmatch.saving"),
+    ("graphmatch.prepared",),
     ("graphmatch.operators",),
     ("graphmatch.explain",),
     ("graphmatch.engine",),
