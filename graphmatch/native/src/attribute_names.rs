@@ -6,8 +6,8 @@
 use crate::dictionary::{Id, Kind, Terms, inline};
 use memchr::memrchr;
 use oxiri::Iri;
+use percent_encoding::{percent_decode_str, percent_encode_byte};
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// How the IRIs of attributes begin, as N-Triples texts.
 pub const ATTRIBUTE: &[u8] = b"<urn:graphmatch:attribute:";
@@ -91,25 +91,7 @@ pub fn folded(name: &str) -> String {
 
 /// Decodes percent-encoding.
 pub fn unquoted(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let digit = |byte: Option<&u8>| byte.and_then(|&b| char::from(b).to_digit(16));
-    let bytes = text.as_bytes();
-    let (mut found, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    while at < bytes.len() {
-        match (bytes[at], digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                found.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (byte, ..) => {
-                found.push(byte);
-                at += 1;
-            }
-        }
-    }
-    Cow::Owned(String::from_utf8_lossy(&found).into_owned())
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 /// A text as a part of an IRI; [`unquoted`] gives it back.
@@ -122,9 +104,7 @@ pub fn encoded(text: &str) -> String {
                 found.push(c);
                 continue;
             }
-            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                let _ = write!(found, "%{byte:02X}"); // a String takes everything
-            }
+            found.extend(c.encode_utf8(&mut [0; 4]).bytes().map(percent_encode_byte));
         }
         found
     };

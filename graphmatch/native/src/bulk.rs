@@ -7,6 +7,7 @@ use crate::parameterize::ParameterizedQuery;
 use crate::query_error::QueryError;
 use crate::writer::filled;
 use hashbrown::HashMap;
+use oxiri::Iri;
 use oxrdf::{Literal, NamedNode, Term, Variable};
 use spargebra::Query;
 use spargebra::algebra::{Expression, GraphPattern};
@@ -55,7 +56,14 @@ impl<'a> Values<'a> {
     /// The canonical N-Triples text of a row's term; `None` if the row has none.
     pub(crate) fn term(&self, row: usize) -> Option<Cow<'a, str>> {
         Some(match *self {
-            Self::Terms(texts) => Term::from_str(texts.get(row)?).ok()?.to_string().into(),
+            Self::Terms(texts) => {
+                let text = texts.get(row)?;
+                let iri = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+                if iri.is_some_and(|iri| Iri::parse(iri).is_ok()) {
+                    return Some(text.into());
+                }
+                Term::from_str(text).ok()?.to_string().into()
+            }
             Self::Integers(values) => {
                 format!("\"{}\"^^<http://www.w3.org/2001/XMLSchema#integer>", values.get(row)?)
                     .into()

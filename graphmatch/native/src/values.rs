@@ -24,6 +24,9 @@ use std::mem::discriminant;
 use std::str::{FromStr, from_utf8};
 
 const XSD: &[u8] = b"http://www.w3.org/2001/XMLSchema#";
+/// The types that are derived from `xsd:integer`.
+const INTEGERS: &str = "int long short byte nonNegativeInteger positiveInteger nonPositiveInteger \
+                        negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte";
 const CDT: &[u8] = b"https://w3id.org/cdt/";
 
 /// The value of a literal with a known datatype.
@@ -60,19 +63,7 @@ impl Scalar {
         }
         let text = lexical;
         Some(match datatype.strip_prefix(XSD)? {
-            b"integer"
-            | b"int"
-            | b"long"
-            | b"short"
-            | b"byte"
-            | b"nonNegativeInteger"
-            | b"positiveInteger"
-            | b"nonPositiveInteger"
-            | b"negativeInteger"
-            | b"unsignedInt"
-            | b"unsignedLong"
-            | b"unsignedShort"
-            | b"unsignedByte" => Self::Integer(parsed(text)?),
+            b"integer" => Self::Integer(parsed(text)?),
             b"decimal" => Self::Decimal(parsed(text)?),
             b"double" => Self::Double(parsed(text)?),
             b"float" => Self::Float(parsed(text)?),
@@ -88,6 +79,9 @@ impl Scalar {
             b"duration" => rare::<Duration>(text)?,
             b"yearMonthDuration" => rare::<YearMonthDuration>(text)?,
             b"dayTimeDuration" => rare::<DayTimeDuration>(text)?,
+            name if INTEGERS.split(' ').any(|one| one.as_bytes() == name) => {
+                Self::Integer(parsed(text)?)
+            }
             _ => return None,
         })
     }
