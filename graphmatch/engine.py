@@ -488,7 +488,8 @@ class Engine(Matcher):
             A SPARQL query.
         parameters
             Variables of the query, without the question mark. Each stands for an IRI or a literal
-            in triple patterns and expressions, and is not projected.
+            in triple patterns and expressions, but not in the SELECT clause of a query with
+            GROUP BY. It is not projected.
 
         Raises
         ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
@@ -11,10 +12,19 @@ from pyoxigraph import Literal, NamedNode
 from semantic.arrow import Texts, encoded, is_text, numbers
 from semantic.attributes.bulk import Rows, TermColumn
 from semantic.attributes.values import term_of
-from semantic.errors import GraphMatchError, InputError, Place, Problem, UnplacedError
+from semantic.errors import (
+    GraphMatchError,
+    InputError,
+    Place,
+    Problem,
+    SubscriptionError,
+    UnplacedError,
+)
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from semantic.terms import Term
 
@@ -61,22 +71,41 @@ class PreparedQuery:
             what = f"{len(columns)} columns for {len(self.parameters)} parameters"
             raise _wrong(what, "Give one column for each parameter, in their order.")
         names = _texts(ids)
-        length = len(names.offsets) - 1
-        found = [_column(*pair, length) for pair in zip(self.parameters, columns, strict=True)]
-        chosen = np.arange(length, dtype=np.int64)
-        rows = Rows(self.query, self.parameters, names, found, chosen)
-        return tuple(error for _, error in self._take_in(rows))
+        valid = ~names.blank()
+        refused = [(int(row), "the id is null or empty") for row in np.flatnonzero(~valid)]
+        found = []
+        for parameter, terms in zip(self.parameters, columns, strict=True):
+            column, has_value = _column(parameter, terms, len(valid))
+            found.append(column)
+            if has_value is not None:
+                what = f"?{parameter} has no IRI or literal in its row"
+                refused += ((int(row), what) for row in np.flatnonzero(valid & ~has_value))
+                valid &= has_value
+        chosen = np.flatnonzero(valid)
+        taken = self._take_in(Rows(self.query, self.parameters, names, found, chosen))
+        errors = [(int(chosen[place]), error) for place, error in taken]
+        for row, what in refused:
+            place = Place(names.get(row) or f"row {row + 1}")
+            remedy = "Give each row an id of its own, and a term for each parameter."
+            errors.append((row, SubscriptionError(Problem(what, place, remedy))))
+        return tuple(error for _, error in sorted(errors, key=itemgetter(0)))
 
 
 def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
-    array = _array(ids)
+    try:
+        array = _array(ids)
+    except ValueError as error:
+        raise _wrong(f"the ids are not texts: {error}", "Give texts as ids.") from error
     if not is_text(array) and len(array):
         raise _wrong(f"the ids are not texts but {array.type}", "Give texts as ids.")
     return Texts.of_array(array)
 
 
-def _column(parameter: str, terms: Terms, length: int) -> TermColumn:
-    """Return a column as the core reads it."""
+def _column(
+    parameter: str, terms: Terms, length: int
+) -> tuple[TermColumn, NDArray[np.bool_] | None]:
+    """Return a column as the core reads it, and which numbers are not null."""
+    import numpy as np
     import pyarrow as pa
 
     place = f"the column of ?{parameter}"
@@ -85,14 +114,15 @@ def _column(parameter: str, terms: Terms, length: int) -> TermColumn:
         if len(array) != length:
             what = f"{place} has {len(array)} terms for {length} ids"
             raise _wrong(what, "Give one for each id.")
-        found = numbers(array)
-        if found is not None and found[1] is None:
-            return found[0]
+        if array.null_count == length:
+            return np.zeros(length, np.int64), np.zeros(length, np.bool_)
+        if (found := numbers(array)) is not None:
+            return found
         if is_text(array):
             texts = Texts.of_array(array)
-            return (texts.data, texts.offsets), False
+            return ((texts.data, texts.offsets), False), None
         places, values = encoded(array)
-        return places, [str(term_of(value)) for value in values]
+        return (places, [str(term_of(value)) for value in values]), None
     except (UnplacedError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         remedy = "Give texts in N-Triples syntax, numbers, dates or booleans."
         raise _wrong(f"{place} has values that are not terms: {error}", remedy) from error
@@ -104,7 +134,9 @@ def _array(terms: Any) -> pa.Array[Any]:
     if isinstance(terms, pa.ChunkedArray):
         terms = pa.concat_arrays(terms.chunks) if terms.chunks else pa.array([], terms.type)
     if not isinstance(terms, pa.Array):
-        plain: Any = [str(t) if isinstance(t, NamedNode | Literal) else t for t in terms]
+        plain: Any = list(terms)
+        if any(isinstance(term, NamedNode | Literal) for term in plain):
+            plain = [t if isinstance(t, str | None) else str(term_of(t)) for t in plain]
         terms = pa.array(plain)
     return terms.dictionary_decode() if isinstance(terms, pa.DictionaryArray) else terms
 

@@ -142,12 +142,20 @@ def nested_optionals() -> Attack:
     return engine(f"SELECT * {{ ?a <urn:p> ?w {parts} }}"), triples(50)
 
 
+def wide_stars() -> Attack:
+    """Stars of more patterns than a row of the index has."""
+    star = " ; ".join(f"<urn:p{n}> ?o{n}" for n in range(90))
+    data = "".join(f"<urn:s> <urn:p{n}> <urn:o> .\n" for n in range(90))
+    queries = (f"SELECT * {{ ?s {star} FILTER(?o1 != <urn:x{n}>) }}" for n in range(21))
+    return engine(*queries), data + triples(1)
+
+
 ATTACKS: dict[str, Callable[[], Attack]] = {
     made.__name__.replace("_", " "): made
     for made in (
         *(cross_product, many_cross_products, chains_of_patterns, long_lists, many_categories),
         *(chain_of_broader, chain_of_same, nested_labels, long_label, long_words, long_paths),
-        *(flat_optionals, nested_optionals),
+        *(flat_optionals, nested_optionals, wide_stars),
     )
 }
 

@@ -189,6 +189,7 @@ def test_the_library_speaks_of_parameters(tmp_path: Path) -> None:
         ("a.txt", "What is this?"),
         ("a.ttl", "<urn:a> a"),
         ("b.ttl", "<a> a <b> ."),
+        ("a.nt", "bad\n" * 200),
     ]:
         (tmp_path / name).write_text(content)
         list(read_publications(tmp_path / name, on_problem=problems.append))
@@ -199,4 +200,5 @@ def test_the_library_speaks_of_parameters(tmp_path: Path) -> None:
         "Name the syntax (`format=` or `--format`): for example ttl, nq, jsonld, rdf.",
         "Correct the document there, or name its format (`format=` or `--format`).",
         "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`.",
+        "Name its syntax (`format=` or `--format`).",
     }

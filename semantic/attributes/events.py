@@ -100,7 +100,7 @@ def _subject(id: str) -> NamedNode | BlankNode:
 
 def _triples(subject: Term, path: str, value: object) -> Iterator[Triple]:
     """Yield the triples of what stands at a path."""
-    if isinstance(value, Mapping) and not _is_value(value):
+    if isinstance(value, Mapping) and not (path and _is_value(value)):
         for name, inner in value.items():
             if not isinstance(name, str):
                 raise TermError(f"{name!r} is no name of an attribute", "Write it in quotes.")

@@ -91,7 +91,8 @@ def test_rows_that_are_refused() -> None:
         "expressions; a property is an IRI.",
         f"d: ?p {none}",
         f"e: ?p {none}",
-        f"f: ?o {none}",
+        "f: ?o has no IRI or literal in its row. Give each row an id of its own, and a term for "
+        "each parameter.",
         f"g: ?p {none}",
     ]
 
@@ -104,11 +105,37 @@ def test_rows_that_are_refused() -> None:
         ("SELECT ?s { ?s ?p ?o } GROUP BY ?s", ["s"], r"the parameter \?s stands where"),
         ("ASK { ?s ?p ?o BIND(1 AS ?x) }", ["x"], r"the parameter \?x stands where"),
         ("ASK { ?s ?p ?o FILTER(BOUND(?o)) }", ["o"], r"the parameter \?o stands where"),
+        ("SELECT ?p { ?s a ?p }", ["p"], r"the parameter \?p stands where"),
+        ("DESCRIBE ?p ?s { ?s a ?p }", ["p"], r"the parameter \?p stands where"),
+        ("ASK { ?s a ?o { SELECT ?p { ?s a ?p } } }", ["p"], r"the parameter \?p stands where"),
     ],
 )
 def test_queries_that_are_refused(query: str, parameters: list[str], message: str) -> None:
     with pytest.raises(SubscriptionError, match=message):
         Engine().prepare(query, parameters)
+
+
+def test_rows_without_ids_and_numbers() -> None:
+    engine = Engine()
+    prepared = engine.prepare("ASK { ?s <urn:p> ?o }", ["o"])
+    refused = prepared.subscribe(pa.array(["a", None, "c", ""]), [[float("nan"), 1, None, 2]])
+    assert [error.problem.where.source for error in refused] == ["row 2", "c", "row 4"]
+    assert [subscription.id for subscription in engine.subscriptions] == ["a"]
+    assert len(prepared.subscribe(["d", "e"], [[None, None]])) == 2
+    mixed = [Literal("x"), 5, "<urn:o>"]
+    assert prepared.subscribe(["f", "g", "h"], [mixed]) == ()
+    with pytest.raises(InputError, match="the ids are not texts"):
+        prepared.subscribe(["\ud800"], [[1]])
+
+
+def test_no_constant_is_taken_for_a_parameter() -> None:
+    engine = Engine()
+    text = 'ASK { ?s <urn:graphmatch:parameter:0> ?o FILTER(CONTAINS(?o, ">parameter 0")) }'
+    prepared = engine.prepare(text.replace("?s", "?p"), ["p"])
+    assert prepared.subscribe(["a"], [["<urn:s>"]]) == ()
+    assert text.split("FILTER")[1][:-2] in engine.subscription("a").query.text
+    table = pa.table({"id": ["x"], "urn:graphmatch:parameter:9 >": [1]})
+    assert engine.subscribe_table(table) == ()
 
 
 def test_columns_that_are_refused() -> None:

@@ -362,11 +362,19 @@ def test_blank_nodes_inside_triple_terms_are_the_same() -> None:
 def test_bad_lines_are_listed_up_to_a_number() -> None:
     publications, problems = read_with_problems(stream("garbage\n" * 1000), format="nq")
     assert publications == []
-    assert len(problems) == MAX_FAULTS + 1
+    assert len(problems) == 11
     assert problems[-1] == (
-        "<stream>: 900 more faults, which are not listed. "
-        "Correct those that are listed first, or name the format of the document."
+        "<stream>: none of its first 1000 lines is N-Quads. "
+        "Name its syntax (`format=` or `--format`)."
     )
+
+
+def test_an_endless_stream_without_a_good_line_is_given_up() -> None:
+    source = Counted(iter([b"garbage\n" * 1000] * 10_000))
+    publications, problems = read_with_problems(source, format="nq")
+    assert publications == []
+    assert "none of its first" in problems[-1]
+    assert source.taken < 10 * PIECE
 
 
 def test_many_bad_lines_among_good_ones_are_no_reason_to_give_up() -> None:

@@ -2,6 +2,7 @@
 
 use crate::algebra::{Part, visit_query};
 use crate::attribute_names::is_quantity;
+use crate::dictionary::Kind;
 use crate::engine::{Engine, SubscribeError};
 use crate::parameterize::ParameterizedQuery;
 use crate::query_error::QueryError;
@@ -95,12 +96,9 @@ fn float(value: f64) -> String {
     format!("\"{digits}e{sign}{exponent:02}\"^^<http://www.w3.org/2001/XMLSchema#double>")
 }
 
-/// Begins the IRI or the text that stands for a parameter. The parameter's number follows.
-const PARAMETER: &str = "urn:graphmatch:parameter:";
-
-fn is_iri(term: &str) -> bool {
-    term.starts_with('<') && !term.starts_with("<<")
-}
+/// Begins the IRI or the datatype that stands for a parameter. The parameter's number follows. No
+/// query has such an IRI.
+const PARAMETER: &str = ">parameter ";
 
 /// Subscriptions as rows of terms.
 pub struct SubscriptionBatch<'a> {
@@ -127,13 +125,19 @@ struct BatchTemplate {
 fn put(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), QueryError> {
     let number = |variable: &Variable| parameters.iter().position(|one| one == variable.as_str());
     let (mut is_met, mut misplaced) = (vec![false; parameters.len()], None);
+    let is_describe = matches!(query, Query::Describe { .. });
     visit_query(query, &mut |mut part| {
         let found = match &mut part {
             Part::Property(NamedNodePattern::Variable(variable))
             | Part::Term(TermPattern::Variable(variable))
             | Part::Expression(Expression::Variable(variable)) => number(variable),
             Part::Pattern(GraphPattern::Project { variables, .. }) => {
-                return variables.retain(|variable| number(variable).is_none());
+                let projected = variables.iter().find_map(&number);
+                variables.retain(|variable| number(variable).is_none());
+                if variables.is_empty() || is_describe {
+                    misplaced = misplaced.or(projected); // `SELECT *` projects other variables
+                }
+                return;
             }
             Part::Variable(variable) => return misplaced = misplaced.or(number(variable)),
             _ => None,
@@ -172,7 +176,7 @@ impl Engine {
             let name = format!("{PARAMETER}{number}");
             match is_iri {
                 true => NamedNode::new_unchecked(name).into(),
-                false => Literal::new_simple_literal(name).into(),
+                false => Literal::new_typed_literal("", NamedNode::new_unchecked(name)).into(),
             }
         };
         let places: Vec<Term> = are_iris.iter().enumerate().map(place).collect();
@@ -209,13 +213,15 @@ impl Engine {
         self.check_name(name)?;
         let mut terms = Vec::with_capacity(batch.columns.len());
         for (column, parameter) in batch.columns.iter().zip(batch.parameters) {
-            let is_constant = |term: &Cow<str>| term.starts_with('"') || is_iri(term);
+            let is_constant =
+                |term: &Cow<str>| matches!(Kind::of(term.as_bytes()), Kind::Iri | Kind::Literal);
             terms.push(column.term(row).filter(is_constant).ok_or_else(|| {
                 let what = format!("?{parameter} has no IRI or literal in its row");
                 QueryError::new(what, "Write terms in N-Triples syntax, or numbers.")
             })?);
         }
-        let are_iris: Vec<bool> = terms.iter().map(|term| is_iri(term)).collect();
+        let are_iris: Vec<bool> =
+            terms.iter().map(|term| Kind::of(term.as_bytes()) == Kind::Iri).collect();
         let template = templates
             .entry(are_iris)
             .or_insert_with_key(|are_iris| self.batch_template(batch, are_iris));
@@ -247,8 +253,8 @@ impl Engine {
         let query = self.parameterized(batch.query, batch.parameters, are_iris)?;
         let (number, constants) = self.template((query, None))?;
         let parameter = |text: &str| {
-            let (_, rest) = text.split_once(PARAMETER)?;
-            rest.split(['"', '>']).next()?.parse().ok()
+            let (before, rest) = text.strip_suffix('>')?.split_once(PARAMETER)?;
+            rest.parse().ok().filter(|_| matches!(before, "<" | "\"\"^^<"))
         };
         let constants = constants.into_iter().map(|text| (parameter(&text), text)).collect();
         Ok(BatchTemplate { number, constants })

@@ -192,10 +192,10 @@ fn with_conditions(mut query: Query, delta_check: bool, fresh: &mut Fresh) -> Ve
     conditions.into_iter().map(ask).chain([query]).collect()
 }
 
-/// Returns the number of joins of this pattern alone. Three triple patterns count as one.
+/// Returns the number of joins of this pattern alone. Three triple patterns count as two.
 fn joined_parts(pattern: &GraphPattern) -> usize {
     match pattern {
-        GraphPattern::Bgp { patterns } => patterns.len() / 3,
+        GraphPattern::Bgp { patterns } => patterns.len() * 2 / 3,
         GraphPattern::LeftJoin { .. } => 1,
         GraphPattern::Join { left, right } => {
             let is_group = |part: &GraphPattern| !matches!(part, GraphPattern::Bgp { .. });

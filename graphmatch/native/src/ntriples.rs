@@ -67,13 +67,14 @@ pub(crate) struct LineReader {
     at: usize,
     end: usize,
     number: u64,
+    is_any_good: bool,
 }
 
 impl LineReader {
     /// Reads some bytes, and then a stream.
     pub(crate) fn new(syntax: RdfFormat, buffer: Vec<u8>, stream: Stream) -> Self {
         let has_graphs = syntax == RdfFormat::NQuads;
-        Self { has_graphs, stream, buffer, at: 0, end: 0, number: 1 }
+        Self { has_graphs, stream, buffer, at: 0, end: 0, number: 1, is_any_good: false }
     }
 
     /// Reads a publication. Returns whether another one follows.
@@ -85,6 +86,14 @@ impl LineReader {
             (self.buffer, self.at) = (buffer, at);
             if let Some(goes_on) = goes_on {
                 return goes_on;
+            }
+            if build.unlisted > 0 && !self.is_any_good {
+                let (lines, syntax) = (self.number - 1, build.syntax.name());
+                let what = format!("none of its first {lines} lines is {syntax}");
+                build.unlisted = 0;
+                build.faults.truncate(10);
+                build.refuse(Fault::new(what, "Name its syntax (`format=` or `--format`)."));
+                return false;
             }
             match self.fill(build) {
                 Ok(true) => {}
@@ -156,9 +165,9 @@ impl LineReader {
             }
             *at = next.min(block.len());
             self.number += 1;
-            if let Line::Triple(triple) = line
-                && !build.add(triple)
-            {
+            let Line::Triple(triple) = line else { continue };
+            self.is_any_good = true;
+            if !build.add(triple) {
                 subject = (&[], ANY);
                 if build.is_done() {
                     return Some(false);

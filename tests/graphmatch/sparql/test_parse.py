@@ -511,3 +511,17 @@ def test_that_a_match_is_a_solution_of_the_whole_query(query: str, matches: bool
     engine.subscribe("s", query)
     triple = (NamedNode("urn:s"), NamedNode("urn:p"), Literal(7))
     assert bool(engine.match(Publication.of("p", [triple]))) is matches
+
+
+def test_a_base_that_templates_use_is_refused() -> None:
+    with pytest.raises(SubscriptionError, match="the base <slot:0> is reserved"):
+        parse("BASE <slot:0> ASK { ?s <urn:p> ?o }")
+
+
+@pytest.mark.parametrize(
+    ("object_", "written"),
+    [("+5.e:a <urn:q> 1", '"+5"'), ("+1.5e3", '"+1.5e3"'), ("+.5", '"+.5"'), ("+5.", '"+5"')],
+)
+def test_numbers_with_a_sign(object_: str, written: str) -> None:
+    text = parse(f"PREFIX e: <urn:e:> ASK {{ ?s <urn:p> {object_} }}").query.text
+    assert f"<urn:p> {written}^^" in text
