@@ -269,14 +269,21 @@ def recognise(
         When it is empty, or none of these, with what it is instead; when it is larger than
         ``limits.document_bytes`` and has to be whole, or not in its encoding.
     """
-    head = b""
-    while len(head) < (HEAD_BYTES if syntax is None else 1) and (piece := next(data, b"")):
-        head += piece
-    whole: Iterator[bytes] = chain([head], data)
-    if not head.strip(BLANK):
+    pieces: list[bytes] = []
+    size, enough, is_blank = 0, HEAD_BYTES if syntax is None else 1, True
+    while (is_blank or size < enough) and size <= limits.document_bytes:
+        if not (piece := next(data, b"")):
+            break
+        pieces.append(piece)
+        size, is_blank = size + len(piece), is_blank and not piece.strip(BLANK)
+    whole: Iterator[bytes] = chain(pieces, data)
+    if is_blank:
         if source == STDIN:
             raise InputError(Problem("nothing came in", Place(source), "Pipe a document into it."))
         raise InputError(Problem("the file is empty", Place(source), "Remove or fill it."))
+    head = b"".join(pieces)
+    if not head[:HEAD_BYTES].strip(BLANK):
+        head = head.lstrip(BLANK)
     if syntax is None:
         feed = sniff_feed(head)
         if feed is not None and cut in (Cut.AUTO, Cut.ITEM):

@@ -369,6 +369,13 @@ def test_bad_lines_are_listed_up_to_a_number() -> None:
     )
 
 
+@pytest.mark.parametrize("format", [None, "nq", "ttl"])
+def test_a_stream_may_begin_with_many_blanks(format: str | None) -> None:
+    text = "\n" * 200_000 + f"<{E}a> <{E}p> <{E}b> .\n"
+    (publication,), problems = read_with_problems(stream(text), format=format)
+    assert (len(publication.triples), problems) == (1, [])
+
+
 def test_an_endless_stream_without_a_good_line_is_given_up() -> None:
     source = Counted(iter([b"garbage\n" * 1000] * 10_000))
     publications, problems = read_with_problems(source, format="nq")
