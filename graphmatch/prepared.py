@@ -43,27 +43,28 @@ class PreparedQuery:
     def subscribe(
         self, ids: Sequence[str] | pa.Array[Any], columns: Sequence[Terms]
     ) -> tuple[GraphMatchError, ...]:
-        """Take subscriptions in, one for each id.
+        """Add one subscription for each id.
 
         Parameters
         ----------
         ids
             The ids of the subscriptions, shape ``(n,)``.
         columns
-            An Arrow array for each parameter, in their order, shape ``(n,)``. Texts are terms in
-            N-Triples syntax: ``<urn:Laptop>``, ``"laptop"@en``. Numbers, dates and booleans are
-            literals; numbers as in SPARQL: 1.5 is an ``xsd:decimal``. A sequence of terms or of
-            numbers may stand for an array.
+            An Arrow array for each parameter, in the order of `parameters`, shape ``(n,)``. Texts
+            are terms in N-Triples syntax: ``<urn:Laptop>``, ``"laptop"@en``. Numbers, dates and
+            booleans are literals; numbers as in SPARQL: 1.5 is an ``xsd:decimal``, 1e30 an
+            ``xsd:double``. A sequence of terms or of numbers may stand for an array.
 
         Returns
         -------
         refused
-            Why some were not taken in, in their order. The others were.
+            The errors of the refused subscriptions, in the order of rows. All others were added.
 
         Raises
         ------
         InputError
-            When there is not one column for each parameter, all as long as the ids.
+            When the number or the length of the columns is wrong, an id is not a text, or a value
+            is not a term.
         """
         import numpy as np
 
@@ -82,8 +83,8 @@ class PreparedQuery:
                 refused += ((int(row), what) for row in np.flatnonzero(valid & ~has_value))
                 valid &= has_value
         chosen = np.flatnonzero(valid)
-        taken = self._take_in(Rows(self.query, self.parameters, names, found, chosen))
-        errors = [(int(chosen[place]), error) for place, error in taken]
+        rejected = self._take_in(Rows(self.query, self.parameters, names, found, chosen))
+        errors = [(int(chosen[place]), error) for place, error in rejected]
         for row, what in refused:
             place = Place(names.get(row) or f"row {row + 1}")
             remedy = "Give each row an id of its own, and a term for each parameter."
@@ -94,7 +95,7 @@ class PreparedQuery:
 def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
     try:
         array = _array(ids)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise _wrong(f"the ids are not texts: {error}", "Give texts as ids.") from error
     if not is_text(array) and len(array):
         raise _wrong(f"the ids are not texts but {array.type}", "Give texts as ids.")
@@ -104,7 +105,7 @@ def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
 def _column(
     parameter: str, terms: Terms, length: int
 ) -> tuple[TermColumn, NDArray[np.bool_] | None]:
-    """Return a column as the core reads it, and which numbers are not null."""
+    """Return a column for the core, and which rows have a value (``None``: the core looks)."""
     import numpy as np
     import pyarrow as pa
 
@@ -113,8 +114,8 @@ def _column(
         array = _array(terms)
         if len(array) != length:
             what = f"{place} has {len(array)} terms for {length} ids"
-            raise _wrong(what, "Give one for each id.")
-        if array.null_count == length:
+            raise _wrong(what, "Give one term for each id.")
+        if array.null_count == length:  # of any type, so there is nothing to read
             return np.zeros(length, np.int64), np.zeros(length, np.bool_)
         if (found := numbers(array)) is not None:
             return found

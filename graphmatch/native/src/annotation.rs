@@ -1,9 +1,9 @@
 //! Concepts in the text of feed items: the labels of an ontology, found word by word.
 //!
-//! The labels are a trie of folded words. A word of a text is read as itself, as another form of a
-//! word, or as a compound with parts; its readings are cached. Most words have none, so that a text
-//! costs one look-up per word, no matter how many labels there are. A trie has the labels of the
-//! language of a text.
+//! Labels are stored in a trie of folded words. There is one trie for each language of texts. A word
+//! of a text is read as itself, as another form of a word, or as a compound with parts; its readings
+//! are cached. Most words have none, so that a text costs one look-up per word, no matter how many
+//! labels there are.
 
 pub mod forms;
 mod markup;
@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use unicode_normalization::UnicodeNormalization;
 
-/// The property of a concept that was found.
+/// The property that links an item to a concept that was found in it.
 pub const SUBJECT: &[u8] = b"<http://purl.org/dc/terms/subject>";
 /// The property of the words of an item.
 pub const WORDS: &[u8] = b"<urn:graphmatch:words>";
@@ -38,7 +38,8 @@ const MAX_TRIES: usize = 64;
 const MAX_CACHED_WORDS: usize = 1 << 15;
 /// Maximum length in bytes of a word that is cached.
 const MAX_CACHED_BYTES: usize = 64;
-/// A label with a word of at least this number of letters is found in any case.
+/// A label with a word of at least this number of letters is found regardless of upper and lower
+/// case, unless that is a function word.
 const TELLING_LETTERS: usize = 3;
 /// The language of the forms of labels without a language, if that of the text is unknown.
 const DEFAULT_LANGUAGE: &str = "en";
@@ -54,10 +55,11 @@ pub struct Label {
     pub concept: Box<str>,
 }
 
-/// How a text has a label. Two labels may be in one place; the one with the earlier form is found.
+/// How a text contains a label. Of overlapping labels the longest is found, then the one with the
+/// earlier form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// The text has the words of the label, in any case, Unicode form and punctuation.
+    /// The text has the words of the label, regardless of case, Unicode form and punctuation.
     Same,
     /// A word has another form, such as a plural.
     Inflected,
@@ -65,7 +67,7 @@ pub enum Form {
     Compound,
 }
 
-/// A label in a text, in bytes of the text.
+/// An occurrence of a label. Its place is a range of bytes of the text.
 pub struct Occurrence {
     /// The label's number.
     pub label: u32,
@@ -82,7 +84,7 @@ pub struct ItemText {
     words: Vec<Range<usize>>,
     /// The language that is stated or guessed.
     language: Option<Box<str>>,
-    /// Whether it is content that another text of the item has.
+    /// Whether it is content that an earlier text of the item has.
     is_repeated: bool,
     /// Whether its words are searched by subscriptions.
     has_words: bool,
@@ -198,8 +200,8 @@ impl Annotator {
         self.languages.guess(words)
     }
 
-    /// The text that a browser shows of markup. The links and share buttons that feeds add to a text
-    /// that `has_links` are left out.
+    /// The text that a browser shows of markup. With `has_links`, the links and share buttons that
+    /// feeds add to a text are left out.
     pub fn text<'a>(&self, markup: &'a str, has_links: bool) -> Cow<'a, str> {
         match has_links {
             true => self.markup.text_without_links(markup),
@@ -242,7 +244,7 @@ impl Annotator {
 
     /// The labels of a language; all labels if it is unknown.
     fn trie(&self, language: Option<Box<str>>) -> Arc<Trie> {
-        // Languages without labels and stemmer are all alike.
+        // All languages without labels and without a stemmer share one trie.
         let is_known = |one: &str| self.known.contains(one) || self.languages.has_stemmer(one);
         let language = language.map(|one| if is_known(&one) { one } else { "zxx".into() });
         let mut tries = self.tries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -277,7 +279,7 @@ struct Pattern {
 /// A word of a label.
 struct LabelWord {
     folded: Box<str>,
-    /// Whether the text may have another form: not if it has a capital inside, such as *iPhone*.
+    /// Whether other forms of the word match: not of one with a capital inside, such as *iPhone*.
     has_forms: bool,
     /// Whether another form needs a capital.
     needs_capital: bool,
@@ -287,12 +289,12 @@ struct LabelWord {
 #[derive(Clone, Copy)]
 struct Reading {
     word: u32,
-    /// The number of letters. Longer hits are found first.
+    /// The number of characters. Longer hits are found first.
     size: usize,
     form: Form,
 }
 
-/// Words of a text that are labels.
+/// Words of a text that are a label.
 #[derive(Clone, Copy)]
 struct Hit {
     size: usize,
@@ -521,7 +523,7 @@ impl LabelWord {
     }
 }
 
-/// Whether a label says enough to be found in any case and punctuation.
+/// Whether a label says enough to be found regardless of case and punctuation.
 fn is_telling(words: &[Cow<str>], languages: &Languages, language: Option<&str>) -> bool {
     if words.iter().any(|word| word.starts_with(is_unspaced)) {
         return words.iter().map(|word| letter_count(word)).sum::<usize>() >= TELLING_LETTERS;

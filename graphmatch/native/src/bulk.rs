@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Texts one behind the other, as in Arrow.
+/// Texts end to end in one buffer, with their offsets, as in Arrow.
 #[derive(Clone, Copy)]
 pub struct Texts<'a> {
     /// All texts.
@@ -46,8 +46,8 @@ pub enum Values<'a> {
     Terms(Texts<'a>),
     /// `xsd:integer`s.
     Integers(&'a [i64]),
-    /// Floating-point numbers as Python writes them: with an exponent an `xsd:double`, otherwise an
-    /// `xsd:decimal`.
+    /// Floating-point numbers with the digits that Python writes. NaN, infinity and numbers with an
+    /// exponent are `xsd:double`s, the others `xsd:decimal`s.
     Floats(&'a [f64]),
     /// Places among canonical N-Triples texts, below zero for no value.
     Places(&'a [i32], &'a [String]),
@@ -87,7 +87,7 @@ fn float(value: f64) -> String {
     let scientific = format!("{value:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..16).contains(&exponent) || value == 0.0 {
+    if (-4..16).contains(&exponent) {
         let point = if value.fract() == 0.0 { ".0" } else { "" };
         return format!("\"{value}{point}\"^^<http://www.w3.org/2001/XMLSchema#decimal>");
     }
@@ -117,12 +117,12 @@ pub struct SubscriptionBatch<'a> {
 /// The template of the rows that have IRIs for the same parameters.
 struct BatchTemplate {
     number: u32,
-    /// The constants in order. One that stands for a parameter has its number.
+    /// For each constant: the parameter that it stands for, if any, and its text.
     constants: Vec<(Option<usize>, String)>,
 }
 
 /// Puts constants in the place of parameters, which are no longer projected.
-fn put(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), QueryError> {
+fn replace(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), QueryError> {
     let number = |variable: &Variable| parameters.iter().position(|one| one == variable.as_str());
     let (mut is_met, mut misplaced) = (vec![false; parameters.len()], None);
     let is_describe = matches!(query, Query::Describe { .. });
@@ -135,7 +135,7 @@ fn put(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), 
                 let projected = variables.iter().find_map(&number);
                 variables.retain(|variable| number(variable).is_none());
                 if variables.is_empty() || is_describe {
-                    misplaced = misplaced.or(projected); // `SELECT *` projects other variables
+                    misplaced = misplaced.or(projected); // An empty list would be `SELECT *`.
                 }
                 return;
             }
@@ -165,7 +165,8 @@ fn put(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), 
 }
 
 impl Engine {
-    /// Parses a query with parameters, whose constants are IRIs or literals.
+    /// Parses a query with parameters. `are_iris` says which of these are IRIs; the others are
+    /// literals.
     pub(crate) fn parameterized(
         &self,
         query: &str,
@@ -180,11 +181,11 @@ impl Engine {
             }
         };
         let places: Vec<Term> = are_iris.iter().enumerate().map(place).collect();
-        self.parameterizer.parameterize_with(query, |query| put(query, parameters, &places))
+        self.parameterizer.parameterize_with(query, |query| replace(query, parameters, &places))
     }
 
-    /// Adds the chosen rows of a range. Returns the places of the refused ones among the chosen, and
-    /// why.
+    /// Adds the chosen rows of a range. Returns for each refused row its place among the chosen ones,
+    /// and the error.
     pub fn subscribe_batch(
         &mut self,
         batch: &SubscriptionBatch,
@@ -230,6 +231,7 @@ impl Engine {
             let (parameter, fixed) = &template.constants[number];
             parameter.map_or(fixed.as_str(), |number| &terms[number])
         };
+        // Python reads quantities.
         let mut result = Err(SubscribeError::Python(String::new()));
         if !terms.iter().any(|term| is_quantity(term.as_bytes())) {
             let texts = (0..template.constants.len()).map(constant);

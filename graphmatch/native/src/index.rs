@@ -1,9 +1,10 @@
 //! The index: rows of subscriptions in posting lists, in a keyword index or in predicate tables.
 //!
-//! A new row goes to the posting list of its rarest access pattern ([`PostingIndex`]). If that list
-//! is long, the row goes elsewhere. A row with a required word goes to the keyword index
-//! ([`TextIndex`]), and its neighbours in the list go with it. A row that constrains properties of one subject goes to a predicate table
-//! ([`Tables`]), together with its neighbours in the list.
+//! A row that an existing predicate table ([`Tables`]) takes goes there at once. Any other row goes
+//! to the posting list of its rarest access pattern ([`PostingIndex`]). If that list is long, the row
+//! leaves it, and so do its neighbours. A row with a required word is found by the keyword index
+//! ([`TextIndex`]) from then on; its record stays in the `PostingIndex`. A row that constrains
+//! properties of one subject moves to a new predicate table.
 
 use crate::branch::{Branch, Filter, Node, TextOperator};
 use crate::dictionary::{ANY, Dictionary, Id, Kind};
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 const TABLE: RowId = 1 << 30;
 /// Length of a posting list from which new rows go elsewhere.
 const LONG_LIST: usize = 64;
-/// Maximum number of neighbours of each posting list that move to a new table.
+/// Maximum number of neighbours of each posting list that move with a row.
 const MAX_NEIGHBOURS: usize = 1 << 10;
 
 /// Memory of one thread, reused for each publication.
@@ -50,11 +51,12 @@ pub struct Index {
     /// Rows of the keyword index.
     #[serde(skip)]
     by_text: HashMap<RowId, TextRow>,
-    /// The properties whose objects these rows search, [`ANY`] for all, with the number of rows.
+    /// For each property, or [`ANY`] for all, the number of keyword rows that search its objects.
     #[serde(skip)]
     searched: HashMap<Id, u32>,
     /// Owners of the rows in tables.
     owners: Vec<Number>,
+    /// Numbers of removed rows of tables, for new rows.
     free: Vec<u32>,
 }
 
@@ -65,7 +67,7 @@ struct TextRow {
     filter: usize,
     /// The property whose objects it concerns: [`ANY`] if that is a variable.
     property: Id,
-    /// Whether each string with the keyword is a solution.
+    /// Whether each string with the keyword is a solution, so that no join is needed.
     is_decided: bool,
 }
 
@@ -117,6 +119,7 @@ impl Index {
             return Some(row);
         }
         if text.is_some() {
+            // The list is looked through once, when it becomes long.
             let near = (length == LONG_LIST).then(|| self.patterns.neighbours(row, MAX_NEIGHBOURS));
             for row in near.into_iter().flatten().chain([row]) {
                 let branch = self.patterns.branch(row);
@@ -252,7 +255,7 @@ impl Index {
         self.patterns.required_kinds()
     }
 
-    /// Finds the rows that have a solution. `scratch.matches` gets the owner of each.
+    /// Finds the rows that have a solution. `scratch.matches` gets their owners, which may repeat.
     pub fn find(&self, graph: &Graph, evaluator: &FilterEvaluator, scratch: &mut Scratch) {
         scratch.matches.clear();
         let tests = |filter: &Filter, term| evaluator.holds(filter, term);

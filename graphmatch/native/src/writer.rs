@@ -1,6 +1,6 @@
 //! SPARQL text of the algebra.
 //!
-//! The parser reads the same query from the text. spargebra writes the algebra, but leaves out
+//! Parsing the text gives the same query. spargebra writes the algebra, but leaves out
 //! brackets that change the meaning, and writes GROUP BY as a subquery. So [`Bracketer`] puts private
 //! names into the algebra, and these are replaced in the text.
 //!
@@ -23,20 +23,22 @@ const IRI: char = '\u{1}';
 const LITERAL: char = '\u{2}';
 /// Begins the marker of a literal with a unit of measure in an expression.
 const QUANTITY: char = '\u{3}';
-/// Stands for the point behind a triple pattern.
+/// Stands for the full stop after a triple pattern.
 const END: char = '\u{4}';
-/// Stands for WHERE and the bracket behind it.
+/// Stands for WHERE and the brace after it.
 const WHERE: char = '\u{5}';
-/// A function that returns its argument, and a graph name whose GRAPH is a group.
+/// The name of a function and of a graph. The name is deleted from the text, and GRAPH before it, so
+/// that only the brackets or braces around the argument or the pattern remain.
 const BRACKETS: &str = "\u{6}";
-/// The name of a graph whose GRAPH is a UNION, and variables that are signs behind `+`.
+/// The name of a graph: `GRAPH <UNION>` becomes `UNION`.
 const UNION: &str = "\u{F}";
+/// Names of variables: `+ ?AND +` becomes `&&`, and so on.
 const AND: &str = "\u{10}";
 const OR: &str = "\u{11}";
 const UNEQUAL: &str = "\u{12}";
-/// Begins the name of a variable that is a piece of text.
+/// Begins the name of a variable whose remaining name is put into the text.
 const TEXT: char = '\u{7}';
-/// Begins the name of a variable that is a text behind the bracket of WHERE.
+/// Begins and ends the name of a variable whose text is written after the closing brace of WHERE.
 const AFTER_WHERE: char = '\u{E}';
 
 /// Returns a query as a template's text.
@@ -145,7 +147,7 @@ pub(crate) fn written(mut query: Query) -> String {
         .replace(&format!("{AFTER_WHERE}) }}"), "")
 }
 
-/// Takes the VALUES behind the GROUP BY of a query out of its pattern.
+/// Removes and returns the VALUES block that follows GROUP BY.
 fn values_of_groups(pattern: &mut GraphPattern) -> Option<GraphPattern> {
     let mut part = body_mut(pattern);
     while let GraphPattern::Extend { inner, .. } = part {
@@ -160,7 +162,7 @@ fn values_of_groups(pattern: &mut GraphPattern) -> Option<GraphPattern> {
     Some(values)
 }
 
-/// The groups that a pattern is, but for HAVING.
+/// The GROUP BY that a pattern is, directly or below its HAVING filter.
 fn group_of(pattern: &mut GraphPattern) -> Option<&mut GraphPattern> {
     let pattern = match pattern {
         GraphPattern::Filter { inner, .. } => inner,
@@ -183,7 +185,8 @@ fn project_iris(pattern: &mut GraphPattern) {
     projection_mut(pattern).into_iter().for_each(|all| *all = std::mem::take(&mut projected));
 }
 
-/// The groups behind which a pattern is written, unless it is another pattern.
+/// The text of GROUP BY and HAVING that [`Bracketer`] stored in this filter; `None` for any other
+/// pattern.
 fn groups_text(pattern: &GraphPattern) -> Option<&str> {
     match pattern {
         GraphPattern::Filter { expr: Expression::Variable(text), .. } => {
@@ -197,12 +200,12 @@ fn after_where(text: &str) -> Expression {
     Variable::new_unchecked(format!("{AFTER_WHERE}{text}{AFTER_WHERE}")).into()
 }
 
-/// Whether a filter would become one of the group around it.
+/// Whether this is a FILTER that, without braces, would apply to the group around it.
 fn is_filter(pattern: &GraphPattern) -> bool {
     matches!(pattern, GraphPattern::Filter { .. }) && groups_text(pattern).is_none()
 }
 
-/// Whether a subquery would become a part of the SELECT around it.
+/// Whether this is a subquery that, without braces, would merge into the SELECT around it.
 fn is_select(pattern: &GraphPattern) -> bool {
     use GraphPattern as P;
     matches!(pattern, P::Slice { .. } | P::Distinct { .. } | P::Reduced { .. } | P::Project { .. })
@@ -233,7 +236,8 @@ impl Bracketer {
     fn pattern(&mut self, pattern: &mut GraphPattern) {
         use GraphPattern as P;
         match pattern {
-            // VALUES would have to come behind ORDER BY and LIMIT. So these groups are a subquery.
+            // After GROUP BY, VALUES would have to follow ORDER BY and LIMIT, so the part with
+            // GROUP BY becomes a subquery.
             P::Join { left, right } if matches!(**right, P::Values { .. }) => {
                 group_of(left).into_iter().for_each(|groups| bracket_if(groups, |_| true));
             }
@@ -310,7 +314,7 @@ impl Bracketer {
             let left = Expression::Add(taken(left).into(), sign.into());
             *expression = Expression::Equal(left.into(), taken(right).into());
         }
-        // The parser nests `&&` and `||` to the left, without brackets.
+        // Writes `a && b && c`, not `(a && b) && c`, which the parser nests alike.
         let (left, sign) = match expression {
             Expression::And(left, _) if matches!(**left, Expression::And(..)) => (left, AND),
             Expression::Or(left, _) if matches!(**left, Expression::Or(..)) => (left, OR),
@@ -338,10 +342,10 @@ fn is_union(pattern: &GraphPattern) -> bool {
     }
 }
 
-/// The rank of a sign.
+/// The precedence of unary operators.
 const UNARY: u8 = 3;
 
-/// The rank of an operator that is written without brackets, or 0.
+/// The precedence of an operator that spargebra writes without brackets; 0 for other expressions.
 fn rank(expression: &Expression) -> u8 {
     match expression {
         Expression::Add(..) | Expression::Subtract(..) => 1,
@@ -351,7 +355,8 @@ fn rank(expression: &Expression) -> u8 {
     }
 }
 
-/// Returns the text of an aggregate. Its separator does not look like a slot or the end of a triple.
+/// Returns the text of an aggregate. In its separator, `<` and the full stop are escaped, so that it
+/// is not taken for a slot or the end of a triple.
 fn text_of(aggregate: &AggregateExpression) -> String {
     let text = aggregate.to_string();
     if let AggregateExpression::FunctionCall { name, .. } = aggregate
