@@ -511,7 +511,7 @@ class Engine(Matcher):
         from semantic.arrow import Texts
 
         names = tuple(name.removeprefix("?") for name in parameters)
-        none = Texts.of([])
+        none = Texts.of([])  # Without rows, the core only checks the query.
         try:
             self._core.subscribe_batch(
                 query, names, (none.data, none.offsets), [], none.offsets[:0]

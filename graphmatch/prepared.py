@@ -70,24 +70,25 @@ class PreparedQuery:
 
         if len(columns) != len(self.parameters):
             what = f"{len(columns)} columns for {len(self.parameters)} parameters"
-            raise _wrong(what, "Give one column for each parameter, in their order.")
+            raise _input_error(what, "Give one column for each parameter, in their order.")
         names = _texts(ids)
         valid = ~names.blank()
-        refused = [(int(row), "the id is null or empty") for row in np.flatnonzero(~valid)]
+        what, remedy = "the id is null or empty", "Give each row an id of its own."
+        refused = [(int(row), what, remedy) for row in np.flatnonzero(~valid)]
         found = []
         for parameter, terms in zip(self.parameters, columns, strict=True):
             column, has_value = _column(parameter, terms, len(valid))
             found.append(column)
             if has_value is not None:
                 what = f"?{parameter} has no IRI or literal in its row"
-                refused += ((int(row), what) for row in np.flatnonzero(valid & ~has_value))
+                remedy = "Write terms in N-Triples syntax, or numbers."
+                refused += ((int(row), what, remedy) for row in np.flatnonzero(valid & ~has_value))
                 valid &= has_value
         chosen = np.flatnonzero(valid)
         rejected = self._take_in(Rows(self.query, self.parameters, names, found, chosen))
         errors = [(int(chosen[place]), error) for place, error in rejected]
-        for row, what in refused:
+        for row, what, remedy in refused:
             place = Place(names.get(row) or f"row {row + 1}")
-            remedy = "Give each row an id of its own, and a term for each parameter."
             errors.append((row, SubscriptionError(Problem(what, place, remedy))))
         return tuple(error for _, error in sorted(errors, key=itemgetter(0)))
 
@@ -96,9 +97,9 @@ def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
     try:
         array = _array(ids)
     except (TypeError, ValueError) as error:
-        raise _wrong(f"the ids are not texts: {error}", "Give texts as ids.") from error
+        raise _input_error(f"the ids are not texts: {error}", "Give texts as ids.") from error
     if not is_text(array) and len(array):
-        raise _wrong(f"the ids are not texts but {array.type}", "Give texts as ids.")
+        raise _input_error(f"the ids are not texts but {array.type}", "Give texts as ids.")
     return Texts.of_array(array)
 
 
@@ -114,7 +115,7 @@ def _column(
         array = _array(terms)
         if len(array) != length:
             what = f"{place} has {len(array)} terms for {length} ids"
-            raise _wrong(what, "Give one term for each id.")
+            raise _input_error(what, "Give one term for each id.")
         if array.null_count == length:  # of any type, so there is nothing to read
             return np.zeros(length, np.int64), np.zeros(length, np.bool_)
         if (found := numbers(array)) is not None:
@@ -126,7 +127,7 @@ def _column(
         return (places, [str(term_of(value)) for value in values]), None
     except (UnplacedError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         remedy = "Give texts in N-Triples syntax, numbers, dates or booleans."
-        raise _wrong(f"{place} has values that are not terms: {error}", remedy) from error
+        raise _input_error(f"{place} has values that are not terms: {error}", remedy) from error
 
 
 def _array(terms: Any) -> pa.Array[Any]:
@@ -142,5 +143,5 @@ def _array(terms: Any) -> pa.Array[Any]:
     return terms.dictionary_decode() if isinstance(terms, pa.DictionaryArray) else terms
 
 
-def _wrong(what: str, remedy: str) -> InputError:
+def _input_error(what: str, remedy: str) -> InputError:
     return InputError(Problem(what, Place("prepared"), remedy))

@@ -299,7 +299,7 @@ impl Evaluation<'_> {
             Err(EvaluationError(match exceeded {
                 Exceeded::Time => return Err(EvaluationError::late(&self.limits)),
                 Exceeded::Terms => {
-                    format!("the evaluation of {width} variables holds more than {terms} terms")
+                    format!("the evaluation holds more than {terms} terms (`evaluation_terms`)")
                 }
                 Exceeded::Text => format!("the evaluation makes more than {text} bytes of text"),
                 Exceeded::Broken => "the evaluator failed unexpectedly".to_owned(),

@@ -342,7 +342,7 @@ fn limits_hold_wherever_the_evaluator_is() {
     };
     assert_eq!(
         world.answer(&format!("SELECT * {{ {product} }} ORDER BY ?b"), false),
-        error("of 8 variables holds more than 55555 terms")
+        error("holds more than 55555 terms (`evaluation_terms`)")
     );
     let many = Err(EvaluationError::many(1000));
     assert_eq!(world.answer("SELECT * { ?a :p ?b . ?c :p ?d }", true), many);
