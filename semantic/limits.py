@@ -47,6 +47,8 @@ class Limits:
         Time limit, in seconds, of matching one publication, per 100,000 triples. Each join and
         each evaluation may take half of the remaining time, so that a costly subscription leaves
         time for the others. Finding the solutions of a report may take half of it, too.
+    operator_seconds
+        Time limit, in seconds, of all calls of operators for one publication together.
     match_solutions
         Maximum number of solutions of one match. The solutions that are evaluated for one
         publication have at most 2,000,000 terms together, and each match may have half of the
@@ -93,6 +95,7 @@ class Limits:
     subscription_patterns: int = 1000
     subscription_operators: int = 1000
     publication_seconds: float = 1
+    operator_seconds: float = 60
     match_solutions: int = 100_000
     reason_triples: int = 100_000
     mapping_rounds: int = 10
