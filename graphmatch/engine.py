@@ -674,6 +674,7 @@ class Engine(Matcher):
                     plain(publication.id),
                     publication.given,
                     now_text(now),
+                    request=found,
                     calls=None if asked is None else asked.native,
                 )
                 continue
@@ -686,7 +687,7 @@ class Engine(Matcher):
                 prepared.stated,
                 prepared.shown,
                 prepared.done,
-                found.version,
+                found,
                 None if asked is None else asked.native,
             )
         unknown = self._operators.unknown(found, asked)

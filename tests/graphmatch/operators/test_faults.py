@@ -161,6 +161,27 @@ def test_that_the_time_of_a_publication_holds() -> None:
     assert any("operator_seconds" in call.why for one in report.unknown for call in one.calls)
 
 
+def test_that_all_rounds_of_a_publication_share_its_time() -> None:
+    """The core matches five times, because each call needs the result of another one."""
+    engine = Engine(
+        operators=[Operator("urn:op:next", lambda text: Literal(text.value + "."))],
+        limits=Limits(publication_seconds=1),
+        on_problem=lambda _: None,
+    )
+    nested = "<urn:op:next>(" * 4 + "?t" + ")" * 4
+    engine.subscribe("nested", f"SELECT ?v {{ ?x <urn:p> ?t BIND({nested} AS ?v) }}")
+    pairs = " ".join(f"?a{n} <urn:q> ?b{n} ." for n in range(8))
+    for number in range(20):
+        engine.subscribe(f"slow{number}", f"SELECT (COUNT(*) AS ?n{number}) {{ {pairs} }}")
+    many = [(NamedNode("urn:x"), NamedNode("urn:q"), Literal(str(n))) for n in range(50)]
+    begin = time.perf_counter()
+    report = engine.match(Publication.of("p", [*many, (NamedNode("urn:x"), P, Literal("a"))]))
+    assert time.perf_counter() - begin < 3
+    (match,) = report.matches
+    assert match.solutions == ({"v": Literal("a....")},)
+    assert len(report.problems) == 20
+
+
 def test_that_an_operator_that_never_returns_is_given_up() -> None:
     engine, problems = engine_with(Operator("urn:op:bad", hangs, timeout=0.05))
     for _ in range(ABANDONED):
