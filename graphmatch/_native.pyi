@@ -318,7 +318,7 @@ class Core:
         stated: int | None = None,
         shown: int | None = None,
         done: int = 0,
-        version: int | None = None,
+        request: EnrichmentRequest | None = None,
         calls: Calls | None = None,
     ) -> Report | EnrichmentRequest | CallRequest: ...
     def match_event(

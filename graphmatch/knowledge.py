@@ -491,7 +491,8 @@ def _place(publication: Publication) -> Place:
 def incomplete(place: Place) -> Problem:
     """Return the problem of a publication from which more follows than is derived."""
     what = (
-        "it is incomplete: more follows than the limits `derived_triples` and `event_paths` allow"
+        "it is incomplete: more follows than the limits `derived_triples` and `event_paths` allow,"
+        " or its texts take half of `publication_seconds`"
     )
     remedy = "Raise the limit, or cut it into smaller publications."
     return Problem(what, place, remedy, Severity.WARNING)

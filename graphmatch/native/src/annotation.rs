@@ -120,7 +120,14 @@ impl Annotator {
     ///
     /// A literal's language is its tag; without one the item's `dc:language`, without that the
     /// channel's. If none or several are stated, it is guessed from all texts of the item.
-    pub fn texts(&self, triples: &[Triple], terms: Terms) -> Vec<ItemText> {
+    ///
+    /// Stops if the time is over.
+    pub fn texts(
+        &self,
+        triples: &[Triple],
+        terms: Terms,
+        is_over: &dyn Fn() -> bool,
+    ) -> Vec<ItemText> {
         let find = |iri: &str| {
             let text = format!("<{iri}>");
             terms.find(text.as_bytes())
@@ -149,6 +156,9 @@ impl Annotator {
             let is_text = [title, description, content, subject].contains(&Some(property));
             if !is_text && Some(property) != language {
                 continue;
+            }
+            if is_over() {
+                break;
             }
             let text = terms.text(value);
             let Some(literal) = LiteralParts::of(&text) else { continue };
@@ -209,11 +219,24 @@ impl Annotator {
         }
     }
 
-    /// The labels in the texts of items, each with the number of its text, by position.
-    pub fn occurrences(&self, texts: &[ItemText]) -> Vec<(usize, Occurrence)> {
+    /// Makes the labels of the languages of texts ready.
+    pub fn prepare(&self, texts: &[ItemText]) {
+        let languages: HashSet<_> = texts.iter().map(|one| &one.language).collect();
+        for language in languages.into_iter().filter(|_| !self.labels.is_empty()) {
+            self.trie(language.clone());
+        }
+    }
+
+    /// The labels in the texts of items, each with the number of its text, by position. Stops if the
+    /// time is over.
+    pub fn occurrences(
+        &self,
+        texts: &[ItemText],
+        is_over: &dyn Fn() -> bool,
+    ) -> Vec<(usize, Occurrence)> {
         let texts = texts.iter().enumerate().filter(|(_, one)| !one.is_repeated);
         let found = texts.flat_map(|(number, one)| {
-            let found = self.find(&one.text, &one.words, one.language.clone());
+            let found = self.find(&one.text, &one.words, one.language.clone(), is_over);
             found.into_iter().map(move |occurrence| (number, occurrence))
         });
         found.collect()
@@ -224,7 +247,7 @@ impl Annotator {
         let words = words(text);
         let all = words.iter().map(|word| &text[word.clone()]);
         let language = tag.and_then(primary_subtag).or_else(|| self.languages.guess(all));
-        self.find(text, &words, language)
+        self.find(text, &words, language, &|| false)
     }
 
     fn find(
@@ -232,6 +255,7 @@ impl Annotator {
         text: &str,
         words: &[Range<usize>],
         language: Option<Box<str>>,
+        is_over: &dyn Fn() -> bool,
     ) -> Vec<Occurrence> {
         if self.labels.is_empty() || words.is_empty() {
             return Vec::new();
@@ -239,7 +263,7 @@ impl Annotator {
         let trie = self.trie(language);
         let paragraphs = words.split(|word| is_break(&text[word.clone()]));
         let parts = paragraphs.flat_map(|paragraph| paragraph.chunks(PART_WORDS));
-        parts.flat_map(|part| trie.find(self, text, part)).collect()
+        parts.take_while(|_| !is_over()).flat_map(|part| trie.find(self, text, part)).collect()
     }
 
     /// The labels of a language; all labels if it is unknown.

@@ -104,7 +104,7 @@ impl World {
             now: &self.now,
             is_a: &is_a,
             limits: self.limits,
-            budget: Budget::new(&self.limits, 0, || false),
+            budget: Budget::new(&self.limits, 0, None, || false),
         })
     }
 

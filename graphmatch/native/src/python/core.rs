@@ -9,7 +9,7 @@ use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
 use super::terms::object_of;
 use super::{
-    CoreState, EnrichmentProgress, MatchOutcome, SharedCore, bad_query, fill, objects, refused,
+    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, objects, refused,
     statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
@@ -20,7 +20,7 @@ use crate::events::{Attribute, Cells, Statements};
 use crate::fault::Fault;
 use crate::lexical::LiteralParts;
 use crate::limits::Limits;
-use crate::matching::Worker;
+use crate::matching::{Progress, Worker};
 use crate::ntriples;
 use crate::ontology::build::{OntologyInput, hold};
 use crate::ontology::{Ontology, Steps};
@@ -652,8 +652,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.engine.dictionary);
-                let outcome =
-                    self.shared.matched(guarded, worker, &now, &EnrichmentProgress::default())?;
+                let outcome = self.shared.matched(guarded, worker, &now, Progress::default())?;
                 Ok(Some((Some(outcome), faults)))
             })
         })
@@ -680,9 +679,9 @@ impl Core {
     ///
     /// The first `stated` triples are stated. Patterns see those from `shown` on only if they name
     /// the property. Both are all triples by default. `done` are the steps of enrichment that were
-    /// done with this version of the enricher. `calls` has results of operator calls.
+    /// done for a request. `calls` has results of operator calls.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
-    #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, version = None, calls = None))]
+    #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, request = None, calls = None))]
     fn match_triples(
         &self,
         py: Python<'_>,
@@ -692,13 +691,17 @@ impl Core {
         stated: Option<usize>,
         shown: Option<usize>,
         done: Steps,
-        version: Option<u64>,
+        request: Option<&EnrichmentRequest>,
         calls: Option<&Calls>,
     ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
+        let (stated, shown) = (stated.unwrap_or(usize::MAX), shown.unwrap_or(usize::MAX));
         let results = calls.map(Calls::results).unwrap_or_default();
-        let done = EnrichmentProgress { stated, shown, steps: done, version, results };
-        self.shared.match_statements(py, id, &statements, now, &done)
+        let version = request.map(|request| request.version);
+        let left = request.and_then(|request| request.left);
+        let progress =
+            Progress { stated, shown, done, version, left, results, ..Progress::default() };
+        self.shared.match_statements(py, id, &statements, now, progress)
     }
 
     /// Matches an event, and returns a report or a request, or `None` if Python has to read the
@@ -714,9 +717,7 @@ impl Core {
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        self.shared
-            .match_statements(py, id, &statements, now, &EnrichmentProgress::default())
-            .map(Some)
+        self.shared.match_statements(py, id, &statements, now, Progress::default()).map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -733,7 +734,7 @@ impl Core {
         let columns = columns?;
         let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let reports = py.detach(|| {
-            let (mut statements, done) = (Statements::default(), EnrichmentProgress::default());
+            let mut statements = Statements::default();
             let mut report = |row, worker: &mut Worker| {
                 let id = ids.get(row).unwrap_or_default();
                 statements.clear();
@@ -742,7 +743,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 fill(&guarded.engine.dictionary, id, &statements, &mut worker.publication);
-                Ok(match self.shared.matched(guarded, worker, &now, &done)? {
+                Ok(match self.shared.matched(guarded, worker, &now, Progress::default())? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })

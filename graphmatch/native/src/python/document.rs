@@ -1,8 +1,9 @@
 //! Documents that are read and matched, one publication after the other.
 
-use super::{EnrichmentProgress, MatchOutcome, SharedCore, interrupt, lock};
+use super::{MatchOutcome, SharedCore, interrupt, lock};
 use crate::fault::Fault;
 use crate::limits::Limits;
+use crate::matching::Progress;
 use crate::reader::{Reader, ReaderOptions, split_of};
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -99,7 +100,7 @@ impl DocumentMatches {
                             guarded,
                             worker,
                             &now,
-                            &EnrichmentProgress::default(),
+                            Progress::default(),
                         )?);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));

@@ -68,7 +68,7 @@ impl Evaluation {
                 fill(&engine.dictionary, &self.id, &self.statements, &mut worker.publication);
                 let triples = worker.publication.triples.clone();
                 worker.restore(engine.context(), &triples, self.shown, self.stated, &engine.index);
-                worker.budget = engine.budget(triples.len());
+                worker.budget = engine.budget(triples.len(), None);
                 worker.evaluate(engine.context(), &prepared, &self.now, engine.limits)
             })
         });

@@ -88,7 +88,7 @@ impl Data {
         worker.publication.clone_from(&self.publication);
         let context = self.context(engine);
         worker.restore(context, &self.triples, self.shown, self.stated, &engine.index);
-        worker.budget = engine.budget(self.triples.len());
+        worker.budget = engine.budget(self.triples.len(), None);
         worker.rows.patterns.begin_solutions(worker.budget);
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
