@@ -622,11 +622,11 @@ impl PostingIndex {
     }
 
     /// Returns rows with the program of a row, at most [`MAX_ALIKE`]. Reads all rows, and therefore
-    /// returns none if fewer than one of 64 has the program.
+    /// returns none if fewer than one of 256 has the program.
     pub fn alike(&self, row: RowId) -> impl Iterator<Item = RowId> {
         let program = |row: RowId| self.rows.get(row)[PROGRAM];
         let wanted = program(row);
-        let is_worth = 64 * self.programs.uses(wanted) as usize > self.len();
+        let is_worth = 256 * self.programs.uses(wanted) as usize > self.len();
         let all = self.rows.numbers().filter(move |_| is_worth);
         all.filter(move |&one| program(one) == wanted).take(MAX_ALIKE)
     }

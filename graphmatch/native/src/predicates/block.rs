@@ -18,7 +18,6 @@ use crate::predicates::conjunction::{ColumnTest, ConjunctionShape, TableColumn, 
 use crate::values::SortKey;
 use hashbrown::HashMap;
 use slab::Slab;
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// Maximum number of rows in a block.
@@ -434,7 +433,7 @@ impl Block {
 
     /// Finds the candidates: the rows that are in a set of each column.
     pub fn candidates(&self, scratch: &mut TableScratch) {
-        let TableScratch { points, spans, probes, candidates, .. } = scratch;
+        let TableScratch { points, spans, probes, unions, candidates, .. } = scratch;
         probes.clear();
         candidates.clear();
         let rows = self.rows.len() as u32;
@@ -451,23 +450,26 @@ impl Block {
             probes.push((count, at));
         }
         probes.sort_unstable();
-        let bitmaps = probes.iter().map(|&(_, at)| {
+        // The sets of a column, if these are one or two bitmaps. Otherwise their union is made.
+        let pair_of = |at: usize| {
             let sets = self.columns[at].sets(&points[spans[at].clone()]);
             let mut first = sets.clone();
-            match [first.next(), first.next(), first.next()] {
-                [one, other, None] if sets.clone().all(|set| set.list.is_empty()) => {
-                    [one, other].map(|set| Cow::Borrowed(set.map_or(&[][..], |set| &set.bitmap)))
-                }
-                _ => {
-                    let mut union = vec![NOTHING; self.alive.len()];
-                    sets.for_each(|set| set.add_to(&mut union));
-                    [Cow::Owned(union), Cow::Borrowed(&[][..])]
-                }
-            }
-        });
-        let bitmaps: Vec<[Cow<[Part]>; 2]> = bitmaps.collect();
-        let bitmaps: Vec<[&[Part]; 2]> =
-            bitmaps.iter().map(|pair| pair.each_ref().map(|one| &**one)).collect();
+            let pair = [first.next(), first.next()];
+            let are_two = first.next().is_none() && sets.clone().all(|set| set.list.is_empty());
+            let bitmaps = pair.map(|set| set.map_or(&[][..], |set| &set.bitmap));
+            if are_two { Ok(bitmaps) } else { Err(sets) }
+        };
+        let parts = self.alive.len();
+        unions.clear();
+        for sets in probes.iter().filter_map(|&(_, at)| pair_of(at).err()) {
+            let begin = unions.len();
+            unions.resize(begin + parts, NOTHING);
+            sets.for_each(|set| set.add_to(&mut unions[begin..]));
+        }
+        let mut unions = unions.chunks(parts);
+        let mut pair_or_union =
+            |at| pair_of(at).unwrap_or_else(|_| [unions.next().unwrap_or_default(), &[]]);
+        let bitmaps: Vec<[&[Part]; 2]> = probes.iter().map(|&(_, at)| pair_or_union(at)).collect();
         'parts: for (number, &(mut rows)) in self.alive.iter().enumerate() {
             for pair in &bitmaps {
                 let [one, other] = pair.map(|bitmap| bitmap.get(number).unwrap_or(&NOTHING));
@@ -495,6 +497,8 @@ pub struct TableScratch {
     pub candidates: Vec<u32>,
     /// Columns to be intersected, with the number of rows that each leaves, about.
     probes: Vec<(u32, usize)>,
+    /// The unions of the sets of columns, one after the other.
+    unions: Vec<Part>,
 }
 
 #[cfg(test)]

@@ -82,6 +82,12 @@ impl Tables {
         self.tables.is_empty()
     }
 
+    /// Whether some rows have the shape of a branch.
+    pub fn has_shape_of(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
+        let shape = ConjunctionShape::of(branch, dictionary);
+        shape.is_some_and(|(shape, _)| self.by_shape.contains_key(&shape))
+    }
+
     /// Whether a table has all columns of a branch.
     pub fn wants(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
         let Some((shape, _)) = ConjunctionShape::of(branch, dictionary) else { return false };
@@ -199,7 +205,7 @@ impl Tables {
     }
 
     /// The table for rows with some tests: the one that has most of their columns, if these are at
-    /// least half of all, or if it has all and they are a quarter of its own.
+    /// least half of all, or if it has all and they are an eighth of its own.
     fn table_for(&self, tests: &[ColumnTest]) -> Option<usize> {
         let predicates: HashSet<Id> = tests.iter().map(|one| one.column.predicate).collect();
         let near = predicates.iter().filter_map(|one| self.by_predicate.get(one)).flatten();
@@ -207,7 +213,7 @@ impl Tables {
             let columns = &self.tables[table].columns;
             let shared = tests.iter().filter(|one| columns.contains(&one.column)).count();
             let all = columns.len() + tests.len() - shared;
-            let is_near = 2 * shared >= all || shared == tests.len() && 4 * shared >= all;
+            let is_near = 2 * shared >= all || shared == tests.len() && 8 * shared >= all;
             (all <= MAX_COLUMNS && is_near).then_some((shared, usize::MAX - table))
         };
         near.filter_map(shared).max().map(|(_, table)| usize::MAX - table)
