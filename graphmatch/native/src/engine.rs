@@ -32,7 +32,7 @@ use crate::subscriptions::{
 use crate::templates::{TemplateCache, Templates};
 use crate::writer::filled;
 use hashbrown::HashMap;
-use oxrdf::{Literal, Term};
+use oxrdf::Term;
 use serde::Serialize;
 use spargebra::Query;
 use std::borrow::Cow;
@@ -662,7 +662,7 @@ impl Engine {
         &self,
         worker: &mut Worker,
         progress: &mut Progress,
-        now: &Literal,
+        now: f64,
         results: &Arc<CallResults>,
     ) -> Result<MatchResult, Needs> {
         let context = self.context();
@@ -692,7 +692,7 @@ impl Engine {
     fn evaluate_candidates(
         &self,
         worker: &mut Worker,
-        now: &Literal,
+        now: f64,
         results: &Arc<CallResults>,
     ) -> MatchResult {
         let context = self.context();

@@ -222,7 +222,7 @@ pub struct Evaluation<'a> {
     /// The name of the publication's graph: [`graph_name`].
     pub name: &'a NamedNode,
     /// The result of `NOW()`.
-    pub now: &'a Literal,
+    pub now: f64,
     /// Whether a taxonomy operator holds between two terms, the subject and the concept.
     pub is_a: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
     /// Limits of each evaluation.

@@ -27,15 +27,15 @@ const KEPT: usize = 64;
 /// A function of terms; `None` is an error.
 pub(crate) type Function = Box<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>;
 
-/// Returns the function of a name. `NOW()` is `now`.
-pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: &Literal) -> Option<Function> {
+/// Returns the function of a name. `NOW()` is `now`, in seconds after the beginning of 1970.
+pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: f64) -> Option<Function> {
     let known = Arc::clone(known);
     let function: fn(&[Term]) -> Option<Term> = match name {
         REPLACE => return Some(Box::new(move |terms| known.replace(terms))),
         REGEX => return Some(Box::new(move |terms| known.is_match(terms))),
         NOW => {
-            let now = Term::from(now.clone());
-            return Some(Box::new(move |_| Some(now.clone())));
+            let now = time_of(now);
+            return Some(Box::new(move |_| now.clone()));
         }
         VALUE => |terms| terms.last().cloned().map(unmarked_term),
         DATATYPE => |terms| match terms.last()? {
@@ -57,6 +57,14 @@ pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: &Literal) -> Op
         _ => return None,
     };
     Some(Box::new(function))
+}
+
+/// The `xsd:dateTime` of so many seconds after the beginning of 1970, to a microsecond.
+fn time_of(seconds: f64) -> Option<Term> {
+    let begin: DateTime = "1970-01-01T00:00:00Z".parse().ok()?;
+    let later = Decimal::new((seconds * 1e6).round() as i128, 6).ok()?;
+    let time = begin.checked_add_day_time_duration(DayTimeDuration::new(later))?;
+    Some(Literal::new_typed_literal(time.to_string(), xsd::DATE_TIME).into())
 }
 
 fn length(term: &Term) -> usize {

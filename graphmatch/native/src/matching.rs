@@ -23,7 +23,6 @@ use crate::subscriptions::RowId;
 use crate::taxonomy::Walk;
 use crate::triples::Triple;
 use hashbrown::HashSet;
-use oxrdf::Literal;
 use std::cell::RefCell;
 
 /// Steps that run in Python.
@@ -322,7 +321,7 @@ impl Worker {
         &self,
         context: Context,
         prepared: &Prepared,
-        now: &Literal,
+        now: f64,
         limits: Limits,
     ) -> Result<Option<Answer>, EvaluationError> {
         let Self { publication, graph, walk, budget, .. } = self;

@@ -14,7 +14,7 @@ impl Engine {
         &self,
         worker: &Worker,
         number: Number,
-        now: &Literal,
+        now: f64,
         results: &Arc<CallResults>,
         matched: &mut MatchResult,
     ) -> Result<Option<Answer>, EvaluationError> {

@@ -82,7 +82,7 @@ impl CallRequest {
     }
 
     /// Matches the publication again, with the results of calls.
-    fn rematch(&self, py: Python<'_>, calls: &Calls, now: &str) -> PyResult<MatchOutcome> {
+    fn rematch(&self, py: Python<'_>, calls: &Calls, now: f64) -> PyResult<MatchOutcome> {
         let done = EnrichmentProgress { results: calls.results(), ..self.done.clone() };
         self.shared.match_statements(py, &self.id, &self.statements, now, &done)
     }

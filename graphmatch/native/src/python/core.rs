@@ -9,7 +9,7 @@ use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
 use super::terms::object_of;
 use super::{
-    CoreState, EnrichmentProgress, MatchOutcome, SharedCore, bad_query, fill, objects, refused,
+    CoreState, EnrichmentProgress, MatchOutcome, SharedCore, bad_query, fill, lock, objects, refused,
     statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
@@ -33,8 +33,6 @@ use crate::snapshot::{self, SnapshotError};
 use crate::subscriptions::{SUSPENDED, UNINDEXED};
 use crate::triples::Triple;
 use numpy::PyReadonlyArray1;
-use oxrdf::Literal;
-use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -181,7 +179,7 @@ impl Core {
     fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
         (engine.limits, engine.is_interrupted) = (limits, interrupt::is_interrupted);
         let knowledge = Arc::new(py.None());
-        let guarded = RwLock::new(CoreState { engine, knowledge, version: 0, ask: None });
+        let guarded = RwLock::new(CoreState { engine, knowledge, version: 0, ask: None, ids: Mutex::default() });
         Self { shared: Arc::new(SharedCore { guarded, limits, workers: Mutex::default() }) }
     }
 
@@ -411,8 +409,12 @@ impl Core {
     /// Removes a subscription. Returns false if the id is unknown.
     fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
         self.change(py, |guarded| {
-            let found = guarded.engine.subscriptions.find(id);
-            found.inspect(|&number| guarded.engine.unsubscribe(number)).is_some()
+            let Some(number) = guarded.engine.subscriptions.find(id) else { return false };
+            guarded.engine.unsubscribe(number);
+            if let Some(known) = lock(&guarded.ids).get_mut(number as usize) {
+                *known = None; // Another subscription may get the number.
+            }
+            true
         })
     }
 
@@ -484,7 +486,7 @@ impl Core {
         triples: &Bound<'_, PyAny>,
         stated: usize,
         shown: usize,
-        now: &str,
+        now: f64,
         calls: Option<&Calls>,
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
@@ -499,7 +501,7 @@ impl Core {
             statements,
             stated: stated.min(count),
             shown: shown.min(count),
-            now: Literal::new_typed_literal(now, xsd::DATE_TIME),
+            now,
         })
     }
 
@@ -592,6 +594,7 @@ impl Core {
                 let engine = &mut guarded.engine;
                 let change = engine.adopt(ontology, &stated.changed, everything);
                 engine.annotator = None;
+                lock(&guarded.ids).clear();
                 ids.into_iter().for_each(|id| engine.dictionary.release(id));
                 guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
@@ -622,7 +625,7 @@ impl Core {
         py: Python<'_>,
         data: &[u8],
         source: &str,
-        now: &str,
+        now: f64,
         format: Option<&str>,
         split_by: &str,
         base: Option<String>,
@@ -637,7 +640,6 @@ impl Core {
         if syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
             return Ok(None);
         }
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let limits = self.shared.limits;
         let options = ReaderOptions { source: source.to_owned(), split_by, base, limits };
         py.detach(|| {
@@ -653,7 +655,7 @@ impl Core {
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.engine.dictionary);
                 let outcome =
-                    self.shared.matched(guarded, worker, &now, &EnrichmentProgress::default())?;
+                    self.shared.matched(guarded, worker, now, &EnrichmentProgress::default())?;
                 Ok(Some((Some(outcome), faults)))
             })
         })
@@ -688,7 +690,7 @@ impl Core {
         py: Python<'_>,
         id: &str,
         triples: &Bound<'_, PyAny>,
-        now: &str,
+        now: f64,
         stated: Option<usize>,
         shown: Option<usize>,
         done: Steps,
@@ -708,7 +710,7 @@ impl Core {
         py: Python<'_>,
         id: &str,
         attributes: &Bound<'_, PyDict>,
-        now: &str,
+        now: f64,
     ) -> PyResult<Option<MatchOutcome>> {
         let mut statements = Statements::default();
         if !statements.push_event(id, attributes)? {
@@ -725,13 +727,12 @@ impl Core {
         py: Python<'_>,
         ids: ArrowTexts<'_>,
         attributes: Vec<EventColumn<'_>>,
-        now: &str,
+        now: f64,
     ) -> PyResult<Batch> {
         let ids = ids.texts()?;
         let columns: PyResult<Vec<Attribute>> =
             attributes.iter().map(EventColumn::attribute).collect();
         let columns = columns?;
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let reports = py.detach(|| {
             let (mut statements, done) = (Statements::default(), EnrichmentProgress::default());
             let mut report = |row, worker: &mut Worker| {
@@ -742,7 +743,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 fill(&guarded.engine.dictionary, id, &statements, &mut worker.publication);
-                Ok(match self.shared.matched(guarded, worker, &now, &done)? {
+                Ok(match self.shared.matched(guarded, worker, now, &done)? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })

@@ -4,8 +4,6 @@ use super::{EnrichmentProgress, MatchOutcome, SharedCore, interrupt, lock};
 use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::reader::{Reader, ReaderOptions, split_of};
-use oxrdf::Literal;
-use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -78,10 +76,9 @@ impl DocumentMatches {
     fn next(
         &self,
         py: Python<'_>,
-        now: &str,
+        now: f64,
     ) -> PyResult<(Vec<MatchOutcome>, usize, Vec<Fault>, bool)> {
         let most = if self.waits { 1 } else { AHEAD };
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let (found, before, faults, goes_on) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let mut found = Vec::new();
@@ -98,7 +95,7 @@ impl DocumentMatches {
                         found.push(self.shared.matched(
                             guarded,
                             worker,
-                            &now,
+                            now,
                             &EnrichmentProgress::default(),
                         )?);
                     }

@@ -39,7 +39,7 @@ pub struct Evaluation {
     pub(crate) stated: usize,
     /// The triples from here on are attributes, which only patterns with their property see.
     pub(crate) shown: usize,
-    pub(crate) now: Literal,
+    pub(crate) now: f64,
     pub(crate) operators: Operators,
     /// The results of their calls.
     pub(crate) results: Arc<CallResults>,
@@ -69,7 +69,7 @@ impl Evaluation {
                 let triples = worker.publication.triples.clone();
                 worker.restore(engine.context(), &triples, self.shown, self.stated, &engine.index);
                 worker.budget = engine.budget(triples.len());
-                worker.evaluate(engine.context(), &prepared, &self.now, engine.limits)
+                worker.evaluate(engine.context(), &prepared, self.now, engine.limits)
             })
         });
         lock(&self.missing).extend(calls.take_noted().0);

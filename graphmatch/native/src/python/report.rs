@@ -3,7 +3,7 @@
 use super::evaluation::triples_of;
 use super::interrupt;
 use super::terms::object_of;
-use super::{CoreState, SharedCore, objects, statements_with};
+use super::{SharedCore, lock, objects, statements_with};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Engine, MatchResult};
 use crate::evaluate::{Answer, EvaluationError};
@@ -19,14 +19,10 @@ use crate::subscriptions::Number;
 use crate::triples::Triple;
 use hashbrown::HashMap;
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Maximum number of ids that are copied without releasing the interpreter's lock.
-pub(super) const FEW: usize = 100;
 
 /// Maximum number of solutions, duplicates included, that are visited, in multiples of the limit of
 /// solutions.
@@ -227,28 +223,28 @@ impl Report {
         (probes, postings, candidates, matches, self.evaluated, self.stated)
     }
 
-    /// Returns the ids of the subscriptions.
+    /// Returns the ids of the subscriptions. Those that are asked for again are the same objects.
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
-        let written = |guarded: &CoreState| {
-            let mut names = Vec::with_capacity(16 * data.found.len());
-            let former = data.former(&guarded.engine, &data.found)?;
-            let former = |number: &Number| former.get(number).map(|former| former.name.as_str());
-            let ends = guarded.engine.subscriptions.write_names(&data.found, former, &mut names);
-            Ok::<_, EvaluationError>((names, ends))
+        let guarded = self.shared.read_attached(py);
+        let former = data.former(&guarded.engine, &data.found)?;
+        let mut known = lock(&guarded.ids);
+        let id = |&number: &Number| {
+            if let Some(former) = former.get(&number) {
+                return PyString::new(py, &former.name).unbind();
+            }
+            let place = number as usize;
+            if place >= known.len() {
+                known.resize_with(place + 1, || None);
+            }
+            let name = || PyString::new(py, &guarded.engine.subscriptions.get(number).name());
+            known[place].get_or_insert_with(|| name().unbind()).clone_ref(py)
         };
-        // Releasing the interpreter's lock takes longer than copying a few ids. A thread with that
-        // lock must not wait for the engine's lock, so it only tries to get it.
-        let few = (data.found.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
-        let (names, ends) = match few.flatten() {
-            Some(guarded) => written(&guarded),
-            None => py.detach(|| written(&self.shared.read())),
-        }?;
-        let names = std::str::from_utf8(&names)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let mut begin = 0;
-        let texts = ends.into_iter().map(|end| &names[std::mem::replace(&mut begin, end)..end]);
-        PyTuple::new(py, texts.collect::<Vec<_>>())
+        // Making the tuple may run other Python code.
+        let ids: Vec<Py<PyString>> = data.found.iter().map(id).collect();
+        drop(known);
+        drop(guarded);
+        PyTuple::new(py, ids)
     }
 
     /// Returns the stated triples, or `None` if nothing matches.
