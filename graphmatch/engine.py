@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeAlias, TypeVar
 
 from pyoxigraph import RdfFormat
 
@@ -34,7 +34,7 @@ from graphmatch.matcher import (
     MatchReport,
     UnknownError,
 )
-from graphmatch.operators.evaluator import OPERATOR_SECONDS, Calls, CallSession, OperatorEvaluator
+from graphmatch.operators.evaluator import Calls, CallSession, OperatorEvaluator
 from graphmatch.operators.operator import Operator
 from graphmatch.report import CoreMatches, EventReports, report_of
 from graphmatch.subscription import (
@@ -46,7 +46,7 @@ from graphmatch.subscription import (
 )
 from semantic.annotation.annotate import Annotator, Label
 from semantic.annotation.words import WORDS
-from semantic.clock import Clock, now_text, utc_now
+from semantic.clock import Clock, moment, utc_now
 from semantic.errors import (
     GraphMatchError,
     InputError,
@@ -137,9 +137,6 @@ class Engine(Matcher):
         What one document, one subscription and one evaluation may cost.
     operators
         Functions that subscriptions may call (docs/guides/operators.md).
-    operator_seconds
-        How long the calls of operators for one publication may take together; what is unknown
-        then is reported (`MatchReport.unknown`).
 
     Notes
     -----
@@ -172,12 +169,11 @@ class Engine(Matcher):
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
         operators: Iterable[Operator] = (),
-        operator_seconds: float = OPERATOR_SECONDS,
     ) -> None:
         if not isinstance(ontology, Ontology | None):
             what = f"the ontology is {shown(ontology)}"
             raise TypeError(f"{what}. Load it from its files: Engine(Ontology.load('news.ttl')).")
-        calls = OperatorEvaluator(operators, on_problem, operator_seconds)
+        calls = OperatorEvaluator(operators, on_problem)
         core = _native.Core(list(PREFIXES.items()), limits, calls.rows)
         self._begin(core, Entailment(entailment), clock, on_problem, limits, calls)
         self._adopt(self._know(ontology or Ontology(), annotator))
@@ -193,7 +189,7 @@ class Engine(Matcher):
     ) -> None:
         self._core = core
         self._operators = operators
-        operators.attach(core)
+        operators.attach(core, limits)
         self._entailment = entailment
         self._limits = limits
         self._clock = clock
@@ -637,7 +633,7 @@ class Engine(Matcher):
             what = f"match takes a Publication or an Event, not {shown(publication)}"
             raise TypeError(f"{what}. {_READ}")
         now = self._clock()
-        time = now_text(now)
+        time = moment(now)
         id = plain(publication.id)
         if not isinstance(publication, Publication):
             known = self._core.match_event(id, publication.attributes, time)
@@ -665,7 +661,7 @@ class Engine(Matcher):
             if isinstance(found, _native.CallRequest):
                 asked = asked or self._operators.begin(publication, source)
                 self._operators.make(found, asked)
-                found = found.rematch(asked.native, now_text(now))
+                found = found.rematch(asked.native, moment(now))
                 continue
             if publication is None:
                 publication = publication_of(found.id, found.triples(), source)
@@ -677,7 +673,8 @@ class Engine(Matcher):
                 found = self._core.match_triples(
                     plain(publication.id),
                     publication.given,
-                    now_text(now),
+                    moment(now),
+                    request=found,
                     calls=None if asked is None else asked.native,
                 )
                 continue
@@ -686,11 +683,11 @@ class Engine(Matcher):
             found = self._core.match_triples(
                 plain(publication.id),
                 prepared.triples,
-                now_text(now),
+                moment(now),
                 prepared.stated,
                 prepared.shown,
                 prepared.done,
-                found.version,
+                found,
                 None if asked is None else asked.native,
             )
         unknown = self._operators.unknown(found, asked)
@@ -789,7 +786,7 @@ class Engine(Matcher):
         found = None
         if data[:HEAD_BYTES].strip(BLANK):
             found = self._core.match_bytes(
-                data, plain(name), now_text(now), reading.extension, cut, base
+                data, plain(name), moment(now), reading.extension, cut, base
             )
         if found is not None:
             outcome, faults = found
@@ -841,7 +838,7 @@ class Engine(Matcher):
         goes_on = True
         while goes_on:
             now = self._clock()
-            outcomes, before, faults, goes_on = document.next(now_text(now))
+            outcomes, before, faults, goes_on = document.next(moment(now))
             for place, outcome in enumerate(outcomes):
                 if place == before:
                     reading.tell(faults, name)
@@ -912,7 +909,7 @@ class Engine(Matcher):
         parts, before = [], 0
         for batch in batches(table):
             events = EventColumns(batch, id, before)
-            time = now_text(self._clock())
+            time = moment(self._clock())
             ids = events.ids.data, events.ids.offsets
             found = self._core.match_events(ids, events.columns() or [], time)
             others = {row: self.match(events.event(row)) for row in found.pending()}
@@ -1077,7 +1074,7 @@ class Engine(Matcher):
             knowledge, labels = self._knowledge, self._labels
             own = knowledge.own_annotator is not None
             known = knowledge.ontology, knowledge.annotator, own
-        calls = OperatorEvaluator(self.operators, on_problem, self._operators.seconds)
+        calls = OperatorEvaluator(self.operators, on_problem)
         core = _native.Core(list(PREFIXES.items()), self._limits, calls.rows)
         engine = Engine.__new__(Engine)
         engine._begin(core, self._entailment, clock, on_problem, self._limits, calls)
@@ -1111,14 +1108,12 @@ class Engine(Matcher):
 
         with TemporaryDirectory() as folder, self._changing:
             self.save(path := Path(folder, "engine"))
-            calls = self._operators
             engine = Engine.open(
                 path,
                 clock=clock,
                 on_problem=on_problem,
                 limits=self._limits,
-                operators=calls.all,
-                operator_seconds=calls.seconds,
+                operators=self.operators,
             )
             own = self.annotator is not None
             known = self.ontology, self._knowledge.annotator, own
@@ -1162,7 +1157,6 @@ class Engine(Matcher):
         on_problem: OnProblem = warn_problem,
         limits: Limits | None = None,
         operators: Iterable[Operator] = (),
-        operator_seconds: float = OPERATOR_SECONDS,
     ) -> Self:
         """Return the engine that was saved to a file.
 
@@ -1175,7 +1169,7 @@ class Engine(Matcher):
             As a new engine has them: they are not in the file.
         limits
             As a new engine has them; by default those of the engine that was saved.
-        operators, operator_seconds
+        operators
             As a new engine has them. Those that the engine had are needed; what was measured of
             them is in the file.
 
@@ -1199,7 +1193,7 @@ class Engine(Matcher):
         from graphmatch.saving import opened, read
 
         path = Path(path)
-        calls = OperatorEvaluator(operators, on_problem, operator_seconds)
+        calls = OperatorEvaluator(operators, on_problem)
         core, options, known = opened(path, limits, calls.rows)
         entailment = Entailment(options.entailment)
         engine = cls.__new__(cls)
@@ -1217,8 +1211,7 @@ class Engine(Matcher):
         return engine
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(NamedTuple):
     """How documents are read.
 
     Parameters

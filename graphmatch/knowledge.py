@@ -29,7 +29,7 @@ from semantic.annotation.annotate import Annotation, Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import name_of
-from semantic.clock import now_text
+from semantic.clock import moment
 from semantic.errors import Choice, OnProblem, Place, Problem, Severity
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
@@ -239,7 +239,7 @@ class Knowledge:
             (*triples, *attributes),
             stated,
             len(triples),
-            now_text(now),
+            moment(now),
             calls,
         )
 
@@ -491,7 +491,8 @@ def _place(publication: Publication) -> Place:
 def incomplete(place: Place) -> Problem:
     """Return the problem of a publication from which more follows than is derived."""
     what = (
-        "it is incomplete: more follows than the limits `derived_triples` and `event_paths` allow"
+        "it is incomplete: more follows than the limits `derived_triples` and `event_paths` allow,"
+        " or its texts take half of `publication_seconds`"
     )
     remedy = "Raise the limit, or cut it into smaller publications."
     return Problem(what, place, remedy, Severity.WARNING)

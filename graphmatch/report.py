@@ -171,7 +171,7 @@ def _left_open(publication: str, unknown: Unknown) -> Problem:
     some = "; ".join(map(str, unknown.calls[:3]))
     what = "other solutions" if unknown.matched else "whether it matches"
     said = f"{unknown.subscription}: {what} cannot be known: {some}"
-    remedy = "Mend the operator, or give it more time."
+    remedy = "Fix the operator, or raise the limit `operator_seconds`."
     return Problem(said, Place(publication), remedy, Severity.WARNING)
 
 

@@ -44,9 +44,12 @@ class Limits:
         Maximum number of keywords, functions and operators of a subscription, because they use
         the stack of the parser and the optimizer. Constants do not count.
     publication_seconds
-        Time limit, in seconds, of matching one publication, per 100,000 triples. Each join and
-        each evaluation may take half of the remaining time, so that a costly subscription leaves
-        time for the others. Finding the solutions of a report may take half of it, too.
+        Time limit, in seconds, of matching one publication, per 100,000 triples. Calls of operators
+        and enrichment by Python do not count. The search for labels in texts, each join and each
+        evaluation may take half of the remaining time, so that a costly subscription leaves time
+        for the others. Finding the solutions of a report may take half of it, too.
+    operator_seconds
+        Time limit, in seconds, of all calls of operators for one publication together.
     match_solutions
         Maximum number of solutions of one match. The solutions that are evaluated for one
         publication have at most 2,000,000 terms together, and each match may have half of the
@@ -93,6 +96,7 @@ class Limits:
     subscription_patterns: int = 1000
     subscription_operators: int = 1000
     publication_seconds: float = 1
+    operator_seconds: float = 60
     match_solutions: int = 100_000
     reason_triples: int = 100_000
     mapping_rounds: int = 10

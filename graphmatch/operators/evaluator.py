@@ -23,10 +23,11 @@ from pyoxigraph import NamedNode
 from graphmatch import _native
 from graphmatch.matcher import Call, Unknown
 from graphmatch.operators.operator import Operator, OperatorIndex
-from graphmatch.operators.runner import ABANDONED, Arguments, Runner
+from graphmatch.operators.runner import ABANDONED, OVER, Arguments, Runner
 from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
 from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
+from semantic.limits import Limits
 from semantic.publication import Publication
 from semantic.reading import publication_of
 from semantic.terms import Term, compact, written
@@ -37,10 +38,7 @@ if TYPE_CHECKING:
 
 _KEPT = 100_000
 """Maximum number of cached results of pure operators."""
-OPERATOR_SECONDS = 60.0
-"""Default time limit for all calls of one publication."""
 _LONG = 200
-_OVER = "the publication's time for operators was over"
 
 
 class CallSession:
@@ -198,8 +196,6 @@ class OperatorEvaluator:
     on_problem
         Called with constants that an operator cannot use, indexes that fail, and operators that
         are suspended.
-    seconds
-        Time limit for all calls of one publication.
 
     Raises
     ------
@@ -207,9 +203,7 @@ class OperatorEvaluator:
         If two operators have the same IRI.
     """
 
-    def __init__(
-        self, operators: Iterable[Operator], on_problem: OnProblem, seconds: float
-    ) -> None:
+    def __init__(self, operators: Iterable[Operator], on_problem: OnProblem) -> None:
         self.all = tuple(operators)
         self.by_iri = {one.iri: one for one in self.all}
         if len(self.by_iri) < len(self.all):
@@ -220,7 +214,7 @@ class OperatorEvaluator:
         self.statistics = Statistics()
         for one in self.all:
             self.statistics.expect(one.iri, one.cost)
-        self.seconds = seconds
+        self._seconds = 0.0
         self._on_problem = on_problem
         self._runners = {one.iri: Runner(one) for one in self.all}
         self._indexes = [
@@ -238,8 +232,9 @@ class OperatorEvaluator:
         """The operators as the core expects them."""
         return [one.row for one in self.all]
 
-    def attach(self, core: _native.Core) -> None:
-        """Let the core query the indexes."""
+    def attach(self, core: _native.Core, limits: Limits) -> None:
+        """Take the limits of the engine, and let the core query the indexes."""
+        self._seconds = limits.operator_seconds
         if self._indexes:
             core.ask_by(self._ask)
             self.follow(core)
@@ -300,7 +295,7 @@ class OperatorEvaluator:
 
     def begin(self, publication: Publication | None, source: str) -> CallSession:
         """Return a session for the calls of a publication from a document."""
-        return CallSession(publication, source, perf_counter() + self.seconds)
+        return CallSession(publication, source, perf_counter() + self._seconds)
 
     def make(self, request: _native.CallRequest, session: CallSession) -> None:
         """Make the requested calls that can still decide a candidate."""
@@ -339,14 +334,14 @@ class OperatorEvaluator:
 
         decide(self._recall(calls, names, session), is_new=False)
         sizes = {name: runner.together for name, runner in self._runners.items()}
-        share = self.seconds / max(1, len(set(names)))
+        share = self._seconds / max(1, len(set(names)))
         while taken := schedule.take(lambda call: sizes[names[call]], names):
             operator, runner = self.by_iri[names[taken[0]]], self._runners[names[taken[0]]]
             left = min(session.until - perf_counter(), share - session.spent.get(operator.iri, 0.0))
             if left <= 0:
                 late = [call for call in schedule.left() if names[call] == operator.iri]
                 for call in late:
-                    session.put(calls[call], None, 0.0, _OVER)
+                    session.put(calls[call], None, 0.0, OVER)
                 decide(late, is_new=False)
                 continue
             arguments = [self._arguments(operator, calls[n], request, session) for n in taken]

@@ -30,6 +30,8 @@ ABANDONED = 4
 """Number of calls that did not return, at which an operator is suspended."""
 _TOGETHER = 16
 """Default number of concurrent calls of an `async` operator."""
+OVER = "the publication's time for operators was over (`operator_seconds`)"
+"""The reason of calls for which there was no time."""
 
 Arguments: TypeAlias = tuple[Any, ...]
 
@@ -231,9 +233,7 @@ class Runner:
     def _late(self, begin: float, seconds: float, limit: float, count: int) -> list[CallOutcome]:
         """Return the outcomes of calls that take too long."""
         if perf_counter() - begin >= seconds:
-            return [
-                CallOutcome(None, seconds, "the publication's time for operators was over")
-            ] * count
+            return [CallOutcome(None, seconds, OVER)] * count
         return [CallOutcome(None, limit, f"no answer within {limit:g} s")] * count
 
     def _run_async(self, several: Sequence[Arguments], seconds: float) -> list[CallOutcome]:

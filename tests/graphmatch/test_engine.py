@@ -321,3 +321,21 @@ def test_that_attributes_beyond_the_limit_are_told() -> None:
     small = Publication.of(ex["i"].value, [(ex["i"], ex["p"], ex["n9"]), values[9]])
     assert engine.match(small).subscriptions == ("last",)
     assert engine.match(small).problems == ()
+
+
+def test_that_annotation_ends_with_the_time_of_a_publication() -> None:
+    soup, tea = NamedNode(EX + "Soup"), NamedNode(EX + "Tea")
+    labels = ((tea, "tea"), (soup, "soup"))
+    known = Ontology([(one, SKOS["prefLabel"], Literal(name)) for one, name in labels])
+    problems: list[Problem] = []
+    made = Engine(known, limits=Limits(publication_seconds=0.1), on_problem=problems.append)
+    made.subscribe("tea", f"ASK {{ ?x dcterms:subject <{EX}Tea> }}")
+    made.subscribe("soup", f"ASK {{ ?x dcterms:subject <{EX}Soup> }}")
+    for words, found in ((1, ("tea", "soup")), (2_000_000, ("tea",))):
+        texts = {"title": "Some tea", "description": "word " * words + "soup"}
+        stated = [(ITEM, RSS[name], Literal(text, language="en")) for name, text in texts.items()]
+        report = made.match(Publication.of(ITEM.value, [(ITEM, TYPE, RSS["item"]), *stated]))
+        assert report.subscriptions == found
+        assert report.problems == tuple(problems)
+    (problem,) = problems
+    assert "publication_seconds" in problem.what

@@ -120,7 +120,14 @@ impl Annotator {
     ///
     /// A literal's language is its tag; without one the item's `dc:language`, without that the
     /// channel's. If none or several are stated, it is guessed from all texts of the item.
-    pub fn texts(&self, triples: &[Triple], terms: Terms) -> Vec<ItemText> {
+    ///
+    /// Stops if the time is over.
+    pub fn texts(
+        &self,
+        triples: &[Triple],
+        terms: Terms,
+        is_over: &dyn Fn() -> bool,
+    ) -> Vec<ItemText> {
         let find = |iri: &str| {
             let text = format!("<{iri}>");
             terms.find(text.as_bytes())
@@ -149,6 +156,9 @@ impl Annotator {
             let is_text = [title, description, content, subject].contains(&Some(property));
             if !is_text && Some(property) != language {
                 continue;
+            }
+            if is_over() {
+                break;
             }
             let text = terms.text(value);
             let Some(literal) = LiteralParts::of(&text) else { continue };
@@ -209,11 +219,24 @@ impl Annotator {
         }
     }
 
-    /// The labels in the texts of items, each with the number of its text, by position.
-    pub fn occurrences(&self, texts: &[ItemText]) -> Vec<(usize, Occurrence)> {
+    /// Makes the labels of the languages of texts ready.
+    pub fn prepare(&self, texts: &[ItemText]) {
+        let languages: HashSet<_> = texts.iter().map(|one| &one.language).collect();
+        for language in languages.into_iter().filter(|_| !self.labels.is_empty()) {
+            self.trie(language.clone());
+        }
+    }
+
+    /// The labels in the texts of items, each with the number of its text, by position. Stops if the
+    /// time is over.
+    pub fn occurrences(
+        &self,
+        texts: &[ItemText],
+        is_over: &dyn Fn() -> bool,
+    ) -> Vec<(usize, Occurrence)> {
         let texts = texts.iter().enumerate().filter(|(_, one)| !one.is_repeated);
         let found = texts.flat_map(|(number, one)| {
-            let found = self.find(&one.text, &one.words, one.language.clone());
+            let found = self.find(&one.text, &one.words, one.language.clone(), is_over);
             found.into_iter().map(move |occurrence| (number, occurrence))
         });
         found.collect()
@@ -224,7 +247,7 @@ impl Annotator {
         let words = words(text);
         let all = words.iter().map(|word| &text[word.clone()]);
         let language = tag.and_then(primary_subtag).or_else(|| self.languages.guess(all));
-        self.find(text, &words, language)
+        self.find(text, &words, language, &|| false)
     }
 
     fn find(
@@ -232,6 +255,7 @@ impl Annotator {
         text: &str,
         words: &[Range<usize>],
         language: Option<Box<str>>,
+        is_over: &dyn Fn() -> bool,
     ) -> Vec<Occurrence> {
         if self.labels.is_empty() || words.is_empty() {
             return Vec::new();
@@ -239,7 +263,7 @@ impl Annotator {
         let trie = self.trie(language);
         let paragraphs = words.split(|word| is_break(&text[word.clone()]));
         let parts = paragraphs.flat_map(|paragraph| paragraph.chunks(PART_WORDS));
-        parts.flat_map(|part| trie.find(self, text, part)).collect()
+        parts.take_while(|_| !is_over()).flat_map(|part| trie.find(self, text, part)).collect()
     }
 
     /// The labels of a language; all labels if it is unknown.
@@ -294,6 +318,9 @@ struct Reading {
     form: Form,
 }
 
+/// The readings of a word; most words have none.
+type Readings = Option<Arc<[Reading]>>;
+
 /// Words of a text that are a label.
 #[derive(Clone, Copy)]
 struct Hit {
@@ -311,7 +338,7 @@ struct Trie {
     words: HashMap<Box<str>, u32>,
     /// The words of labels that have other forms.
     stems: Option<Stems>,
-    readings: Mutex<HashMap<Box<str>, Arc<[Reading]>>>,
+    readings: Mutex<HashMap<Box<str>, Readings>>,
 }
 
 impl Trie {
@@ -386,9 +413,12 @@ impl Trie {
         let readings = self.readings(&annotator.languages, text, words);
         let mut hits = Vec::new();
         for (first, of_word) in readings.iter().enumerate() {
-            for &reading in of_word.iter() {
+            for &reading in of_word.iter().flat_map(|all| all.iter()) {
                 self.follow(first, reading, &readings, &mut hits);
             }
+        }
+        if hits.is_empty() {
+            return Vec::new();
         }
         hits.sort_by_key(|hit| (Reverse(hit.size), hit.form, hit.first));
         let mut taken: Vec<Option<Form>> = vec![None; words.len()];
@@ -409,13 +439,8 @@ impl Trie {
         found
     }
 
-    /// Returns the readings of each word of a text, and none behind the last one.
-    fn readings(
-        &self,
-        languages: &Languages,
-        text: &str,
-        words: &[Range<usize>],
-    ) -> Vec<Arc<[Reading]>> {
+    /// Returns the readings of each word of a text, and `None` behind the last one.
+    fn readings(&self, languages: &Languages, text: &str, words: &[Range<usize>]) -> Vec<Readings> {
         let mut cache = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.len() >= MAX_CACHED_WORDS {
             cache.clear();
@@ -425,13 +450,14 @@ impl Trie {
             if let Some(readings) = cache.get(word) {
                 return readings.clone();
             }
-            let readings: Arc<[Reading]> = self.read(languages, word).into();
+            let readings = self.read(languages, word);
+            let readings: Option<Arc<[Reading]>> = (!readings.is_empty()).then(|| readings.into());
             if word.len() <= MAX_CACHED_BYTES {
                 cache.insert(word.into(), readings.clone());
             }
             readings
         });
-        readings.chain([Arc::default()]).collect()
+        readings.chain([None]).collect()
     }
 
     fn read(&self, languages: &Languages, written: &str) -> Vec<Reading> {
@@ -458,13 +484,7 @@ impl Trie {
     }
 
     /// Finds the labels that begin with a reading of a word and go on behind it.
-    fn follow(
-        &self,
-        first: usize,
-        begin: Reading,
-        readings: &[Arc<[Reading]>],
-        hits: &mut Vec<Hit>,
-    ) {
+    fn follow(&self, first: usize, begin: Reading, readings: &[Readings], hits: &mut Vec<Hit>) {
         let Reading { word, size, form } = begin;
         let Some(&node) = self.nodes[0].next.get(&word) else { return };
         let mut ways = vec![Hit { size, form, first, end: first + 1, node }];
@@ -476,7 +496,8 @@ impl Trie {
             if node.next.is_empty() || way.form == Form::Compound {
                 continue;
             }
-            for next in readings[way.end].iter().filter(|next| next.form != Form::Compound) {
+            let next = readings[way.end].iter().flat_map(|all| all.iter());
+            for next in next.filter(|next| next.form != Form::Compound) {
                 if let Some(&node) = node.next.get(&next.word) {
                     let (size, end) = (way.size + next.size + 1, way.end + 1);
                     ways.push(Hit { size, form: way.form.max(next.form), end, node, ..way });

@@ -10,6 +10,7 @@ use crate::branch::{Branch, Node, Pattern};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::functions::Moment;
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::lexical::read_term;
@@ -40,6 +41,7 @@ use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::time::Duration;
 
 mod calls;
 
@@ -260,9 +262,10 @@ impl Engine {
         &self.parameterizer.operators
     }
 
-    /// The time and memory for a publication of so many triples.
-    pub fn budget(&self, triples: usize) -> Budget {
-        Budget::new(&self.limits, triples, self.is_interrupted)
+    /// The time and memory for a publication of so many triples. `left` is the time that earlier
+    /// rounds have left.
+    pub fn budget(&self, triples: usize, left: Option<Duration>) -> Budget {
+        Budget::new(&self.limits, triples, left, self.is_interrupted)
     }
 
     /// The context in which publications are matched.
@@ -662,11 +665,10 @@ impl Engine {
         &self,
         worker: &mut Worker,
         progress: &mut Progress,
-        now: f64,
-        results: &Arc<CallResults>,
+        now: Moment,
     ) -> Result<MatchResult, Needs> {
         let context = self.context();
-        worker.budget = self.budget(worker.publication.triples.len());
+        worker.budget = self.budget(worker.publication.triples.len(), progress.left);
         let mut steps = worker.steps(context, progress.shown, progress.done);
         if steps & ITEM != 0
             && let Some(annotator) = &self.annotator
@@ -674,7 +676,7 @@ impl Engine {
             worker.annotate(&self.dictionary, annotator, progress);
             steps = worker.steps(context, progress.shown, progress.done);
         }
-        let Progress { stated, shown, done } = *progress;
+        let Progress { stated, shown, done, .. } = *progress;
         if steps & PYTHON != 0 {
             return Err(Needs::Steps(steps & PYTHON));
         }
@@ -685,14 +687,14 @@ impl Engine {
         worker.ask(context, &self.operator_constants).map_err(Needs::Indexes)?;
         worker.rows.patterns.begin(worker.budget);
         worker.find(context, &self.index);
-        let is_truncated = !worker.is_whole;
-        Ok(MatchResult { is_truncated, ..self.evaluate_candidates(worker, now, results) })
+        let is_truncated = !(worker.is_whole && progress.is_whole);
+        Ok(MatchResult { is_truncated, ..self.evaluate_candidates(worker, now, &progress.results) })
     }
 
     fn evaluate_candidates(
         &self,
         worker: &mut Worker,
-        now: f64,
+        now: Moment,
         results: &Arc<CallResults>,
     ) -> MatchResult {
         let context = self.context();

@@ -16,6 +16,7 @@ use ::regex::{Regex, RegexBuilder};
 use hashbrown::HashMap;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
+use oxsdatatypes::{DateTime, DayTimeDuration, Decimal, TimezoneOffset};
 use spareval::ExpressionTerm;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,11 +25,14 @@ const EXPRESSION: usize = 1_000_000;
 /// Maximum number of compiled expressions that one evaluation keeps.
 const KEPT: usize = 64;
 
+/// A time: seconds since the beginning of 1970 in UTC, and the minutes of a zone.
+pub(crate) type Moment = (f64, i16);
+
 /// A function of terms; `None` is an error.
 pub(crate) type Function = Box<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>;
 
-/// Returns the function of a name. `NOW()` is `now`, in seconds after the beginning of 1970.
-pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: f64) -> Option<Function> {
+/// Returns the function of a name. `NOW()` is `now`.
+pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: Moment) -> Option<Function> {
     let known = Arc::clone(known);
     let function: fn(&[Term]) -> Option<Term> = match name {
         REPLACE => return Some(Box::new(move |terms| known.replace(terms))),
@@ -59,11 +63,12 @@ pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: f64) -> Option<
     Some(Box::new(function))
 }
 
-/// The `xsd:dateTime` of so many seconds after the beginning of 1970, to a microsecond.
-fn time_of(seconds: f64) -> Option<Term> {
+/// The `xsd:dateTime` of a moment, to a microsecond.
+fn time_of((seconds, zone): Moment) -> Option<Term> {
     let begin: DateTime = "1970-01-01T00:00:00Z".parse().ok()?;
     let later = Decimal::new((seconds * 1e6).round() as i128, 6).ok()?;
     let time = begin.checked_add_day_time_duration(DayTimeDuration::new(later))?;
+    let time = time.adjust(TimezoneOffset::new(zone).ok())?;
     Some(Literal::new_typed_literal(time.to_string(), xsd::DATE_TIME).into())
 }
 

@@ -30,7 +30,8 @@ pub struct Limits {
     pub subscription_branches: usize,
     /// Maximum number of steps in all paths when a publication is flattened into attributes.
     pub event_paths: usize,
-    /// Time limit of one publication, of its joins and evaluations together, per 100,000 triples;
+    /// Time limit of one publication, of its annotation, joins and evaluations together, per 100,000
+    /// triples;
     /// and of finding the solutions of a report.
     pub publication_seconds: f64,
     /// Maximum number of solutions of one match.
@@ -73,11 +74,17 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Begins the time of a publication, which also ends if the function says that the user has
-    /// interrupted the program.
-    pub fn new(limits: &Limits, triples: usize, is_interrupted: fn() -> bool) -> Self {
+    /// Begins the time of a publication, or goes on with the time that is left of it. It also ends
+    /// if the function says that the user has interrupted the program.
+    pub fn new(
+        limits: &Limits,
+        triples: usize,
+        left: Option<Duration>,
+        is_interrupted: fn() -> bool,
+    ) -> Self {
         let parts = triples.div_ceil(TRIPLES).max(1);
-        let time = Duration::try_from_secs_f64(limits.publication_seconds * parts as f64).ok();
+        let whole = || Duration::try_from_secs_f64(limits.publication_seconds * parts as f64).ok();
+        let time = left.or_else(whole);
         let end = time.and_then(|time| Instant::now().checked_add(time));
         Self { end, terms: ANSWER_TERMS.saturating_mul(parts), is_interrupted }
     }
@@ -86,6 +93,21 @@ impl Budget {
     pub fn share(&self) -> Option<Instant> {
         let now = Instant::now();
         Some(now + (self.end?.saturating_duration_since(now) / 2).max(LEAST))
+    }
+
+    /// The time that is left; `None` if it is not limited.
+    pub fn left(&self) -> Option<Duration> {
+        Some(self.end?.saturating_duration_since(Instant::now()))
+    }
+
+    /// Adds time, for work that does not count.
+    pub fn extend(&mut self, time: Duration) {
+        self.end = self.end.and_then(|end| end.checked_add(time));
+    }
+
+    /// Whether a share of the time is over, or the user has interrupted the program.
+    pub fn is_over(&self, share: Option<Instant>) -> bool {
+        share.is_some_and(|end| Instant::now() >= end) || (self.is_interrupted)()
     }
 
     /// Maximum number of terms of the next answer.

@@ -11,6 +11,7 @@ use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
 use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, graph_name};
 use crate::filter::{FilterEvaluator, Memo};
+use crate::functions::Moment;
 use crate::graph::Graph;
 use crate::index::{Index, Scratch};
 use crate::lexical::quote;
@@ -18,12 +19,15 @@ use crate::limits::{Budget, Limits};
 use crate::materialize::MaterializationCache;
 use crate::ontology::{ATTRIBUTES, EVENT, ITEM, MAPPING, Ontology, ROOTS, RULES, Steps, UNITS};
 use crate::operator_index::{IndexAnswers, OperatorConstants, Questions};
+use crate::operators::CallResults;
 use crate::publication::Publication;
 use crate::subscriptions::RowId;
 use crate::taxonomy::Walk;
 use crate::triples::Triple;
 use hashbrown::HashSet;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Steps that run in Python.
 pub const PYTHON: Steps = ITEM | UNITS | MAPPING;
@@ -55,15 +59,31 @@ pub enum Needs {
     Indexes(Questions),
 }
 
-/// The enrichment of a publication so far.
-#[derive(Clone, Copy, Debug)]
+/// The work for a publication in earlier rounds.
+#[derive(Clone)]
 pub struct Progress {
-    /// The number of stated triples.
+    /// The number of stated triples; all by default.
     pub stated: usize,
-    /// The number of triples that all patterns see.
+    /// The number of triples that all patterns see, and not only those with the property; all by
+    /// default.
     pub shown: usize,
-    /// The steps that were done.
+    /// The steps of enrichment that were done.
     pub done: Steps,
+    /// Version of the enricher that did them.
+    pub version: Option<u64>,
+    /// False if the time was over before all texts were annotated.
+    pub is_whole: bool,
+    /// The time that is left.
+    pub left: Option<Duration>,
+    /// The results of calls of operators.
+    pub results: Arc<CallResults>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        let (stated, shown, results) = (usize::MAX, usize::MAX, Arc::default());
+        Self { stated, shown, done: 0, version: None, is_whole: true, left: None, results }
+    }
 }
 
 /// The engine's terms, ontology and demand.
@@ -102,18 +122,30 @@ impl Worker {
     }
 
     /// Adds the concepts that the texts of feed items name, and the words of these texts if
-    /// subscriptions search them.
+    /// subscriptions search them. This may take half of the time.
     pub fn annotate(
         &mut self,
         dictionary: &Dictionary,
         annotator: &Annotator,
         progress: &mut Progress,
     ) {
-        let Publication { triples, local, .. } = &mut self.publication;
-        let texts = annotator.texts(&triples[..progress.shown], Terms { dictionary, local });
+        let Self { publication: Publication { triples, local, .. }, budget, .. } = self;
+        let is_late = Cell::new(false);
+        let is_over = |budget: &Budget, share| {
+            is_late.set(budget.is_over(share));
+            is_late.get()
+        };
+        let (terms, share) = (Terms { dictionary, local }, budget.share());
+        let shown = &triples[..progress.shown];
+        let texts = annotator.texts(shown, terms, &|| is_over(budget, share));
+        // The first texts of a language do not have to pay for its labels.
+        let begin = Instant::now();
+        annotator.prepare(&texts);
+        budget.extend(begin.elapsed());
+        let share = budget.share();
         let subject = local.id_of(SUBJECT, dictionary);
         let (hidden, mut seen) = (triples.split_off(progress.shown), HashSet::new());
-        for (number, found) in annotator.occurrences(&texts) {
+        for (number, found) in annotator.occurrences(&texts, &|| is_over(budget, share)) {
             let concept = annotator.labels[found.label as usize].concept.as_bytes();
             let triple = [texts[number].item, subject, local.id_of(concept, dictionary)];
             if seen.insert(triple) {
@@ -122,6 +154,7 @@ impl Worker {
         }
         progress.shown = triples.len();
         progress.done |= ITEM;
+        progress.is_whole &= !is_late.get();
         triples.extend(hidden);
         if let Some(property) = dictionary.get(WORDS) {
             for text in &texts {
@@ -321,7 +354,7 @@ impl Worker {
         &self,
         context: Context,
         prepared: &Prepared,
-        now: f64,
+        now: Moment,
         limits: Limits,
     ) -> Result<Option<Answer>, EvaluationError> {
         let Self { publication, graph, walk, budget, .. } = self;

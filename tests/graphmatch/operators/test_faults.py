@@ -14,6 +14,7 @@ from graphmatch.matcher import MatchReport
 from graphmatch.operators import Operator
 from graphmatch.operators.runner import ABANDONED
 from semantic.errors import Problem
+from semantic.limits import Limits
 from semantic.publication import Publication
 from semantic.terms import Term
 
@@ -74,10 +75,11 @@ def says(text: Term) -> bool:
     return text.value == "a"
 
 
-def engine_with(bad: Operator, **options: object) -> tuple[Engine, list[Problem]]:
+def engine_with(bad: Operator, seconds: float = 60) -> tuple[Engine, list[Problem]]:
     problems: list[Problem] = []
     good = Operator("urn:op:says", says)
-    engine = Engine(operators=[bad, good], on_problem=problems.append, **options)
+    limits = Limits(operator_seconds=seconds)
+    engine = Engine(operators=[bad, good], on_problem=problems.append, limits=limits)
     call = "FILTER(<urn:op:bad>(?t))"
     engine.subscribe("bad", f"SELECT * {{ ?x <urn:p> ?t . {call} }}")
     engine.subscribe("not bad", f"ASK {{ ?x <urn:p> ?t . {call} FILTER(<urn:op:says>(?t)) }}")
@@ -149,14 +151,35 @@ def test_that_the_time_of_a_publication_holds() -> None:
         time.sleep(0.05)
         return True
 
-    engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), operator_seconds=0.3)
+    engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), seconds=0.3)
     triples = [(NamedNode("urn:x"), P, Literal(text)) for text in "abcdefghijklmnopqrst"]
     begin = time.perf_counter()
     report = engine.match(Publication.of("p", triples))
     assert time.perf_counter() - begin < 3
     assert {"good", "plain"} <= set(report.subscriptions)
     assert "bad" in {one.subscription for one in report.unknown}
-    assert any("time" in call.why for one in report.unknown for call in one.calls)
+    assert any("operator_seconds" in call.why for one in report.unknown for call in one.calls)
+
+
+def test_that_all_rounds_of_a_publication_share_its_time() -> None:
+    """The core matches five times, because each call needs the result of another one."""
+    engine = Engine(
+        operators=[Operator("urn:op:next", lambda text: Literal(text.value + "."))],
+        limits=Limits(publication_seconds=1),
+        on_problem=lambda _: None,
+    )
+    nested = "<urn:op:next>(" * 4 + "?t" + ")" * 4
+    engine.subscribe("nested", f"SELECT ?v {{ ?x <urn:p> ?t BIND({nested} AS ?v) }}")
+    pairs = " ".join(f"?a{n} <urn:q> ?b{n} ." for n in range(8))
+    for number in range(20):
+        engine.subscribe(f"slow{number}", f"SELECT (COUNT(*) AS ?n{number}) {{ {pairs} }}")
+    many = [(NamedNode("urn:x"), NamedNode("urn:q"), Literal(str(n))) for n in range(50)]
+    begin = time.perf_counter()
+    report = engine.match(Publication.of("p", [*many, (NamedNode("urn:x"), P, Literal("a"))]))
+    assert time.perf_counter() - begin < 3
+    (match,) = report.matches
+    assert match.solutions == ({"v": Literal("a....")},)
+    assert len(report.problems) == 20
 
 
 def test_that_an_operator_that_never_returns_is_given_up() -> None:
@@ -225,7 +248,7 @@ def test_that_calls_that_return_late_do_not_count_for_ever() -> None:
         time.sleep(0.05)
         return True
 
-    engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), operator_seconds=0.12)
+    engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), seconds=0.12)
     many = [(NamedNode("urn:x"), P, Literal(text)) for text in "abcdefgh"]
     for _ in range(ABANDONED + 1):
         assert engine.match(Publication.of("p", many)).unknown
@@ -240,7 +263,7 @@ def test_that_calls_that_run_together_take_their_time_once() -> None:
         await sleep(0.1)
         return True
 
-    engine, _ = engine_with(Operator("urn:op:bad", waits_a_little), operator_seconds=2.0)
+    engine, _ = engine_with(Operator("urn:op:bad", waits_a_little), seconds=2.0)
     engine.unsubscribe("not bad")  # one solution is enough for it, so its calls are made singly
     many = [(NamedNode("urn:x"), P, Literal(str(n))) for n in range(40)]
     assert not engine.match(Publication.of("p", many)).unknown

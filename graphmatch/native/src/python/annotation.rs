@@ -68,9 +68,9 @@ impl Annotator {
             let (dictionary, mut publication) = (Dictionary::default(), Publication::default());
             fill(&dictionary, "", &statements, &mut publication);
             let terms = Terms { dictionary: &dictionary, local: &publication.local };
-            let texts = self.annotator.texts(&publication.triples, terms);
+            let texts = self.annotator.texts(&publication.triples, terms, &|| false);
             let mut labels: Vec<Vec<Occurrence>> = texts.iter().map(|_| Vec::new()).collect();
-            for (number, found) in self.annotator.occurrences(&texts) {
+            for (number, found) in self.annotator.occurrences(&texts, &|| false) {
                 labels[number].push(found);
             }
             (publication, texts, labels)

@@ -1,9 +1,11 @@
 //! Calls of operators, as Python sees them.
 
 use super::terms::write_text;
-use super::{EnrichmentProgress, MatchOutcome, SharedCore, lock, objects};
+use super::{MatchOutcome, SharedCore, lock, objects};
 use crate::events::Statements;
+use crate::functions::Moment;
 use crate::lexical::read_term;
+use crate::matching::Progress;
 use crate::operators::{CallRequests, CallResults, PendingSolution};
 use oxrdf::Term;
 use pyo3::exceptions::PyValueError;
@@ -53,7 +55,7 @@ pub struct CallRequest {
     #[pyo3(get)]
     pub(crate) id: String,
     pub(crate) statements: Statements,
-    pub(crate) done: EnrichmentProgress,
+    pub(crate) progress: Progress,
     pub(crate) requests: CallRequests,
 }
 
@@ -77,13 +79,13 @@ impl CallRequest {
     /// Returns the stated triples.
     fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let mut triples = objects(py, &self.statements, "")?;
-        triples.truncate(self.done.stated.unwrap_or(0));
+        triples.truncate(self.progress.stated);
         Ok(triples)
     }
 
     /// Matches the publication again, with the results of calls.
-    fn rematch(&self, py: Python<'_>, calls: &Calls, now: f64) -> PyResult<MatchOutcome> {
-        let done = EnrichmentProgress { results: calls.results(), ..self.done.clone() };
-        self.shared.match_statements(py, &self.id, &self.statements, now, &done)
+    fn rematch(&self, py: Python<'_>, calls: &Calls, now: Moment) -> PyResult<MatchOutcome> {
+        let progress = Progress { results: calls.results(), ..self.progress.clone() };
+        self.shared.match_statements(py, &self.id, &self.statements, now, progress)
     }
 }

@@ -9,8 +9,8 @@ use super::query::{BranchRow, Query, parameterizer};
 use super::report::Batch;
 use super::terms::object_of;
 use super::{
-    CoreState, EnrichmentProgress, MatchOutcome, SharedCore, bad_query, fill, lock, objects, refused,
-    statements_of, statements_with, unreadable,
+    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, lock, objects,
+    refused, statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
@@ -18,9 +18,10 @@ use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Engine, Saved, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
 use crate::fault::Fault;
+use crate::functions::Moment;
 use crate::lexical::LiteralParts;
 use crate::limits::Limits;
-use crate::matching::Worker;
+use crate::matching::{Progress, Worker};
 use crate::ntriples;
 use crate::ontology::build::{OntologyInput, hold};
 use crate::ontology::{Ontology, Steps};
@@ -179,7 +180,13 @@ impl Core {
     fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
         (engine.limits, engine.is_interrupted) = (limits, interrupt::is_interrupted);
         let knowledge = Arc::new(py.None());
-        let guarded = RwLock::new(CoreState { engine, knowledge, version: 0, ask: None, ids: Mutex::default() });
+        let guarded = RwLock::new(CoreState {
+            engine,
+            knowledge,
+            version: 0,
+            ask: None,
+            ids: Mutex::default(),
+        });
         Self { shared: Arc::new(SharedCore { guarded, limits, workers: Mutex::default() }) }
     }
 
@@ -486,7 +493,7 @@ impl Core {
         triples: &Bound<'_, PyAny>,
         stated: usize,
         shown: usize,
-        now: f64,
+        now: Moment,
         calls: Option<&Calls>,
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
@@ -625,7 +632,7 @@ impl Core {
         py: Python<'_>,
         data: &[u8],
         source: &str,
-        now: f64,
+        now: Moment,
         format: Option<&str>,
         split_by: &str,
         base: Option<String>,
@@ -654,8 +661,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.engine.dictionary);
-                let outcome =
-                    self.shared.matched(guarded, worker, now, &EnrichmentProgress::default())?;
+                let outcome = self.shared.matched(guarded, worker, now, Progress::default())?;
                 Ok(Some((Some(outcome), faults)))
             })
         })
@@ -682,25 +688,29 @@ impl Core {
     ///
     /// The first `stated` triples are stated. Patterns see those from `shown` on only if they name
     /// the property. Both are all triples by default. `done` are the steps of enrichment that were
-    /// done with this version of the enricher. `calls` has results of operator calls.
+    /// done for a request. `calls` has results of operator calls.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
-    #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, version = None, calls = None))]
+    #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, request = None, calls = None))]
     fn match_triples(
         &self,
         py: Python<'_>,
         id: &str,
         triples: &Bound<'_, PyAny>,
-        now: f64,
+        now: Moment,
         stated: Option<usize>,
         shown: Option<usize>,
         done: Steps,
-        version: Option<u64>,
+        request: Option<&EnrichmentRequest>,
         calls: Option<&Calls>,
     ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
+        let (stated, shown) = (stated.unwrap_or(usize::MAX), shown.unwrap_or(usize::MAX));
         let results = calls.map(Calls::results).unwrap_or_default();
-        let done = EnrichmentProgress { stated, shown, steps: done, version, results };
-        self.shared.match_statements(py, id, &statements, now, &done)
+        let version = request.map(|request| request.version);
+        let left = request.and_then(|request| request.left);
+        let progress =
+            Progress { stated, shown, done, version, left, results, ..Progress::default() };
+        self.shared.match_statements(py, id, &statements, now, progress)
     }
 
     /// Matches an event, and returns a report or a request, or `None` if Python has to read the
@@ -710,15 +720,13 @@ impl Core {
         py: Python<'_>,
         id: &str,
         attributes: &Bound<'_, PyDict>,
-        now: f64,
+        now: Moment,
     ) -> PyResult<Option<MatchOutcome>> {
         let mut statements = Statements::default();
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        self.shared
-            .match_statements(py, id, &statements, now, &EnrichmentProgress::default())
-            .map(Some)
+        self.shared.match_statements(py, id, &statements, now, Progress::default()).map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -727,14 +735,14 @@ impl Core {
         py: Python<'_>,
         ids: ArrowTexts<'_>,
         attributes: Vec<EventColumn<'_>>,
-        now: f64,
+        now: Moment,
     ) -> PyResult<Batch> {
         let ids = ids.texts()?;
         let columns: PyResult<Vec<Attribute>> =
             attributes.iter().map(EventColumn::attribute).collect();
         let columns = columns?;
         let reports = py.detach(|| {
-            let (mut statements, done) = (Statements::default(), EnrichmentProgress::default());
+            let mut statements = Statements::default();
             let mut report = |row, worker: &mut Worker| {
                 let id = ids.get(row).unwrap_or_default();
                 statements.clear();
@@ -743,7 +751,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 fill(&guarded.engine.dictionary, id, &statements, &mut worker.publication);
-                Ok(match self.shared.matched(guarded, worker, now, &done)? {
+                Ok(match self.shared.matched(guarded, worker, now, Progress::default())? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })

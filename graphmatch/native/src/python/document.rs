@@ -1,8 +1,10 @@
 //! Documents that are read and matched, one publication after the other.
 
-use super::{EnrichmentProgress, MatchOutcome, SharedCore, interrupt, lock};
+use super::{MatchOutcome, SharedCore, interrupt, lock};
 use crate::fault::Fault;
+use crate::functions::Moment;
 use crate::limits::Limits;
+use crate::matching::Progress;
 use crate::reader::{Reader, ReaderOptions, split_of};
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -76,7 +78,7 @@ impl DocumentMatches {
     fn next(
         &self,
         py: Python<'_>,
-        now: f64,
+        now: Moment,
     ) -> PyResult<(Vec<MatchOutcome>, usize, Vec<Fault>, bool)> {
         let most = if self.waits { 1 } else { AHEAD };
         let (found, before, faults, goes_on) = py.detach(|| {
@@ -96,7 +98,7 @@ impl DocumentMatches {
                             guarded,
                             worker,
                             now,
-                            &EnrichmentProgress::default(),
+                            Progress::default(),
                         )?);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));

@@ -11,12 +11,13 @@ use super::{SharedCore, fill, lock};
 use crate::branch::GM;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
+use crate::functions::Moment;
 use crate::limits::Limits;
 use crate::operators::{CallContext, CallResults, Operators};
 use crate::parameterize::Parameterizer;
 use crate::scan::on_stack;
 use hashbrown::HashSet;
-use oxrdf::{Literal, Triple};
+use oxrdf::Triple;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -39,7 +40,7 @@ pub struct Evaluation {
     pub(crate) stated: usize,
     /// The triples from here on are attributes, which only patterns with their property see.
     pub(crate) shown: usize,
-    pub(crate) now: f64,
+    pub(crate) now: Moment,
     pub(crate) operators: Operators,
     /// The results of their calls.
     pub(crate) results: Arc<CallResults>,
@@ -68,7 +69,7 @@ impl Evaluation {
                 fill(&engine.dictionary, &self.id, &self.statements, &mut worker.publication);
                 let triples = worker.publication.triples.clone();
                 worker.restore(engine.context(), &triples, self.shown, self.stated, &engine.index);
-                worker.budget = engine.budget(triples.len());
+                worker.budget = engine.budget(triples.len(), None);
                 worker.evaluate(engine.context(), &prepared, self.now, engine.limits)
             })
         });

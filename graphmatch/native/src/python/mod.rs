@@ -28,11 +28,11 @@ use self::terms::{object_named, write_text};
 use crate::dictionary::{Dictionary, Terms};
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
+use crate::functions::Moment;
 use crate::limits::Limits;
 use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
 use crate::operator_index::IndexAnswers;
-use crate::operators::CallResults;
 use crate::publication::Publication;
 use crate::query_error::QueryError;
 use crate::snapshot::{SnapshotError, VERSION};
@@ -43,6 +43,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
+use std::time::Duration;
 
 /// Maximum number of idle workers.
 const WORKERS: usize = 16;
@@ -183,46 +184,52 @@ impl SharedCore {
         self: &'a Arc<Self>,
         mut guarded: RwLockReadGuard<'a, CoreState>,
         worker: &mut Worker,
-        now: f64,
-        done: &EnrichmentProgress,
+        now: Moment,
+        mut progress: Progress,
     ) -> PyResult<MatchOutcome> {
-        let count = worker.publication.triples.len();
-        let shown = done.shown.map_or(count, |shown| shown.min(count));
-        let stated = done.stated.map_or(shown, |stated| stated.min(shown));
-        let mut progress = Progress { stated, shown, done: done.steps };
+        progress.shown = progress.shown.min(worker.publication.triples.len());
+        progress.stated = progress.stated.min(progress.shown);
         let mut attempts = 0;
         worker.answered = None;
         let outcome = loop {
             let engine = &guarded.engine;
-            let is_current = done.version.is_none_or(|version| version == guarded.version);
-            let matched = if is_current {
-                engine.matches(worker, &mut progress, now, &done.results)
-            } else {
-                Err(Needs::Steps(0))
-            };
-            let Progress { stated, shown, done: steps } = progress;
+            let is_current = progress.version.is_none_or(|version| version == guarded.version);
+            let mut matched = Err(Needs::Steps(0));
+            if is_current {
+                matched = engine.matches(worker, &mut progress, now);
+                progress.left = worker.budget.left();
+            }
             match matched {
                 Ok(matched) if !matched.requests.solutions.is_empty() => {
                     let statements = statements_with(
                         worker.terms(engine.context()),
                         worker.publication.triples.iter().copied(),
                     );
-                    let (stated, shown) = (Some(stated), Some(shown));
-                    let done = EnrichmentProgress { stated, shown, steps, ..done.clone() };
+                    if progress.done != 0 {
+                        progress.version = Some(guarded.version);
+                    }
                     let id = worker.publication.id.to_string();
                     let (shared, requests) = (Arc::clone(self), matched.requests);
-                    let request = CallRequest { shared, id, statements, done, requests };
+                    let request = CallRequest { shared, id, statements, progress, requests };
                     break MatchOutcome::Calls(request);
                 }
                 Ok(matched) => {
-                    break MatchOutcome::Report(report(self, engine, worker, matched, stated));
+                    break MatchOutcome::Report(report(
+                        self,
+                        engine,
+                        worker,
+                        matched,
+                        progress.stated,
+                    ));
                 }
                 Err(Needs::Steps(steps)) => {
-                    let triples = worker.publication.triples[..stated].iter().copied();
+                    let triples = worker.publication.triples[..progress.stated].iter().copied();
                     let triples = statements_with(worker.terms(engine.context()), triples);
                     let id = worker.publication.id.to_string();
                     let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
-                    let request = EnrichmentRequest { id, triples, steps, knowledge, version };
+                    let left = progress.left;
+                    let request =
+                        EnrichmentRequest { id, triples, steps, knowledge, version, left };
                     break MatchOutcome::Enrichment(request);
                 }
                 Err(Needs::Indexes(questions)) => {
@@ -258,14 +265,14 @@ impl SharedCore {
         py: Python<'_>,
         id: &str,
         statements: &Statements,
-        now: f64,
-        done: &EnrichmentProgress,
+        now: Moment,
+        progress: Progress,
     ) -> PyResult<MatchOutcome> {
         py.detach(|| {
             self.with_worker(|worker| {
                 let guarded = self.read();
                 fill(&guarded.engine.dictionary, id, statements, &mut worker.publication);
-                self.matched(guarded, worker, now, done)
+                self.matched(guarded, worker, now, progress)
             })
         })
     }
@@ -301,22 +308,6 @@ pub(crate) fn objects<'py>(
     terms.chunks_exact(3).map(|triple| PyTuple::new(py, triple)).collect()
 }
 
-/// The work of Python for a publication so far.
-#[derive(Clone, Default)]
-pub(crate) struct EnrichmentProgress {
-    /// Number of stated triples; all by default.
-    pub(crate) stated: Option<usize>,
-    /// Number of triples that every pattern sees, and not only those with the property; all by
-    /// default.
-    shown: Option<usize>,
-    /// The steps that were done.
-    steps: Steps,
-    /// Version of the enricher that did the steps.
-    version: Option<u64>,
-    /// The results of calls of operators.
-    results: Arc<CallResults>,
-}
-
 /// A publication that needs enrichment by Python before it can be matched.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub(crate) struct EnrichmentRequest {
@@ -331,6 +322,8 @@ pub(crate) struct EnrichmentRequest {
     /// Version of the enricher.
     #[pyo3(get)]
     version: u64,
+    /// The time that is left for the publication.
+    left: Option<Duration>,
 }
 
 #[pymethods]

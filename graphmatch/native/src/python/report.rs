@@ -84,7 +84,7 @@ impl Data {
         worker.publication.clone_from(&self.publication);
         let context = self.context(engine);
         worker.restore(context, &self.triples, self.shown, self.stated, &engine.index);
-        worker.budget = engine.budget(self.triples.len());
+        worker.budget = engine.budget(self.triples.len(), None);
         worker.rows.patterns.begin_solutions(worker.budget);
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
@@ -226,24 +226,25 @@ impl Report {
     /// Returns the ids of the subscriptions. Those that are asked for again are the same objects.
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
-        let guarded = self.shared.read_attached(py);
-        let former = data.former(&guarded.engine, &data.found)?;
-        let mut known = lock(&guarded.ids);
-        let id = |&number: &Number| {
-            if let Some(former) = former.get(&number) {
-                return PyString::new(py, &former.name).unbind();
-            }
-            let place = number as usize;
-            if place >= known.len() {
-                known.resize_with(place + 1, || None);
-            }
-            let name = || PyString::new(py, &guarded.engine.subscriptions.get(number).name());
-            known[place].get_or_insert_with(|| name().unbind()).clone_ref(py)
+        let ids: Vec<Py<PyString>> = {
+            let guarded = self.shared.read_attached(py);
+            let former = data.former(&guarded.engine, &data.found)?;
+            let mut known = lock(&guarded.ids);
+            let id = |&number: &Number| match former.get(&number) {
+                Some(former) => PyString::new(py, &former.name).unbind(),
+                None => {
+                    let place = number as usize;
+                    if place >= known.len() {
+                        known.resize_with(place + 1, || None);
+                    }
+                    let name = || guarded.engine.subscriptions.get(number).name();
+                    let new = || PyString::new(py, &name()).unbind();
+                    known[place].get_or_insert_with(new).clone_ref(py)
+                }
+            };
+            data.found.iter().map(id).collect()
         };
-        // Making the tuple may run other Python code.
-        let ids: Vec<Py<PyString>> = data.found.iter().map(id).collect();
-        drop(known);
-        drop(guarded);
+        // Making a tuple may run other Python code, so no lock is held.
         PyTuple::new(py, ids)
     }
 
