@@ -790,7 +790,8 @@ class Engine(Matcher):
             )
         if found is not None:
             outcome, faults = found
-            reading.tell(faults, name)
+            if faults:
+                reading.tell(faults, name)
             if outcome is not None:
                 yield self._reported(outcome, None, now, name)
             return
