@@ -736,7 +736,7 @@ impl Engine {
                 Err(error) => matched.failed.push((number, error)),
             }
         }
-        found.sort_unstable();
+        found.sort(); // The rows of a table are in order mostly.
         found.dedup();
         let undecided = worker.rows.patterns.undecided.drain(..).filter(|&one| one != NO_OWNER);
         let undecided: BTreeSet<Number> =

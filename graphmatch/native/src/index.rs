@@ -108,7 +108,7 @@ impl Index {
         moved: &mut Vec<(RowId, RowId)>,
     ) -> Option<RowId> {
         let text = TextRow::of(branch, dictionary);
-        if text.is_none() && self.tables.wants(branch, dictionary) {
+        if text.is_none() && self.tables.has_shape_of(branch, dictionary) {
             return self.add_to_table(branch, dictionary).or_else(|| self.patterns.add(branch));
         }
         let row = self.patterns.add(branch)?;
@@ -117,7 +117,8 @@ impl Index {
             return None;
         }
         let length = self.patterns.posting_list_len(row);
-        if length < LONG_LIST {
+        let is_wanted = || text.is_none() && self.tables.wants(branch, dictionary);
+        if length < LONG_LIST && !is_wanted() {
             return Some(row);
         }
         if text.is_some() {
@@ -133,7 +134,9 @@ impl Index {
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
-            let near = self.patterns.neighbours(row, MAX_NEIGHBOURS);
+            let some = if length < LONG_LIST { 0 } else { MAX_NEIGHBOURS };
+            let mut near = self.patterns.neighbours(row, some);
+            near.extend(self.patterns.alike(row).filter(|&one| one != row));
             self.patterns.remove(row);
             let into = |row| Some((row, self.move_to_table(row, dictionary)?));
             moved.extend(near.into_iter().filter_map(into));

@@ -85,9 +85,9 @@ impl ArrowTexts<'_> {
 #[derive(FromPyObject)]
 pub(super) enum Column<'py> {
     Integers(PyReadonlyArray1<'py, i64>),
+    Texts(ArrowTexts<'py>, bool),
     Floats(PyReadonlyArray1<'py, f64>),
     Places(PyReadonlyArray1<'py, i32>, Vec<String>),
-    Texts(ArrowTexts<'py>, bool),
 }
 
 impl Column<'_> {

@@ -381,9 +381,12 @@ pub(crate) fn fill(
 ) {
     publication.clear();
     publication.id = id.into();
-    let mut triple = [0; 3];
+    let (mut triple, mut subject) = ([0; 3], &b""[..]);
     for (number, text) in statements.terms().enumerate() {
-        triple[number % 3] = publication.local.id_of(text, dictionary);
+        if number % 3 != 0 || text != subject {
+            triple[number % 3] = publication.local.id_of(text, dictionary);
+            subject = if number % 3 == 0 { text } else { subject };
+        }
         if number % 3 == 2 {
             publication.triples.push(triple);
         }

@@ -334,13 +334,15 @@ impl Batch {
         &self,
         py: Python<'py>,
     ) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>) {
-        let mut numbers = Vec::new();
+        let reports = self.reports.iter().map(Option::as_ref);
+        let all: Vec<&[Number]> =
+            reports.map(|report| report.map_or(&[][..], Report::found)).collect();
         let mut offsets = vec![0];
-        for report in &self.reports {
-            numbers.extend(report.iter().flat_map(|report| report.found()));
-            offsets.push(numbers.len() as i64);
-        }
-        (PyArray1::from_vec(py, numbers), PyArray1::from_vec(py, offsets))
+        offsets.extend(all.iter().scan(0, |end, found| {
+            *end += found.len() as i64;
+            Some(*end)
+        }));
+        (PyArray1::from_vec(py, all.concat()), PyArray1::from_vec(py, offsets))
     }
 }
 
