@@ -37,6 +37,7 @@ __all__ = [
 _Fault: TypeAlias = dict[str, Any]
 
 _Term: TypeAlias = Any
+_Moment: TypeAlias = tuple[float, int]
 _Nodes: TypeAlias = tuple[_Term, _Term, _Term]
 _Derived: TypeAlias = tuple[_Nodes, tuple[str, _Nodes] | None]
 """A triple, with the rule and the premise if it was derived."""
@@ -154,14 +155,14 @@ class CallRequest:
     def solutions(self) -> list[tuple[int, bool, list[tuple[str, str]]]]: ...
     def passed(self, calls: Calls, tests: Sequence[tuple[str, str]]) -> list[bool | None]: ...
     def triples(self) -> list[_Nodes]: ...
-    def rematch(self, calls: Calls, now: str) -> Report | EnrichmentRequest | CallRequest: ...
+    def rematch(self, calls: Calls, now: _Moment) -> Report | EnrichmentRequest | CallRequest: ...
 
 @final
 class DocumentMatches:
     """A document that is read and matched, one publication after the other."""
 
     def next(
-        self, now: str
+        self, now: _Moment
     ) -> tuple[list[Report | EnrichmentRequest | CallRequest], int, list[_Fault], bool]: ...
 
 @final
@@ -290,7 +291,7 @@ class Core:
         triples: Iterable[tuple[_Term, _Term, _Term]],
         stated: int,
         shown: int,
-        now: str,
+        now: _Moment,
         calls: Calls | None = None,
     ) -> Evaluation: ...
     def has_term(self, term: str) -> bool: ...
@@ -303,7 +304,7 @@ class Core:
         self,
         data: bytes,
         source: str,
-        now: str,
+        now: _Moment,
         format: str | None = None,
         split_by: str = "auto",
         base: str | None = None,
@@ -321,19 +322,19 @@ class Core:
         self,
         id: str,
         triples: Iterable[tuple[_Term, _Term, _Term]],
-        now: str,
+        now: _Moment,
         prepared: tuple[int, int, int] | None = None,
         request: EnrichmentRequest | None = None,
         calls: Calls | None = None,
     ) -> Report | EnrichmentRequest | CallRequest: ...
     def match_event(
-        self, id: str, attributes: dict[str, Any], now: str
+        self, id: str, attributes: dict[str, Any], now: _Moment
     ) -> Report | EnrichmentRequest | CallRequest | None: ...
     def match_events(
         self,
         ids: _Texts,
         attributes: Sequence[tuple[str, _Column | tuple[_Texts, bool], NDArray[np.bool_] | None]],
-        now: str,
+        now: _Moment,
     ) -> Batch: ...
 
 def folded_words(text: str) -> str: ...

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeAlias, TypeVar
 
 from pyoxigraph import RdfFormat
 
@@ -54,7 +54,7 @@ from graphmatch.subscription import (
 )
 from semantic.annotation.annotate import Annotator, Label
 from semantic.annotation.words import WORDS
-from semantic.clock import Clock, now_text, utc_now
+from semantic.clock import Clock, moment, utc_now
 from semantic.errors import (
     GraphMatchError,
     InputError,
@@ -641,7 +641,7 @@ class Engine(Matcher):
             what = f"match takes a Publication or an Event, not {shown(publication)}"
             raise TypeError(f"{what}. {_READ}")
         now = self._clock()
-        time = now_text(now)
+        time = moment(now)
         id = plain(publication.id)
         if not isinstance(publication, Publication):
             known = self._core.match_event(id, publication.attributes, time)
@@ -666,7 +666,7 @@ class Engine(Matcher):
             if isinstance(found, _native.CallRequest):
                 asked = asked or self._operators.begin(publication, source)
                 self._operators.make(found, asked)
-                found = found.rematch(asked.native, now_text(now))
+                found = found.rematch(asked.native, moment(now))
                 continue
             if publication is None:
                 publication = publication_of(found.id, found.triples(), source)
@@ -680,7 +680,7 @@ class Engine(Matcher):
                 triples, stated, shown = ordered(enriched.publication)
                 prepared = stated, shown, PREPARED | steps
             calls = None if asked is None else asked.native
-            id, time = plain(publication.id), now_text(now)
+            id, time = plain(publication.id), moment(now)
             found = self._core.match_triples(id, triples, time, prepared, found, calls)
         unknown = self._operators.unknown(found, asked)
         origin: Callable[[], Publication | None]
@@ -774,11 +774,12 @@ class Engine(Matcher):
         found = None
         if data[:HEAD_BYTES].strip(BLANK):
             found = self._core.match_bytes(
-                data, plain(name), now_text(now), reading.extension, cut, base
+                data, plain(name), moment(now), reading.extension, cut, base
             )
         if found is not None:
             outcome, faults = found
-            reading.tell(faults, name)
+            if faults:
+                reading.tell(faults, name)
             if outcome is not None:
                 yield self._reported(outcome, None, now, name)
             return
@@ -826,7 +827,7 @@ class Engine(Matcher):
         goes_on = True
         while goes_on:
             now = self._clock()
-            outcomes, before, faults, goes_on = document.next(now_text(now))
+            outcomes, before, faults, goes_on = document.next(moment(now))
             for place, outcome in enumerate(outcomes):
                 if place == before:
                     reading.tell(faults, name)
@@ -897,7 +898,7 @@ class Engine(Matcher):
         parts, before = [], 0
         for batch in batches(table):
             events = EventColumns(batch, id, before)
-            time = now_text(self._clock())
+            time = moment(self._clock())
             ids = events.ids.data, events.ids.offsets
             found = self._core.match_events(ids, events.columns() or [], time)
             others = {row: self.match(events.event(row)) for row in found.pending()}
@@ -1212,8 +1213,7 @@ class Engine(Matcher):
         return engine
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(NamedTuple):
     """How documents are read.
 
     Parameters

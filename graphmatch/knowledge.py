@@ -29,7 +29,7 @@ from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import name_of
-from semantic.clock import now_text
+from semantic.clock import moment
 from semantic.errors import Choice, OnProblem, Place, Problem, Severity
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
@@ -209,7 +209,7 @@ class Knowledge:
         What is known of calls of operators is looked up.
         """
         triples, stated, shown = ordered(publication)
-        id, time = plain(publication.id), now_text(now)
+        id, time = plain(publication.id), moment(now)
         return self._core.evaluation(id, triples, stated, shown, time, calls)
 
     def has_term(self, term: Term) -> bool:

@@ -219,6 +219,9 @@ class EventReports(Sequence[MatchReport]):
 
         self._parts, self._on_problem = parts, on_problem
         self._ends = list(accumulate(len(batch) for _, batch, _ in parts))
+        if len(parts) == 1 and not parts[0][2]:
+            self.numbers, self.offsets = parts[0][1].numbers()
+            return
         numbers: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
         counts: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
         for _, batch, others in parts:
@@ -231,8 +234,8 @@ class EventReports(Sequence[MatchReport]):
                 before, several[row] = int(offsets[row]), len(more)
             numbers.append(found[before:])
             counts.append(several)
-        self.numbers: NDArray[np.uint32] = np.concatenate(numbers)
-        self.offsets: NDArray[np.int64] = np.cumsum(np.concatenate(counts))
+        self.numbers = np.concatenate(numbers)
+        self.offsets = np.cumsum(np.concatenate(counts))
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0

@@ -20,6 +20,11 @@ Numbers: TypeAlias = "NDArray[np.int64] | NDArray[np.float64]"
 Column: TypeAlias = "Numbers | tuple[NDArray[np.int32], list[str]]"
 """Values of all rows: numbers, or places among terms."""
 
+_WIDE = dict.fromkeys(("halffloat", "float", "double"), "double") | {
+    f"{sign}int{bits}": "int64" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+"""The types of numbers, and the type as which the core reads them."""
+
 ROWS = 65_536
 """So many rows of a table are looked at together."""
 
@@ -55,11 +60,14 @@ class Texts:
 
         if not is_text(array) or not len(array):
             return cls.of("" if value is None else str(value) for value in array.to_pylist())
-        given: Any = array
-        whole = given.cast("large_string").fill_null("")
+        given: Any = array  # casting and filling cost some ten microseconds each
+        is_short = str(array.type) == "string"
+        whole = given if is_short else given.cast("large_string")
+        whole = whole.fill_null("") if whole.null_count else whole
         _, offsets, data = whole.buffers()
-        every = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
-        return cls(np.frombuffer(data or b"", np.uint8), every)
+        every = np.frombuffer(offsets, np.int32 if is_short else np.int64)
+        own = every[whole.offset : whole.offset + len(whole) + 1]
+        return cls(np.frombuffer(data or b"", np.uint8), own.astype(np.int64))
 
     def get(self, number: int) -> str:
         """Return a text by its number."""
@@ -122,18 +130,18 @@ def numbers(array: ArrowArray) -> tuple[Numbers, NDArray[np.bool_] | None] | Non
 
     ``None`` where it has no integers of 64 bits and no floating-point numbers.
     """
-    import numpy as np
-    from pyarrow import types
-
-    if not (types.is_integer(array.type) or types.is_floating(array.type)):
+    kind = str(array.type)
+    type_ = _WIDE.get(kind)
+    if type_ is None:
         return None
     given: Any = array
     try:
-        wide = given.cast("int64" if types.is_integer(array.type) else "double").fill_null(0)
+        wide = given if kind == type_ else given.cast(type_)
     except ValueError:  # more than 63 bits
         return None
+    wide = wide.fill_null(0) if wide.null_count else wide
     found = wide.to_numpy(zero_copy_only=False)
-    return np.require(found, requirements=["ALIGNED", "C_CONTIGUOUS"]), valid(array)
+    return found if found.flags.aligned else found.copy(), valid(array)
 
 
 def valid(array: ArrowArray) -> NDArray[np.bool_] | None:

@@ -254,6 +254,21 @@ def test_one_is_replaced_in_its_place() -> None:
     assert list(engine.match(published).subscriptions) == ["first", "second"]
 
 
+def test_ids_of_reports_are_shared_and_follow_changes() -> None:
+    query = "SELECT ?x { ?x a :Laptop }"
+    asked = engine(alice=query, bob=query)
+    first, second = (asked.match(laptop()).subscriptions for _ in range(2))
+    assert first == ("alice", "bob")
+    assert all(one is other for one, other in zip(first, second, strict=True))
+    before = asked.match(laptop())
+    asked.unsubscribe("alice")
+    asked.subscribe("carol", f"PREFIX : <{EX}> {query}")  # It gets the number that alice had.
+    assert asked.match(laptop()).subscriptions == ("bob", "carol")
+    assert before.subscriptions == ("alice", "bob")
+    asked.replace_ontology(KNOWN)
+    assert asked.match(laptop()).subscriptions == ("bob", "carol")
+
+
 def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
     pyarrow = pytest.importorskip("pyarrow")
     engine = Engine()

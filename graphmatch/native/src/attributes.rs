@@ -37,11 +37,12 @@ impl Ontology {
         for number in 0..count {
             let triple = writer.graph.triples[number];
             let text = attribute_names::text(writer.terms(), triple[1]);
-            let name = attribute_names::attribute_name(text).unwrap_or_default().into_owned();
+            let name = attribute_names::attribute_name(text).unwrap_or_default();
             match attribute_names::steps(&name) {
                 None if number == 0 => break,
                 Some(steps) if steps.iter().any(|step| self.knows_step(step)) => {
-                    writer.write(triple, &steps);
+                    let name = name.clone().into_owned();
+                    writer.write(triple, &attribute_names::steps(&name).unwrap_or_default());
                 }
                 _ => {}
             }

@@ -10,6 +10,7 @@ use crate::branch::{Branch, Node, Pattern};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::functions::Moment;
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::lexical::read_term;
@@ -32,7 +33,7 @@ use crate::subscriptions::{
 use crate::templates::{TemplateCache, Templates};
 use crate::writer::filled;
 use hashbrown::HashMap;
-use oxrdf::{Literal, Term};
+use oxrdf::Term;
 use serde::Serialize;
 use spargebra::Query;
 use std::borrow::Cow;
@@ -665,7 +666,7 @@ impl Engine {
         &self,
         worker: &mut Worker,
         progress: &mut Progress,
-        now: &Literal,
+        now: Moment,
     ) -> Result<MatchResult, Needs> {
         let context = self.context();
         worker.budget = self.budget(worker.publication.triples.len(), progress.left);
@@ -694,7 +695,7 @@ impl Engine {
     fn evaluate_candidates(
         &self,
         worker: &mut Worker,
-        now: &Literal,
+        now: Moment,
         results: &Arc<CallResults>,
     ) -> MatchResult {
         let context = self.context();
@@ -736,7 +737,7 @@ impl Engine {
                 Err(error) => matched.failed.push((number, error)),
             }
         }
-        found.sort_unstable();
+        found.sort(); // The rows of a table are in order mostly.
         found.dedup();
         let undecided = worker.rows.patterns.undecided.drain(..).filter(|&one| one != NO_OWNER);
         let undecided: BTreeSet<Number> =

@@ -11,6 +11,7 @@ use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
 use crate::evaluate::{Answer, Evaluation, EvaluationError, Prepared, graph_name};
 use crate::filter::{FilterEvaluator, Memo};
+use crate::functions::Moment;
 use crate::graph::Graph;
 use crate::index::{Index, Scratch};
 use crate::lexical::quote;
@@ -24,7 +25,6 @@ use crate::subscriptions::RowId;
 use crate::taxonomy::Walk;
 use crate::triples::Triple;
 use hashbrown::HashSet;
-use oxrdf::Literal;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -377,7 +377,7 @@ impl Worker {
         &self,
         context: Context,
         prepared: &Prepared,
-        now: &Literal,
+        now: Moment,
         limits: Limits,
     ) -> Result<Option<Answer>, EvaluationError> {
         let Self { publication, graph, walk, budget, .. } = self;

@@ -28,6 +28,44 @@ const FIRST_ROWS: usize = 256;
 const MAX_CELLS: usize = 20;
 /// Number of rows by which the cuts of a column are chosen.
 const SAMPLE_ROWS: usize = 2048;
+/// Number of rows in a part of a bitmap.
+const PART_ROWS: usize = 512;
+
+/// Part of a bitmap: a line of the processor's cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Part([u64; PART_ROWS / 64]);
+
+/// A part without rows.
+const NOTHING: Part = Part([0; PART_ROWS / 64]);
+
+impl Part {
+    /// Adds the rows of the part with a number to a list. This is not inlined, so that parts that
+    /// are intersected stay in the processor's registers.
+    #[inline(never)]
+    fn list(self, number: usize, rows: &mut Vec<u32>) {
+        for (at, mut word) in self.0.into_iter().enumerate() {
+            let first = (number * PART_ROWS + at * 64) as u32;
+            while word != 0 {
+                rows.push(first + word.trailing_zeros());
+                word &= word - 1;
+            }
+        }
+    }
+}
+
+/// The word of a bitmap that has a row.
+fn word(bitmap: &mut [Part], row: usize) -> &mut u64 {
+    &mut bitmap[row / PART_ROWS].0[row % PART_ROWS / 64]
+}
+
+/// Adds a row to a bitmap, which grows.
+fn add(bitmap: &mut Vec<Part>, row: usize) {
+    if bitmap.len() <= row / PART_ROWS {
+        bitmap.resize(row / PART_ROWS + 1, NOTHING);
+    }
+    *word(bitmap, row) |= 1 << (row % 64);
+}
 
 /// A shape that some rows have.
 pub struct RegisteredShape {
@@ -39,6 +77,8 @@ pub struct RegisteredShape {
     pub tests: Vec<(usize, ColumnTest)>,
     /// Number of rows.
     pub rows: usize,
+    /// Whether a candidate may not match.
+    pub needs_check: bool,
 }
 
 impl RegisteredShape {
@@ -57,7 +97,7 @@ pub fn key_of(id: Id, keys: &HashMap<Id, SortKey>) -> SortKey {
 #[derive(Clone, Default)]
 struct RowSet {
     list: Vec<u16>,
-    words: Vec<u64>,
+    bitmap: Vec<Part>,
     count: u32,
 }
 
@@ -65,25 +105,20 @@ impl RowSet {
     /// Adds a row that is larger than all others.
     fn insert(&mut self, row: usize) {
         self.count += 1;
-        if let Some(word) = self.words.get_mut(row / 64) {
-            *word |= 1 << (row % 64);
-            return;
-        }
-        if self.words.is_empty() && self.list.len() <= 16 + row / 64 {
+        if self.bitmap.is_empty() && self.list.len() <= 16 + row / 64 {
             return self.list.push(row as u16);
         }
-        self.words.resize(row / 64 + 1, 0);
-        self.words[row / 64] |= 1 << (row % 64);
-        for row in self.list.drain(..) {
-            self.words[usize::from(row / 64)] |= 1 << (row % 64);
-        }
+        add(&mut self.bitmap, row);
+        self.list.drain(..).for_each(|row| add(&mut self.bitmap, row.into()));
     }
 
     /// Adds all rows to a bitmap.
-    fn add_to(&self, words: &mut [u64]) {
-        words.iter_mut().zip(&self.words).for_each(|(all, own)| *all |= own);
-        for &row in &self.list {
-            words[usize::from(row / 64)] |= 1 << (row % 64);
+    fn add_to(&self, bitmap: &mut [Part]) {
+        for (all, own) in bitmap.iter_mut().zip(&self.bitmap) {
+            all.0.iter_mut().zip(own.0).for_each(|(all, own)| *all |= own);
+        }
+        for row in self.list.iter().map(|&row| usize::from(row)) {
+            *word(bitmap, row) |= 1 << (row % 64);
         }
     }
 }
@@ -159,10 +194,14 @@ impl BlockColumn {
         let is_interval = matches!(self.test, TestKind::Interval(_)) && !points.is_empty();
         let within = |point: &Point| self.cell(point.low)..=self.cell(point.high);
         let cells = points.iter().filter(|_| is_interval).flat_map(within);
-        let cells = cells.fold(0_u32, |cells, at| cells | 1 << at);
-        let cells = self.cells.iter().enumerate().filter(move |(at, _)| cells >> at & 1 == 1);
+        let mut left = cells.fold(0_u32, |cells, at| cells | 1 << at);
+        let cells = std::iter::from_fn(move || {
+            let cell = self.cells.get(left.trailing_zeros() as usize);
+            left &= left.wrapping_sub(1);
+            cell
+        });
         let terms = points.iter().filter_map(|point| self.terms.get(&point.id));
-        cells.map(|(_, cell)| cell).chain(terms).chain((!is_interval).then_some(&self.free))
+        cells.chain(terms).chain((!is_interval).then_some(&self.free))
     }
 }
 
@@ -253,12 +292,14 @@ pub struct Block {
     ends: Vec<u32>,
     /// The constants of all rows.
     constants: Vec<Id>,
-    /// A bit for each row that was not removed.
-    alive: Vec<u64>,
+    /// The rows that were not removed.
+    alive: Vec<Part>,
     removed: usize,
     columns: Vec<BlockColumn>,
     /// Number of rows at which the cuts have to be chosen again.
     outgrown: usize,
+    /// Whether candidates may not match, because some rows have filters or intervals.
+    pub needs_check: bool,
 }
 
 impl Block {
@@ -300,7 +341,8 @@ impl Block {
 
     /// The places of rows that were not removed.
     pub fn alive(&self) -> impl Iterator<Item = usize> {
-        (0..self.rows.len()).filter(|&row| self.alive[row / 64] >> (row % 64) & 1 == 1)
+        let word = |row: usize| self.alive[row / PART_ROWS].0[row % PART_ROWS / 64];
+        (0..self.rows.len()).filter(move |&row| word(row) >> (row % 64) & 1 == 1)
     }
 
     /// The number of a row's shape.
@@ -327,8 +369,8 @@ impl Block {
         keys: &HashMap<Id, SortKey>,
     ) {
         let at = self.rows.len();
-        self.alive.resize(at / 64 + 1, 0);
-        self.alive[at / 64] |= 1 << (at % 64);
+        add(&mut self.alive, at);
+        self.needs_check |= shape.needs_check;
         for column in &columns[self.columns.len()..] {
             self.columns.push(BlockColumn::new(column.test, Vec::new(), at));
         }
@@ -351,7 +393,7 @@ impl Block {
 
     /// Removes a row; returns whether most rows were removed.
     pub fn remove(&mut self, row: usize) -> bool {
-        self.alive[row / 64] &= !(1 << (row % 64));
+        *word(&mut self.alive, row) &= !(1 << (row % 64));
         self.removed += 1;
         2 * self.removed > self.rows.len()
     }
@@ -391,10 +433,9 @@ impl Block {
 
     /// Finds the candidates: the rows that are in a set of each column.
     pub fn candidates(&self, scratch: &mut TableScratch) {
-        let TableScratch { points, spans, probes, acc, other, sparse, candidates, .. } = scratch;
+        let TableScratch { points, spans, probes, unions, candidates, .. } = scratch;
         probes.clear();
         candidates.clear();
-        sparse.clear();
         let rows = self.rows.len() as u32;
         for (at, column) in self.columns.iter().enumerate() {
             let points = &points[spans[at].clone()];
@@ -409,47 +450,36 @@ impl Block {
             probes.push((count, at));
         }
         probes.sort_unstable();
-        acc.clone_from(&self.alive);
-        let mut is_sparse = false;
-        let mut expected = f64::from(rows);
-        for &(count, at) in &*probes {
+        // The sets of a column, if these are one or two bitmaps. Otherwise their union is made.
+        let pair_of = |at: usize| {
             let sets = self.columns[at].sets(&points[spans[at].clone()]);
-            let mut bitmaps = sets.clone();
-            let bits = match (bitmaps.next(), bitmaps.next()) {
-                (Some(set), None) if set.list.is_empty() => &set.words,
-                _ => {
-                    other.clear();
-                    other.resize(self.alive.len(), 0);
-                    sets.for_each(|set| set.add_to(other));
-                    &*other
+            let mut first = sets.clone();
+            let pair = [first.next(), first.next()];
+            let are_two = first.next().is_none() && sets.clone().all(|set| set.list.is_empty());
+            let bitmaps = pair.map(|set| set.map_or(&[][..], |set| &set.bitmap));
+            if are_two { Ok(bitmaps) } else { Err(sets) }
+        };
+        let parts = self.alive.len();
+        unions.clear();
+        for sets in probes.iter().filter_map(|&(_, at)| pair_of(at).err()) {
+            let begin = unions.len();
+            unions.resize(begin + parts, NOTHING);
+            sets.for_each(|set| set.add_to(&mut unions[begin..]));
+        }
+        let mut unions = unions.chunks(parts);
+        let mut pair_or_union =
+            |at| pair_of(at).unwrap_or_else(|_| [unions.next().unwrap_or_default(), &[]]);
+        let bitmaps: Vec<[&[Part]; 2]> = probes.iter().map(|&(_, at)| pair_or_union(at)).collect();
+        'parts: for (number, &(mut rows)) in self.alive.iter().enumerate() {
+            for pair in &bitmaps {
+                let [one, other] = pair.map(|bitmap| bitmap.get(number).unwrap_or(&NOTHING));
+                let sets = one.0.iter().zip(other.0).map(|(one, other)| one | other);
+                rows.0.iter_mut().zip(sets).for_each(|(rows, set)| *rows &= set);
+                if rows.0.iter().fold(0, |any, word| any | word) == 0 {
+                    continue 'parts;
                 }
-            };
-            let bits_of = |at: usize| bits.get(at).copied().unwrap_or(0);
-            if is_sparse {
-                sparse.retain(|&at| {
-                    acc[at] &= bits_of(at);
-                    acc[at] != 0
-                });
-                continue;
             }
-            acc.truncate(bits.len());
-            acc.iter_mut().zip(bits).for_each(|(all, own)| *all &= own);
-            expected *= (f64::from(count) / f64::from(rows)).min(1.0);
-            // From here on most words have no rows, if columns do not depend on each other.
-            if expected * 4.0 < acc.len() as f64 {
-                is_sparse = true;
-                sparse.extend((0..acc.len()).filter(|&at| acc[at] != 0));
-            }
-        }
-        if !is_sparse {
-            sparse.extend(0..acc.len());
-        }
-        for &at in &*sparse {
-            let mut word = acc[at];
-            while word != 0 {
-                candidates.push((at * 64) as u32 + word.trailing_zeros());
-                word &= word - 1;
-            }
+            rows.list(number, candidates);
         }
     }
 }
@@ -467,9 +497,8 @@ pub struct TableScratch {
     pub candidates: Vec<u32>,
     /// Columns to be intersected, with the number of rows that each leaves, about.
     probes: Vec<(u32, usize)>,
-    acc: Vec<u64>,
-    other: Vec<u64>,
-    sparse: Vec<usize>,
+    /// The unions of the sets of columns, one after the other.
+    unions: Vec<Part>,
 }
 
 #[cfg(test)]
@@ -478,11 +507,11 @@ impl Block {
     pub fn bytes(&self) -> usize {
         let sets = |column: &BlockColumn| {
             let sets = column.cells.iter().chain([&column.free]).chain(column.terms.values());
-            sets.map(|set| 64 + 2 * set.list.capacity() + 8 * set.words.capacity()).sum::<usize>()
+            sets.map(|set| 64 + 2 * set.list.capacity() + 64 * set.bitmap.capacity()).sum::<usize>()
         };
         let integers = [&self.rows, &self.shapes, &self.ends, &self.constants];
         4 * integers.map(Vec::capacity).iter().sum::<usize>()
-            + 8 * self.alive.len()
+            + 64 * self.alive.len()
             + self.columns.iter().map(sets).sum::<usize>()
     }
 }

@@ -5,9 +5,10 @@
 //! table test nearly the same properties in the same way. These tests are the table's columns. Rows
 //! are in blocks ([`block`]), which have sets of rows for each column:
 //!
-//! 1. *And.* The sets of the columns are intersected as bitmaps, the smallest first, whole blocks at
-//!    a time while many words have rows, then word by word.
-//! 2. *Check.* The constants of candidates are compared with windows of ids, side by side.
+//! 1. *And.* The sets of the columns are intersected as bitmaps: all columns in a part of 512 rows,
+//!    the smallest set first, until no rows are left, then in the next part.
+//! 2. *Check.* The constants of candidates are compared with windows of ids, side by side. Terms
+//!    need no check, because each has a set of its own.
 //! 3. *Verify.* If windows cannot decide, and for other filters (of strings, for example), filters
 //!    are evaluated.
 //!
@@ -79,6 +80,12 @@ impl Tables {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
+    }
+
+    /// Whether some rows have the shape of a branch.
+    pub fn has_shape_of(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
+        let shape = ConjunctionShape::of(branch, dictionary);
+        shape.is_some_and(|(shape, _)| self.by_shape.contains_key(&shape))
     }
 
     /// Whether a table has all columns of a branch.
@@ -198,7 +205,7 @@ impl Tables {
     }
 
     /// The table for rows with some tests: the one that has most of their columns, if these are at
-    /// least half of all, or if it has all and they are a quarter of its own.
+    /// least half of all, or if it has all and they are an eighth of its own.
     fn table_for(&self, tests: &[ColumnTest]) -> Option<usize> {
         let predicates: HashSet<Id> = tests.iter().map(|one| one.column.predicate).collect();
         let near = predicates.iter().filter_map(|one| self.by_predicate.get(one)).flatten();
@@ -206,7 +213,7 @@ impl Tables {
             let columns = &self.tables[table].columns;
             let shared = tests.iter().filter(|one| columns.contains(&one.column)).count();
             let all = columns.len() + tests.len() - shared;
-            let is_near = 2 * shared >= all || shared == tests.len() && 4 * shared >= all;
+            let is_near = 2 * shared >= all || shared == tests.len() && 8 * shared >= all;
             (all <= MAX_COLUMNS && is_near).then_some((shared, usize::MAX - table))
         };
         near.filter_map(shared).max().map(|(_, table)| usize::MAX - table)
@@ -231,7 +238,11 @@ impl Tables {
         };
         let tests: Vec<(usize, ColumnTest)> =
             tests.into_iter().map(|one| (column_of(&one), one)).collect();
-        let registered = RegisteredShape { shape: shape.clone(), table: number, tests, rows: 0 };
+        let is_inexact =
+            |one: &ColumnTest| one.has_other_filters || one.bounds.iter().any(Option::is_some);
+        let needs_check = tests.iter().any(|(_, one)| is_inexact(one));
+        let registered =
+            RegisteredShape { shape: shape.clone(), table: number, tests, rows: 0, needs_check };
         let registered = self.shapes.insert(registered);
         self.by_shape.insert(shape, registered);
         registered
@@ -295,6 +306,9 @@ impl Tables {
     ) {
         block.candidates(scratch);
         let TableScratch { candidates, windows, points, spans, .. } = scratch;
+        if !block.needs_check {
+            return out.extend(candidates.iter().map(|&row| block.rows[row as usize]));
+        }
         let mut last = None;
         for batch in candidates.chunks(32) {
             // The rows are far from each other. This lets the processor read them at once.

@@ -9,8 +9,8 @@ use super::query::{BranchRow, Query, parameterizer};
 use super::report::{Batch, derived_rows};
 use super::terms::object_of;
 use super::{
-    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, objects, refused,
-    statements_of, statements_with, unreadable,
+    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, lock, objects,
+    refused, statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
@@ -18,6 +18,7 @@ use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Engine, Saved, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
 use crate::fault::Fault;
+use crate::functions::Moment;
 use crate::lexical::LiteralParts;
 use crate::limits::Limits;
 use crate::matching::{Progress, Worker};
@@ -34,8 +35,6 @@ use crate::snapshot::{self, SnapshotError};
 use crate::subscriptions::{SUSPENDED, UNINDEXED};
 use crate::triples::Triple;
 use numpy::PyReadonlyArray1;
-use oxrdf::Literal;
-use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,9 +86,9 @@ impl ArrowTexts<'_> {
 #[derive(FromPyObject)]
 pub(super) enum Column<'py> {
     Integers(PyReadonlyArray1<'py, i64>),
+    Texts(ArrowTexts<'py>, bool),
     Floats(PyReadonlyArray1<'py, f64>),
     Places(PyReadonlyArray1<'py, i32>, Vec<String>),
-    Texts(ArrowTexts<'py>, bool),
 }
 
 impl Column<'_> {
@@ -182,7 +181,13 @@ impl Core {
     fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
         (engine.limits, engine.is_interrupted) = (limits, interrupt::is_interrupted);
         let knowledge = Arc::new(py.None());
-        let guarded = RwLock::new(CoreState { engine, knowledge, version: 0, ask: None });
+        let guarded = RwLock::new(CoreState {
+            engine,
+            knowledge,
+            version: 0,
+            ask: None,
+            ids: Mutex::default(),
+        });
         Self { shared: Arc::new(SharedCore { guarded, limits, workers: Mutex::default() }) }
     }
 
@@ -412,8 +417,12 @@ impl Core {
     /// Removes a subscription. Returns false if the id is unknown.
     fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
         self.change(py, |guarded| {
-            let found = guarded.engine.subscriptions.find(id);
-            found.inspect(|&number| guarded.engine.unsubscribe(number)).is_some()
+            let Some(number) = guarded.engine.subscriptions.find(id) else { return false };
+            guarded.engine.unsubscribe(number);
+            if let Some(known) = lock(&guarded.ids).get_mut(number as usize) {
+                *known = None; // Another subscription may get the number.
+            }
+            true
         })
     }
 
@@ -479,12 +488,11 @@ impl Core {
         triples: &Bound<'_, PyAny>,
         stated: usize,
         shown: usize,
-        now: &str,
+        now: Moment,
         calls: Option<&Calls>,
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
         let (stated, shown) = (stated.min(statements.len()), shown.min(statements.len()));
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let (data, operators) = py.detach(|| {
             let (guarded, mut publication) = (self.shared.read(), Publication::default());
             fill(&guarded.engine.dictionary, id, &statements, &mut publication);
@@ -585,6 +593,7 @@ impl Core {
                 let engine = &mut guarded.engine;
                 let change = engine.adopt(ontology, &stated.changed, everything);
                 engine.annotator = None;
+                lock(&guarded.ids).clear();
                 ids.into_iter().for_each(|id| engine.dictionary.release(id));
                 guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
@@ -615,7 +624,7 @@ impl Core {
         py: Python<'_>,
         data: &[u8],
         source: &str,
-        now: &str,
+        now: Moment,
         format: Option<&str>,
         split_by: &str,
         base: Option<String>,
@@ -630,7 +639,6 @@ impl Core {
         if syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
             return Ok(None);
         }
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let limits = self.shared.limits;
         let options = ReaderOptions { source: source.to_owned(), split_by, base, limits };
         py.detach(|| {
@@ -645,7 +653,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.engine.dictionary);
-                let outcome = self.shared.matched(guarded, worker, &now, Progress::default())?;
+                let outcome = self.shared.matched(guarded, worker, now, Progress::default())?;
                 Ok(Some((Some(outcome), faults)))
             })
         })
@@ -680,7 +688,7 @@ impl Core {
         py: Python<'_>,
         id: &str,
         triples: &Bound<'_, PyAny>,
-        now: &str,
+        now: Moment,
         prepared: Option<(usize, usize, Steps)>,
         request: Option<&EnrichmentRequest>,
         calls: Option<&Calls>,
@@ -702,7 +710,7 @@ impl Core {
         py: Python<'_>,
         id: &str,
         attributes: &Bound<'_, PyDict>,
-        now: &str,
+        now: Moment,
     ) -> PyResult<Option<MatchOutcome>> {
         let mut statements = Statements::default();
         if !statements.push_event(id, attributes)? {
@@ -717,13 +725,12 @@ impl Core {
         py: Python<'_>,
         ids: ArrowTexts<'_>,
         attributes: Vec<EventColumn<'_>>,
-        now: &str,
+        now: Moment,
     ) -> PyResult<Batch> {
         let ids = ids.texts()?;
         let columns: PyResult<Vec<Attribute>> =
             attributes.iter().map(EventColumn::attribute).collect();
         let columns = columns?;
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let reports = py.detach(|| {
             let mut statements = Statements::default();
             let mut report = |row, worker: &mut Worker| {
@@ -734,7 +741,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 fill(&guarded.engine.dictionary, id, &statements, &mut worker.publication);
-                Ok(match self.shared.matched(guarded, worker, &now, Progress::default())? {
+                Ok(match self.shared.matched(guarded, worker, now, Progress::default())? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })

@@ -13,6 +13,7 @@ use crate::annotation::Annotator;
 use crate::branch::GM;
 use crate::engine::Engine;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::functions::Moment;
 use crate::history::FormerSubscription;
 use crate::limits::Limits;
 use crate::matching::{Context, Progress, Worker};
@@ -24,7 +25,7 @@ use crate::scan::on_stack;
 use crate::subscriptions::Number;
 use crate::triples;
 use hashbrown::{HashMap, HashSet};
-use oxrdf::{Literal, Triple};
+use oxrdf::Triple;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -50,7 +51,7 @@ pub(super) struct Data {
     /// The triples before root terms were put in; empty if none was.
     pub(super) unrooted: Vec<triples::Triple>,
     /// The value of `NOW()`.
-    pub(super) now: Literal,
+    pub(super) now: Moment,
     /// The subscriptions that match.
     pub(super) found: Vec<Number>,
     /// The answers of those that were evaluated.
@@ -69,7 +70,7 @@ impl Data {
         publication: Publication,
         triples: Vec<triples::Triple>,
         progress: Progress,
-        now: Literal,
+        now: Moment,
     ) -> Self {
         Self {
             publication,
@@ -157,7 +158,7 @@ impl Evaluation {
             data.former(engine, &[])?;
             self.shared.with_worker(|worker| {
                 data.restore(engine, worker);
-                worker.evaluate(data.context(engine), &prepared, &data.now, engine.limits)
+                worker.evaluate(data.context(engine), &prepared, data.now, engine.limits)
             })
         });
         lock(&self.missing).extend(calls.take_noted().0);

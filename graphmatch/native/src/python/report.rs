@@ -5,11 +5,12 @@ use super::evaluation::{Data, Evaluation, triples_of};
 use super::interrupt;
 use super::query::Query;
 use super::terms::object_of;
-use super::{CoreState, SharedCore, objects, statements_with};
+use super::{CoreState, SharedCore, lock, objects, statements_with};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Engine, MatchResult};
 use crate::evaluate::{Answer, EvaluationError};
 use crate::events::Statements;
+use crate::functions::Moment;
 use crate::history::FormerSubscription;
 use crate::index::Index;
 use crate::lexical::text_of;
@@ -19,15 +20,10 @@ use crate::query::Form;
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use numpy::PyArray1;
-use oxrdf::Literal;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Maximum number of ids that are copied without releasing the interpreter's lock.
-pub(super) const FEW: usize = 100;
 
 /// Maximum number of solutions, duplicates included, that are visited, in multiples of the limit of
 /// solutions.
@@ -195,28 +191,29 @@ impl Report {
         (probes, postings, candidates, matches, self.evaluated, self.stated)
     }
 
-    /// Returns the ids of the subscriptions.
+    /// Returns the ids of the subscriptions. Those that are asked for again are the same objects.
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
-        let written = |guarded: &CoreState| {
-            let mut names = Vec::with_capacity(16 * data.found.len());
+        let ids: Vec<Py<PyString>> = {
+            let guarded = self.shared.read_attached(py);
             let former = data.former(&guarded.engine, &data.found)?;
-            let former = |number: &Number| former.get(number).map(|former| former.name.as_str());
-            let ends = guarded.engine.subscriptions.write_names(&data.found, former, &mut names);
-            Ok::<_, EvaluationError>((names, ends))
+            let mut known = lock(&guarded.ids);
+            let id = |&number: &Number| match former.get(&number) {
+                Some(former) => PyString::new(py, &former.name).unbind(),
+                None => {
+                    let place = number as usize;
+                    if place >= known.len() {
+                        known.resize_with(place + 1, || None);
+                    }
+                    let name = || guarded.engine.subscriptions.get(number).name();
+                    let new = || PyString::new(py, &name()).unbind();
+                    known[place].get_or_insert_with(new).clone_ref(py)
+                }
+            };
+            data.found.iter().map(id).collect()
         };
-        // Releasing the interpreter's lock takes longer than copying a few ids. A thread with that
-        // lock must not wait for the engine's lock, so it only tries to get it.
-        let few = (data.found.len() <= FEW).then(|| self.shared.guarded.try_read().ok());
-        let (names, ends) = match few.flatten() {
-            Some(guarded) => written(&guarded),
-            None => py.detach(|| written(&self.shared.read())),
-        }?;
-        let names = std::str::from_utf8(&names)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let mut begin = 0;
-        let texts = ends.into_iter().map(|end| &names[std::mem::replace(&mut begin, end)..end]);
-        PyTuple::new(py, texts.collect::<Vec<_>>())
+        // Making a tuple may run other Python code, so no lock is held.
+        PyTuple::new(py, ids)
     }
 
     /// Returns the stated triples, or `None` if nothing matches.
@@ -252,10 +249,10 @@ impl Report {
         Some(Evaluation::new(&self.shared, Arc::clone(self.data.as_ref()?), operators, Some(calls)))
     }
 
-    /// Returns how the publication was enriched: the enricher of that time; the triples before root terms were put in; those of
-    /// E(P), each with the rule and the premise of data if it was derived; and those found in texts,
-    /// each with the property of the text, the text and the form of the label (`None` for words),
-    /// and the part of the text if that has another form.
+    /// Returns how the publication was enriched: the enricher of that time; the triples before root
+    /// terms were put in; those of E(P), each with the rule and the premise of data if it was
+    /// derived; and those found in texts, each with the property of the text, the text and the form
+    /// of the label (`None` for words), and the part of the text if that has another form.
     fn enrichment<'py>(
         &self,
         py: Python<'py>,
@@ -394,13 +391,15 @@ impl Batch {
         &self,
         py: Python<'py>,
     ) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>) {
-        let mut numbers = Vec::new();
+        let reports = self.reports.iter().map(Option::as_ref);
+        let all: Vec<&[Number]> =
+            reports.map(|report| report.map_or(&[][..], Report::found)).collect();
         let mut offsets = vec![0];
-        for report in &self.reports {
-            numbers.extend(report.iter().flat_map(|report| report.found()));
-            offsets.push(numbers.len() as i64);
-        }
-        (PyArray1::from_vec(py, numbers), PyArray1::from_vec(py, offsets))
+        offsets.extend(all.iter().scan(0, |end, found| {
+            *end += found.len() as i64;
+            Some(*end)
+        }));
+        (PyArray1::from_vec(py, all.concat()), PyArray1::from_vec(py, offsets))
     }
 }
 
@@ -410,7 +409,7 @@ pub(super) fn report(
     worker: &mut Worker,
     matched: MatchResult,
     progress: Progress,
-    now: &Literal,
+    now: Moment,
 ) -> Report {
     let MatchResult {
         found, answers, failed, is_truncated, counters, evaluated, undecided, ..
@@ -430,7 +429,7 @@ pub(super) fn report(
             unrooted: worker.unrooted.clone(),
             found,
             answers,
-            ..Data::new(guarded, publication, triples, progress, now.clone())
+            ..Data::new(guarded, publication, triples, progress, now)
         })
     });
     let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());
