@@ -37,7 +37,12 @@ __all__ = [
 _Fault: TypeAlias = dict[str, Any]
 
 _Term: TypeAlias = Any
+_Moment: TypeAlias = tuple[float, int]
 _Nodes: TypeAlias = tuple[_Term, _Term, _Term]
+_Derived: TypeAlias = tuple[_Nodes, tuple[str, _Nodes] | None]
+"""A triple, with the rule and the premise if it was derived."""
+_FoundInText: TypeAlias = tuple[_Nodes, _Term, tuple[str, int] | None, str]
+"""A triple, the property of the text, the label and its form, the part of the text."""
 _Operator: TypeAlias = tuple[str, bool]
 """IRI, whether there is an index."""
 _Solution: TypeAlias = dict[str, _Term]
@@ -86,6 +91,9 @@ class Report:
     def counters(self) -> tuple[int, int, int, int, int, int]: ...
     def ids(self) -> tuple[str, ...]: ...
     def triples(self) -> tuple[tuple[_Term, _Term, _Term], ...] | None: ...
+    def query(self, place: int) -> Query: ...
+    def evaluation(self, calls: Calls) -> Evaluation: ...
+    def enrichment(self) -> tuple[Any, list[_Nodes], list[_Derived], list[_FoundInText]]: ...
     def matches(
         self, begin: int, end: int, texts: bool = False, most: int | None = None
     ) -> list[_Match]: ...
@@ -147,14 +155,14 @@ class CallRequest:
     def solutions(self) -> list[tuple[int, bool, list[tuple[str, str]]]]: ...
     def passed(self, calls: Calls, tests: Sequence[tuple[str, str]]) -> list[bool | None]: ...
     def triples(self) -> list[_Nodes]: ...
-    def rematch(self, calls: Calls, now: str) -> Report | EnrichmentRequest | CallRequest: ...
+    def rematch(self, calls: Calls, now: _Moment) -> Report | EnrichmentRequest | CallRequest: ...
 
 @final
 class DocumentMatches:
     """A document that is read and matched, one publication after the other."""
 
     def next(
-        self, now: str
+        self, now: _Moment
     ) -> tuple[list[Report | EnrichmentRequest | CallRequest], int, list[_Fault], bool]: ...
 
 @final
@@ -276,14 +284,14 @@ class Core:
         stated: int,
         steps: int,
         demand: Sequence[tuple[str | None, str | None]] | None = None,
-    ) -> tuple[list[tuple[_Nodes, tuple[str, _Nodes] | None]], int, bool]: ...
+    ) -> tuple[list[_Derived], int, bool]: ...
     def evaluation(
         self,
         id: str,
         triples: Iterable[tuple[_Term, _Term, _Term]],
         stated: int,
         shown: int,
-        now: str,
+        now: _Moment,
         calls: Calls | None = None,
     ) -> Evaluation: ...
     def has_term(self, term: str) -> bool: ...
@@ -296,7 +304,7 @@ class Core:
         self,
         data: bytes,
         source: str,
-        now: str,
+        now: _Moment,
         format: str | None = None,
         split_by: str = "auto",
         base: str | None = None,
@@ -314,21 +322,19 @@ class Core:
         self,
         id: str,
         triples: Iterable[tuple[_Term, _Term, _Term]],
-        now: str,
-        stated: int | None = None,
-        shown: int | None = None,
-        done: int = 0,
+        now: _Moment,
+        prepared: tuple[int, int, int] | None = None,
         request: EnrichmentRequest | None = None,
         calls: Calls | None = None,
     ) -> Report | EnrichmentRequest | CallRequest: ...
     def match_event(
-        self, id: str, attributes: dict[str, Any], now: str
+        self, id: str, attributes: dict[str, Any], now: _Moment
     ) -> Report | EnrichmentRequest | CallRequest | None: ...
     def match_events(
         self,
         ids: _Texts,
         attributes: Sequence[tuple[str, _Column | tuple[_Texts, bool], NDArray[np.bool_] | None]],
-        now: str,
+        now: _Moment,
     ) -> Batch: ...
 
 def folded_words(text: str) -> str: ...

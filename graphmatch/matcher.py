@@ -223,7 +223,7 @@ class Matches(Sequence[Match]):
         return repr(tuple(self))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MatchReport:
     """The matches of one publication, in the order of subscribing, and what they took.
 

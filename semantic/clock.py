@@ -7,7 +7,7 @@ another day's archive.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -17,6 +17,18 @@ Clock: TypeAlias = Callable[[], datetime]
 def utc_now() -> datetime:
     """Return the machine's time."""
     return datetime.now(UTC)
+
+
+def moment(now: datetime) -> tuple[float, int]:
+    """Return a time as seconds since the beginning of 1970 in UTC, and the minutes of its zone.
+
+    Examples
+    --------
+    >>> moment(datetime(1970, 1, 2, tzinfo=UTC))
+    (86400.0, 0)
+    """
+    zone = timedelta() if now.tzinfo is UTC else now.utcoffset() or timedelta()
+    return now.timestamp(), zone // timedelta(minutes=1)
 
 
 def now_text(now: datetime) -> str:

@@ -200,7 +200,7 @@ def test_that_a_part_of_a_word_is_a_reason() -> None:
     title = (ITEM, RSS["title"], Literal("Neue Klimapolitik", language="de"))
     item = Publication.of(ITEM.value, [(ITEM, TYPE, RSS["item"]), title])
     reason = f"“Klimapolitik” in rss:title contains “Klima”, which names Klima (<{EX}17>)"
-    (evidence,) = made.evidence(item, made.match(item))["s"]
+    (evidence,) = made.evidence(made.match(item))["s"]
     assert evidence.reasons == (reason,)
     assert made.explain("s", item, "de").evidence == (evidence,)
 
@@ -252,6 +252,21 @@ def test_one_is_replaced_in_its_place() -> None:
     with pytest.raises(UnknownError):
         engine.replace("fourth", "ASK { ?x <urn:p> <urn:first> }")
     assert list(engine.match(published).subscriptions) == ["first", "second"]
+
+
+def test_ids_of_reports_are_shared_and_follow_changes() -> None:
+    query = "SELECT ?x { ?x a :Laptop }"
+    asked = engine(alice=query, bob=query)
+    first, second = (asked.match(laptop()).subscriptions for _ in range(2))
+    assert first == ("alice", "bob")
+    assert all(one is other for one, other in zip(first, second, strict=True))
+    before = asked.match(laptop())
+    asked.unsubscribe("alice")
+    asked.subscribe("carol", f"PREFIX : <{EX}> {query}")  # It gets the number that alice had.
+    assert asked.match(laptop()).subscriptions == ("bob", "carol")
+    assert before.subscriptions == ("alice", "bob")
+    asked.replace_ontology(KNOWN)
+    assert asked.match(laptop()).subscriptions == ("bob", "carol")
 
 
 def test_a_table_of_triples_is_matched_publication_by_publication() -> None:

@@ -75,8 +75,21 @@ pub struct Occurrence {
     pub form: Form,
 }
 
+/// A triple that was added because of a text.
+#[derive(Clone)]
+pub struct Annotation {
+    /// The number of the triple, and that of the triple with the text.
+    pub triples: [usize; 2],
+    /// The label's number and its form; `None` for the words of the text.
+    pub label: Option<(u32, Form)>,
+    /// The part of the text, if it is another form of the label.
+    pub text: Box<str>,
+}
+
 /// A literal of a feed item.
 pub struct ItemText {
+    /// The number of its triple.
+    pub triple: usize,
     pub item: Id,
     pub property: Id,
     /// The text without markup.
@@ -152,7 +165,7 @@ impl Annotator {
         }
         let mut stated: HashMap<Id, Option<Box<str>>> = HashMap::new();
         let mut seen: HashSet<(Id, String)> = HashSet::new();
-        for &[about, property, value] in triples {
+        for (triple, &[about, property, value]) in triples.iter().enumerate() {
             let is_text = [title, description, content, subject].contains(&Some(property));
             if !is_text && Some(property) != language {
                 continue;
@@ -178,6 +191,7 @@ impl Annotator {
             let tag = literal.language().map(String::from_utf8_lossy);
             let is_new = seen.insert((about, text.clone()));
             items[place].push(ItemText {
+                triple,
                 item: about,
                 property,
                 words: words(&text),
@@ -318,6 +332,9 @@ struct Reading {
     form: Form,
 }
 
+/// The readings of a word; most words have none.
+type Readings = Option<Arc<[Reading]>>;
+
 /// Words of a text that are a label.
 #[derive(Clone, Copy)]
 struct Hit {
@@ -335,7 +352,7 @@ struct Trie {
     words: HashMap<Box<str>, u32>,
     /// The words of labels that have other forms.
     stems: Option<Stems>,
-    readings: Mutex<HashMap<Box<str>, Arc<[Reading]>>>,
+    readings: Mutex<HashMap<Box<str>, Readings>>,
 }
 
 impl Trie {
@@ -410,9 +427,12 @@ impl Trie {
         let readings = self.readings(&annotator.languages, text, words);
         let mut hits = Vec::new();
         for (first, of_word) in readings.iter().enumerate() {
-            for &reading in of_word.iter() {
+            for &reading in of_word.iter().flat_map(|all| all.iter()) {
                 self.follow(first, reading, &readings, &mut hits);
             }
+        }
+        if hits.is_empty() {
+            return Vec::new();
         }
         hits.sort_by_key(|hit| (Reverse(hit.size), hit.form, hit.first));
         let mut taken: Vec<Option<Form>> = vec![None; words.len()];
@@ -433,13 +453,8 @@ impl Trie {
         found
     }
 
-    /// Returns the readings of each word of a text, and none behind the last one.
-    fn readings(
-        &self,
-        languages: &Languages,
-        text: &str,
-        words: &[Range<usize>],
-    ) -> Vec<Arc<[Reading]>> {
+    /// Returns the readings of each word of a text, and `None` behind the last one.
+    fn readings(&self, languages: &Languages, text: &str, words: &[Range<usize>]) -> Vec<Readings> {
         let mut cache = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.len() >= MAX_CACHED_WORDS {
             cache.clear();
@@ -449,13 +464,14 @@ impl Trie {
             if let Some(readings) = cache.get(word) {
                 return readings.clone();
             }
-            let readings: Arc<[Reading]> = self.read(languages, word).into();
+            let readings = self.read(languages, word);
+            let readings: Option<Arc<[Reading]>> = (!readings.is_empty()).then(|| readings.into());
             if word.len() <= MAX_CACHED_BYTES {
                 cache.insert(word.into(), readings.clone());
             }
             readings
         });
-        readings.chain([Arc::default()]).collect()
+        readings.chain([None]).collect()
     }
 
     fn read(&self, languages: &Languages, written: &str) -> Vec<Reading> {
@@ -482,13 +498,7 @@ impl Trie {
     }
 
     /// Finds the labels that begin with a reading of a word and go on behind it.
-    fn follow(
-        &self,
-        first: usize,
-        begin: Reading,
-        readings: &[Arc<[Reading]>],
-        hits: &mut Vec<Hit>,
-    ) {
+    fn follow(&self, first: usize, begin: Reading, readings: &[Readings], hits: &mut Vec<Hit>) {
         let Reading { word, size, form } = begin;
         let Some(&node) = self.nodes[0].next.get(&word) else { return };
         let mut ways = vec![Hit { size, form, first, end: first + 1, node }];
@@ -500,7 +510,8 @@ impl Trie {
             if node.next.is_empty() || way.form == Form::Compound {
                 continue;
             }
-            for next in readings[way.end].iter().filter(|next| next.form != Form::Compound) {
+            let next = readings[way.end].iter().flat_map(|all| all.iter());
+            for next in next.filter(|next| next.form != Form::Compound) {
                 if let Some(&node) = node.next.get(&next.word) {
                     let (size, end) = (way.size + next.size + 1, way.end + 1);
                     ways.push(Hit { size, form: way.form.max(next.form), end, node, ..way });

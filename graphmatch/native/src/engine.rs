@@ -10,6 +10,7 @@ use crate::branch::{Branch, Node, Pattern};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::functions::Moment;
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::lexical::read_term;
@@ -32,7 +33,7 @@ use crate::subscriptions::{
 use crate::templates::{TemplateCache, Templates};
 use crate::writer::filled;
 use hashbrown::HashMap;
-use oxrdf::{Literal, Term};
+use oxrdf::Term;
 use serde::Serialize;
 use spargebra::Query;
 use std::borrow::Cow;
@@ -614,6 +615,7 @@ impl Engine {
                 number,
                 name: record.name(),
                 template: self.templates.get(template),
+                constants: rewritten.clone(),
                 branches: rows.iter().map(|&row| self.index.branch(row)).collect(),
             });
         }
@@ -664,7 +666,7 @@ impl Engine {
         &self,
         worker: &mut Worker,
         progress: &mut Progress,
-        now: &Literal,
+        now: Moment,
     ) -> Result<MatchResult, Needs> {
         let context = self.context();
         worker.budget = self.budget(worker.publication.triples.len(), progress.left);
@@ -693,7 +695,7 @@ impl Engine {
     fn evaluate_candidates(
         &self,
         worker: &mut Worker,
-        now: &Literal,
+        now: Moment,
         results: &Arc<CallResults>,
     ) -> MatchResult {
         let context = self.context();

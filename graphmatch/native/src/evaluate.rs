@@ -16,7 +16,7 @@ use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
 use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
-use crate::functions::{self, Expressions, Function};
+use crate::functions::{self, Expressions, Function, Moment};
 use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, write_term};
 use crate::limits::{Budget, Limits};
@@ -26,7 +26,7 @@ use crate::query_error::QueryError;
 use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, marked_term, substitute_rewritten};
 use crate::writer::written;
 use hashbrown::HashMap;
-use oxrdf::{Literal, NamedNode, Term, Triple, Variable};
+use oxrdf::{NamedNode, Term, Triple, Variable};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
     QueryableDataset,
@@ -222,7 +222,7 @@ pub struct Evaluation<'a> {
     /// The name of the publication's graph: [`graph_name`].
     pub name: &'a NamedNode,
     /// The result of `NOW()`.
-    pub now: &'a Literal,
+    pub now: Moment,
     /// Whether a taxonomy operator holds between two terms, the subject and the concept.
     pub is_a: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
     /// Limits of each evaluation.

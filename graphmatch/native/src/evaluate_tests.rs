@@ -27,7 +27,7 @@ pub(crate) struct World {
     ontology: Ontology,
     graph: Graph,
     name: NamedNode,
-    now: Literal,
+    now: Moment,
     limits: Limits,
 }
 
@@ -69,10 +69,7 @@ impl World {
             ontology,
             graph,
             name: graph_name("urn:id"),
-            now: Literal::new_typed_literal(
-                "2026-01-02T03:04:05+02:00",
-                oxrdf::vocab::xsd::DATE_TIME,
-            ),
+            now: (1_767_315_845.0, 120), // 2026-01-02T03:04:05+02:00
             limits: Limits::default(),
         }
     }
@@ -101,7 +98,7 @@ impl World {
             graph: &self.graph,
             ontology: &self.ontology,
             name: &self.name,
-            now: &self.now,
+            now: self.now,
             is_a: &is_a,
             limits: self.limits,
             budget: Budget::new(&self.limits, 0, None, || false),

@@ -53,6 +53,14 @@ impl Statements {
         self.ends.push(self.bytes.len());
     }
 
+    /// Adds a term once more: the one so many terms before the end.
+    pub fn repeat(&mut self, back: usize) {
+        let place = self.ends.len() - back;
+        let begin = if place == 0 { 0 } else { self.ends[place - 1] };
+        self.bytes.extend_from_within(begin..self.ends[place]);
+        self.end_term();
+    }
+
     /// The terms.
     pub fn terms(&self) -> impl Iterator<Item = &[u8]> {
         let mut begin = 0;

@@ -16,6 +16,7 @@ use ::regex::{Regex, RegexBuilder};
 use hashbrown::HashMap;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Term};
+use oxsdatatypes::{DateTime, DayTimeDuration, Decimal, TimezoneOffset};
 use spareval::ExpressionTerm;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,18 +25,21 @@ const EXPRESSION: usize = 1_000_000;
 /// Maximum number of compiled expressions that one evaluation keeps.
 const KEPT: usize = 64;
 
+/// A time: seconds since the beginning of 1970 in UTC, and the minutes of a zone.
+pub(crate) type Moment = (f64, i16);
+
 /// A function of terms; `None` is an error.
 pub(crate) type Function = Box<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>;
 
 /// Returns the function of a name. `NOW()` is `now`.
-pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: &Literal) -> Option<Function> {
+pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: Moment) -> Option<Function> {
     let known = Arc::clone(known);
     let function: fn(&[Term]) -> Option<Term> = match name {
         REPLACE => return Some(Box::new(move |terms| known.replace(terms))),
         REGEX => return Some(Box::new(move |terms| known.is_match(terms))),
         NOW => {
-            let now = Term::from(now.clone());
-            return Some(Box::new(move |_| Some(now.clone())));
+            let now = time_of(now);
+            return Some(Box::new(move |_| now.clone()));
         }
         VALUE => |terms| terms.last().cloned().map(unmarked_term),
         DATATYPE => |terms| match terms.last()? {
@@ -57,6 +61,15 @@ pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: &Literal) -> Op
         _ => return None,
     };
     Some(Box::new(function))
+}
+
+/// The `xsd:dateTime` of a moment, to a microsecond.
+fn time_of((seconds, zone): Moment) -> Option<Term> {
+    let begin: DateTime = "1970-01-01T00:00:00Z".parse().ok()?;
+    let later = Decimal::new((seconds * 1e6).round() as i128, 6).ok()?;
+    let time = begin.checked_add_day_time_duration(DayTimeDuration::new(later))?;
+    let time = time.adjust(TimezoneOffset::new(zone).ok())?;
+    Some(Literal::new_typed_literal(time.to_string(), xsd::DATE_TIME).into())
 }
 
 fn length(term: &Term) -> usize {

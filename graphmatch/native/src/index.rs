@@ -69,6 +69,8 @@ struct TextRow {
     property: Id,
     /// Whether each string with the keyword is a solution, so that no join is needed.
     is_decided: bool,
+    /// The owner of the row.
+    owner: Number,
 }
 
 /// Whether a term is a string without a language.
@@ -90,7 +92,7 @@ impl TextRow {
                     if is_plain(&dictionary.text(*argument))
             );
             let is_decided = is_alone && is_open && is_plain && property != ANY;
-            Some(Self { filter: number, property, is_decided })
+            Some(Self { filter: number, property, is_decided, owner: NO_OWNER })
         })
     }
 }
@@ -145,7 +147,7 @@ impl Index {
 
     fn add_text(&mut self, branch: &Branch, text: TextRow, row: RowId, dictionary: &Dictionary) {
         self.texts.add(&branch.filters[text.filter].1, row, dictionary);
-        self.by_text.insert(row, text);
+        self.by_text.insert(row, TextRow { owner: self.patterns.owner(row), ..text });
         *self.searched.entry(text.property).or_default() += 1;
     }
 
@@ -189,6 +191,9 @@ impl Index {
     pub fn set_owner(&mut self, row: RowId, owner: Number) {
         if row & TABLE == 0 {
             self.patterns.set_owner(row, owner);
+            if let Some(text) = self.by_text.get_mut(&row) {
+                text.owner = owner;
+            }
         } else if let Some(old) = self.owners.get_mut((row & !TABLE) as usize) {
             *old = owner;
         }
@@ -304,13 +309,13 @@ impl Index {
             self.texts.hits(term, evaluator, keywords, found);
             patterns.counters.candidates += found.len() as u64;
             for &row in &*found {
-                let TextRow { property, is_decided, .. } = self.by_text[&row];
+                let TextRow { property, is_decided, owner, .. } = self.by_text[&row];
                 if property != ANY && pairs.iter().all(|pair| pair.1 != property) {
                     continue;
                 }
                 if is_decided && is_plain {
                     patterns.counters.matches += 1;
-                    matches.push(self.patterns.owner(row));
+                    matches.push(owner);
                 } else {
                     hits.push(row);
                 }

@@ -471,7 +471,9 @@ impl PostingIndex {
             records.extend(batch.iter().map(|&row| self.rows.get(row)));
             // The loops read both ends of all records, then all programs, so that cache misses
             // overlap.
-            let ends = |record: &&[u32]| record[PROGRAM] ^ record[record.len() - 1];
+            let ends = |record: &&[u32]| {
+                record[PROGRAM] ^ record[record.len() / 2] ^ record[record.len() - 1]
+            };
             black_box(records.iter().map(ends).fold(0, |all, end| all ^ end));
             let steps = |record: &&[u32]| self.program(record[PROGRAM]).steps;
             black_box(records.iter().map(steps).sum::<usize>());

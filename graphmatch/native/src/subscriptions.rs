@@ -11,7 +11,6 @@ use crate::dictionary::Id;
 use crate::interner::Interner;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::hint::black_box;
 
 /// The number of a subscription. Numbers of removed ones are reused.
 pub type Number = u32;
@@ -144,29 +143,6 @@ impl Subscriptions {
     /// Returns the id of a subscription, if it exists.
     pub fn name(&self, number: Number) -> Option<String> {
         self.names.has(number).then(|| self.get(number).name())
-    }
-
-    /// Appends the ids of subscriptions to `names` and returns where each ends. Those that have
-    /// changed since have the ids of `former`.
-    pub fn write_names<'a>(
-        &'a self,
-        numbers: &[Number],
-        former: impl Fn(&Number) -> Option<&'a str>,
-        names: &mut Vec<u8>,
-    ) -> Vec<usize> {
-        let name = |number: &Number| match former(number) {
-            Some(name) => name.as_bytes(),
-            None => self.names.get(*number),
-        };
-        let all: Vec<&[u8]> = numbers.iter().map(name).collect();
-        // Touches each id first, so that cache misses overlap.
-        let touched = all.iter().map(|name| name.first().copied().unwrap_or(0));
-        black_box(touched.fold(0, |all, byte| all ^ byte));
-        let write = |name: &[u8]| {
-            names.extend_from_slice(name);
-            names.len()
-        };
-        all.into_iter().map(write).collect()
     }
 
     /// Adds a subscription with a new id. Returns `None` if there is no room.

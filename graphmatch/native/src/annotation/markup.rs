@@ -6,6 +6,7 @@
 //! Source: the HTML standard, sections 13.2.5 (tokenization) and 15.3 (elements that a browser shows
 //! as blocks).
 
+use memchr::memchr;
 use regex::Regex;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -22,6 +23,7 @@ const TAGS: [&str; 5] = [
 
 /// Finds the text in markup.
 pub struct Markup {
+    /// Finds the tag at the beginning of a text.
     tags: Regex,
     /// The names of block elements.
     blocks: HashSet<String>,
@@ -31,7 +33,7 @@ pub struct Markup {
 
 impl Markup {
     pub fn new(blocks: HashSet<String>, links: &str) -> Result<Self, regex::Error> {
-        let tags = Regex::new(&format!("(?is:{})", TAGS.join("|")))?;
+        let tags = Regex::new(&format!(r"\A(?is:{})", TAGS.join("|")))?;
         Ok(Self { tags, blocks, links: Regex::new(links)? })
     }
 
@@ -43,10 +45,12 @@ impl Markup {
         let mut text = Cow::from(markup);
         if markup.contains('<') {
             let (mut shown, mut done) = (String::with_capacity(markup.len()), 0);
-            for tag in self.tags.find_iter(markup) {
-                shown.push_str(&markup[done..tag.start()]);
-                shown.push_str(self.space_of(tag.as_str()));
-                done = tag.end();
+            while let Some(start) = memchr(b'<', &markup.as_bytes()[done..]) {
+                let start = done + start;
+                let tag = self.tags.find(&markup[start..]);
+                shown.push_str(&markup[done..start]);
+                shown.push_str(tag.map_or("<", |tag| self.space_of(tag.as_str())));
+                done = start + tag.map_or(1, |tag| tag.len());
             }
             text = (shown + &markup[done..]).into();
         }

@@ -106,6 +106,10 @@ fn address(text: &str) -> Option<usize> {
 
 /// The length of the letters and marks at the beginning of a text.
 fn letters(text: &str) -> usize {
+    let ascii = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    if ascii > 0 && text.as_bytes().get(ascii).is_none_or(u8::is_ascii) {
+        return ascii;
+    }
     let first = text.chars().next();
     let is_alone = first.is_some_and(|c| is_unspaced(c) || is_voicing(c));
     let is_next = |c: char| c.is_ascii_alphanumeric() || is_letter(c) && !is_unspaced(c);

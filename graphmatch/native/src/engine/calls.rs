@@ -14,7 +14,7 @@ impl Engine {
         &self,
         worker: &Worker,
         number: Number,
-        now: &Literal,
+        now: Moment,
         results: &Arc<CallResults>,
         matched: &mut MatchResult,
     ) -> Result<Option<Answer>, EvaluationError> {

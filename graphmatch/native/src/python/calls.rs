@@ -3,6 +3,7 @@
 use super::terms::write_text;
 use super::{MatchOutcome, SharedCore, lock, objects};
 use crate::events::Statements;
+use crate::functions::Moment;
 use crate::lexical::read_term;
 use crate::matching::Progress;
 use crate::operators::{CallRequests, CallResults, PendingSolution};
@@ -83,7 +84,7 @@ impl CallRequest {
     }
 
     /// Matches the publication again, with the results of calls.
-    fn rematch(&self, py: Python<'_>, calls: &Calls, now: &str) -> PyResult<MatchOutcome> {
+    fn rematch(&self, py: Python<'_>, calls: &Calls, now: Moment) -> PyResult<MatchOutcome> {
         let progress = Progress { results: calls.results(), ..self.progress.clone() };
         self.shared.match_statements(py, &self.id, &self.statements, now, progress)
     }

@@ -3,14 +3,14 @@
 use super::annotation::Annotator;
 use super::calls::Calls;
 use super::document::{DocumentMatches, reader_of};
-use super::evaluation::Evaluation;
+use super::evaluation::{Data, Evaluation};
 use super::interrupt;
 use super::query::{BranchRow, Query, parameterizer};
-use super::report::Batch;
+use super::report::{Batch, derived_rows};
 use super::terms::object_of;
 use super::{
-    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, objects, refused,
-    statements_of, statements_with, unreadable,
+    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, lock, objects,
+    refused, statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
@@ -18,6 +18,7 @@ use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Engine, Saved, SubscribeError};
 use crate::events::{Attribute, Cells, Statements};
 use crate::fault::Fault;
+use crate::functions::Moment;
 use crate::lexical::LiteralParts;
 use crate::limits::Limits;
 use crate::matching::{Progress, Worker};
@@ -27,14 +28,13 @@ use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
 use crate::postings::Placement;
 use crate::precheck::is_plain_rdf_xml;
+use crate::publication::Publication;
 use crate::query::COMPOSITION;
 use crate::reader::{Reader, ReaderOptions, split_of};
 use crate::snapshot::{self, SnapshotError};
 use crate::subscriptions::{SUSPENDED, UNINDEXED};
 use crate::triples::Triple;
 use numpy::PyReadonlyArray1;
-use oxrdf::Literal;
-use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -181,7 +181,13 @@ impl Core {
     fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
         (engine.limits, engine.is_interrupted) = (limits, interrupt::is_interrupted);
         let knowledge = Arc::new(py.None());
-        let guarded = RwLock::new(CoreState { engine, knowledge, version: 0, ask: None });
+        let guarded = RwLock::new(CoreState {
+            engine,
+            knowledge,
+            version: 0,
+            ask: None,
+            ids: Mutex::default(),
+        });
         Self { shared: Arc::new(SharedCore { guarded, limits, workers: Mutex::default() }) }
     }
 
@@ -411,8 +417,12 @@ impl Core {
     /// Removes a subscription. Returns false if the id is unknown.
     fn unsubscribe(&self, py: Python<'_>, id: &str) -> bool {
         self.change(py, |guarded| {
-            let found = guarded.engine.subscriptions.find(id);
-            found.inspect(|&number| guarded.engine.unsubscribe(number)).is_some()
+            let Some(number) = guarded.engine.subscriptions.find(id) else { return false };
+            guarded.engine.unsubscribe(number);
+            if let Some(known) = lock(&guarded.ids).get_mut(number as usize) {
+                *known = None; // Another subscription may get the number.
+            }
+            true
         })
     }
 
@@ -446,7 +456,7 @@ impl Core {
         bool,
     )> {
         let statements = statements_of(triples)?;
-        let (triples, rules, shown, is_whole) = py.detach(|| {
+        let (triples, origins, given, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let guarded = self.shared.read();
                 let dictionary = &guarded.engine.dictionary;
@@ -458,19 +468,13 @@ impl Core {
                 let count = statements.len();
                 let (given, shown, is_whole) = worker.entail(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
-                let premises = origins.iter().map(|&(_, premise)| premise);
+                let premises = origins.iter().map(|(.., premise)| *premise);
                 let triples = more.iter().copied().chain(premises);
                 let triples = statements_with(worker.terms(context), triples);
-                let rules: Vec<&'static str> = origins.iter().map(|&(rule, _)| rule).collect();
-                (triples, rules, shown - given, is_whole)
+                (triples, origins.to_vec(), given, shown - given, is_whole)
             })
         });
-        let mut triples = objects(py, &triples, "")?;
-        let premises = triples.split_off(triples.len() - rules.len());
-        let stated = triples.len() - rules.len();
-        let origins = rules.into_iter().zip(premises).map(Some);
-        let origins = std::iter::repeat_n(None, stated).chain(origins);
-        Ok((triples.into_iter().zip(origins).collect(), shown, is_whole))
+        Ok((derived_rows(py, &triples, &origins, given)?, shown, is_whole))
     }
 
     /// Prepares evaluations of queries on a publication. Its first `stated` triples are not
@@ -484,23 +488,20 @@ impl Core {
         triples: &Bound<'_, PyAny>,
         stated: usize,
         shown: usize,
-        now: &str,
+        now: Moment,
         calls: Option<&Calls>,
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
-        let count = statements.len();
-        let operators = self.read(py, |engine| engine.operators().clone());
-        Ok(Evaluation {
-            operators,
-            results: calls.map(Calls::results).unwrap_or_default(),
-            missing: Mutex::default(),
-            shared: Arc::clone(&self.shared),
-            id: id.to_owned(),
-            statements,
-            stated: stated.min(count),
-            shown: shown.min(count),
-            now: Literal::new_typed_literal(now, xsd::DATE_TIME),
-        })
+        let (stated, shown) = (stated.min(statements.len()), shown.min(statements.len()));
+        let (data, operators) = py.detach(|| {
+            let (guarded, mut publication) = (self.shared.read(), Publication::default());
+            fill(&guarded.engine.dictionary, id, &statements, &mut publication);
+            let triples = publication.triples.clone();
+            let progress = Progress { stated, shown, ..Progress::default() };
+            let data = Data::new(&guarded, publication, triples, progress, now);
+            (Arc::new(data), guarded.engine.operators().clone())
+        });
+        Ok(Evaluation::new(&self.shared, data, operators, calls))
     }
 
     /// Returns whether a subscription or the ontology has a term.
@@ -592,6 +593,7 @@ impl Core {
                 let engine = &mut guarded.engine;
                 let change = engine.adopt(ontology, &stated.changed, everything);
                 engine.annotator = None;
+                lock(&guarded.ids).clear();
                 ids.into_iter().for_each(|id| engine.dictionary.release(id));
                 guarded.knowledge = Arc::new(knowledge);
                 guarded.version += 1;
@@ -622,7 +624,7 @@ impl Core {
         py: Python<'_>,
         data: &[u8],
         source: &str,
-        now: &str,
+        now: Moment,
         format: Option<&str>,
         split_by: &str,
         base: Option<String>,
@@ -637,7 +639,6 @@ impl Core {
         if syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
             return Ok(None);
         }
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let limits = self.shared.limits;
         let options = ReaderOptions { source: source.to_owned(), split_by, base, limits };
         py.detach(|| {
@@ -652,7 +653,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.engine.dictionary);
-                let outcome = self.shared.matched(guarded, worker, &now, Progress::default())?;
+                let outcome = self.shared.matched(guarded, worker, now, Progress::default())?;
                 Ok(Some((Some(outcome), faults)))
             })
         })
@@ -677,25 +678,23 @@ impl Core {
 
     /// Matches a publication, and returns a report or a request.
     ///
-    /// The first `stated` triples are stated. Patterns see those from `shown` on only if they name
-    /// the property. Both are all triples by default. `done` are the steps of enrichment that were
-    /// done for a request. `calls` has results of operator calls.
+    /// If Python has `prepared` the publication for a request, that has the number of stated
+    /// triples; the number of triples that all patterns see, and not only those with the property;
+    /// and the steps that Python did. `calls` has results of operator calls.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
-    #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, request = None, calls = None))]
+    #[pyo3(signature = (id, triples, now, prepared = None, request = None, calls = None))]
     fn match_triples(
         &self,
         py: Python<'_>,
         id: &str,
         triples: &Bound<'_, PyAny>,
-        now: &str,
-        stated: Option<usize>,
-        shown: Option<usize>,
-        done: Steps,
+        now: Moment,
+        prepared: Option<(usize, usize, Steps)>,
         request: Option<&EnrichmentRequest>,
         calls: Option<&Calls>,
     ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
-        let (stated, shown) = (stated.unwrap_or(usize::MAX), shown.unwrap_or(usize::MAX));
+        let (stated, shown, done) = prepared.unwrap_or((usize::MAX, usize::MAX, 0));
         let results = calls.map(Calls::results).unwrap_or_default();
         let version = request.map(|request| request.version);
         let left = request.and_then(|request| request.left);
@@ -711,7 +710,7 @@ impl Core {
         py: Python<'_>,
         id: &str,
         attributes: &Bound<'_, PyDict>,
-        now: &str,
+        now: Moment,
     ) -> PyResult<Option<MatchOutcome>> {
         let mut statements = Statements::default();
         if !statements.push_event(id, attributes)? {
@@ -726,13 +725,12 @@ impl Core {
         py: Python<'_>,
         ids: ArrowTexts<'_>,
         attributes: Vec<EventColumn<'_>>,
-        now: &str,
+        now: Moment,
     ) -> PyResult<Batch> {
         let ids = ids.texts()?;
         let columns: PyResult<Vec<Attribute>> =
             attributes.iter().map(EventColumn::attribute).collect();
         let columns = columns?;
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let reports = py.detach(|| {
             let mut statements = Statements::default();
             let mut report = |row, worker: &mut Worker| {
@@ -743,7 +741,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 fill(&guarded.engine.dictionary, id, &statements, &mut worker.publication);
-                Ok(match self.shared.matched(guarded, worker, &now, Progress::default())? {
+                Ok(match self.shared.matched(guarded, worker, now, Progress::default())? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })

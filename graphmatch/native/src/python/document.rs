@@ -2,11 +2,10 @@
 
 use super::{MatchOutcome, SharedCore, interrupt, lock};
 use crate::fault::Fault;
+use crate::functions::Moment;
 use crate::limits::Limits;
 use crate::matching::Progress;
 use crate::reader::{Reader, ReaderOptions, split_of};
-use oxrdf::Literal;
-use oxrdf::vocab::xsd;
 use oxrdfio::RdfFormat;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -79,10 +78,9 @@ impl DocumentMatches {
     fn next(
         &self,
         py: Python<'_>,
-        now: &str,
+        now: Moment,
     ) -> PyResult<(Vec<MatchOutcome>, usize, Vec<Fault>, bool)> {
         let most = if self.waits { 1 } else { AHEAD };
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         let (found, before, faults, goes_on) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let mut found = Vec::new();
@@ -99,7 +97,7 @@ impl DocumentMatches {
                         found.push(self.shared.matched(
                             guarded,
                             worker,
-                            &now,
+                            now,
                             Progress::default(),
                         )?);
                     }

@@ -28,6 +28,7 @@ use self::terms::{object_named, write_text};
 use crate::dictionary::{Dictionary, Terms};
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
+use crate::functions::Moment;
 use crate::limits::Limits;
 use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
@@ -38,12 +39,10 @@ use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use oxrdf::Literal;
-use oxrdf::vocab::xsd;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use pyo3::types::{PyString, PyTuple};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::Duration;
 
 /// Maximum number of idle workers.
@@ -118,6 +117,8 @@ pub(crate) struct CoreState {
     version: u64,
     /// The Python function that asks the indexes of operators.
     ask: Option<Arc<Py<PyAny>>>,
+    /// By number, the ids of subscriptions that reports were asked for.
+    ids: Mutex<Vec<Option<Py<PyString>>>>,
 }
 
 /// The engine that all calls of a [`Core`] share.
@@ -132,6 +133,17 @@ pub(crate) struct SharedCore {
 impl SharedCore {
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, CoreState> {
         self.guarded.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same for a thread with the interpreter's lock, which must not wait for the engine's lock.
+    fn read_attached(&self, py: Python<'_>) -> RwLockReadGuard<'_, CoreState> {
+        loop {
+            match self.guarded.try_read() {
+                Ok(guarded) => return guarded,
+                Err(TryLockError::Poisoned(error)) => return error.into_inner(),
+                Err(TryLockError::WouldBlock) => py.detach(|| drop(self.read())),
+            }
+        }
     }
 
     /// Changes the engine.
@@ -172,7 +184,7 @@ impl SharedCore {
         self: &'a Arc<Self>,
         mut guarded: RwLockReadGuard<'a, CoreState>,
         worker: &mut Worker,
-        now: &Literal,
+        now: Moment,
         mut progress: Progress,
     ) -> PyResult<MatchOutcome> {
         progress.shown = progress.shown.min(worker.publication.triples.len());
@@ -203,11 +215,7 @@ impl SharedCore {
                 }
                 Ok(matched) => {
                     break MatchOutcome::Report(report(
-                        self,
-                        engine,
-                        worker,
-                        matched,
-                        progress.stated,
+                        self, &guarded, worker, matched, progress, now,
                     ));
                 }
                 Err(Needs::Steps(steps)) => {
@@ -253,15 +261,14 @@ impl SharedCore {
         py: Python<'_>,
         id: &str,
         statements: &Statements,
-        now: &str,
+        now: Moment,
         progress: Progress,
     ) -> PyResult<MatchOutcome> {
-        let now = Literal::new_typed_literal(now, xsd::DATE_TIME);
         py.detach(|| {
             self.with_worker(|worker| {
                 let guarded = self.read();
                 fill(&guarded.engine.dictionary, id, statements, &mut worker.publication);
-                self.matched(guarded, worker, &now, progress)
+                self.matched(guarded, worker, now, progress)
             })
         })
     }
@@ -340,12 +347,22 @@ pub(crate) enum MatchOutcome {
 /// Reads triples of pyoxigraph's terms.
 fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
     let mut statements = Statements::default();
+    let mut subject: Option<Bound<'_, PyAny>> = None;
     for triple in triples.try_iter()? {
         let triple = triple?;
         let triple = triple.cast::<PyTuple>()?;
         for place in 0..3 {
-            write_text(&triple.get_item(place)?, statements.begin_term())?;
+            let term = triple.get_item(place)?;
+            let is_repeated = place == 0 && subject.as_ref().is_some_and(|last| last.is(&term));
+            if is_repeated {
+                statements.repeat(3);
+                continue;
+            }
+            write_text(&term, statements.begin_term())?;
             statements.end_term();
+            if place == 0 {
+                subject = Some(term);
+            }
         }
     }
     Ok(statements)
