@@ -39,6 +39,10 @@ _Fault: TypeAlias = dict[str, Any]
 _Term: TypeAlias = Any
 _Moment: TypeAlias = tuple[float, int]
 _Nodes: TypeAlias = tuple[_Term, _Term, _Term]
+_Derived: TypeAlias = tuple[_Nodes, tuple[str, _Nodes] | None]
+"""A triple, with the rule and the premise if it was derived."""
+_FoundInText: TypeAlias = tuple[_Nodes, _Term, tuple[str, int] | None, str]
+"""A triple, the property of the text, the label and its form, the part of the text."""
 _Operator: TypeAlias = tuple[str, bool]
 """IRI, whether there is an index."""
 _Solution: TypeAlias = dict[str, _Term]
@@ -87,6 +91,9 @@ class Report:
     def counters(self) -> tuple[int, int, int, int, int, int]: ...
     def ids(self) -> tuple[str, ...]: ...
     def triples(self) -> tuple[tuple[_Term, _Term, _Term], ...] | None: ...
+    def query(self, place: int) -> Query: ...
+    def evaluation(self, calls: Calls) -> Evaluation: ...
+    def enrichment(self) -> tuple[Any, list[_Nodes], list[_Derived], list[_FoundInText]]: ...
     def matches(
         self, begin: int, end: int, texts: bool = False, most: int | None = None
     ) -> list[_Match]: ...
@@ -277,7 +284,7 @@ class Core:
         stated: int,
         steps: int,
         demand: Sequence[tuple[str | None, str | None]] | None = None,
-    ) -> tuple[list[tuple[_Nodes, tuple[str, _Nodes] | None]], int, bool]: ...
+    ) -> tuple[list[_Derived], int, bool]: ...
     def evaluation(
         self,
         id: str,
@@ -316,9 +323,7 @@ class Core:
         id: str,
         triples: Iterable[tuple[_Term, _Term, _Term]],
         now: _Moment,
-        stated: int | None = None,
-        shown: int | None = None,
-        done: int = 0,
+        prepared: tuple[int, int, int] | None = None,
         request: EnrichmentRequest | None = None,
         calls: Calls | None = None,
     ) -> Report | EnrichmentRequest | CallRequest: ...

@@ -11,7 +11,7 @@ publications with a term that needs them: units and mapping functions (`graphmat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -24,12 +24,20 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeAlias, TypeVar
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native
-from graphmatch.knowledge import ITEM, Change, Entailment, Knowledge, Known
+from graphmatch.knowledge import (
+    ITEM,
+    PREPARED,
+    Change,
+    Enriched,
+    Entailment,
+    Knowledge,
+    Known,
+    ordered,
+)
 from graphmatch.matcher import (
     Call,
     Capabilities,
     DuplicateError,
-    Match,
     Matcher,
     MatchReport,
     UnknownError,
@@ -638,10 +646,7 @@ class Engine(Matcher):
         if not isinstance(publication, Publication):
             known = self._core.match_event(id, publication.attributes, time)
             if isinstance(known, _native.Report):
-                unknown = self._operators.unknown(known, None)
-                return self._told(
-                    report_of(publication.id, known, self._on_problem, unknown=unknown)
-                )
+                return self._reported(known, None, now, publication.id)
             publication = publication.publication()
         found = self._core.match_triples(id, publication.given, time)
         return self._reported(found, publication, now, publication.source.source)
@@ -654,8 +659,8 @@ class Engine(Matcher):
         source: str,
     ) -> MatchReport:
         """Return the report of a publication, after Python's steps if these are needed."""
-        problems: tuple[Problem, ...] = ()
-        steps = runs = 0
+        enriched: Enriched | None = None
+        steps = 0
         asked: CallSession | None = None
         while not isinstance(found, _native.Report):
             if isinstance(found, _native.CallRequest):
@@ -669,40 +674,23 @@ class Engine(Matcher):
             steps |= found.steps
             if found.steps & ITEM:  # The core finds the labels from now on.
                 self._core.set_annotator(knowledge.annotator.native, found.version)
-            if steps == ITEM:
-                found = self._core.match_triples(
-                    plain(publication.id),
-                    publication.given,
-                    moment(now),
-                    request=found,
-                    calls=None if asked is None else asked.native,
-                )
-                continue
-            prepared = knowledge.prepare(publication, steps, now)
-            problems, runs = prepared.problems, prepared.runs
-            found = self._core.match_triples(
-                plain(publication.id),
-                prepared.triples,
-                moment(now),
-                prepared.stated,
-                prepared.shown,
-                prepared.done,
-                found,
-                None if asked is None else asked.native,
-            )
+            triples, prepared = publication.given, None
+            if steps != ITEM:
+                enriched = knowledge.prepare(publication, steps, now)
+                triples, stated, shown = ordered(enriched.publication)
+                prepared = stated, shown, PREPARED | steps
+            calls = None if asked is None else asked.native
+            id, time = plain(publication.id), moment(now)
+            found = self._core.match_triples(id, triples, time, prepared, found, calls)
         unknown = self._operators.unknown(found, asked)
         origin: Callable[[], Publication | None]
         if publication is None:
             id, origin = id_of(found.publication, source), partial(_read_again, found, source)
         else:
             id, origin = publication.id, lambda: publication
-        calls = () if asked is None else Calls(asked.made)
+        made = () if asked is None else Calls(asked.made)
         kept = 0 if asked is None else asked.recalled
-        return self._told(
-            report_of(id, found, self._on_problem, problems, runs, origin, calls, kept, unknown)
-        )
-
-    def _told(self, report: MatchReport) -> MatchReport:
+        report = report_of(id, found, self._on_problem, enriched, origin, made, kept, unknown)
         for problem in report.problems:
             self._on_problem(problem)
         return report
@@ -974,81 +962,94 @@ class Engine(Matcher):
         with self._changing:
             plan = self.index_plan(id)
             report = self.match(publication)
-            evaluation, provenance = self._asking(publication, language, [plan], report.calls)
-            failed = report.matches.failed if isinstance(report.matches, CoreMatches) else ()
-            if why := dict(failed).get(id):
-                raise GraphMatchError(_unexplained(id, publication, why))
-            match = next((m for m in report if m.subscription == id), None)
+            matches = report.matches
+            assert isinstance(matches, CoreMatches)
+            if why := dict(matches.failed).get(id):
+                raise GraphMatchError(_unexplained(id, publication.id, why))
+            places = [n for n, one in enumerate(matches.subscriptions) if one == id]
+            match = next((next(matches.made(n, n + 1, 1)) for n in places), None)
+            query, found = plan.subscription.query, matches if places else None
+            asking = self._asking(publication, language, [query], report.calls, found)
             calls = self._operators.calls_of(plan.subscription, report.calls)
             try:
-                found = explain(plan, match, evaluation, provenance)
+                return replace(explain(plan, match, *asking), calls=calls)
             except _native.EvaluationFailedError as error:
-                raise GraphMatchError(_unexplained(id, publication, str(error))) from error
-            return replace(found, calls=calls)
+                raise GraphMatchError(_unexplained(id, publication.id, str(error))) from error
 
     def evidence(
         self,
-        publication: Publication,
-        matches: Iterable[Match],
+        report: MatchReport,
+        subscriptions: Collection[str] | None = None,
         language: str = "en",
-        calls: Iterable[Call] = (),
     ) -> Mapping[str, tuple[Evidence, ...]]:
         """Return, by subscription, the triples that a match rests on, and why they hold.
 
-        A large publication (`Limits.reason_triples`) gets none.
+        The reasons are those of the time of the match, whatever changed later. A large publication
+        (`Limits.reason_triples`) gets none.
 
         Parameters
         ----------
+        report
+            A report of this engine.
+        subscriptions
+            The subscriptions whose matches get reasons; all by default.
         language
             The reader's: in which labels terms are shown.
-        calls
-            Those of the report: otherwise operators are called again.
         """
         from graphmatch.explain.evidence import evidence
 
-        most = self._limits.reason_triples
-        with self._changing:
-            if isinstance(matches, CoreMatches):
-                matches = matches.first(1)  # The first solution is all that `evidence` needs.
-            several = [m for m in matches if m.subscription in self]  # others have gone since
-            if len(publication.given) > most:
-                what = f"no reasons: the publication has more than {most:,} triples"
-                remedy = "Raise the limit `reason_triples`, or explain one subscription."
-                self._on_problem(Problem(what, Place(publication.id), remedy, Severity.WARNING))
-                return {m.subscription: () for m in several}
-            plans = [self.index_plan(m.subscription) for m in several]
-            evaluation, provenance = self._asking(publication, language, plans, calls)
-            found: dict[str, tuple[Evidence, ...]] = {}
-            for plan, match in zip(plans, several, strict=True):
-                try:
-                    found[match.subscription] = tuple(evidence(plan, match, evaluation, provenance))
-                except _native.EvaluationFailedError as error:
-                    found[match.subscription] = ()
-                    self._on_problem(_unexplained(match.subscription, publication, str(error)))
-            return found
+        most, matches = self._limits.reason_triples, report.matches
+        if not isinstance(matches, CoreMatches):
+            raise TypeError("reasons are those of a report of `Engine.match` or `Engine.filter`")
+        ids = matches.subscriptions
+        places = [n for n, id in enumerate(ids) if subscriptions is None or id in subscriptions]
+        if report.counters.triples > most:
+            what = f"no reasons: the publication has more than {most:,} triples"
+            remedy = "Raise the limit `reason_triples`, or explain one subscription."
+            self._on_problem(Problem(what, Place(report.publication), remedy, Severity.WARNING))
+            return {ids[place]: () for place in places}
+        queries = [matches.found.query(place) for place in places]
+        publication = report.read() if self.operators else None
+        asking = self._asking(publication, language, queries, report.calls, matches)
+        found: dict[str, tuple[Evidence, ...]] = {}
+        for place, query in zip(places, queries, strict=True):
+            one = Subscription.of(ids[place], query)
+            try:
+                match = next(matches.made(place, place + 1, 1))
+                found[one.id] = tuple(evidence(one, match, *asking))
+            except _native.EvaluationFailedError as error:
+                found[one.id] = ()
+                self._on_problem(_unexplained(one.id, report.publication, str(error)))
+        return found
 
     def _asking(
         self,
-        publication: Publication,
+        publication: Publication | None,
         language: str,
-        plans: Iterable[IndexPlan],
-        calls: Iterable[Call] = (),
+        queries: Iterable[Query],
+        calls: Iterable[Call],
+        matches: CoreMatches | None,
     ) -> tuple[_native.Evaluation, Provenance]:
-        """Prepare questions about one publication, with everything that follows from it."""
+        """Prepare questions about a publication as it was matched.
+
+        Without matches, it is enriched with everything that follows from it.
+        """
         from graphmatch.explain.provenance import Provenance
 
-        now = self._clock()
-        knowledge = self._knowledge
-        enriched = knowledge.enrich(publication, now)
-        provenance = Provenance(knowledge, enriched, language)
-        asked = self._operators.begin(publication, publication.source.source)
+        if matches is not None:
+            knowledge, enriched = matches.enriched()
+            evaluation = partial(matches.found.evaluation)
+        else:
+            assert publication is not None
+            knowledge, now = self._knowledge, self._clock()
+            enriched = knowledge.enrich(publication, now)
+            evaluation = partial(knowledge.evaluation, enriched.publication, now)
+        asked = self._operators.begin(publication, enriched.publication.source.source)
         asked.recall(calls)
-        evaluation = knowledge.evaluation(enriched.publication, now, asked.native)
-        while any(
-            self._operators.miss(asked, evaluation, plan.subscription.query) for plan in plans
-        ):
-            evaluation = knowledge.evaluation(enriched.publication, now, asked.native)
-        return evaluation, provenance
+        found = evaluation(asked.native)
+        while any(self._operators.miss(asked, found, query) for query in queries):
+            found = evaluation(asked.native)
+        return found, Provenance(knowledge, enriched, language)
 
     # -- others like it ---------------------------------------------------------------------
 
@@ -1239,11 +1240,11 @@ class _Reading(NamedTuple):
             self.on_problem(problem_of(fault, name))
 
 
-def _unexplained(id: str, publication: Publication, why: str) -> Problem:
+def _unexplained(id: str, publication: str, why: str) -> Problem:
     """Return the problem of a subscription that could not be evaluated for an explanation."""
     remedy = "Simplify the query or the publication, or raise the limit."
     what = f"{id}: cannot be explained: {why}"
-    return Problem(what, Place(publication.id), remedy, Severity.WARNING)
+    return Problem(what, Place(publication), remedy, Severity.WARNING)
 
 
 def _read_again(found: _native.Report, source: str) -> Publication | None:

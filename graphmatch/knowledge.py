@@ -25,7 +25,7 @@ from weakref import ref
 
 from graphmatch import _native
 from graphmatch.subscription import SubscriptionParser, rewritten_query
-from semantic.annotation.annotate import Annotation, Annotator
+from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import name_of
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
 """Steps of enrichment, as the core numbers them."""
+PREPARED = ITEM | EVENT | ROOTS | UNITS
+"""The steps that `Knowledge.prepare` always does."""
 
 
 class Entailment(Choice):
@@ -73,34 +75,6 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A publication for which Python has done its steps.
-
-    Parameters
-    ----------
-    triples
-        Its triples, those that somebody stated first, ``gm:words`` last.
-    stated
-        How many somebody stated.
-    shown
-        How many every pattern sees, and not only those that name the property.
-    done
-        The steps that were done.
-    problems
-        What of it could not be used.
-    runs
-        How many mapping functions were run.
-    """
-
-    triples: tuple[Triple, ...]
-    stated: int
-    shown: int
-    done: int
-    problems: tuple[Problem, ...] = ()
-    runs: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Enriched:
     """A publication as subscriptions see it, and how it came about.
 
@@ -110,8 +84,9 @@ class Enriched:
         E(P): what was stated and what follows, roots put in.
     stated
         As it was read, with what its text names.
-    annotations
-        What its text names, and where.
+    found
+        The triples that were found in texts: the property of the text, the label and its form
+        (``None`` for words), and the part of the text.
     origins
         Each triple of E(P) with the rule and the triple that it was derived by, if it was.
     mapped
@@ -125,13 +100,14 @@ class Enriched:
 
     publication: Publication
     stated: Publication
-    annotations: tuple[Annotation, ...] = ()
+    found: Mapping[Triple, Found] = field(default_factory=dict)
     origins: Derived = field(default_factory=dict)
     mapped: Mapping[Triple, str] = field(default_factory=dict)
     runs: int = 0
     problems: tuple[Problem, ...] = ()
 
 
+Found: TypeAlias = tuple[Term, tuple[str, int] | None, str]
 Known: TypeAlias = tuple[Ontology, Annotator, bool]
 """An ontology, what finds labels in text, and whether the engine was given that annotator."""
 
@@ -232,16 +208,9 @@ class Knowledge:
 
         What is known of calls of operators is looked up.
         """
-        triples, stated = _ordered(publication)
-        attributes = publication.triples[len(triples) :]
-        return self._core.evaluation(
-            plain(publication.id),
-            (*triples, *attributes),
-            stated,
-            len(triples),
-            moment(now),
-            calls,
-        )
+        triples, stated, shown = ordered(publication)
+        id, time = plain(publication.id), moment(now)
+        return self._core.evaluation(id, triples, stated, shown, time, calls)
 
     def has_term(self, term: Term) -> bool:
         """Return whether the ontology or a subscription has a term."""
@@ -396,8 +365,8 @@ class Knowledge:
             of the engine's subscriptions.
         """
         asked = None if mentions is None else tuple(mentions)
-        annotations = tuple(self.annotator.annotate(publication))
-        stated = publication.with_derived(annotation.triple for annotation in annotations)
+        asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
+        read, stated, words = self._annotated(publication, asks)
         problems: list[Problem] = []
         whole, mapped, steps = stated, None, ATTRIBUTES
         hidden: dict[Triple, None] = {}
@@ -411,23 +380,33 @@ class Knowledge:
             else:
                 mapped = self.functions.run(normal, self, now, problems.append)
                 whole = whole.with_derived(t for t in mapped.closed if t not in hidden)
-        triples, own = _ordered(whole)
+        triples, own, shown = ordered(whole)
+        triples = triples[:shown]
         origins, shown, is_whole = self._follow(publication.id, triples, own, steps, asked)
         if not is_whole:
             problems.append(incomplete(_place(publication)))
         found = tuple(origins)
-        asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
         root = self.ontology.root if self.rdfs else lambda term: term
-        read = self.annotator.words(publication.triples) if asks else ()
-        words = [(root(s), p, o) for s, p, o in read]
+        words = [(root(s), p, o) for s, p, o in words]
         whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words, *hidden))
         origins = dict.fromkeys(whole.triples) | origins
         if mapped is None:
-            return Enriched(whole, stated, annotations, origins, problems=tuple(problems))
+            return Enriched(whole, stated, read, origins, problems=tuple(problems))
         origins |= mapped.closed
-        return Enriched(
-            whole, stated, annotations, origins, mapped.mapped, mapped.runs, tuple(problems)
-        )
+        return Enriched(whole, stated, read, origins, mapped.mapped, mapped.runs, tuple(problems))
+
+    def _annotated(
+        self, publication: Publication, asks: bool
+    ) -> tuple[Mapping[Triple, Found], Publication, list[Triple]]:
+        """Return what is found in texts, the publication with the concepts, and ``gm:words``."""
+        found: dict[Triple, Found] = {}
+        for one in self.annotator.annotate(publication):
+            place = one.occurrence
+            found.setdefault(one.triple, (one.property, (place.label.text, place.form), place.text))
+        stated = publication.with_derived(found)
+        words = self.annotator.words(publication.triples) if asks else {}
+        found |= {triple: (read, None, "") for triple, read in words.items()}
+        return found, stated, list(words)
 
     def _as_graph(self, publication: Publication) -> Publication:
         """Return an event with what its attributes say in the ontology's words.
@@ -445,42 +424,31 @@ class Knowledge:
         ontology = self.ontology
         return ontology.units.normal(ontology.rewrite(publication), on_problem)
 
-    def prepare(self, publication: Publication, steps: int, now: datetime) -> Prepared:
+    def prepare(self, publication: Publication, steps: int, now: datetime) -> Enriched:
         """Do the steps that a publication calls for and the core does not do."""
         if steps & MAPPING:
-            enriched = self.enrich(publication, now, [(WORDS, None)] if self.words else [])
-            done = ITEM | EVENT | ROOTS | UNITS | MAPPING
-            return _prepared(enriched.publication, done, enriched.problems, enriched.runs)
-        given = publication.given
-        concepts = dict.fromkeys(one.triple for one in self.annotator.annotations(given))
-        words = self.annotator.words(given) if self.words else ()
-        stated = publication.with_derived(concepts)
+            return self.enrich(publication, now, [(WORDS, None)] if self.words else [])
+        found, stated, words = self._annotated(publication, self.words)
         problems: list[Problem] = []
         normal = self._normal(self._as_graph(stated), problems.append)
-        done = ITEM | EVENT | ROOTS | UNITS
-        return _prepared(normal.with_attributes(words), done, tuple(problems))
+        return Enriched(normal.with_attributes(words), stated, found, problems=tuple(problems))
 
 
 def _text(term: Term | None) -> str | None:
     return None if term is None else written(term)
 
 
-def _ordered(publication: Publication) -> tuple[tuple[Triple, ...], int]:
-    """Return the triples that every pattern sees, those that somebody stated first.
+def ordered(publication: Publication) -> tuple[tuple[Triple, ...], int, int]:
+    """Return the triples in the order of the core.
 
-    And how many these are.
+    Those that somebody stated come first, and those that only some patterns see last. Also returns
+    how many were stated, and how many every pattern sees.
     """
     shown, derived = publication.seen_by_any, publication.derived
     stated = [triple for triple in shown if triple not in derived]
-    return (*stated, *(triple for triple in shown if triple in derived)), len(stated)
-
-
-def _prepared(
-    publication: Publication, done: int, problems: tuple[Problem, ...] = (), runs: int = 0
-) -> Prepared:
-    triples, stated = _ordered(publication)
-    hidden = publication.triples[len(triples) :]
-    return Prepared((*triples, *hidden), stated, len(triples), done, problems, runs)
+    others = (triple for triple in shown if triple in derived)
+    hidden = publication.triples[len(shown) :]
+    return (*stated, *others, *hidden), len(stated), len(shown)
 
 
 def _place(publication: Publication) -> Place:

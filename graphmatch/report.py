@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from graphmatch import _native
-from graphmatch.knowledge import incomplete
+from graphmatch.knowledge import Enriched, Knowledge, incomplete
 from graphmatch.matcher import Call, Counters, Match, Matches, MatchReport, Unknown
 from semantic.errors import OnProblem, Place, Problem, Severity
+from semantic.publication import Publication
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from semantic.arrow import Texts
-    from semantic.publication import Publication
     from semantic.terms import Triple
 
     _Row: TypeAlias = tuple[str, list[dict[str, Any]], list[Triple] | None, bool]
@@ -45,17 +46,26 @@ class CoreMatches(Matches):
         What the core found.
     on_problem
         Called with each match whose solutions are incomplete, when these are read.
+    enriched
+        The publication as Python enriched it, if it did.
     """
 
-    __slots__ = ("_found", "_ids", "_on_problem", "_publication", "_reported")
+    __slots__ = ("_enriched", "_ids", "_on_problem", "_publication", "_reported", "found")
 
-    def __init__(self, publication: str, found: _native.Report, on_problem: OnProblem) -> None:
-        self._publication, self._found, self._on_problem = publication, found, on_problem
+    def __init__(
+        self,
+        publication: str,
+        found: _native.Report,
+        on_problem: OnProblem,
+        enriched: Enriched | None = None,
+    ) -> None:
+        self._publication, self.found, self._on_problem = publication, found, on_problem
+        self._enriched = enriched
         self._ids: tuple[str, ...] | None = None
         self._reported: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self.found)
 
     @overload
     def __getitem__(self, place: int) -> Match: ...
@@ -65,15 +75,22 @@ class CoreMatches(Matches):
         if isinstance(place, slice):
             return [self[n] for n in range(len(self))[place]]
         number = range(len(self))[place]
-        return next(self._made(number, number + 1))
+        return next(self.made(number, number + 1))
 
     def __iter__(self) -> Iterator[Match]:
         """Yield all matches, faster than one by one."""
-        yield from self.first(None)
+        yield from self.made(0, len(self))
 
-    def first(self, most: int | None) -> Iterator[Match]:
-        """Yield all matches, of each the first solutions only where that is asked for."""
-        yield from self._made(0, len(self), most)
+    def enriched(self) -> tuple[Knowledge, Enriched]:
+        """Return the publication as it was enriched for the match, and by what."""
+        knowledge, stated, rows, read = self.found.enrichment()
+        origins = dict(rows)
+        if self._enriched is not None:
+            return knowledge, replace(self._enriched, origins=origins | self._enriched.origins)
+        derived = frozenset(stated).difference(self.found.triples() or ())
+        own = Publication(self._publication, tuple(stated), derived)
+        whole = own.extended(tuple(triple for triple, origin in rows if origin is not None))
+        return knowledge, Enriched(whole, own, {row[0]: row[1:] for row in read}, origins)
 
     def texts(self, most: int | None = None) -> Iterator[_Row]:
         """Yield ids, solutions, graphs, and whether these are all.
@@ -87,14 +104,15 @@ class CoreMatches(Matches):
         """
         yield from self._rows(0, len(self), most, texts=True)
 
-    def _made(self, begin: int, end: int, most: int | None = None) -> Iterator[Match]:
+    def made(self, begin: int, end: int, most: int | None = None) -> Iterator[Match]:
+        """Yield some matches, with at most so many solutions each."""
         for id, solutions, graph, _ in self._rows(begin, end, most, texts=False):
             triples = None if graph is None else tuple(graph)
             yield Match(id, self._publication, tuple(solutions), triples)
 
     def _rows(self, begin: int, end: int, most: int | None, *, texts: bool) -> Iterator[_Row]:
         while begin < end:
-            rows = self._found.matches(begin, min(begin + _AT_ONCE, end), texts=texts, most=most)
+            rows = self.found.matches(begin, min(begin + _AT_ONCE, end), texts=texts, most=most)
             begin += len(rows)
             for row in rows:
                 id, solutions, _, is_whole = row
@@ -109,26 +127,25 @@ class CoreMatches(Matches):
     def subscriptions(self) -> Sequence[str]:
         """The ids of the subscriptions."""
         if self._ids is None:
-            self._ids = self._found.ids()
+            self._ids = self.found.ids()
         return self._ids
 
     @property
     def failed(self) -> Sequence[tuple[str, str]]:
         """The ids of the subscriptions whose evaluation failed, and why."""
-        return self._found.failed
+        return self.found.failed
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
         """The numbers of the subscriptions: equal for equal ones, as long as they are there."""
-        return self._found.numbers()
+        return self.found.numbers()
 
 
 def report_of(
     publication: str,
     found: _native.Report,
     on_problem: OnProblem,
-    problems: tuple[Problem, ...] = (),
-    mapped: int = 0,
+    enriched: Enriched | None = None,
     origin: Callable[[], Publication | None] | None = None,
     calls: Sequence[Call] = (),
     recalled: int = 0,
@@ -140,16 +157,16 @@ def report_of(
     ----------
     on_problem
         Called with each match whose solutions are incomplete, when these are read.
-    problems
-        What of the publication could not be used.
-    mapped
-        How many mapping functions were run for it.
+    enriched
+        The publication as Python enriched it, if it did.
     origin
         Gives the publication again.
     calls, recalled, unknown
         The calls of operators, how many were known from before, and what they left open.
     """
     probes, gates, candidates, joins, evaluated, triples = found.counters()
+    problems = () if enriched is None else enriched.problems
+    mapped = 0 if enriched is None else enriched.runs
     did = probes, gates, candidates, joins, 0, mapped, evaluated, len(found)
     counters = Counters(*did, len(calls) - recalled, recalled, triples)
     if unknown:
@@ -162,7 +179,7 @@ def report_of(
         )
     if found.is_truncated:
         problems += (incomplete(Place(publication)),)
-    matches = CoreMatches(publication, found, on_problem)
+    matches = CoreMatches(publication, found, on_problem, enriched)
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
 
 

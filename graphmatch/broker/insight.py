@@ -12,7 +12,7 @@ query is matched once more without each of its conditions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -27,8 +27,7 @@ from graphmatch.broker.conditions import Condition, conditions
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.explain.explanation import Explanation
-from graphmatch.matcher import Call, Match, MatchReport
-from graphmatch.report import CoreMatches
+from graphmatch.matcher import MatchReport
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.errors import Problem, SubscriptionError
@@ -310,7 +309,7 @@ def try_subscription(
             return Trial(refused[_WHOLE])
         scan = Scan(stored, until, timer)
         days, looked, missed = Counter[date](), Counter[date](), Counter[int]()
-        hits: list[tuple[Stored, list[Match], Sequence[Call]]] = []
+        hits: list[tuple[Stored, MatchReport]] = []
         close: defaultdict[int, list[Stored]] = defaultdict(list)
         unknown = failed = 0
         for one, report in rehearsal.reports(scan):
@@ -322,7 +321,7 @@ def try_subscription(
             if _WHOLE in matched:
                 days[day] += 1
                 if len(hits) < newest:
-                    hits.append((one, _first(report), report.calls))
+                    hits.append((one, report))
                 continue
             for number in map(int, matched):
                 missed[number] += 1
@@ -348,12 +347,6 @@ def try_subscription(
             nearly,
             (*timed_out, *sorted(describing.truncated)),
         )
-
-
-def _first(report: MatchReport) -> list[Match]:
-    """Return the match of the whole query, with one solution: what it rests on is said of one."""
-    assert isinstance(report.matches, CoreMatches)
-    return [match for match in report.matches.first(1) if match.subscription == _WHOLE]
 
 
 def _conditions(
@@ -391,12 +384,11 @@ class _Describing:
             return False
         return True
 
-    def hit(self, one: Stored, matches: Iterable[Match], calls: Iterable[Call]) -> Hit:
+    def hit(self, one: Stored, report: MatchReport) -> Hit:
         """Return a match with its reasons."""
         because: list[str] = []
         if self._can(one):
-            self.rehearsal.at(one)
-            found = self.engine.evidence(one.read(), matches, self.language, calls)
+            found = self.engine.evidence(report, (_WHOLE,), self.language)
             because = distinct_reasons(found[_WHOLE])
         return Hit(one.id, one.received, one.title, one.link, tuple(because))
 

@@ -140,11 +140,7 @@ def reasons(
     found: dict[int, list[dict[str, Any]]] = {}
     wanted = set(map(str, numbers))
     for report in engine.filter(data, "nt", "document", name=id):
-        places = [n for n, one in enumerate(report.subscriptions) if one in wanted]
-        if not places:
-            continue
-        several = [report.matches[place] for place in places]
-        for one, proof in engine.evidence(report.read(), several, calls=report.calls).items():
+        for one, proof in engine.evidence(report, wanted).items():
             found[int(one)] = [
                 {"triple": " ".join(map(written, part.triple)), "because": list(part.reasons)}
                 if part.triple is not None

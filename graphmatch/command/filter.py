@@ -245,9 +245,8 @@ def write_report(
     if matches:
         evidence: Proof = {}
         if results.says_why:
-            evidence = engine.evidence(
-                publication, matches, reader_language(os.environ), report.calls
-            )
+            several = {match.subscription for match in matches}
+            evidence = engine.evidence(report, several, reader_language(os.environ))
         results.write(publication, matches, evidence)
     return matches
 

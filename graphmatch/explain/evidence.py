@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pyoxigraph import BlankNode, NamedNode, Variable
 
 from graphmatch._native import Evaluation
-from graphmatch.explain.index_plan import IndexPlan
 from graphmatch.explain.provenance import Provenance
 from graphmatch.matcher import Match
+from graphmatch.subscription import Subscription
 from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
 from semantic.terms import Node, Solution, Term, Triple, written
 
@@ -66,17 +66,17 @@ def distinct_reasons(evidence: Iterable[Evidence]) -> list[str]:
 
 
 def evidence(
-    plan: IndexPlan, match: Match, evaluation: Evaluation, provenance: Provenance
+    subscription: Subscription, match: Match, evaluation: Evaluation, provenance: Provenance
 ) -> Iterator[Evidence]:
     """Yield the triples that a match's first solution rests on, with their reasons."""
     first = match.solutions[0] if match.solutions else {}
     # A step inside a path of any length may be any that the branch allows: it tells nothing.
-    loose = any(check.startswith("path ") for check in plan.subscription.remainder)
-    for row in evaluation.rows(plan.subscription.query, LOOKED_AT):
+    loose = any(check.startswith("path ") for check in subscription.remainder)
+    for row in evaluation.rows(subscription.query, LOOKED_AT):
         known = frozenset(map(Variable, row))
         if any(row.get(name, term) != term for name, term in first.items()):
             continue
-        for branch in plan.subscription.branches:
+        for branch in subscription.branches:
             found = tuple(proofs(branch, row, evaluation, provenance))
             if loose:
                 found = tuple(e for e in found if _variables(e.pattern) <= known)

@@ -111,7 +111,8 @@ def explain(
     branches = plan.subscription.branches
     blank = Explanation(plan.subscription.id, publication.id, plan, match, prefixes=prefixes)
     if match is not None:
-        return replace(blank, evidence=tuple(evidence(plan, match, evaluation, provenance)))
+        proof = evidence(plan.subscription, match, evaluation, provenance)
+        return replace(blank, evidence=tuple(proof))
     if plan.suspended:
         return replace(blank, failure=SUSPENDED)
     nearest = Nearest(evaluation, provenance)

@@ -7,12 +7,12 @@ the rule of each step; here it is written with the terms that it went through.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from pyoxigraph import Literal
 
-from graphmatch.knowledge import Enriched, Knowledge
-from semantic.annotation.annotate import Annotation, Form
-from semantic.annotation.words import WORDS
+from graphmatch.knowledge import Enriched, Found, Knowledge
+from semantic.annotation.annotate import Form
 from semantic.attributes.names import isa_name_of
 from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
@@ -48,18 +48,20 @@ class Provenance:
         self.language = language
         self._origins = enriched.origins
         self._mapped = enriched.mapped
-        known = ontology if knowledge.rdfs else Ontology()
-        rooted = known.rewrite(enriched.stated).triples
-        normal = known.units.normal_triples(rooted, lambda *_: None)
-        self._measured: Mapping[Triple, Triple] = {} if normal is None else normal.origins
-        root = known.root
+        self._known = ontology if knowledge.rdfs else Ontology()
+        root = self._known.root
         self._rooted = {
             (root(s), root(p), root(o)): (s, p, o) for s, p, o in enriched.stated.triples
         }
-        self._found: dict[Triple, Annotation] = {}
-        for annotation in enriched.annotations:
-            s, p, o = annotation.triple
-            self._found.setdefault((root(s), root(p), root(o)), annotation)
+        self._found: dict[Triple, Found] = {}
+        for (s, p, o), found in enriched.found.items():
+            self._found.setdefault((root(s), root(p), root(o)), found)
+
+    @cached_property
+    def _measured(self) -> Mapping[Triple, Triple]:
+        """The quantities in base units, with the triples as they were before."""
+        normal = self._known.units.normal_triples(self._rooted, lambda *_: None)
+        return {} if normal is None else normal.origins
 
     def holds(self, triple: Triple) -> bool:
         """Whether a triple is the publication's, stated or derived."""
@@ -96,16 +98,14 @@ class Provenance:
         while (origin := self._origins[triple]) is not None:
             steps += self._steps(*origin, triple)
             triple = origin[1]
-        if (measured := self._measured.get(triple)) is not None:
+        is_stated = triple in self._rooted or triple in self._found or triple in self._mapped
+        if not is_stated and (measured := self._measured.get(triple)) is not None:
             steps.append(self._conversion(measured, triple))
             triple = measured
         if (function := self._mapped.get(triple)) is not None:
             steps.append(f"the mapping function {function} gives it")
-        elif (annotation := self._found.get(triple)) is not None:
-            steps.append(self._naming(annotation, triple[2]))
-        elif triple[1] == WORDS:
-            read = self._knowledge.annotator.words(self._rooted.values()).get(triple)
-            steps += () if read is None else (f"it has the words of {self._write(read)}",)
+        elif (found := self._found.get(triple)) is not None:
+            steps.append(self._naming(*found, triple[2]))
         elif (stated := self._rooted.get(triple, triple)) != triple:
             changed = zip(stated, triple, strict=True)
             steps += [
@@ -113,15 +113,19 @@ class Provenance:
             ]
         return steps
 
-    def _naming(self, annotation: Annotation, concept: Term) -> str:
+    def _naming(
+        self, property_: Term, named: tuple[str, int] | None, text: str, concept: Term
+    ) -> str:
         """Say where a text names a concept, and by which label."""
-        found, name = annotation.occurrence, self._write(concept)
-        where, label = self._write(annotation.property), f"“{found.label.text}”"
-        if found.form is Form.SAME:
+        where, name = self._write(property_), self._write(concept)
+        if named is None:
+            return f"it has the words of {where}"
+        label, form = f"“{named[0]}”", named[1]
+        if form == Form.SAME:
             return f"{label} in {where} names {name}"
-        if found.form is Form.INFLECTED:
-            return f"“{found.text}” in {where} names {name}, as a form of {label}"
-        return f"“{found.text}” in {where} contains {label}, which names {name}"
+        if form == Form.INFLECTED:
+            return f"“{text}” in {where} names {name}, as a form of {label}"
+        return f"“{text}” in {where} contains {label}, which names {name}"
 
     def _conversion(self, measured: Triple, triple: Triple) -> str:
         """Say what a quantity was before it was brought to base units."""

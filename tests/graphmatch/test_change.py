@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, MatchReport
-from graphmatch.knowledge import Change
+from graphmatch.knowledge import Change, Knowledge
+from graphmatch.subscription import AttributeSubscription
 from semantic import Ontology, Problem, Publication
 from semantic.annotation.annotate import Annotator
 from semantic.errors import OntologyError
 from semantic.mapping import MappingFunction
 from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.terms import Triple
-from semantic.vocabulary import LABEL, SAME_AS, SUBCLASS, TYPE, Namespace
+from semantic.vocabulary import LABEL, RSS, SAME_AS, SUBCLASS, TYPE, Namespace
 from tests.oracle import to_sparql
 from tests.strategies import FULL, Scenario, scenarios
 from tests.test_agreement import answers
@@ -294,9 +295,46 @@ def test_that_whoever_is_told_of_a_problem_may_ask_the_engine() -> None:
     assert "kg cannot be brought to GB" in report.problems[0].what
 
 
-def test_that_evidence_is_of_subscriptions_that_are_still_there() -> None:
-    engine = laptops(2)
-    item = Publication.of("p", [(EX["x"], TYPE, EX["C0"]), (EX["x"], TYPE, EX["C1"])])
-    matches = engine.match(item).matches
-    engine.unsubscribe("0")
-    assert engine.evidence(item, matches).keys() == {"1"}
+def test_that_reasons_are_those_of_the_time_of_the_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither subscriptions nor the ontology of later matter, and nothing is enriched again."""
+    item, computer, device, soup = EX["item"], EX["Computer"], EX["Device"], EX["Soup"]
+    stated = [
+        (EX["Laptop"], SUBCLASS, computer),
+        (computer, SUBCLASS, device),
+        (device, SAME_AS, EX["Appliance"]),
+        (soup, LABEL, Literal("soup", language="en")),
+    ]
+    engine = Engine(Ontology(stated), on_problem=quiet)
+    engine.subscribe("class", f"SELECT ?x {{ ?x a {EX['Appliance']} }}")
+    engine.subscribe("join", f"SELECT ?x {{ ?x a ?c . ?c rdfs:subClassOf {device} }}")
+    engine.subscribe("topic", f"SELECT ?x {{ ?x dcterms:subject {soup} }}")
+    engine.subscribe("words", 'ASK { ?x gm:words ?w FILTER(CONTAINS(?w, " soups ")) }')
+    engine.subscribe(AttributeSubscription.of("isa", {"thing": {"isa": "Computer"}}))
+    engine.subscribe("now", f"SELECT ?n {{ ?x {EX['thing']} ?y BIND(NOW() AS ?n) }}")
+    title = (item, RSS["title"], Literal("Hot soups", language="en"))
+    thing = [(item, EX["thing"], EX["one"]), (EX["one"], TYPE, EX["Laptop"])]
+    report = engine.match(Publication.of("p", [(item, TYPE, RSS["item"]), title, *thing]))
+    assert report.subscriptions == tuple(one.id for one in engine.subscriptions)
+    before = engine.evidence(report)
+    assert all(before.values())
+    reasons = {
+        id: [reason for one in found for reason in one.reasons] for id, found in before.items()
+    }
+    assert reasons["class"] == [" ⊑ ".join(map(str, (EX["Laptop"], computer, EX["Appliance"])))]
+    assert reasons["topic"] == [
+        "“soups” in rss:title names <http://example.org/Soup>, as a form of “soup”"
+    ]
+    assert reasons["words"] == ["it has the words of rss:title"]
+    engine.unsubscribe("class")
+    engine.replace("join", "ASK { ?x a ?y }")
+    other = [(EX["Laptop"], SUBCLASS, EX["Toy"]), (soup, SAME_AS, EX["Broth"])]
+    engine.replace_ontology(Ontology(other))
+
+    def again(*_: object) -> None:
+        raise AssertionError("enriched again")
+
+    monkeypatch.setattr(Knowledge, "enrich", again)
+    for name in ("annotations", "words", "find"):
+        monkeypatch.setattr(Annotator, name, again)
+    assert engine.evidence(report) == before
+    assert engine.evidence(report, ["topic"]) == {"topic": before["topic"]}

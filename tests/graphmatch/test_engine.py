@@ -200,7 +200,7 @@ def test_that_a_part_of_a_word_is_a_reason() -> None:
     title = (ITEM, RSS["title"], Literal("Neue Klimapolitik", language="de"))
     item = Publication.of(ITEM.value, [(ITEM, TYPE, RSS["item"]), title])
     reason = f"“Klimapolitik” in rss:title contains “Klima”, which names Klima (<{EX}17>)"
-    (evidence,) = made.evidence(item, made.match(item))["s"]
+    (evidence,) = made.evidence(made.match(item))["s"]
     assert evidence.reasons == (reason,)
     assert made.explain("s", item, "de").evidence == (evidence,)
 

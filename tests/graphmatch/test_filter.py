@@ -287,7 +287,7 @@ def test_reasons_that_would_take_too_much_are_left_out() -> None:
     lines = [f"<urn:s{n}> <urn:p> <urn:o{n}> .\n".encode() for n in range(3)]
     for data, reasons in ((b"".join(lines[:2]), 1), (b"".join(lines), 0)):
         (report,) = engine.filter(data)
-        evidence = engine.evidence(report.read(), report.matches)
+        evidence = engine.evidence(report)
         assert sum(map(len, evidence.values())) == reasons
         assert list(evidence) == ["all"]
     (problem,) = problems
@@ -312,7 +312,7 @@ def test_a_match_whose_reasons_take_too_long_is_reported_without_them() -> None:
     data = "".join(f"<urn:s{n}> <urn:p> <urn:o{n}> .\n" for n in range(20_000)).encode()
     (report,) = engine.filter(data)
     assert list(report.subscriptions) == ["all", "pairs"]
-    evidence = engine.evidence(report.read(), report.matches)
+    evidence = engine.evidence(report)
     assert evidence["pairs"] == ()
     (what,) = {problem.what for problem in problems if problem.what.startswith("pairs: cannot")}
     assert "publication_seconds" in what

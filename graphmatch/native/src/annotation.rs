@@ -75,8 +75,21 @@ pub struct Occurrence {
     pub form: Form,
 }
 
+/// A triple that was added because of a text.
+#[derive(Clone)]
+pub struct Annotation {
+    /// The number of the triple, and that of the triple with the text.
+    pub triples: [usize; 2],
+    /// The label's number and its form; `None` for the words of the text.
+    pub label: Option<(u32, Form)>,
+    /// The part of the text, if it is another form of the label.
+    pub text: Box<str>,
+}
+
 /// A literal of a feed item.
 pub struct ItemText {
+    /// The number of its triple.
+    pub triple: usize,
     pub item: Id,
     pub property: Id,
     /// The text without markup.
@@ -152,7 +165,7 @@ impl Annotator {
         }
         let mut stated: HashMap<Id, Option<Box<str>>> = HashMap::new();
         let mut seen: HashSet<(Id, String)> = HashSet::new();
-        for &[about, property, value] in triples {
+        for (triple, &[about, property, value]) in triples.iter().enumerate() {
             let is_text = [title, description, content, subject].contains(&Some(property));
             if !is_text && Some(property) != language {
                 continue;
@@ -178,6 +191,7 @@ impl Annotator {
             let tag = literal.language().map(String::from_utf8_lossy);
             let is_new = seen.insert((about, text.clone()));
             items[place].push(ItemText {
+                triple,
                 item: about,
                 property,
                 words: words(&text),

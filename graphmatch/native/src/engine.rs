@@ -615,6 +615,7 @@ impl Engine {
                 number,
                 name: record.name(),
                 template: self.templates.get(template),
+                constants: rewritten.clone(),
                 branches: rows.iter().map(|&row| self.index.branch(row)).collect(),
             });
         }

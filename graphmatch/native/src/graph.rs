@@ -108,8 +108,8 @@ pub struct Graph {
     pub triples: Vec<Triple>,
     /// Patterns with a variable as predicate do not match triples from this number on.
     named_only: usize,
-    /// The rules that derived the last triples, and their premises.
-    origins: Vec<(&'static str, Triple)>,
+    /// The numbers of derived triples, the rules, and their premises.
+    origins: Vec<(u32, &'static str, Triple)>,
     tagger: Tagger,
     cells: Vec<Cell>,
     used: usize,
@@ -178,14 +178,13 @@ impl Graph {
     pub fn derive(&mut self, triple: Triple, rule: &'static str, premise: Triple) -> bool {
         let is_new = self.push(triple);
         if is_new {
-            self.origins.push((rule, premise));
+            self.origins.push((self.triples.len() as u32 - 1, rule, premise));
         }
         is_new
     }
 
-    /// The rules that derived the last triples, and their premises. No triple may have been pushed
-    /// after them.
-    pub fn origins(&self) -> &[(&'static str, Triple)] {
+    /// The numbers of derived triples, the rules, and their premises.
+    pub fn origins(&self) -> &[(u32, &'static str, Triple)] {
         &self.origins
     }
 

@@ -20,6 +20,8 @@ pub struct FormerSubscription {
     pub number: Number,
     pub name: String,
     pub template: Option<Arc<Template>>,
+    /// Its constants with root terms and in base units.
+    pub constants: Vec<Id>,
     /// The branches of its rows in the index.
     pub branches: Vec<Branch>,
 }
@@ -109,8 +111,8 @@ mod tests {
         let report = history.now();
         let change = |history: &mut History, dictionary: &mut Dictionary, number| {
             history.begin_change(dictionary);
-            let (name, template, branches) = Default::default();
-            history.keep(FormerSubscription { number, name, template, branches });
+            let (name, template, constants, branches) = Default::default();
+            history.keep(FormerSubscription { number, name, template, constants, branches });
             history.end_change(dictionary);
         };
         for number in 0..MAX_KEPT as u32 {

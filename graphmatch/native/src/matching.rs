@@ -5,7 +5,7 @@
 //! publication needs one of these steps, the caller gets [`Needs`] and matches again after Python has
 //! done them.
 
-use crate::annotation::{Annotator, SUBJECT, WORDS};
+use crate::annotation::{Annotation, Annotator, Form, SUBJECT, WORDS};
 use crate::branch::TaxonomyOperator;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
@@ -38,6 +38,8 @@ pub struct Worker {
     pub publication: Publication,
     /// E(P) with its look-ups.
     pub graph: Graph,
+    /// The triples before root terms were put in; empty if none was.
+    pub unrooted: Vec<Triple>,
     /// The result of the index.
     pub rows: Scratch,
     /// The time that is left for the publication.
@@ -71,6 +73,8 @@ pub struct Progress {
     pub done: Steps,
     /// Version of the enricher that did them.
     pub version: Option<u64>,
+    /// The triples that were found in texts.
+    pub annotations: Vec<Annotation>,
     /// False if the time was over before all texts were annotated.
     pub is_whole: bool,
     /// The time that is left.
@@ -81,8 +85,16 @@ pub struct Progress {
 
 impl Default for Progress {
     fn default() -> Self {
-        let (stated, shown, results) = (usize::MAX, usize::MAX, Arc::default());
-        Self { stated, shown, done: 0, version: None, is_whole: true, left: None, results }
+        Self {
+            stated: usize::MAX,
+            shown: usize::MAX,
+            done: 0,
+            version: None,
+            annotations: Vec::new(),
+            is_whole: true,
+            left: None,
+            results: Arc::default(),
+        }
     }
 }
 
@@ -149,6 +161,12 @@ impl Worker {
             let concept = annotator.labels[found.label as usize].concept.as_bytes();
             let triple = [texts[number].item, subject, local.id_of(concept, dictionary)];
             if seen.insert(triple) {
+                let place = if found.form == Form::Same { 0..0 } else { found.place };
+                progress.annotations.push(Annotation {
+                    triples: [triples.len(), texts[number].triple],
+                    label: Some((found.label, found.form)),
+                    text: texts[number].text[place].into(),
+                });
                 triples.push(triple);
             }
         }
@@ -161,6 +179,9 @@ impl Worker {
                 let Some(words) = text.folded() else { continue };
                 let words = local.id_of(quote(&words).as_bytes(), dictionary);
                 if seen.insert([text.item, property, words]) {
+                    let places = [triples.len(), text.triple];
+                    let none = Annotation { triples: places, label: None, text: Box::default() };
+                    progress.annotations.push(none);
                     triples.push([text.item, property, words]);
                 }
             }
@@ -174,7 +195,8 @@ impl Worker {
         let Context { dictionary, ontology, demand, limits } = context;
         let mut own = self.begin(stated, shown);
         self.is_whole = true;
-        let Self { publication, graph, materialization, walk, .. } = self;
+        let Self { publication, graph, unrooted, materialization, walk, .. } = self;
+        unrooted.clear();
         let mut steps = steps;
         if steps & EVENT != 0 {
             let local = &mut publication.local;
@@ -189,6 +211,7 @@ impl Worker {
                 .map(|triple| triple.map(|term| ontology.root(term, terms)))
                 .collect();
             if rooted != graph.triples {
+                unrooted.clone_from(&graph.triples);
                 graph.clear();
                 let before = std::mem::take(&mut own);
                 for (number, triple) in rooted.into_iter().enumerate() {

@@ -411,7 +411,7 @@ def test_that_explanations_know_indexes() -> None:
     assert list(report.subscriptions) == ["one", "both"]
     assert list(engine.match(no).subscriptions) == ["not"]
     assert sorted(called) == ["a b", "a c"]  # where other calls are, too, each once
-    assert engine.evidence(yes, report)["one"][0].triple == (X, P, Literal("a b"))
+    assert engine.evidence(report)["one"][0].triple == (X, P, Literal("a b"))
     plan = engine.index_plan("one")
     assert [str(pattern.predicate) for pattern in plan.entries[0].patterns] == [
         "<urn:p>",

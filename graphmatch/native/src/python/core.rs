@@ -3,10 +3,10 @@
 use super::annotation::Annotator;
 use super::calls::Calls;
 use super::document::{DocumentMatches, reader_of};
-use super::evaluation::Evaluation;
+use super::evaluation::{Data, Evaluation};
 use super::interrupt;
 use super::query::{BranchRow, Query, parameterizer};
-use super::report::Batch;
+use super::report::{Batch, derived_rows};
 use super::terms::object_of;
 use super::{
     CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, lock, objects,
@@ -28,6 +28,7 @@ use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
 use crate::postings::Placement;
 use crate::precheck::is_plain_rdf_xml;
+use crate::publication::Publication;
 use crate::query::COMPOSITION;
 use crate::reader::{Reader, ReaderOptions, split_of};
 use crate::snapshot::{self, SnapshotError};
@@ -455,7 +456,7 @@ impl Core {
         bool,
     )> {
         let statements = statements_of(triples)?;
-        let (triples, rules, shown, is_whole) = py.detach(|| {
+        let (triples, origins, given, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let guarded = self.shared.read();
                 let dictionary = &guarded.engine.dictionary;
@@ -467,19 +468,13 @@ impl Core {
                 let count = statements.len();
                 let (given, shown, is_whole) = worker.entail(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
-                let premises = origins.iter().map(|&(_, premise)| premise);
+                let premises = origins.iter().map(|(.., premise)| *premise);
                 let triples = more.iter().copied().chain(premises);
                 let triples = statements_with(worker.terms(context), triples);
-                let rules: Vec<&'static str> = origins.iter().map(|&(rule, _)| rule).collect();
-                (triples, rules, shown - given, is_whole)
+                (triples, origins.to_vec(), given, shown - given, is_whole)
             })
         });
-        let mut triples = objects(py, &triples, "")?;
-        let premises = triples.split_off(triples.len() - rules.len());
-        let stated = triples.len() - rules.len();
-        let origins = rules.into_iter().zip(premises).map(Some);
-        let origins = std::iter::repeat_n(None, stated).chain(origins);
-        Ok((triples.into_iter().zip(origins).collect(), shown, is_whole))
+        Ok((derived_rows(py, &triples, &origins, given)?, shown, is_whole))
     }
 
     /// Prepares evaluations of queries on a publication. Its first `stated` triples are not
@@ -497,19 +492,16 @@ impl Core {
         calls: Option<&Calls>,
     ) -> PyResult<Evaluation> {
         let statements = statements_of(triples)?;
-        let count = statements.len();
-        let operators = self.read(py, |engine| engine.operators().clone());
-        Ok(Evaluation {
-            operators,
-            results: calls.map(Calls::results).unwrap_or_default(),
-            missing: Mutex::default(),
-            shared: Arc::clone(&self.shared),
-            id: id.to_owned(),
-            statements,
-            stated: stated.min(count),
-            shown: shown.min(count),
-            now,
-        })
+        let (stated, shown) = (stated.min(statements.len()), shown.min(statements.len()));
+        let (data, operators) = py.detach(|| {
+            let (guarded, mut publication) = (self.shared.read(), Publication::default());
+            fill(&guarded.engine.dictionary, id, &statements, &mut publication);
+            let triples = publication.triples.clone();
+            let progress = Progress { stated, shown, ..Progress::default() };
+            let data = Data::new(&guarded, publication, triples, progress, now);
+            (Arc::new(data), guarded.engine.operators().clone())
+        });
+        Ok(Evaluation::new(&self.shared, data, operators, calls))
     }
 
     /// Returns whether a subscription or the ontology has a term.
@@ -686,25 +678,23 @@ impl Core {
 
     /// Matches a publication, and returns a report or a request.
     ///
-    /// The first `stated` triples are stated. Patterns see those from `shown` on only if they name
-    /// the property. Both are all triples by default. `done` are the steps of enrichment that were
-    /// done for a request. `calls` has results of operator calls.
+    /// If Python has `prepared` the publication for a request, that has the number of stated
+    /// triples; the number of triples that all patterns see, and not only those with the property;
+    /// and the steps that Python did. `calls` has results of operator calls.
     #[expect(clippy::too_many_arguments, reason = "keywords for Python")]
-    #[pyo3(signature = (id, triples, now, stated = None, shown = None, done = 0, request = None, calls = None))]
+    #[pyo3(signature = (id, triples, now, prepared = None, request = None, calls = None))]
     fn match_triples(
         &self,
         py: Python<'_>,
         id: &str,
         triples: &Bound<'_, PyAny>,
         now: Moment,
-        stated: Option<usize>,
-        shown: Option<usize>,
-        done: Steps,
+        prepared: Option<(usize, usize, Steps)>,
         request: Option<&EnrichmentRequest>,
         calls: Option<&Calls>,
     ) -> PyResult<MatchOutcome> {
         let statements = statements_of(triples)?;
-        let (stated, shown) = (stated.unwrap_or(usize::MAX), shown.unwrap_or(usize::MAX));
+        let (stated, shown, done) = prepared.unwrap_or((usize::MAX, usize::MAX, 0));
         let results = calls.map(Calls::results).unwrap_or_default();
         let version = request.map(|request| request.version);
         let left = request.and_then(|request| request.left);

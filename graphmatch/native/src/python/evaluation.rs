@@ -1,22 +1,30 @@
 //! Evaluations of queries on one publication, for explanations and mapping functions.
 //!
-//! An [`Evaluation`] holds terms as texts, so it outlives changes of subscriptions and of the
-//! ontology. Each query is evaluated with the present ontology. Cost: 100 ns per term of the
-//! publication, and the evaluation.
+//! An [`Evaluation`] holds the publication and the ontology of its time, so that changes of
+//! subscriptions and of the ontology do not matter. Cost: that of the look-ups of the publication's
+//! triples, and the evaluation.
 
+use super::calls::Calls;
 use super::interrupt;
 use super::query::Query;
 use super::terms::term_object;
-use super::{SharedCore, fill, lock};
+use super::{CoreState, SharedCore, lock};
+use crate::annotation::Annotator;
 use crate::branch::GM;
+use crate::engine::Engine;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
-use crate::events::Statements;
 use crate::functions::Moment;
+use crate::history::FormerSubscription;
 use crate::limits::Limits;
+use crate::matching::{Context, Progress, Worker};
+use crate::ontology::Ontology;
 use crate::operators::{CallContext, CallResults, Operators};
 use crate::parameterize::Parameterizer;
+use crate::publication::Publication;
 use crate::scan::on_stack;
-use hashbrown::HashSet;
+use crate::subscriptions::Number;
+use crate::triples;
+use hashbrown::{HashMap, HashSet};
 use oxrdf::Triple;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -30,22 +38,92 @@ pyo3::create_exception!(
     "A query that cannot be evaluated, or not within the limits."
 );
 
+/// An enriched publication and its matches. They do not change with the engine.
+pub(super) struct Data {
+    pub(super) publication: Publication,
+    /// How it was enriched. The triples of E(P) from `shown` on are attributes, which only patterns
+    /// with their property see.
+    pub(super) progress: Progress,
+    /// The triples of E(P).
+    pub(super) triples: Vec<triples::Triple>,
+    /// The numbers of derived triples, the rules, and their premises.
+    pub(super) origins: Vec<(u32, &'static str, triples::Triple)>,
+    /// The triples before root terms were put in; empty if none was.
+    pub(super) unrooted: Vec<triples::Triple>,
+    /// The value of `NOW()`.
+    pub(super) now: Moment,
+    /// The subscriptions that match.
+    pub(super) found: Vec<Number>,
+    /// The answers of those that were evaluated.
+    pub(super) answers: Vec<(Number, Answer)>,
+    /// When this was made, and the ontology, the annotator and the enricher of that time.
+    pub(super) moment: Arc<u64>,
+    pub(super) annotator: Option<Arc<Annotator>>,
+    pub(super) ontology: Arc<Ontology>,
+    pub(super) knowledge: Arc<Py<PyAny>>,
+}
+
+impl Data {
+    /// Keeps a publication and the triples of E(P).
+    pub(super) fn new(
+        CoreState { engine, knowledge, .. }: &CoreState,
+        publication: Publication,
+        triples: Vec<triples::Triple>,
+        progress: Progress,
+        now: Moment,
+    ) -> Self {
+        Self {
+            publication,
+            progress,
+            triples,
+            origins: Vec::new(),
+            unrooted: Vec::new(),
+            now,
+            found: Vec::new(),
+            answers: Vec::new(),
+            moment: engine.history.now(),
+            annotator: engine.annotator.clone(),
+            ontology: Arc::clone(&engine.ontology),
+            knowledge: Arc::clone(knowledge),
+        }
+    }
+
+    /// Returns the former states of subscriptions that have changed since, or an error if they are
+    /// no longer kept.
+    pub(super) fn former<'a>(
+        &self,
+        engine: &'a Engine,
+        numbers: &[Number],
+    ) -> Result<HashMap<Number, &'a FormerSubscription>, EvaluationError> {
+        engine.history.former(*self.moment, numbers).ok_or_else(|| {
+            let what = "the report was made before too many changes of subscriptions";
+            EvaluationError(format!("{what}: read reports before such changes"))
+        })
+    }
+
+    pub(super) fn context<'a>(&'a self, engine: &'a Engine) -> Context<'a> {
+        Context { ontology: &self.ontology, ..engine.context() }
+    }
+
+    /// Gives a worker the publication.
+    pub(super) fn restore(&self, engine: &Engine, worker: &mut Worker) {
+        worker.publication.clone_from(&self.publication);
+        let (context, Progress { stated, shown, .. }) = (self.context(engine), &self.progress);
+        worker.restore(context, &self.triples, *shown, *stated, &engine.index);
+        worker.budget = engine.budget(self.triples.len(), None);
+    }
+}
+
 /// One publication to evaluate queries on.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub struct Evaluation {
-    pub(crate) shared: Arc<SharedCore>,
-    pub(crate) id: String,
-    pub(crate) statements: Statements,
-    /// Number of stated triples.
-    pub(crate) stated: usize,
-    /// The triples from here on are attributes, which only patterns with their property see.
-    pub(crate) shown: usize,
-    pub(crate) now: Moment,
-    pub(crate) operators: Operators,
+    shared: Arc<SharedCore>,
+    data: Arc<Data>,
+    operators: Operators,
     /// The results of their calls.
-    pub(crate) results: Arc<CallResults>,
+    results: Arc<CallResults>,
     /// The operator calls without a result that evaluations needed.
-    pub(crate) missing: Mutex<Vec<String>>,
+    missing: Mutex<Vec<String>>,
 }
 
 impl From<EvaluationError> for PyErr {
@@ -55,6 +133,18 @@ impl From<EvaluationError> for PyErr {
 }
 
 impl Evaluation {
+    /// Prepares evaluations with the results of calls.
+    pub(super) fn new(
+        shared: &Arc<SharedCore>,
+        data: Arc<Data>,
+        operators: Operators,
+        calls: Option<&Calls>,
+    ) -> Self {
+        let results = calls.map(Calls::results).unwrap_or_default();
+        let missing = Mutex::default();
+        Self { shared: Arc::clone(shared), data, operators, results, missing }
+    }
+
     fn ask(
         &self,
         is_deep: bool,
@@ -64,13 +154,11 @@ impl Evaluation {
         let found = on_stack(is_deep, || {
             let prepared = prepare(calls.clone())?;
             let guarded = self.shared.read();
-            let engine = &guarded.engine;
+            let (engine, data) = (&guarded.engine, &self.data);
+            data.former(engine, &[])?;
             self.shared.with_worker(|worker| {
-                fill(&engine.dictionary, &self.id, &self.statements, &mut worker.publication);
-                let triples = worker.publication.triples.clone();
-                worker.restore(engine.context(), &triples, self.shown, self.stated, &engine.index);
-                worker.budget = engine.budget(triples.len(), None);
-                worker.evaluate(engine.context(), &prepared, self.now, engine.limits)
+                data.restore(engine, worker);
+                worker.evaluate(data.context(engine), &prepared, data.now, engine.limits)
             })
         });
         lock(&self.missing).extend(calls.take_noted().0);

@@ -215,11 +215,7 @@ impl SharedCore {
                 }
                 Ok(matched) => {
                     break MatchOutcome::Report(report(
-                        self,
-                        engine,
-                        worker,
-                        matched,
-                        progress.stated,
+                        self, &guarded, worker, matched, progress, now,
                     ));
                 }
                 Err(Needs::Steps(steps)) => {

@@ -10,6 +10,7 @@ use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOper
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
 use crate::evaluate::Prepared;
+use crate::history::FormerSubscription;
 use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
@@ -104,10 +105,18 @@ impl Query {
 
     /// The query of a stored subscription, with root terms and in base units.
     pub fn stored(engine: &Engine, number: Number) -> Option<Self> {
-        let text = |&id: &Id| String::from_utf8_lossy(&engine.dictionary.text(id)).into_owned();
-        let constants = engine.constants(number)[1].iter().map(text).collect();
         let template = engine.subscriptions.get(number).template;
-        Some(Self { template: engine.templates.get(template)?, constants })
+        Self::of(engine, engine.templates.get(template), &engine.constants(number)[1])
+    }
+
+    /// The query of a former subscription.
+    pub fn former(engine: &Engine, former: &FormerSubscription) -> Option<Self> {
+        Self::of(engine, former.template.clone(), &former.constants)
+    }
+
+    fn of(engine: &Engine, template: Option<Arc<Template>>, constants: &[Id]) -> Option<Self> {
+        let text = |&id: &Id| String::from_utf8_lossy(&engine.dictionary.text(id)).into_owned();
+        Some(Self { template: template?, constants: constants.iter().map(text).collect() })
     }
 
     fn ids(&self) -> (Dictionary, Vec<Id>) {

@@ -1,23 +1,24 @@
 //! Reports: what publications match, with solutions.
 
-use super::evaluation::triples_of;
+use super::calls::Calls;
+use super::evaluation::{Data, Evaluation, triples_of};
 use super::interrupt;
+use super::query::Query;
 use super::terms::object_of;
-use super::{SharedCore, lock, objects, statements_with};
+use super::{CoreState, SharedCore, lock, objects, statements_with};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Engine, MatchResult};
 use crate::evaluate::{Answer, EvaluationError};
+use crate::events::Statements;
+use crate::functions::Moment;
 use crate::history::FormerSubscription;
 use crate::index::Index;
 use crate::lexical::text_of;
-use crate::matching::{Context, Worker};
-use crate::ontology::Ontology;
+use crate::matching::{Progress, Worker};
 use crate::postings::Counters;
-use crate::publication::Publication;
 use crate::query::Form;
 use crate::subscriptions::Number;
 use crate::triples::Triple;
-use hashbrown::HashMap;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -38,37 +39,7 @@ pub(super) struct SolvedMatch {
     is_whole: bool,
 }
 
-/// The content of a report with matches. It does not change with the engine.
-pub(super) struct Data {
-    publication: Publication,
-    stated: usize,
-    triples: Vec<Triple>,
-    shown: usize,
-    found: Vec<Number>,
-    answers: Vec<(Number, Answer)>,
-    /// When the report was made, and the ontology of that time.
-    moment: Arc<u64>,
-    ontology: Arc<Ontology>,
-}
-
 impl Data {
-    /// Returns the former states of subscriptions that have changed since, or an error if they are
-    /// no longer kept.
-    fn former<'a>(
-        &self,
-        engine: &'a Engine,
-        numbers: &[Number],
-    ) -> Result<HashMap<Number, &'a FormerSubscription>, EvaluationError> {
-        engine.history.former(*self.moment, numbers).ok_or_else(|| {
-            let what = "the report was made before too many changes of subscriptions";
-            EvaluationError(format!("{what}: read reports before such changes"))
-        })
-    }
-
-    fn context<'a>(&'a self, engine: &'a Engine) -> Context<'a> {
-        Context { ontology: &self.ontology, ..engine.context() }
-    }
-
     /// Solves some matches, each up to `most` solutions, until they have `limit` solutions
     /// together.
     fn solved(
@@ -81,10 +52,7 @@ impl Data {
     ) -> Result<Vec<SolvedMatch>, EvaluationError> {
         let numbers = &self.found[range];
         let former = self.former(engine, numbers)?;
-        worker.publication.clone_from(&self.publication);
-        let context = self.context(engine);
-        worker.restore(context, &self.triples, self.shown, self.stated, &engine.index);
-        worker.budget = engine.budget(self.triples.len(), None);
+        self.restore(engine, worker);
         worker.rows.patterns.begin_solutions(worker.budget);
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
@@ -255,10 +223,81 @@ impl Report {
             let guarded = self.shared.read();
             data.former(&guarded.engine, &[])?;
             let (dictionary, local) = (&guarded.engine.dictionary, &data.publication.local);
-            let triples = data.publication.triples.iter().take(data.stated).copied();
+            let triples = data.publication.triples.iter().take(data.progress.stated).copied();
             Ok::<_, EvaluationError>(statements_with(Terms { dictionary, local }, triples))
         })?;
         PyTuple::new(py, objects(py, &triples, "")?).map(Some)
+    }
+
+    /// Returns the query of a match, with root terms and in base units, as it was matched.
+    fn query(&self, py: Python<'_>, place: usize) -> PyResult<Option<Query>> {
+        let Some(data) = &self.data else { return Ok(None) };
+        let Some(&number) = data.found.get(place) else { return Ok(None) };
+        Ok(py.detach(|| {
+            let engine = &self.shared.read().engine;
+            let former = data.former(engine, &[number])?;
+            Ok::<_, EvaluationError>(match former.get(&number) {
+                Some(former) => Query::former(engine, former),
+                None => Query::stored(engine, number),
+            })
+        })?)
+    }
+
+    /// Prepares evaluations of queries on E(P), with the results of calls.
+    fn evaluation(&self, py: Python<'_>, calls: &Calls) -> Option<Evaluation> {
+        let operators = py.detach(|| self.shared.read().engine.operators().clone());
+        Some(Evaluation::new(&self.shared, Arc::clone(self.data.as_ref()?), operators, Some(calls)))
+    }
+
+    /// Returns how the publication was enriched: the enricher of that time; the triples before root
+    /// terms were put in; those of E(P), each with the rule and the premise of data if it was
+    /// derived; and those found in texts, each with the property of the text, the text and the form
+    /// of the label (`None` for words), and the part of the text if that has another form.
+    fn enrichment<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(
+        Option<Py<PyAny>>,
+        Vec<Bound<'py, PyTuple>>,
+        Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>,
+        Vec<(Bound<'py, PyTuple>, Bound<'py, PyAny>, Option<(&str, u8)>, &str)>,
+    )> {
+        let Some(data) = &self.data else { return Ok(Default::default()) };
+        let Data {
+            publication,
+            progress: Progress { annotations, shown, .. },
+            triples,
+            origins,
+            ..
+        } = &**data;
+        let (stated, whole, found) = py.detach(|| {
+            let guarded = self.shared.read();
+            data.former(&guarded.engine, &[])?;
+            let dictionary = &guarded.engine.dictionary;
+            let terms = Terms { dictionary, local: &publication.local };
+            let given = origins.first().map_or(*shown, |(number, ..)| *number as usize);
+            let unrooted = Some(&*data.unrooted).filter(|unrooted| !unrooted.is_empty());
+            let stated = unrooted.unwrap_or(&triples[..given]);
+            let premises = origins.iter().map(|(.., premise)| *premise);
+            let found = annotations.iter().flat_map(|one| one.triples);
+            let found = found.map(|number| publication.triples[number]);
+            Ok::<_, EvaluationError>((
+                statements_with(terms, stated.iter().copied()),
+                statements_with(terms, triples.iter().copied().chain(premises)),
+                statements_with(terms, found),
+            ))
+        })?;
+        let found = objects(py, &found, "")?;
+        let found = annotations.iter().zip(found.chunks_exact(2)).map(|(one, triples)| {
+            let property = triples[1].get_item(1)?;
+            let text = |number| data.annotator.as_ref()?.labels.get(number as usize);
+            let label =
+                one.label.and_then(|(number, form)| Some((&*text(number)?.text, form as u8)));
+            Ok((triples[0].clone(), property, label, &*one.text))
+        });
+        let found = found.collect::<PyResult<_>>()?;
+        let knowledge = Some(data.knowledge.clone_ref(py));
+        Ok((knowledge, objects(py, &stated, "")?, derived_rows(py, &whole, origins, 0)?, found))
     }
 
     /// Returns some of the matches: id, solutions as dictionaries, the graph of CONSTRUCT or
@@ -307,6 +346,24 @@ impl Report {
     }
 }
 
+/// Triples, each with the rule and the premise that it was derived by, if it was. The statements are
+/// the triples from a number on, and then the premises.
+pub(super) fn derived_rows<'py>(
+    py: Python<'py>,
+    statements: &Statements,
+    origins: &[(u32, &'static str, Triple)],
+    from: usize,
+) -> PyResult<Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>> {
+    let mut triples = objects(py, statements, "")?;
+    let premises = triples.split_off(triples.len() - origins.len());
+    let mut origins = origins.iter().zip(premises).peekable();
+    let row = |(number, triple)| {
+        let origin = origins.next_if(|((derived, ..), _)| *derived as usize == from + number);
+        (triple, origin.map(|((_, rule, _), premise)| (*rule, premise)))
+    };
+    Ok(triples.into_iter().enumerate().map(row).collect())
+}
+
 /// The reports of a table of events.
 #[pyclass(frozen, module = "graphmatch._native")]
 pub(super) struct Batch {
@@ -348,29 +405,31 @@ impl Batch {
 
 pub(super) fn report(
     shared: &Arc<SharedCore>,
-    engine: &Engine,
+    guarded: &CoreState,
     worker: &mut Worker,
     matched: MatchResult,
-    stated: usize,
+    progress: Progress,
+    now: Moment,
 ) -> Report {
     let MatchResult {
         found, answers, failed, is_truncated, counters, evaluated, undecided, ..
     } = matched;
-    let name = |number: Number| engine.subscriptions.get(number).name();
+    let (stated, shown) = (progress.stated, worker.graph.stated());
+    let progress = Progress { shown, ..progress };
+    let name = |number: Number| guarded.engine.subscriptions.get(number).name();
     let failed = failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
     let undecided =
         undecided.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
     let undecided = undecided.collect();
     let data = (!found.is_empty()).then(|| {
+        let (publication, graph) = (worker.publication.clone(), &worker.graph);
+        let triples = graph.triples.clone();
         Arc::new(Data {
-            publication: worker.publication.clone(),
-            stated,
-            triples: worker.graph.triples.clone(),
-            shown: worker.graph.stated(),
+            origins: graph.origins().to_vec(),
+            unrooted: worker.unrooted.clone(),
             found,
             answers,
-            moment: engine.history.now(),
-            ontology: Arc::clone(&engine.ontology),
+            ..Data::new(guarded, publication, triples, progress, now)
         })
     });
     let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());
