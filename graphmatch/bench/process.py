@@ -60,6 +60,8 @@ def resident_bytes() -> int | None:
         return None
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc keeps what is free
         trim(0)
+    if arrow := sys.modules.get("pyarrow"):  # its pool keeps what is free, too
+        arrow.default_memory_pool().release_unused()
     return int(_status("VmRSS:") * 1024)
 
 

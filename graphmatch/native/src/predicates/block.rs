@@ -31,9 +31,8 @@ const SAMPLE_ROWS: usize = 2048;
 /// Number of rows in a part of a bitmap.
 const PART_ROWS: usize = 512;
 
-/// Part of a bitmap: a line of the processor's cache.
+/// Part of a bitmap.
 #[derive(Clone, Copy)]
-#[repr(align(64))]
 struct Part([u64; PART_ROWS / 64]);
 
 /// A part without rows.
