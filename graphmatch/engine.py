@@ -967,7 +967,7 @@ class Engine(Matcher):
             if why := dict(matches.failed).get(id):
                 raise GraphMatchError(_unexplained(id, publication.id, why))
             places = [n for n, one in enumerate(matches.subscriptions) if one == id]
-            match = next((next(matches.made(n, n + 1, 1)) for n in places), None)
+            match = next((matches[n] for n in places), None)
             query, found = plan.subscription.query, matches if places else None
             asking = self._asking(publication, language, [query], report.calls, found)
             calls = self._operators.calls_of(plan.subscription, report.calls)

@@ -399,7 +399,7 @@ class Knowledge:
     def _annotated(
         self, publication: Publication, asks: bool
     ) -> tuple[Mapping[Triple, Found], Publication, list[Triple]]:
-        """Return what is found in texts, the publication with the concepts, and ``gm:words``."""
+        """Return the triples found in texts, the publication with concepts, and ``gm:words``."""
         found: dict[Triple, Found] = {}
         for one in self.annotator.annotate(publication):
             place = one.occurrence
