@@ -4,8 +4,9 @@ A `Knowledge` is complete before it is used. The core annotates text and applies
 rules. Python converts units and runs mapping functions, for publications with a term that needs
 it, and hands over the labels before the first feed item.
 
-Matching derives only what some subscription asks for. Mapping functions and those who ask why get
-everything that follows, from the same rules of the core: `Knowledge.follow`, `Knowledge.enrich`.
+Matching derives only what some subscription asks for. Mapping functions, and explanations of
+subscriptions that do not match, get everything that follows, from the same rules of the core:
+`Knowledge.follow`, `Knowledge.enrich`. The reasons of matches come from their report.
 One publication's way is always
 
     concepts that its text names → an event as a graph → root terms → units → rules and mapping

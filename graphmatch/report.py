@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
@@ -17,6 +18,7 @@ from graphmatch.knowledge import Enriched, Knowledge, incomplete
 from graphmatch.matcher import Call, Counters, Match, Matches, MatchReport, Unknown
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.publication import Publication
+from semantic.reading import publication_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,7 +162,7 @@ def report_of(
     enriched
         The publication as Python enriched it, if it did.
     origin
-        Gives the publication again.
+        Gives the publication again; by default from the report.
     calls, recalled, unknown
         The calls of operators, how many were known from before, and what they left open.
     """
@@ -180,7 +182,14 @@ def report_of(
     if found.is_truncated:
         problems += (incomplete(Place(publication)),)
     matches = CoreMatches(publication, found, on_problem, enriched)
+    origin = origin or partial(read_again, found, publication)
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
+
+
+def read_again(found: _native.Report, source: str) -> Publication | None:
+    """Return the publication of a report, if it is still kept."""
+    triples = found.triples()
+    return None if triples is None else publication_of(found.publication, triples, source)
 
 
 def _left_open(publication: str, unknown: Unknown) -> Problem:
