@@ -44,7 +44,7 @@ from graphmatch.matcher import (
 )
 from graphmatch.operators.evaluator import Calls, CallSession, OperatorEvaluator
 from graphmatch.operators.operator import Operator
-from graphmatch.report import CoreMatches, EventReports, report_of
+from graphmatch.report import CoreMatches, EventReports, read_again, report_of
 from graphmatch.subscription import (
     Query,
     Subscription,
@@ -685,7 +685,7 @@ class Engine(Matcher):
         unknown = self._operators.unknown(found, asked)
         origin: Callable[[], Publication | None]
         if publication is None:
-            id, origin = id_of(found.publication, source), partial(_read_again, found, source)
+            id, origin = id_of(found.publication, source), partial(read_again, found, source)
         else:
             id, origin = publication.id, lambda: publication
         made = () if asked is None else Calls(asked.made)
@@ -967,7 +967,7 @@ class Engine(Matcher):
             if why := dict(matches.failed).get(id):
                 raise GraphMatchError(_unexplained(id, publication.id, why))
             places = [n for n, one in enumerate(matches.subscriptions) if one == id]
-            match = next((next(matches.made(n, n + 1, 1)) for n in places), None)
+            match = next((matches[n] for n in places), None)
             query, found = plan.subscription.query, matches if places else None
             asking = self._asking(publication, language, [query], report.calls, found)
             calls = self._operators.calls_of(plan.subscription, report.calls)
@@ -998,9 +998,10 @@ class Engine(Matcher):
         """
         from graphmatch.explain.evidence import evidence
 
-        most, matches = self._limits.reason_triples, report.matches
+        most, matches = self._limits.reason_triples, getattr(report, "matches", None)
         if not isinstance(matches, CoreMatches):
-            raise TypeError("reasons are those of a report of `Engine.match` or `Engine.filter`")
+            what = f"evidence takes a report of an Engine, not {shown(report)}"
+            raise TypeError(f"{what}. Write engine.evidence(engine.match(publication)).")
         ids = matches.subscriptions
         places = [n for n, id in enumerate(ids) if subscriptions is None or id in subscriptions]
         if report.counters.triples > most:
@@ -1245,12 +1246,6 @@ def _unexplained(id: str, publication: str, why: str) -> Problem:
     remedy = "Simplify the query or the publication, or raise the limit."
     what = f"{id}: cannot be explained: {why}"
     return Problem(what, Place(publication), remedy, Severity.WARNING)
-
-
-def _read_again(found: _native.Report, source: str) -> Publication | None:
-    """Return the publication of a report, if it is still kept."""
-    triples = found.triples()
-    return None if triples is None else publication_of(found.publication, triples, source)
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:

@@ -4,8 +4,9 @@ A `Knowledge` is complete before it is used. The core annotates text and applies
 rules. Python converts units and runs mapping functions, for publications with a term that needs
 it, and hands over the labels before the first feed item.
 
-Matching derives only what some subscription asks for. Mapping functions and those who ask why get
-everything that follows, from the same rules of the core: `Knowledge.follow`, `Knowledge.enrich`.
+Matching derives only what some subscription asks for. Mapping functions, and explanations of
+subscriptions that do not match, get everything that follows, from the same rules of the core:
+`Knowledge.follow`, `Knowledge.enrich`. The reasons of matches come from their report.
 One publication's way is always
 
     concepts that its text names → an event as a graph → root terms → units → rules and mapping
@@ -398,7 +399,7 @@ class Knowledge:
     def _annotated(
         self, publication: Publication, asks: bool
     ) -> tuple[Mapping[Triple, Found], Publication, list[Triple]]:
-        """Return what is found in texts, the publication with the concepts, and ``gm:words``."""
+        """Return the triples found in texts, the publication with concepts, and ``gm:words``."""
         found: dict[Triple, Found] = {}
         for one in self.annotator.annotate(publication):
             place = one.occurrence

@@ -1,7 +1,7 @@
-"""The report of the compiled core: matches that are made when somebody looks at them.
+"""The report of the compiled core, whose matches are made on access.
 
-A report of ten thousand matches is a few arrays. Whoever wants only the ids of the subscriptions,
-or their numbers, gets these without a Python object a match.
+A report of ten thousand matches is a few arrays. The ids and the numbers of the subscriptions are
+there without a Python object for each match.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
@@ -17,6 +18,7 @@ from graphmatch.knowledge import Enriched, Knowledge, incomplete
 from graphmatch.matcher import Call, Counters, Match, Matches, MatchReport, Unknown
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.publication import Publication
+from semantic.reading import publication_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,14 +38,14 @@ _TRUNCATED = (
 
 
 class CoreMatches(Matches):
-    """Matches in the order of subscribing, as the compiled core has them.
+    """Matches in the order of subscribing.
 
     Parameters
     ----------
     publication
         Its id.
     found
-        What the core found.
+        The report of the core.
     on_problem
         Called with each match whose solutions are incomplete, when these are read.
     enriched
@@ -82,7 +84,7 @@ class CoreMatches(Matches):
         yield from self.made(0, len(self))
 
     def enriched(self) -> tuple[Knowledge, Enriched]:
-        """Return the publication as it was enriched for the match, and by what."""
+        """Return the enricher of the match, and the publication that it enriched."""
         knowledge, stated, rows, read = self.found.enrichment()
         origins = dict(rows)
         if self._enriched is not None:
@@ -105,7 +107,7 @@ class CoreMatches(Matches):
         yield from self._rows(0, len(self), most, texts=True)
 
     def made(self, begin: int, end: int, most: int | None = None) -> Iterator[Match]:
-        """Yield some matches, with at most so many solutions each."""
+        """Yield some matches, with at most `most` solutions each."""
         for id, solutions, graph, _ in self._rows(begin, end, most, texts=False):
             triples = None if graph is None else tuple(graph)
             yield Match(id, self._publication, tuple(solutions), triples)
@@ -151,7 +153,7 @@ def report_of(
     recalled: int = 0,
     unknown: tuple[Unknown, ...] = (),
 ) -> MatchReport:
-    """Return the report of what the core found.
+    """Return the report of a publication.
 
     Parameters
     ----------
@@ -160,7 +162,7 @@ def report_of(
     enriched
         The publication as Python enriched it, if it did.
     origin
-        Gives the publication again.
+        Gives the publication again; by default from the report.
     calls, recalled, unknown
         The calls of operators, how many were known from before, and what they left open.
     """
@@ -180,11 +182,18 @@ def report_of(
     if found.is_truncated:
         problems += (incomplete(Place(publication)),)
     matches = CoreMatches(publication, found, on_problem, enriched)
+    origin = origin or partial(read_again, found, publication)
     return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
 
 
+def read_again(found: _native.Report, source: str) -> Publication | None:
+    """Return the publication of a report, if it is still kept."""
+    triples = found.triples()
+    return None if triples is None else publication_of(found.publication, triples, source)
+
+
 def _left_open(publication: str, unknown: Unknown) -> Problem:
-    """Return what calls left open of a publication as a problem."""
+    """Return the problem of a subscription that failed calls leave undecided."""
     some = "; ".join(map(str, unknown.calls[:3]))
     what = "other solutions" if unknown.matched else "whether it matches"
     said = f"{unknown.subscription}: {what} cannot be known: {some}"

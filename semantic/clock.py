@@ -27,8 +27,8 @@ def moment(now: datetime) -> tuple[float, int]:
     >>> moment(datetime(1970, 1, 2, tzinfo=UTC))
     (86400.0, 0)
     """
-    zone = timedelta() if now.tzinfo is UTC else now.utcoffset() or timedelta()
-    return now.timestamp(), zone // timedelta(minutes=1)
+    zone = None if now.tzinfo is UTC else now.utcoffset()
+    return now.timestamp(), zone // timedelta(minutes=1) if zone else 0
 
 
 def now_text(now: datetime) -> str:

@@ -58,9 +58,10 @@ def plain(report: MatchReport) -> list[tuple[str, Solutions]]:
 def test_that_explanations_go_with_the_matches(scenario: Scenario) -> None:
     engine = engine_of(scenario)
     (publication,) = scenario.publications
-    matches = {match.subscription: match for match in engine.match(publication)}
+    report = engine.match(publication)
+    matches = {match.subscription: match for match in report}
     world = World.of(scenario.ontology, publication.triples, list(scenario.synonyms)[:1])
-    evidence = engine.evidence(publication, matches.values())
+    evidence = engine.evidence(report)
     for number in range(len(scenario.queries)):
         id = str(number)
         explanation = engine.explain(id, publication)

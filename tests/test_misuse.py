@@ -59,6 +59,10 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
         lambda: engine().match(graph(TURTLE, "turtle")),  # type: ignore[arg-type]
         "Publication.from_rdflib(graph); filter(source) and read_publications(source) read",
     ),
+    "a publication for a report": (
+        lambda: engine().evidence(Publication.of("p", [])),  # type: ignore[arg-type]
+        "not the Publication Publication(id='p', triples=(), derived=frozenset(),",
+    ),
     "a file's name for an ontology": (
         lambda: Engine("news.ttl"),  # type: ignore[arg-type]
         "the ontology is the str 'news.ttl'. Load it from its files: Engine(Ontology.load(",

@@ -28,7 +28,7 @@ class Provenance:
     Parameters
     ----------
     knowledge
-        What it was enriched under.
+        The enricher.
     language
         The reader's: in which labels terms are shown.
     """

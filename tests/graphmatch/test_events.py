@@ -90,10 +90,10 @@ def test_an_event_is_the_publication_that_it_is(
 
 def test_that_plain_events_make_no_terms(engine: Engine) -> None:
     attributes = {"price.value": 5, "brand": "Acme", "at": 0.5, "made": {"iri": "urn:x"}}
-    report = engine._core.match_event("e", attributes, "2026-01-01T00:00:00Z")
+    report = engine._core.match_event("e", attributes, (0.0, 0))
     assert isinstance(report, _native.Report)
     for value in ("2026-01-31", {"value": 5}, ["Acme"], True):
-        assert engine._core.match_event("e", {"at": value}, "2026-01-01T00:00:00Z") is None
+        assert engine._core.match_event("e", {"at": value}, (0.0, 0)) is None
 
 
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
@@ -154,6 +154,19 @@ def test_a_row_is_the_event_that_it_is(engine: Engine, rows: list[dict[str, Any]
     assert [ids[begin:end] for begin, end in pairwise(ends)] == [
         [id for id, _ in matches] for _, matches in expected
     ]
+
+
+def test_reasons_of_events() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
+    engine = Engine(Ontology([(LAPTOP, SUBCLASS, COMPUTER)]))
+    engine.subscribe(AttributeSubscription.of("s", {"target": {"isa": "Computer"}}))
+    one = engine.match(Event("e", {"target": "Laptop"}))
+    (row,) = engine.match_events(arrow.table({"id": ["e"], "target": ["Laptop"]}))
+    other = engine.match(Event("e", {"target": "Laptop"}).publication())
+    for report in (one, row):
+        assert report.read().triples == other.read().triples
+        assert engine.evidence(report) == engine.evidence(other)
+    assert "⊑" in engine.evidence(one)["s"][0].reasons[0]
 
 
 def test_reports_stay_what_they_are(engine: Engine) -> None:

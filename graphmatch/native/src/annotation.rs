@@ -17,6 +17,7 @@ use crate::dictionary::{Id, Terms};
 use crate::lexical::LiteralParts;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -352,7 +353,7 @@ struct Trie {
     words: HashMap<Box<str>, u32>,
     /// The words of labels that have other forms.
     stems: Option<Stems>,
-    readings: Mutex<HashMap<Box<str>, Readings>>,
+    readings: Mutex<HashMap<SmallVec<[u8; 16]>, Readings>>,
 }
 
 impl Trie {
@@ -461,13 +462,13 @@ impl Trie {
         }
         let readings = words.iter().map(|word| {
             let word = &text[word.clone()];
-            if let Some(readings) = cache.get(word) {
+            if let Some(readings) = cache.get(word.as_bytes()) {
                 return readings.clone();
             }
             let readings = self.read(languages, word);
             let readings: Option<Arc<[Reading]>> = (!readings.is_empty()).then(|| readings.into());
             if word.len() <= MAX_CACHED_BYTES {
-                cache.insert(word.into(), readings.clone());
+                cache.insert(word.as_bytes().into(), readings.clone());
             }
             readings
         });

@@ -9,10 +9,28 @@ use std::cmp::Ordering;
 
 /// A place of a triple pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u64", from = "u64")]
 pub enum Node {
     Constant(Id),
     /// A variable, numbered from 0 in order of first occurrence in the branch.
     Variable(u16),
+}
+
+/// One number, which takes a byte less than a variant and a number.
+impl From<Node> for u64 {
+    fn from(node: Node) -> Self {
+        match node {
+            Node::Constant(id) => Self::from(id) << 1,
+            Node::Variable(number) => Self::from(number) << 1 | 1,
+        }
+    }
+}
+
+impl From<u64> for Node {
+    fn from(number: u64) -> Self {
+        let half = number >> 1;
+        if number & 1 == 0 { Self::Constant(half as Id) } else { Self::Variable(half as u16) }
+    }
 }
 
 /// Subject, predicate, object.

@@ -8,7 +8,7 @@
 //!
 //! Cost: about 5 ns per triple and kind to prepare; about 5 ns per look-up.
 
-use crate::dictionary::{ANY, LOCAL};
+use crate::dictionary::{ANY, Id, LOCAL};
 use crate::triples::Triple;
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
@@ -84,6 +84,13 @@ pub fn kind_of(key: Triple) -> usize {
 pub(crate) fn masked(triple: Triple, kind: usize) -> Triple {
     let mask = &MASKS[kind & ALL];
     [triple[0] | !mask[0], triple[1] | !mask[1], triple[2] | !mask[2]]
+}
+
+/// Whether a triple has an access pattern of a kind.
+#[inline(always)]
+fn has(triple: Triple, kind: usize, key: Triple) -> bool {
+    let [subject, predicate, object] = masked(triple, kind);
+    subject == key[0] && predicate == key[1] && object == key[2]
 }
 
 /// An entry of the hash table: the head of a chain, or [`ANY`] if the cell is free.
@@ -277,7 +284,7 @@ impl Graph {
         loop {
             let cell = self.cells[at];
             if cell.first == ANY
-                || cell.tag == tag && masked(self.triples[cell.first as usize], kind) == key
+                || cell.tag == tag && has(self.triples[cell.first as usize], kind, key)
             {
                 return at;
             }
@@ -312,7 +319,7 @@ impl Graph {
             return 0;
         }
         if kind != ALL && self.prepared >> kind & 1 == 0 {
-            return self.scan(key, 0);
+            return self.scan(key[0], key[1], key[2], 0);
         }
         self.cells[self.cell(kind, self.tagger.tag(kind, key), key)].first
     }
@@ -323,13 +330,17 @@ impl Graph {
         match kind {
             0 => after + 1,
             ALL => ANY,
-            _ if self.prepared >> kind & 1 == 0 => self.scan(key, after as usize + 1),
+            _ if self.prepared >> kind & 1 == 0 => {
+                self.scan(key[0], key[1], key[2], after as usize + 1)
+            }
             _ => self.nexts[(self.chains[kind] + after) as usize],
         }
     }
 
     #[cold]
-    fn scan(&self, key: Triple, from: usize) -> u32 {
+    // Not an array, which would keep the keys of all look-ups in memory instead of registers.
+    fn scan(&self, subject: Id, predicate: Id, object: Id, from: usize) -> u32 {
+        let key = [subject, predicate, object];
         let kind = kind_of(key);
         let rest = self.triples.iter().enumerate().skip(from);
         rest.into_iter().find(|(_, t)| masked(**t, kind) == key).map_or(ANY, |(n, _)| n as u32)

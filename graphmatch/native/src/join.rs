@@ -33,7 +33,7 @@ pub(crate) struct Stack {
     pub(crate) is_over: bool,
 }
 
-/// A visited step: the next triple to try, and the number of solutions before it.
+/// A visited step: the last triple that was tried, and the number of solutions before it.
 #[derive(Clone, Copy, Default)]
 struct Frame {
     cursor: u32,
@@ -149,11 +149,12 @@ impl<T: Fn(&Filter, Id) -> bool> Join<'_, T> {
                 if failures.as_ref().is_some_and(|known| known.has(depth, terms)) {
                     frame.cursor = ANY;
                 }
+            } else {
+                frame.cursor = self.graph.next(kind, key, frame.cursor);
             }
             let triples = &self.graph.triples[..ends[usize::from(step.flags & UNNAMED != 0)]];
             let mut matched = false;
             while let Some(triple) = triples.get(frame.cursor as usize) {
-                frame.cursor = self.graph.next(kind, key, frame.cursor);
                 left -= 1;
                 if left == 0 {
                     let now = Instant::now();
@@ -168,6 +169,7 @@ impl<T: Fn(&Filter, Id) -> bool> Join<'_, T> {
                     matched = true;
                     break;
                 }
+                frame.cursor = self.graph.next(kind, key, frame.cursor);
             }
             if matched {
                 (depth, enters) = (depth + 1, true);

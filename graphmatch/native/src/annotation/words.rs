@@ -67,12 +67,12 @@ pub fn words(text: &str) -> Vec<Range<usize>> {
     let (mut at, mut before) = (0, ' ');
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        let follows_word = before == '_' || is_letter(before) || is_attached(before);
+        let follows_word = || before == '_' || is_letter(before) || is_attached(before);
         let word = match c {
             'h' | 'H' | 'w' | 'W' => address(rest).unwrap_or_else(|| letters(rest)),
             _ if is_letter(c) => letters(rest),
-            _ if is_sign(c) && follows_word => rest.find(|c| !is_sign(c)).unwrap_or(rest.len()),
-            '.' | '．' if !follows_word && !matches!(before, '.' | '．') => {
+            _ if is_sign(c) && follows_word() => rest.find(|c| !is_sign(c)).unwrap_or(rest.len()),
+            '.' | '．' if !follows_word() && !matches!(before, '.' | '．') => {
                 let next = rest.chars().nth(1);
                 if next.is_some_and(is_letter) { c.len_utf8() } else { 0 }
             }
@@ -87,7 +87,7 @@ pub fn words(text: &str) -> Vec<Range<usize>> {
             found.push(at..at + word);
         }
         at += word.max(c.len_utf8());
-        before = text[..at].chars().next_back().unwrap_or(' ');
+        before = if word == 0 { c } else { text[..at].chars().next_back().unwrap_or(' ') };
     }
     found
 }
