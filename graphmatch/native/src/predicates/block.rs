@@ -32,30 +32,27 @@ const SAMPLE_ROWS: usize = 2048;
 const PART_ROWS: usize = 512;
 
 /// Part of a bitmap.
-#[derive(Clone, Copy)]
-struct Part([u64; PART_ROWS / 64]);
+type Part = [u64; PART_ROWS / 64];
 
 /// A part without rows.
-const NOTHING: Part = Part([0; PART_ROWS / 64]);
+const NOTHING: Part = [0; PART_ROWS / 64];
 
-impl Part {
-    /// Adds the rows of the part with a number to a list. This is not inlined, so that parts that
-    /// are intersected stay in the processor's registers.
-    #[inline(never)]
-    fn list(self, number: usize, rows: &mut Vec<u32>) {
-        for (at, mut word) in self.0.into_iter().enumerate() {
-            let first = (number * PART_ROWS + at * 64) as u32;
-            while word != 0 {
-                rows.push(first + word.trailing_zeros());
-                word &= word - 1;
-            }
+/// Adds the rows of the part with a number to a list. This is not inlined, so that parts that are
+/// intersected stay in the processor's registers.
+#[inline(never)]
+fn list(part: Part, number: usize, rows: &mut Vec<u32>) {
+    for (at, mut word) in part.into_iter().enumerate() {
+        let first = (number * PART_ROWS + at * 64) as u32;
+        while word != 0 {
+            rows.push(first + word.trailing_zeros());
+            word &= word - 1;
         }
     }
 }
 
 /// The word of a bitmap that has a row.
 fn word(bitmap: &mut [Part], row: usize) -> &mut u64 {
-    &mut bitmap[row / PART_ROWS].0[row % PART_ROWS / 64]
+    &mut bitmap[row / PART_ROWS][row % PART_ROWS / 64]
 }
 
 /// Adds a row to a bitmap, which grows.
@@ -114,7 +111,7 @@ impl RowSet {
     /// Adds all rows to a bitmap.
     fn add_to(&self, bitmap: &mut [Part]) {
         for (all, own) in bitmap.iter_mut().zip(&self.bitmap) {
-            all.0.iter_mut().zip(own.0).for_each(|(all, own)| *all |= own);
+            all.iter_mut().zip(own).for_each(|(all, own)| *all |= own);
         }
         for row in self.list.iter().map(|&row| usize::from(row)) {
             *word(bitmap, row) |= 1 << (row % 64);
@@ -340,7 +337,7 @@ impl Block {
 
     /// The places of rows that were not removed.
     pub fn alive(&self) -> impl Iterator<Item = usize> {
-        let word = |row: usize| self.alive[row / PART_ROWS].0[row % PART_ROWS / 64];
+        let word = |row: usize| self.alive[row / PART_ROWS][row % PART_ROWS / 64];
         (0..self.rows.len()).filter(move |&row| word(row) >> (row % 64) & 1 == 1)
     }
 
@@ -472,13 +469,13 @@ impl Block {
         'parts: for (number, &(mut rows)) in self.alive.iter().enumerate() {
             for pair in &bitmaps {
                 let [one, other] = pair.map(|bitmap| bitmap.get(number).unwrap_or(&NOTHING));
-                let sets = one.0.iter().zip(other.0).map(|(one, other)| one | other);
-                rows.0.iter_mut().zip(sets).for_each(|(rows, set)| *rows &= set);
-                if rows.0.iter().fold(0, |any, word| any | word) == 0 {
+                let sets = one.iter().zip(other).map(|(one, other)| one | other);
+                rows.iter_mut().zip(sets).for_each(|(rows, set)| *rows &= set);
+                if rows.iter().fold(0, |any, word| any | word) == 0 {
                     continue 'parts;
                 }
             }
-            rows.list(number, candidates);
+            list(rows, number, candidates);
         }
     }
 }
