@@ -30,9 +30,8 @@ pub struct Limits {
     pub subscription_branches: usize,
     /// Maximum number of steps in all paths when a publication is flattened into attributes.
     pub event_paths: usize,
-    /// Time limit of one publication, of its annotation, joins and evaluations together, per 100,000
-    /// triples;
-    /// and of finding the solutions of a report.
+    /// Time limit of one publication per 100,000 triples, of its annotation, joins and evaluations
+    /// together; and of finding the solutions of a report.
     pub publication_seconds: f64,
     /// Maximum number of solutions of one match.
     pub match_solutions: usize,
