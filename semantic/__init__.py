@@ -1,6 +1,6 @@
-"""What things mean: RDF terms, publications, ontologies, attributes. Knows no matching.
+"""Model of RDF terms, publications, ontologies and attributes, without matching.
 
-What is named here is imported when it is first used: a program pays for what it needs.
+Public names are imported on first use, so that a program loads only the modules it needs.
 """
 
 from importlib import import_module
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from the module that has it."""
+    """Import a public name from the module that defines it."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"semantic.{_MODULES[name]}"), name)

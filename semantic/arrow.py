@@ -1,4 +1,4 @@
-"""Columns of Arrow tables as arrays of numpy, and as Python's values. Needs ``pyarrow``."""
+"""Convert columns of Arrow tables to numpy arrays and Python values. Needs ``pyarrow``."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ ArrowBatch: TypeAlias = "pa.RecordBatch"
 ArrowTable: TypeAlias = "pa.Table"
 Numbers: TypeAlias = "NDArray[np.int64] | NDArray[np.float64]"
 Column: TypeAlias = "Numbers | tuple[NDArray[np.int32], list[str]]"
-"""Values of all rows: numbers, or places among terms."""
+"""Values of all rows: numbers, or indexes into a list of terms."""
 
 _WIDE = dict.fromkeys(("halffloat", "float", "double"), "double") | {
     f"{sign}int{bits}": "int64" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
-"""The types of numbers, and the type as which the core reads them."""
+"""Arrow's numeric types, each with the type to which it is cast for the core."""
 
 ROWS = 65_536
-"""So many rows of a table are looked at together."""
+"""Maximum number of rows in a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Texts one behind the other: their bytes in UTF-8, and where each begins and the last ends.
+    """Texts in one UTF-8 buffer, with the offset of each text and of the buffer's end.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Texts:
-        """Return texts of Python; of half characters a question mark is left."""
+        """Encode Python strings; replace lone surrogates by question marks."""
         import numpy as np
 
         data = [text.encode("utf-8", "replace") for text in texts]
@@ -55,12 +55,12 @@ class Texts:
 
     @classmethod
     def of_array(cls, array: ArrowArray) -> Texts:
-        """Return the values of a column as texts, an empty one for null."""
+        """Encode the values of a column as texts; null becomes an empty text."""
         import numpy as np
 
         if not is_text(array) or not len(array):
             return cls.of("" if value is None else str(value) for value in array.to_pylist())
-        given: Any = array  # casting and filling cost some ten microseconds each
+        given: Any = array  # Casting and filling take about ten microseconds each.
         is_short = str(array.type) == "string"
         whole = given if is_short else given.cast("large_string")
         whole = whole.fill_null("") if whole.null_count else whole
@@ -70,18 +70,18 @@ class Texts:
         return cls(np.frombuffer(data or b"", np.uint8), own.astype(np.int64))
 
     def get(self, number: int) -> str:
-        """Return a text by its number."""
+        """Return a text by its index."""
         begin, end = self.offsets[number : number + 2].tolist()
         return self.data[begin:end].tobytes().decode()
 
     def may_be_dated(self) -> bool:
-        """Whether some text may be a date: its fifth byte is a hyphen."""
+        """Return whether any text may be a date, with a hyphen as its fifth byte."""
         fifth = self.offsets[:-1] + 4
         found = self.data[fifth[fifth < self.offsets[1:]]] == ord("-")
         return bool(found.any())
 
     def blank(self) -> NDArray[np.bool_]:
-        """Say for each text whether it is empty, or of white space alone."""
+        """Return for each text whether it is empty or only white space."""
         import numpy as np
 
         begins = self.offsets[:-1]
@@ -93,7 +93,7 @@ class Texts:
 
 
 def batches(table: ArrowTable | ArrowBatch) -> Iterator[ArrowBatch]:
-    """Yield the rows of a table, or of the batch that it is, `ROWS` at a time at most."""
+    """Yield the rows of a table or batch, at most `ROWS` at a time."""
     import pyarrow as pa
 
     whole = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
@@ -103,9 +103,9 @@ def batches(table: ArrowTable | ArrowBatch) -> Iterator[ArrowBatch]:
 def texts_of_table(
     table: ArrowTable | ArrowBatch, id: str, query: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the ids and texts of a table; a null is an empty text.
+    """Yield the ids and texts of a table; null becomes an empty text.
 
-    Raises `InputError` when there are not one column of ids and one of texts.
+    Raise `InputError` unless there is exactly one column of ids and one of texts.
     """
     places = [
         place_of(table, name, "Name one column of ids and one of SPARQL texts.")
@@ -117,7 +117,7 @@ def texts_of_table(
 
 
 def place_of(table: ArrowTable | ArrowBatch, name: str, remedy: str) -> int:
-    """Return which column is called so; an `InputError` where there is not one."""
+    """Return the index of a column; raise `InputError` unless exactly one has this name."""
     names = table.schema.names
     if names.count(name) != 1:
         what = f"the table has {names.count(name) or 'no'} columns called {name!r}"
@@ -126,9 +126,9 @@ def place_of(table: ArrowTable | ArrowBatch, name: str, remedy: str) -> int:
 
 
 def numbers(array: ArrowArray) -> tuple[Numbers, NDArray[np.bool_] | None] | None:
-    """Return the numbers of a column, anything for null, and which rows have one if not all do.
+    """Return a column's numbers (0 for null) and a mask of valid rows (``None`` if all are).
 
-    ``None`` where it has no integers of 64 bits and no floating-point numbers.
+    Return ``None`` if they are neither signed 64-bit integers nor floating-point numbers.
     """
     kind = str(array.type)
     type_ = _WIDE.get(kind)
@@ -137,7 +137,7 @@ def numbers(array: ArrowArray) -> tuple[Numbers, NDArray[np.bool_] | None] | Non
     given: Any = array
     try:
         wide = given if kind == type_ else given.cast(type_)
-    except ValueError:  # more than 63 bits
+    except ValueError:  # A value has more than 63 bits.
         return None
     wide = wide.fill_null(0) if wide.null_count else wide
     found = wide.to_numpy(zero_copy_only=False)
@@ -145,17 +145,17 @@ def numbers(array: ArrowArray) -> tuple[Numbers, NDArray[np.bool_] | None] | Non
 
 
 def valid(array: ArrowArray) -> NDArray[np.bool_] | None:
-    """Say which rows of a column have a value; ``None`` if all do."""
+    """Return a mask of the rows that have a value, or ``None`` if all do."""
     return array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
 
 
 def is_text(array: ArrowArray) -> bool:
-    """Whether the values of a column are texts."""
+    """Return whether the values of a column are texts."""
     return str(array.type) in {"string", "large_string", "string_view"}
 
 
 def is_nested(array: ArrowArray) -> bool:
-    """Whether the values of a column are lists or structs."""
+    """Return whether the values of a column are lists or structs."""
     from pyarrow import types
 
     kind: Any = array.type
@@ -163,11 +163,11 @@ def is_nested(array: ArrowArray) -> bool:
 
 
 def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:
-    """Return for each row the place of its value, -1 for null, and the values.
+    """Return each row's index into the values (-1 for null), and the values.
 
-    Of structs, null fields are left out. Lists and structs are not compared: each row has a value
-    of its own. Raises `ValueError` or `OverflowError` where Python has no such value: a date beyond
-    the year 9999, nanoseconds.
+    Null fields of structs are left out. Lists and structs are not compared, so each row has its own
+    value. Raise `ValueError` or `OverflowError` if Python cannot hold a value: a date after the
+    year 9999, nanoseconds.
     """
     import numpy as np
 

@@ -1,7 +1,7 @@
-"""The clock of queries: ``NOW()`` is what whoever evaluates says, not the machine's time.
+"""Clock of queries: ``NOW()`` is the time that the caller sets, not the machine's time.
 
-A query that says ``NOW()`` has to give the same answer when it is asked again, in a test or on
-another day's archive.
+A query with ``NOW()`` must give the same answer when it is repeated, in a test or on an archive of
+another day.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 Clock: TypeAlias = Callable[[], datetime]
-"""Returns the time, with its zone."""
+"""A function that returns the time with its zone."""
 
 
 def utc_now() -> datetime:
-    """Return the machine's time."""
+    """Return the machine's time in UTC."""
     return datetime.now(UTC)
 
 
 def moment(now: datetime) -> tuple[float, int]:
-    """Return a time as seconds since the beginning of 1970 in UTC, and the minutes of its zone.
+    """Return a time as seconds since the beginning of 1970 in UTC, and its zone in minutes.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def moment(now: datetime) -> tuple[float, int]:
 
 
 def now_text(now: datetime) -> str:
-    """Return a time as an ``xsd:dateTime`` is written.
+    """Write a time as ``xsd:dateTime``.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What went wrong, where, and what to do about it.
+"""Problems and errors, each with a description, a place and a remedy.
 
-One `Problem` describes any fault: of a file, an item in it, a subscription, an
-ontology. A fault that stops one item only is *reported* (the problem is handed
-to a callback or collected) and the rest goes on; a fault that stops the whole
-call is *raised* as a `GraphMatchError` that carries the same problem.
+One `Problem` describes any fault: of a file, an item in it, a subscription, or an ontology. A fault
+that stops only one item is *reported* (passed to a callback or collected), and processing
+continues. A fault that stops the whole call is *raised* as a `GraphMatchError` with the same
+problem.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Self
 
 
 class Severity(Enum):
-    """Whether something was lost."""
+    """Effect of a problem on its item."""
 
-    REFUSED = "refused"  # the item was skipped
-    WARNING = "warning"  # the item was used, with something in it passed over or mended
+    REFUSED = "refused"  # The item was skipped.
+    WARNING = "warning"  # The item was used, but a part was skipped or repaired.
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the input something stands.
+    """A position in the input.
 
     Parameters
     ----------
     source
         The file's name as the user wrote it, a subscription's id, or ``<stdin>``.
     line, column
-        Counted from 1; ``None`` where they are not known.
+        Counted from 1; ``None`` if unknown.
     item
-        What inside the source: a feed item's link, a named graph, …
+        A part of the source: a feed item's link, a named graph, etc.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Place:
     item: str | None = None
 
     def __str__(self) -> str:
-        """Return ``source:line:column (item)``, leaving out what is not known."""
+        """Return ``source:line:column (item)`` without unknown parts."""
         text = self.source
         if self.line is not None:
             text += f":{self.line}"
@@ -64,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault: what it is, where it is, and what the user can do.
+    """A fault: its description, its place, and a remedy for the user.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Problem:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return so many names for a message, and how many more there are.
+    """Join the first `most` names for a message, and count the others.
 
     Examples
     --------
@@ -112,12 +112,12 @@ def pip_install(extra: str) -> str:
 
 
 class GraphMatchError(Exception):
-    """The root of every error that this project raises on purpose.
+    """Base class of every error that this project raises on purpose.
 
     Attributes
     ----------
     problem
-        What went wrong, where, and what to do.
+        The description, place and remedy.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -126,25 +126,25 @@ class GraphMatchError(Exception):
 
 
 class InputError(GraphMatchError):
-    """A publication, a feed or a file that cannot be read."""
+    """An unreadable publication, feed or file."""
 
 
 class SubscriptionError(GraphMatchError):
-    """A subscription that cannot be accepted; `Problem.where` has the position in its text."""
+    """A rejected subscription; `Problem.where` is the position in its text."""
 
 
 class UnknownNameError(GraphMatchError):
-    """A name that no class or concept has, or several; `Problem.where` is the name."""
+    """A name of no class or concept, or of several; `Problem.where` is the name."""
 
 
 class OntologyError(GraphMatchError):
-    """An ontology file that cannot be read or used."""
+    """An unreadable or unusable ontology file."""
 
 
 class Choice(Enum):
-    """An enumeration that callers name by its values, in upper or lower case.
+    """An enumeration that accepts its values in upper or lower case.
 
-    An unknown value is an `InputError` that names the valid ones.
+    An unknown value raises an `InputError` that lists the valid ones.
     """
 
     @classmethod
@@ -158,7 +158,7 @@ class Choice(Enum):
 
 
 class UnplacedError(ValueError):
-    """A value that cannot be used; whoever catches it knows the place, and makes a `Problem`."""
+    """An unusable value; the code that catches it knows the place, and makes a `Problem`."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -167,11 +167,11 @@ class UnplacedError(ValueError):
 
 
 class ProblemWarning(UserWarning):
-    """A problem that was reported to nobody in particular (see `warn_problem`)."""
+    """A problem that was reported without a callback (see `warn_problem`)."""
 
 
 OnProblem = Callable[[Problem], None]
-"""What readers call with each item that they pass over."""
+"""Callback that receives each problem of the input."""
 
 
 def warn_problem(problem: Problem) -> None:

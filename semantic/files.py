@@ -1,4 +1,4 @@
-"""Files, folders, pipes and memory: which there are, and the bytes in them as they come."""
+"""Find documents in files, folders, pipes and memory, and stream their bytes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.limits import Limits
 
 STDIN = "<stdin>"
-"""What messages call standard input."""
+"""Name of standard input in messages."""
 
 _TEXT = re.compile(r"[^\n]*\n|\s*(?:[<{\[#]|@?(?:prefix|base)\s)", re.IGNORECASE)
-"""How documents begin, and names of files do not."""
+"""Beginnings of documents, which file names do not have."""
 
 PIECE = 1 << 16
-"""How many bytes are asked for at once."""
+"""Maximum number of bytes in one read."""
 
 
 @runtime_checkable
 class Readable(Protocol):
-    """What bytes can be read from."""
+    """A source of bytes."""
 
     def read(self, size: int = -1, /) -> bytes:
         """Return at most `size` bytes, fewer only at the end."""
 
 
 def may_wait(stream: Readable) -> bool:
-    """Whether reading may have to wait for somebody: of all but files and bytes in memory.
+    """Return whether a read may block: true except for files and bytes in memory.
 
     Examples
     --------
@@ -48,12 +48,13 @@ def may_wait(stream: Readable) -> bool:
     try:
         number = stream.fileno() if isinstance(stream, io.IOBase) else -1
         return number < 0 or not S_ISREG(os.fstat(number).st_mode)
-    except (OSError, AttributeError, ValueError):  # it is no file of the system, or closed
+    # The stream has no file descriptor, or is closed.
+    except (OSError, AttributeError, ValueError):
         return True
 
 
 def pieces(stream: Readable) -> Iterator[bytes]:
-    """Yield a stream's bytes; of a pipe what has arrived, without waiting for more.
+    """Yield a stream's bytes; from a pipe, yield available bytes without waiting for more.
 
     Examples
     --------
@@ -68,7 +69,7 @@ def pieces(stream: Readable) -> Iterator[bytes]:
 
 
 class Pieces(io.RawIOBase):
-    """A stream of the pieces of an iterator.
+    """A binary stream over the pieces of an iterator.
 
     Examples
     --------
@@ -82,11 +83,11 @@ class Pieces(io.RawIOBase):
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return that this stream can be read."""
+        """Return true, because the stream is readable."""
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer from the piece that is begun, or else the next one."""
+        """Fill the buffer from the current piece, otherwise from the next one."""
         if not self._ready:
             self._ready = memoryview(next(self._pieces, b""))
         count = min(len(buffer), len(self._ready))
@@ -96,9 +97,9 @@ class Pieces(io.RawIOBase):
 
 
 def read_whole(data: Iterable[bytes], source: str, limits: Limits) -> bytes:
-    """Read a document that has to be held in memory, from its pieces.
+    """Join the pieces of a document that must be held in memory.
 
-    Raises `InputError` when it is larger than ``limits.document_bytes``.
+    Raise `InputError` if it is larger than ``limits.document_bytes``.
     """
     held: list[bytes] = []
     size = 0
@@ -115,9 +116,9 @@ def read_whole(data: Iterable[bytes], source: str, limits: Limits) -> bytes:
 
 
 def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Readable]]:
-    """Yield the documents of a file, a folder or standard input (``"-"``), open, with their names.
+    """Yield the names and open streams of a file, a folder or standard input (``"-"``).
 
-    What cannot be read is reported, and the rest goes on.
+    Unreadable files are reported and skipped.
     """
     if str(name) == "-":
         if sys.stdin is None:
@@ -140,7 +141,7 @@ def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Re
 
 
 def missing(name: str | Path) -> Problem | None:
-    """Return the problem if there is no such file, or if the name looks like a document."""
+    """Return the problem if the file is missing, or if the name looks like a document."""
     text = str(name)
     try:
         Path(name).stat()
@@ -155,23 +156,22 @@ def missing(name: str | Path) -> Problem | None:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is such a folder; what cannot be asked about is none."""
+    """Return whether a folder exists; return false if the system refuses access."""
     try:
         return path.is_dir()
     except OSError:
-        return False  # opening it says why
+        return False  # Opening it reports the error.
 
 
 def files_in(
     name: str | Path, on_problem: OnProblem, extensions: tuple[str, ...] = ()
 ) -> list[Path]:
-    """Return a folder's files, sorted, at any depth; of anything else the path itself.
+    """Return a folder's files at any depth, sorted; for other paths, return the path itself.
 
-    Hidden files and folders (``.git``) are left out, and all files but those with one of
-    `extensions` (``.rq``), where any are given. A link that leads nowhere is among the files, so
-    that opening it fails for all to see; a pipe or a device is reported, for reading it may never
-    end. A folder without files is reported: as a warning, or, where files of some kind are asked
-    for, as refused.
+    Hidden files and folders (``.git``) are left out. If `extensions` (``.rq``) are given, other
+    files are left out, too. Broken links are returned, so that opening them fails visibly. Pipes
+    and devices are reported, because reading them may never end. A folder without files is
+    reported: as refused if `extensions` are given, otherwise as a warning.
     """
     path = Path(name)
     if not is_folder(path):
@@ -204,19 +204,19 @@ def _walk(path: Path, told: list[OSError]) -> list[Path]:
 
 
 def is_special(path: Path) -> bool:
-    """Whether there is a pipe or a device, which must not be replaced by a file."""
+    """Return whether the path is a pipe or a device, which a file must not replace."""
     try:
         mode = path.stat().st_mode
     except OSError:
-        return False  # opening it says why
+        return False  # Opening it reports the error.
     return not S_ISREG(mode) and not S_ISDIR(mode)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file that takes the place of a file once all is written.
+    """Yield a new file that replaces a file once it is completely written.
 
-    A link stays a link: the file it leads to is replaced. A pipe or a device is written directly.
+    A link stays a link: its target is replaced. A pipe or a device is written directly.
     """
     if is_special(path):
         with path.open("wb") as file:
@@ -245,5 +245,5 @@ def unreadable(name: str, error: OSError) -> Problem:
 
 
 def plain(id: str) -> str:
-    """Return an id as Unicode: a file's name may have bytes that are none."""
+    """Return an id as valid Unicode, because file names may contain other bytes."""
     return id if id.isascii() else id.encode("utf-8", "replace").decode()

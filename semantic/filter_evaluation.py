@@ -1,8 +1,7 @@
-"""Whether a term passes a filter: one plain function that everybody may call.
+"""Decide whether a term passes a filter.
 
-Its answer is the evaluator's for every term. Where it is not certain here (foreign
-datatypes beside ``!=``, rare letters beside ``LCASE``), the evaluator is asked; this is
-slow, and rare.
+The answer always equals the SPARQL evaluator's. In uncertain cases (foreign datatypes with ``!=``,
+rare letters with ``LCASE``), the evaluator is called, which is slow but rare.
 
 Source: SPARQL 1.1 sections 17.3 (operators) and 17.4 (functions); RFC 4647 section
 3.3.1 for ``LANGMATCHES``.
@@ -43,15 +42,15 @@ from semantic.values import (
 from semantic.vocabulary import RDF, XSD
 
 IsA: TypeAlias = Callable[[TaxonomyTest, Term], bool]
-"""Decides a taxonomy operator."""
+"""A function that decides a taxonomy operator."""
 
 _STRING, _TAGGED = XSD["string"], RDF["langString"]
 
 
 def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
-    """Whether a filter of a branch is true of the term that its variable is bound to.
+    """Return whether a branch's filter is true for the term that its variable is bound to.
 
-    `isa` decides taxonomy operators; it is needed where there are any.
+    `isa` decides taxonomy operators, and is required if there are any.
 
     Examples
     --------
@@ -80,9 +79,9 @@ def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
 def taxonomy_test(
     ontology: Ontology, operator: TaxonomyOperator, term: Term, other: Term, links: Links
 ) -> bool:
-    """Whether one of the taxonomy operators holds between two terms.
+    """Return whether a taxonomy operator holds between two terms.
 
-    `links` are the is-a links that the publication states itself.
+    `links` are the is-a links that the publication itself states.
     """
     match operator:
         case TaxonomyOperator.DESCENDANT:
@@ -94,7 +93,7 @@ def taxonomy_test(
 
 
 def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
-    """Return the text that a view of a term shows, and its language tag; ``None`` is an error."""
+    """Return the text and language tag in a view of a term; return ``None`` for an error."""
     if isinstance(term, NamedNode):
         return (term.value, None) if view is View.STR else None
     if not isinstance(term, Literal):
@@ -107,7 +106,7 @@ def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
 
 
 def text_holds(test: TextTest, term: Term) -> bool:
-    """Whether a test of text is true of a term."""
+    """Return whether a text test is true for a term."""
     found = text_of(term, test.view)
     if found is None:
         return False
@@ -119,7 +118,7 @@ def text_holds(test: TextTest, term: Term) -> bool:
             return (text, language) == (argument, wanted)
         case TextOperator.MATCHES:
             return language is wanted is None and language_matches(text, argument)
-    if wanted not in (None, language):  # 17.4.3.1.2: the arguments are not compatible
+    if wanted not in (None, language):  # 17.4.3.1.2: the arguments are incompatible.
         return False
     match test.operator:
         case TextOperator.CONTAINS:
@@ -131,7 +130,7 @@ def text_holds(test: TextTest, term: Term) -> bool:
 
 
 def language_matches(tag: str, range_: str) -> bool:
-    """Whether a language tag is in a basic language range."""
+    """Return whether a language tag is in a basic language range."""
     if range_ == "*":
         return tag != ""
     tag, range_ = _ascii_lower(tag), _ascii_lower(range_)
@@ -139,7 +138,7 @@ def language_matches(tag: str, range_: str) -> bool:
 
 
 def _differs(term: Term, constant: NamedNode | Literal) -> bool:
-    """Whether ``term != constant`` is true; where the answer may be an error, it is asked for."""
+    """Return whether ``term != constant`` is true; for possible errors, ask the evaluator."""
     if isinstance(term, NamedNode | BlankNode) or isinstance(constant, NamedNode):
         return term != constant
     if not isinstance(term, Literal):
@@ -153,15 +152,15 @@ def _differs(term: Term, constant: NamedNode | Literal) -> bool:
 
 
 def folded(text: str, folding: Folding) -> str:
-    """Return a text with its case changed, as the evaluator changes it.
+    """Change the case of a text exactly as the evaluator does.
 
-    Python and the evaluator may know different versions of Unicode, so the evaluator itself is
-    asked for texts that are not ASCII. That takes 50 µs and 50 ns a character, and the last answers
-    are cached.
+    Python and the evaluator may have different versions of Unicode, so the evaluator converts
+    non-ASCII texts. This takes 50 µs plus 50 ns per character, and recent answers are cached.
     """
     if folding is Folding.NONE:
         return text
-    if folding is Folding.CASELESS:  # simple folding, but for ASCII letters they are the same
+    # Regular expressions use simple case folding, which is the same for ASCII letters.
+    if folding is Folding.CASELESS:
         return text.casefold()
     if text.isascii():
         return text.lower() if folding is Folding.LOWER else text.upper()
@@ -169,7 +168,7 @@ def folded(text: str, folding: Folding) -> str:
 
 
 def _ascii_lower(text: str) -> str:
-    """Return a text with its ASCII letters small."""
+    """Convert the ASCII letters of a text to lower case."""
     return text.lower() if text.isascii() else text.encode().lower().decode()
 
 

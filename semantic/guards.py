@@ -1,14 +1,14 @@
-"""XML: its encoding, and what would take the machine down, refused before it is parsed.
+"""Decode XML, and refuse dangerous documents before they are parsed.
 
-A parser that expands internal entities can be made to fill the memory by a document of a few
-hundred bytes (each entity twice the one before; or one long entity, used often). OWL files use
-entities legitimately, so they cannot simply be forbidden. So a document is first run through expat,
-which counts what it delivers and how deep elements nest; entities outside of the document are
-refused. Cost: about 10 ms a megabyte, 30 to 40 with entities.
+If a parser expands internal entities, a document of a few hundred bytes can fill the memory (each
+entity doubles the one before, or one long entity is used often). OWL files use entities
+legitimately, so they cannot simply be forbidden. Expat therefore reads a document first, while this
+module counts the delivered characters and the depth of elements. External entities are refused.
+Cost: about 10 ms per megabyte, 30 to 40 with entities.
 
-What is not well-formed is returned, not refused: that is up to who reads it. Nothing is fetched.
-Feeds and OWL/XML are read after this, by expat; for RDF/XML the compiled core has a
-check of its own, on the tokenizer of its parser.
+If a document is not well-formed, the error is returned, because the caller decides about it.
+Nothing is fetched. After this check, expat parses feeds and OWL/XML. For RDF/XML, the compiled core
+has its own check in the tokenizer of its parser.
 
 Source: XML 1.0 section 4 (entities) and appendix F (detection of encodings).
 """
@@ -25,23 +25,24 @@ from semantic.errors import InputError, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 
 Fault: TypeAlias = expat.ExpatError
-"""Something that is not well-formed: `code`, `lineno`, `offset`."""
+"""A well-formedness error: `code`, `lineno`, `offset`."""
 
-_AMPLIFICATION = 43  # expat's XML_ERROR_AMPLIFICATION_LIMIT_BREACH; pyexpat has no name for it
+# Expat calls it XML_ERROR_AMPLIFICATION_LIMIT_BREACH; pyexpat has no name for it.
+_AMPLIFICATION = 43
 
 _MOST_ATTRIBUTES = 10_000
 _MOST_ENTITIES = 1000
 _PIECE = 1 << 14
-_LONG_TAG = re.compile(rb"<[^<>]{50000,}")  # as long as one of so many attributes
+_LONG_TAG = re.compile(rb"<[^<>]{50000,}")  # A tag with too many attributes is at least this long.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # It begins with the mark of UTF-16, so it comes first.
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _INSIDE = bytes(range(0x80, 0xC0))
-"""The bytes of UTF-8 with which no character begins."""
+"""UTF-8 bytes that do not begin a character."""
 _UNMARKED = ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
 _DECLARED_ENCODING = re.compile(
@@ -53,13 +54,13 @@ _NOT_ENCODINGS = frozenset(
 
 
 def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Fault | None:
-    """Refuse a document with external entities, or one that expands or nests beyond the limits.
+    """Refuse a document with external entities, or with expansion or nesting beyond the limits.
 
     Parameters
     ----------
     data
-        The document, in any encoding; one that cannot be decoded is searched as Latin-1, in
-        which markup reads the same.
+        The document, in any encoding. If it cannot be decoded, it is checked as Latin-1, in which
+        markup is the same.
     source
         The document's name, for messages.
     limits
@@ -68,12 +69,12 @@ def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Faul
     Returns
     -------
     Fault or None
-        The first thing that is not well-formed, for the reader to judge.
+        The first well-formedness error, for the caller to judge.
 
     Raises
     ------
     InputError
-        With the line and column, and the name of the limit.
+        If the document is refused; the error has the line, the column and the limit's name.
 
     Examples
     --------
@@ -95,12 +96,13 @@ fetched: write its text into the document instead.
 
 
 def parse_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Element:
-    """Return the root of a document that `check_xml` lets through.
+    """Return the root of a document that passes `check_xml`.
 
     Raises
     ------
     InputError
-        When it is refused, not well-formed, or not in its encoding; with the place.
+        If the document is refused, not well-formed, or not in its encoding; the error has the
+        place.
 
     Examples
     --------
@@ -111,7 +113,7 @@ def parse_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Elem
     if fault is None:
         try:
             return fromstring(recode_xml(data, source))  # noqa: S314 -- it has been looked through
-        except ParseError as error:  # A prefix is not declared, of which the check knows nothing.
+        except ParseError as error:  # The check does not find undeclared prefixes.
             fault = error
     line, column = (fault.lineno, fault.offset) if isinstance(fault, Fault) else fault.position
     what, place = f"not valid XML: {fault}", Place(source, line, column + 1)
@@ -124,8 +126,8 @@ def root_prefixes(data: bytes) -> dict[str, str]:
     Parameters
     ----------
     data
-        A document in UTF-8 that was read within the limits. One that expat does not take, or
-        with so many entities that older versions could recurse too deep, declares none.
+        A document in UTF-8 that was read within the limits. The result is empty if expat rejects
+        it, or if its number of entities could make older versions recurse too deep.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def root_prefixes(data: bytes) -> dict[str, str]:
 
 
 def check_attributes(data: bytes, source: str) -> None:
-    """Refuse an element of very many attributes, before expat spends seconds on it.
+    """Refuse an element with very many attributes, before expat spends seconds on it.
 
     Parameters
     ----------
@@ -160,7 +162,7 @@ def check_attributes(data: bytes, source: str) -> None:
     Raises
     ------
     InputError
-        With the line.
+        If an element has too many attributes; the error has its line.
 
     Examples
     --------
@@ -172,17 +174,17 @@ def check_attributes(data: bytes, source: str) -> None:
 
 
 def decode_xml(data: bytes) -> str:
-    r"""Decode a document by its byte order mark, its XML declaration, or else as UTF-8.
+    r"""Decode a document by its byte order mark or XML declaration, otherwise as UTF-8.
 
-    The declaration is blanked out (the text has no encoding any more), and with it any white
-    space before it, which XML does not allow there; lines and columns stay where they were.
+    Blanks replace the declaration, because decoded text has no encoding. White space before it,
+    which XML forbids, then does no harm. Lines and columns stay the same.
 
     Raises
     ------
     UnicodeDecodeError
-        The bytes are not in the encoding.
+        If the bytes are not in the encoding.
     LookupError
-        There is no such encoding.
+        If the encoding is unknown.
 
     Examples
     --------
@@ -197,14 +199,15 @@ def decode_xml(data: bytes) -> str:
 
 
 def recode_xml(data: bytes, source: str) -> bytes:
-    """Recode a document as UTF-8, which is all that parsers of RDF/XML know; see `decode_xml`.
+    """Recode a document as UTF-8 for RDF/XML parsers, which need it; see `decode_xml`.
 
-    One that is in UTF-8 already, as most are, is only looked at.
+    A document in UTF-8, the usual case, is only checked.
 
     Raises
     ------
     InputError
-        When it is not in its encoding, with the place; when there is no such encoding.
+        If the document is not in its encoding (the error has the place), or the encoding is
+        unknown.
     """
     try:
         declared = _DECLARED_ENCODING.match(data[:1024])
@@ -217,7 +220,7 @@ def recode_xml(data: bytes, source: str) -> bytes:
         what = f"not in its encoding, {error.encoding} ({error.reason})"
         place = _place(error.object, error.start, source, error.encoding)
         remedy = "Declare the encoding that it is in, or save it as UTF-8."
-        if is_wide(error.encoding):  # its first bytes say so
+        if is_wide(error.encoding):  # Its first bytes declare this.
             remedy = "It is damaged or cut off: get it again, or save it as UTF-8."
         raise InputError(Problem(what, place, remedy)) from error
     except LookupError as error:
@@ -226,7 +229,7 @@ def recode_xml(data: bytes, source: str) -> bytes:
 
 
 def is_wide(encoding: str) -> bool:
-    """Whether an encoding is UTF-16 or UTF-32.
+    """Return whether an encoding is UTF-16 or UTF-32.
 
     Examples
     --------
@@ -251,17 +254,17 @@ def _decode(data: bytes) -> str:
     declared = _DECLARED_ENCODING.match(data[:1024])
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
     if is_wide(name) or name.startswith(("ucs-2", "iso-10646-ucs")):
-        name = "utf-8"  # its own declaration was readable as ASCII
+        name = "utf-8"  # Its declaration was readable as ASCII.
     try:
         if codecs.lookup(name).name.replace("_", "-") not in _NOT_ENCODINGS:
             return data.decode(name)
     except LookupError:
-        pass  # among others those of Python's that are not of texts
+        pass  # Some encodings of Python are not for text.
     raise LookupError(f"unknown encoding: {name}")
 
 
 class _Delivery:
-    """What expat delivers of a document: how many characters, how deep."""
+    """Counter of the characters and the nesting that expat delivers."""
 
     def __init__(self, utf8: bytes, source: str, limits: Limits) -> None:
         self._data = utf8
@@ -271,7 +274,8 @@ class _Delivery:
         self._referring = 0
         self._room: int | None = None
         self._parser = expat.ParserCreate("utf-8")
-        self._parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)  # internal ones
+        # Entities of the internal DTD subset are parsed; external ones are refused.
+        self._parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
         self._parser.buffer_text = True
         self._parser.ordered_attributes = True
         self._parser.StartElementHandler = self._start
@@ -288,7 +292,9 @@ class _Delivery:
                 _refuse_expansion(place, self._limits)
             return error
         finally:
-            del self._parser  # whose handlers are methods of this: all would wait for the collector
+            # The parser refers to methods of this object. Without this deletion, only the garbage
+            # collector would free both.
+            del self._parser
         return None
 
     def _start(self, _name: str, attributes: list[str]) -> None:
@@ -311,10 +317,9 @@ class _Delivery:
         _public: str | None,
         _notation: str | None,
     ) -> None:
-        """Refuse an entity that lies outside, and count those that refer to others.
+        """Refuse an external entity, and count entities that refer to others.
 
-        These are expanded by recursion in older versions of expat, and no
-        deeper than there are such entities.
+        Older versions of expat expand these recursively, no deeper than their number.
         """
         if system is not None:
             end = self._parser.CurrentByteIndex + 1
@@ -328,7 +333,7 @@ class _Delivery:
         self._count()
 
     def _count(self, *_declared: object) -> None:
-        """Begin to count, now that there is an entity or an attribute's default to deliver."""
+        """Start to count characters, because an entity or an attribute's default may add some."""
         if self._room is None:
             characters = len(self._data.translate(None, _INSIDE))
             self._room = characters + self._limits.xml_expansion

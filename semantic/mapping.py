@@ -1,6 +1,6 @@
-"""Mapping functions as an ontology's files have them: CONSTRUCT queries with names.
+"""Mapping functions of ontology files: CONSTRUCT queries with names.
 
-What they read and add, and how they are run: `graphmatch.mapping`.
+`graphmatch.mapping` runs them, and describes their input and output.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from semantic.errors import Place
 
 @dataclass(frozen=True, slots=True)
 class MappingFunction:
-    r"""A CONSTRUCT query with a name, as it was written; `source` is where it was read.
+    r"""A CONSTRUCT query with a name, as written; `source` is the name of its file.
 
     Examples
     --------
@@ -27,11 +27,11 @@ class MappingFunction:
 
     @property
     def comment(self) -> str:
-        """The ``#`` lines at the head of its text."""
+        """The ``#`` lines at the beginning of the text."""
         lines = takewhile(lambda line: line.startswith("#"), self.text.splitlines())
         return " ".join(line.lstrip("#").strip() for line in lines)
 
     @property
     def place(self) -> Place:
-        """Where it was read."""
+        """The place of the query, for messages."""
         return Place(self.source or self.name)

@@ -1,4 +1,4 @@
-"""Triple patterns and the filters that an index can take: what branches are made of."""
+"""Triple patterns and the filters that an index supports: the parts of branches."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from semantic.values import Operator
 from semantic.vocabulary import GM, PREFIXES
 
 COMPARE = GM["compare"]
-"""The function that compares with a quantity, for SPARQL's operators know none."""
+"""The function that compares quantities, because SPARQL's operators cannot."""
 _META = frozenset("\\.+*?()|[]{}^$#&-~")
 
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
-    """Three places, each a term or a variable. Blank nodes of a query are variables here."""
+    """Three terms or variables; blank nodes of a query are variables here."""
 
     subject: Node
     predicate: Node
     object: Node
 
     def __str__(self) -> str:
-        """Return the pattern as Turtle would write it."""
+        """Return the pattern in Turtle syntax."""
         return self.write(PREFIXES)
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the pattern as Turtle would, with these prefixes."""
+        """Write the pattern in Turtle syntax, with these prefixes."""
         return " ".join(compact(node, prefixes) for node in self)
 
     def __iter__(self) -> Iterator[Node]:
@@ -47,7 +47,7 @@ class TriplePattern:
 
 
 class TaxonomyOperator(Enum):
-    """G-ToPSS's is-a operators (section 3.2): its sign, and our filter function."""
+    """The is-a operators of G-ToPSS (section 3.2): their signs and filter functions."""
 
     DESCENDANT = "descendantOf"  # ≤
     ANCESTOR = "ancestorOf"  # ≥
@@ -64,28 +64,28 @@ class Comparison:
 
     @property
     def word(self) -> str:
-        """The operator, as `Subscription.remainder` names it."""
+        """The operator, as named in `Subscription.remainder`."""
         return self.operator.value
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the filter as SPARQL does, with these prefixes."""
+        """Write the filter in SPARQL, with these prefixes."""
         return _comparison(self.variable, self.word, self.constant, prefixes)
 
 
 @dataclass(frozen=True, slots=True)
 class Unequal:
-    """``FILTER(?variable != constant)``, by value: an error, as with a foreign datatype, is no."""
+    """``FILTER(?variable != constant)`` by value; an error (from a foreign datatype) is false."""
 
     variable: Variable
     constant: NamedNode | Literal
 
     @property
     def word(self) -> str:
-        """The operator, as `Subscription.remainder` names it."""
+        """The operator, as named in `Subscription.remainder`."""
         return "!="
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the filter as SPARQL does, with these prefixes."""
+        """Write the filter in SPARQL, with these prefixes."""
         return _comparison(self.variable, self.word, self.constant, prefixes)
 
 
@@ -100,7 +100,7 @@ def _comparison(
 
 @dataclass(frozen=True, slots=True)
 class TaxonomyTest:
-    """``FILTER(gm:descendantOf(?variable, concept))`` and its kin."""
+    """A taxonomy filter such as ``FILTER(gm:descendantOf(?variable, concept))``."""
 
     variable: Variable
     operator: TaxonomyOperator
@@ -108,33 +108,33 @@ class TaxonomyTest:
 
     @property
     def word(self) -> str:
-        """The function, as `Subscription.remainder` names it."""
+        """The function, as named in `Subscription.remainder`."""
         return str(GM[self.operator.value])
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the filter as SPARQL does, with these prefixes."""
+        """Write the filter in SPARQL, with these prefixes."""
         return f"gm:{self.operator.value}({self.variable}, {compact(self.concept, prefixes)})"
 
 
 class View(Enum):
-    """Which text of a term is looked at."""
+    """The part of a term that is tested as text."""
 
-    TERM = ""  # that of a string literal, whose language counts
-    STR = "STR"  # the lexical form of a literal, the IRI of an IRI
-    LANG = "LANG"  # the language tag of a literal
+    TERM = ""  # The text of a string literal, with its language.
+    STR = "STR"  # The lexical form of a literal, or an IRI as text.
+    LANG = "LANG"  # The language tag of a literal.
 
 
 class Folding(Enum):
-    """What is done with the case of a text before it is looked at."""
+    """Case conversion of a text before a test."""
 
     NONE = ""
     LOWER = "LCASE"
     UPPER = "UCASE"
-    CASELESS = "caseless"  # as regular expressions with the flag "i" compare ASCII letters
+    CASELESS = "caseless"  # Regular expressions with the flag "i" compare ASCII letters like this.
 
 
 class TextOperator(Enum):
-    """How a text is compared with a constant."""
+    """Comparison of a text with a constant."""
 
     CONTAINS = "CONTAINS"
     STARTS = "STRSTARTS"
@@ -147,7 +147,7 @@ class TextOperator(Enum):
 class TextTest:
     """``FILTER(operator(folding(view(?variable)), argument))``; SPARQL 1.1 sections 17.4.2, 17.4.3.
 
-    `argument` is a text, with a language tag or without, its case changed already.
+    `argument` is a text with or without a language tag; its case is already converted.
 
     Examples
     --------
@@ -164,16 +164,16 @@ class TextTest:
 
     @property
     def word(self) -> str:
-        """The operator or function, as `Subscription.remainder` names it."""
+        """The operator or function, as named in `Subscription.remainder`."""
         return self.operator.value
 
     def write(self, _: Mapping[str, str]) -> str:
-        """Write the filter as SPARQL does."""
+        """Write the filter in SPARQL."""
         text = str(self.variable)
         return self.applied(f"{self.view.value}({text})" if self.view is not View.TERM else text)
 
     def applied(self, text: str) -> str:
-        """Write the test of an expression that gives what the view shows."""
+        """Write the test of an expression that returns the view's text."""
         if self.folding is Folding.CASELESS:
             return f'REGEX({text}, {_quoted(self.argument)}, "i")'
         if self.folding is not Folding.NONE:
@@ -184,7 +184,7 @@ class TextTest:
 
 
 def _quoted(text: Literal) -> Literal:
-    """Return a text as the regular expression that it alone matches."""
+    """Return a regular expression that matches only this text."""
     return Literal("".join(f"\\{c}" if c in _META else c for c in text.value))
 
 
@@ -193,18 +193,18 @@ Alternative = Comparison | Unequal | TaxonomyTest | TextTest
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Tests of one variable of which at least one has to hold: ``||``, or ``IN``.
+    """Tests of one variable, of which at least one must hold: ``||`` or ``IN``.
 
-    `word` is what the query says.
+    `word` is the operator in the query.
     """
 
     variable: Variable
     tests: tuple[Alternative, ...]
     word: str = "||"
-    """What the query says: ``||`` or ``IN``."""
+    """The operator in the query: ``||`` or ``IN``."""
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the filter as SPARQL does, with these prefixes."""
+        """Write the filter in SPARQL, with these prefixes."""
         if self.word == "IN":
             constants = [t.constant for t in self.tests if isinstance(t, Comparison)]
             if len(constants) == len(self.tests):
@@ -218,7 +218,7 @@ Filter = Alternative | AnyOf
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A basic graph pattern with its filters: one way for the query to have a solution."""
+    """A basic graph pattern with its filters: one disjunct of the query."""
 
     patterns: tuple[TriplePattern, ...]
     filters: tuple[Filter, ...] = ()

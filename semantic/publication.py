@@ -1,8 +1,7 @@
-"""A publication: an RDF graph that arrives, with an id.
+"""A publication: an arriving RDF graph with an id.
 
-This is the one thing that flows through the system. Readers make publications
-(`semantic.reading`, `semantic.feeds`), enrichment returns a larger one, matchers look at one at a
-time.
+Publications flow through the whole system. Readers make them (`semantic.reading`,
+`semantic.feeds`), enrichment returns larger ones, and matchers process one at a time.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ _TRIPLES = (
 
 
 class Publication:
-    """A set of triples with an id; two are equal that have the same of everything.
+    """A set of triples with an id; publications with the same content are equal.
 
     Parameters
     ----------
     id
-        An IRI where the source gives one (a named graph, a feed item's guid or link); otherwise
-        the file's name, with a number where a file holds several.
+        An IRI if the source has one (a named graph, a feed item's guid or link); otherwise the
+        file's name, with a number if the file holds several publications.
     triples
         Distinct triples, in the order of the source.
     derived
-        Those of the triples that enrichment added: nobody stated them.
+        The triples that enrichment added; the source does not state them.
     source
-        Where the publication was read, for messages.
+        The place of the publication, for messages.
     attributes
-        How many of its triples, the last ones, say what somebody asks for as an attribute. Only
-        patterns that name their property are met by them.
+        Number of attributes that subscriptions request; they are the last of the triples. Only
+        patterns that name their property match them.
 
     Examples
     --------
@@ -72,7 +71,7 @@ class Publication:
     ) -> None:
         self.id, self.derived, self.source, self.attributes = id, derived, source, attributes
         self.given = triples
-        """Its triples, where it was made by `of` some of them more than once."""
+        """The triples as given; if `of` made the publication, they may contain duplicates."""
         self._triples: tuple[Triple, ...] | None = triples
 
     @property
@@ -84,11 +83,10 @@ class Publication:
 
     @property
     def title(self) -> str | None:
-        """The title of a feed item, as plain text; ``None`` where there is none.
+        """The title of a feed item, as plain text; ``None`` if it has none.
 
-        Like `link`, `date`, `guid` and `channel`, it is found in the triples each time somebody
-        asks: in one pass, of those of an item about 10 µs. A publication of no item, or of
-        several, has none of them.
+        Each access to `title`, `link`, `date`, `guid` or `channel` searches the triples, which
+        takes about 10 µs for an item. All are ``None`` if the publication has no item, or several.
 
         Examples
         --------
@@ -102,12 +100,12 @@ class Publication:
 
     @property
     def link(self) -> str | None:
-        """The address of a feed item; where it can be no IRI, as the feed has it."""
+        """The address of a feed item; if it cannot be an IRI, the text from the feed."""
         return _text(self._said(_LINK))
 
     @property
     def date(self) -> datetime | None:
-        """When a feed item was published, or else last changed; ``None`` for an unreadable date.
+        """Publication date of a feed item, otherwise its last change; ``None`` if unreadable.
 
         Examples
         --------
@@ -122,24 +120,24 @@ class Publication:
             if isinstance(date, Literal) and date.datatype == _DATE_TIME:
                 try:
                     return datetime.fromisoformat(date.value)
-                except ValueError:  # one that RDF has, and that Python does not
+                except ValueError:  # RDF allows dates that Python does not.
                     continue
         return None
 
     @property
     def guid(self) -> str | None:
-        """What a feed item calls itself by: RSS's guid, Atom's and JSON Feed's id."""
+        """The item's own identifier: RSS's guid, or the id of Atom or JSON Feed."""
         return _text(self._said(_GUID))
 
     @property
     def channel(self) -> str | None:
-        """The title of the feed that an item is part of."""
+        """The title of the feed that contains the item."""
         channels = self._said(_CHANNEL)
         titles = [o for s, p, o in self.given if p == _CHANNEL_TITLE and s in channels]
         return _text(titles)
 
     def _said(self, predicate: NamedNode) -> list[Term]:
-        """Return what the only feed item of the publication has for a property."""
+        """Return the values of a property of the publication's only feed item."""
         items = {s for s, p, o in self.given if o == _ITEM and p == TYPE}
         if len(items) != 1:
             return []
@@ -163,14 +161,14 @@ class Publication:
 
     @classmethod
     def of(cls, id: str, triples: Iterable[Triple], source: Place | None = None) -> Publication:
-        """Make a publication of any iterable of triples; repeated triples count once.
+        """Make a publication from an iterable of triples; duplicates count once.
 
-        They are compared when somebody asks for `triples`.
+        Duplicates are removed on the first access to `triples`.
 
         Raises
         ------
         TypeError
-            When a triple is not a tuple of three of pyoxigraph's terms.
+            If a triple is not a tuple of three pyoxigraph terms.
         """
         given = tuple(triples)
         _check(id, given)
@@ -178,19 +176,19 @@ class Publication:
 
     @classmethod
     def of_terms(cls, id: str, given: tuple[Triple, ...], source: Place | None) -> Publication:
-        """Make a publication of triples, some of them perhaps repeated, without a look at them."""
+        """Make a publication from triples without checking them; they may contain duplicates."""
         made = cls(id, given, source=source or Place(id))
         made._triples = None
         return made
 
     @classmethod
     def from_rdflib(cls, graph: rdflib.Graph, id: str | None = None) -> Publication:
-        """Make a publication of an `rdflib.Graph`; its identifier is the id unless one is given.
+        """Make a publication from an `rdflib.Graph`, whose identifier is the default id.
 
         Raises
         ------
         TypeError
-            When it is an `rdflib.Dataset`.
+            If it is an `rdflib.Dataset`.
 
         Examples
         --------
@@ -211,12 +209,12 @@ class Publication:
 
     @classmethod
     def of_rdflib(cls, source: rdflib.Graph) -> Iterator[Publication]:
-        """Yield the publication of an `rdflib.Graph`, or of each graph of a dataset with triples.
+        """Yield the publication of an `rdflib.Graph`, or of each graph with triples in a dataset.
 
         Raises
         ------
         TypeError
-            When it is anything else.
+            If the source is anything else.
         """
         rdflib = sys.modules.get("rdflib")
         if rdflib is None or not isinstance(source, rdflib.Graph):
@@ -231,7 +229,7 @@ class Publication:
             yield cls.from_rdflib(source)
 
     def with_derived(self, triples: Iterable[Triple]) -> Publication:
-        """Return the publication with triples that nobody stated; those it has are left out."""
+        """Return the publication with derived triples, except those that it already contains."""
         triples = tuple(triples)
         if not triples:
             return self
@@ -242,14 +240,14 @@ class Publication:
         return self.extended(new)
 
     def with_attributes(self, triples: Iterable[Triple]) -> Publication:
-        """Return the publication with attributes that somebody asks for: the last step."""
+        """Return the publication with requested attributes; this is the last step."""
         found = self.with_derived(triples)
         attributes = self.attributes + len(found.triples) - len(self.triples)
         return Publication(found.id, found.triples, found.derived, found.source, attributes)
 
     @property
     def seen_by_any(self) -> tuple[Triple, ...]:
-        """The triples that also patterns with a variable property are met by."""
+        """The triples that patterns with a variable property can match."""
         return self.triples[: len(self.triples) - self.attributes]
 
     def with_triples(self, triples: tuple[Triple, ...], derived: frozenset[Triple]) -> Publication:
@@ -257,17 +255,17 @@ class Publication:
         return Publication(self.id, triples, derived, self.source)
 
     def called(self, id: str | None = None, source: Place | None = None) -> Publication:
-        """Return the publication with another id, or as one that was read somewhere else."""
+        """Return the publication with another id or source."""
         id, source = self.id if id is None else id, self.source if source is None else source
         return Publication(id, self.triples, self.derived, source, self.attributes)
 
     def extended(self, derived: tuple[Triple, ...]) -> Publication:
-        """Return the publication with triples that nobody stated, and that it does not have."""
+        """Return the publication with derived triples that it does not contain."""
         known = self.derived.union(derived)
         return Publication(self.id, self.triples + derived, known, self.source)
 
     def graph_name(self) -> NamedNode:
-        """Return the name that SPARQL's GRAPH sees: the id where that is an IRI."""
+        """Return the name for SPARQL's GRAPH: the id if it is an IRI, otherwise a constant."""
         try:
             return NamedNode(self.id)
         except ValueError:
@@ -275,7 +273,7 @@ class Publication:
 
 
 def _check(id: str, triples: Iterable[Any]) -> None:
-    """Raise `TypeError` for the first that is not a tuple of three terms."""
+    """Raise `TypeError` for the first value that is not a tuple of three terms."""
     for number, triple in enumerate(triples, 1):
         is_triple = isinstance(triple, tuple) and len(triple) == 3
         wrong = [t for t in triple if not isinstance(t, _TERMS)] if is_triple else [triple]
@@ -285,6 +283,6 @@ def _check(id: str, triples: Iterable[Any]) -> None:
 
 
 def _text(values: list[Term]) -> str | None:
-    """Return the last of an item's values: RSS 1.0 has its own before the common one."""
+    """Return the last of an item's values, because an RSS 1.0 item's own values come first."""
     texts = [value.value for value in values if isinstance(value, NamedNode | Literal)]
     return texts[-1] if texts else None

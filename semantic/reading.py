@@ -1,12 +1,12 @@
-"""Publications from files, folders, standard input and memory, one after the other.
+"""Read publications from files, folders, standard input and memory, one at a time.
 
-All syntaxes of RDF are read by the compiled core, which also matches what it reads
-(`graphmatch.Engine.filter`); feeds are read by `semantic.feeds`. N-Quads, N-Triples, TriG and
-Turtle are streamed: a publication is yielded when its last triple is read. In lines, a bad one is
-reported and the next one is read; of another syntax, the first fault ends the document. One
-unreadable document is reported and the rest goes on.
+The compiled core reads all RDF syntaxes, and can also match the publications that it reads
+(`graphmatch.Engine.filter`). `semantic.feeds` reads feeds. N-Quads, N-Triples, TriG and Turtle are
+streamed: a publication is yielded after its last triple. In line-based syntaxes, an invalid line is
+reported and the next one is read. In other syntaxes, the first error ends the document. An
+unreadable document is reported, and the next one is read.
 
-A document is cut into publications:
+The argument `cut` splits a document into publications:
 
 | cut | a publication is |
 | --- | --- |
@@ -14,13 +14,12 @@ A document is cut into publications:
 | `graph` | a named graph, and the default graph as one more |
 | `item` | a feed item, with its channel |
 | `subject` | the concise bounded description of an IRI that is a subject |
-| `component` | a weakly connected part |
-| `auto` | an item of a feed, a graph where there are named ones, else the document |
+| `component` | a weakly connected component |
+| `auto` | an item of a feed, otherwise a graph if any is named, otherwise the document |
 
-The concise bounded description is W3C's submission of 2005: the subject's triples,
-and those of blank nodes reached from it. In a component, two triples belong together
-when they share a subject or object that is an IRI or a blank node; the object of
-``rdf:type`` is shared vocabulary and connects nothing.
+The concise bounded description (W3C submission, 2005) consists of the subject's triples, and those
+of blank nodes reached from it. In a component, triples are connected if they share an IRI or a
+blank node as subject or object. Objects of ``rdf:type`` are shared vocabulary and connect nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = "str | Path | bytes | Readable | rdflib.Graph"
 Fault: TypeAlias = Mapping[str, Any]
-"""What is wrong with a document, the remedy, line, column, item, whether something was left out."""
+"""A document's fault: description, remedy, line, column, item, and whether data was left out."""
 
 _SUBSCRIBE = "Subscribe to it (`read_subscriptions` or `--subscriptions`)."
 _NOT_PUBLICATIONS = {
@@ -73,7 +72,7 @@ _NOT_PUBLICATIONS = {
 
 
 class Cut(Choice):
-    """What of a document becomes one publication; see the module's table."""
+    """The part of a document that becomes one publication; see the module's table."""
 
     AUTO = "auto"
     DOCUMENT = "document"
@@ -84,7 +83,7 @@ class Cut(Choice):
 
     @property
     def needs_objects(self) -> bool:
-        """Whether a document is cut by its terms, once it is read."""
+        """True if a document is read as a whole, and then split by its terms."""
         return self in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT)
 
 
@@ -98,25 +97,24 @@ def read_publications(
 ) -> Iterator[Publication]:
     r"""Yield the publications of the sources, in their order.
 
-    Blank nodes get names that no other document has.
+    Blank node names are unique across documents.
 
     Parameters
     ----------
     sources
-        File names, folders (all files in them, sorted by name), ``"-"`` for standard input,
-        open binary files, documents as bytes, or `rdflib.Graph` objects; of an `rdflib.Dataset`
-        each graph that has triples is a publication. The syntax is
-        recognized by name or content.
+        File names, folders (all files in them, sorted by name), ``"-"`` for standard input, open
+        binary files, documents as bytes, or `rdflib.Graph` objects. Each graph with triples of an
+        `rdflib.Dataset` is a publication. The name or content determines the syntax.
     cut
-        How a document becomes publications; see the module.
+        The part of a document that becomes a publication; see the module.
     format
-        Media type or extension of the RDF syntax, where neither name nor content tells.
+        Media type or extension of the RDF syntax, if neither name nor content identifies it.
     base_iri
-        What relative IRIs are resolved against; without one they are errors.
+        The base of relative IRIs; without one, relative IRIs are errors.
     on_problem
-        Called with each document, line or item that is passed over.
+        Called with each skipped document, line or item.
     limits
-        What one input may cost.
+        Resource limits of one input.
 
     Examples
     --------
@@ -143,7 +141,7 @@ def read_publications(
 
 
 def check_base(base_iri: str) -> None:
-    """Raise `InputError` for a base that is none."""
+    """Raise `InputError` if a base is not an absolute IRI."""
     try:
         NamedNode(base_iri)
     except ValueError as error:
@@ -161,7 +159,7 @@ def _document(
     on_problem: OnProblem,
     limits: Limits,
 ) -> Iterator[Publication]:
-    """Yield a document's publications; report why it cannot be opened."""
+    """Yield a document's publications; report the problem if it cannot be opened."""
     try:
         found, data = recognise(pieces(stream), source, syntax, cut, limits)
     except InputError as error:
@@ -183,7 +181,7 @@ def publications_of(
 ) -> Iterator[Publication]:
     """Yield the publications of a document that `recognise` opened.
 
-    Reports the fault that ends it early, publications that are too large, and that there are none.
+    Report the error that ends it early, too large publications, and a document without any.
     """
     told = False
 
@@ -235,7 +233,7 @@ def _publications(
 def _of_bounded_texts(
     items: Iterator[Publication], on_problem: OnProblem, limits: Limits
 ) -> Iterator[Publication]:
-    """Yield the items of a feed none of whose texts is too long: each is copied many times."""
+    """Yield a feed's items, except those with too long texts: each text is copied many times."""
     for item in items:
         texts = (len(o.value) for _, _, o in item.given if isinstance(o, Literal))
         if max(texts, default=0) > limits.text_characters:
@@ -247,27 +245,27 @@ def _of_bounded_texts(
 def recognise(
     data: Iterator[bytes], source: str, syntax: RdfFormat | None, cut: Cut, limits: Limits
 ) -> tuple[RdfFormat | FeedFormat, Iterator[bytes]]:
-    """Tell the syntax of a document of publications, by its name and beginning.
+    """Detect the syntax of a document of publications from its name and beginning.
 
     Parameters
     ----------
     data
-        The document, as it comes.
+        The document, in pieces.
     syntax
-        What somebody says that it is.
+        The syntax, if the caller knows it.
 
     Returns
     -------
     syntax
-        That of RDF, or the format of a feed that is to be cut into its items.
+        The RDF syntax, or the format of a feed that is to be split into its items.
     data
-        The document; a feed whole, and RDF/XML whole and in UTF-8.
+        The document: a feed in one piece, RDF/XML in one piece and in UTF-8.
 
     Raises
     ------
     InputError
-        When it is empty, or none of these, with what it is instead; when it is larger than
-        ``limits.document_bytes`` and has to be whole, or not in its encoding.
+        If it is empty, or neither RDF nor a feed (the message names its actual format). If it must
+        be held in memory and is larger than ``limits.document_bytes``, or is not in its encoding.
     """
     pieces: list[bytes] = []
     size, enough, is_blank = 0, HEAD_BYTES if syntax is None else 1, True
@@ -314,24 +312,24 @@ def read_rdf(
     prefixes: dict[str, str] | None = None,
     may_be_empty: bool = False,
 ) -> Iterator[Publication]:
-    """Yield the publications of an RDF document whose syntax is known.
+    """Yield the publications of an RDF document in a known syntax.
 
     Parameters
     ----------
     data
-        The document, as it comes; RDF/XML in UTF-8 (`semantic.guards.recode_xml`).
+        The document, in pieces; RDF/XML must be in UTF-8 (`semantic.guards.recode_xml`).
     source
-        Its name, which is the id of a publication that is the document.
+        Its name, which is also the id if the document is one publication.
     on_problem
-        Called with each fault: of a line, or the one that ends the document.
+        Called with each error: of a line, or the one that ends the document.
     cut
         ``document``, ``graph`` or ``auto``.
     names
-        What blank nodes' names begin with; by default what no other document's do.
+        Prefix of blank node names; the default is unique to this document.
     prefixes
-        Gets those that the document declares.
+        Receives the prefixes that the document declares.
     may_be_empty
-        Whether it is no fault that it has no triples.
+        True if a document without triples is valid.
 
     Examples
     --------
@@ -361,21 +359,21 @@ def read_rdf(
 
 
 def problem_of(fault: Fault, source: str) -> Problem:
-    """Return the problem of a fault that the core has found in a document."""
+    """Convert a fault from the core to a problem."""
     severity = Severity.REFUSED if fault["refused"] else Severity.WARNING
     place = Place(source, fault["line"], fault["column"], fault["item"])
     return Problem(fault["what"], place, fault["remedy"], severity)
 
 
 def publication_of(id: str, triples: Iterable[Triple], source: str) -> Publication:
-    """Return a publication that the core has read from a document."""
+    """Make a publication from triples that the core has read."""
     id = id_of(id, source)
     place = Place(source, item=None if id == source else id)
     return Publication.of_terms(id, tuple(triples), place)
 
 
 def id_of(id: str, source: str) -> str:
-    """Return the id of a publication that the core has read: names of files may be no Unicode."""
+    """Return a publication's id; restore file names that are not valid Unicode."""
     return source if id == plain(source) else id
 
 
@@ -390,7 +388,7 @@ def too_large(place: Place, limits: Limits, size: int) -> Problem:
 
 
 def by_subject(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
-    """Yield the concise bounded description of each IRI that is a subject."""
+    """Yield the concise bounded description of each subject that is an IRI."""
     about = _about(triples)
     for subject in about:
         if isinstance(subject, NamedNode):
@@ -399,7 +397,7 @@ def by_subject(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
 
 
 def by_item(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
-    """Yield each ``rss:item`` of a document with the description of its channel."""
+    """Yield each ``rss:item`` with the description of its channel."""
     about = _about(triples)
     for subject, stated in about.items():
         if isinstance(subject, NamedNode) and (subject, TYPE, RSS["item"]) in stated:
@@ -409,13 +407,13 @@ def by_item(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
 
 
 def by_component(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
-    """Yield the weakly connected parts, in the order of their first triples."""
+    """Yield the weakly connected components, in the order of their first triples."""
     triples = list(dict.fromkeys(triples))
-    joined: dict[Term, Term] = {}  # a disjoint-set forest
+    joined: dict[Term, Term] = {}  # This is a disjoint-set forest.
 
     def root(term: Term) -> Term:
         while (above := joined.setdefault(term, term)) != term:
-            joined[term] = joined[above]  # halves the way for those who come next
+            joined[term] = joined[above]  # Path halving speeds up later lookups.
             term = above
         return term
 

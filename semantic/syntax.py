@@ -1,7 +1,7 @@
-"""Which syntax a document is in.
+"""Detect the syntax of a document.
 
-A name's extension or a media type decides where it is one that RDF syntaxes have;
-otherwise the content does. What is certainly no RDF is said to be what it is.
+If the file extension or media type belongs to an RDF syntax, it decides; otherwise the content
+does. If a document is certainly not RDF, the error names its actual format.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from semantic.files import plain
 from semantic.guards import decode_xml, is_wide
 
 HEAD_BYTES = 8192
-"""How much of a document is looked at to tell its syntax."""
+"""Number of bytes in which the syntax is detected."""
 
 BLANK = b" \t\r\n\xef\xbb\xbf\0"
-"""What a document that is empty may have."""
+"""Bytes that an empty document may contain."""
 
 NAME_IT = "Name the syntax (`format=` or `--format`): for example ttl, nq, jsonld, rdf."
 
@@ -63,13 +63,13 @@ _BINARY = (
     (b"PK\x03\x04", "a ZIP archive"),
 )
 _STATEMENTS = re.compile(rb"<[A-Za-z][^\s<>:]*+:[^\s<>]*+>[ \t]|_:[^\0]")
-"""How N-Triples mostly begins: with an IRI or a blank node, as nothing else does."""
+"""Usual beginnings of N-Triples, with an IRI or a blank node; no other format has them."""
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _ANYTHING = "Give RDF (Turtle, RDF/XML, JSON-LD, N-Quads, …) or a feed (RSS, Atom, JSON Feed)."
 
 
 def format_of_name(name: str) -> RdfFormat | None:
-    """Return the format that a file name's extension says, if it says one.
+    """Return the format of a file name's extension, or ``None`` if it has none.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def format_of_name(name: str) -> RdfFormat | None:
     """
     extension = name.rpartition("/")[2].rpartition(".")[2].lower()
     if extension in ("xml", "json", "txt", name):
-        return None  # may be a feed, or anything: the content decides
+        return None  # It may be a feed or anything else, so the content decides.
     return RdfFormat.RDF_XML if extension == "owl" else RdfFormat.from_extension(extension)
 
 
@@ -88,7 +88,7 @@ def format_of_media_type(media_type: str) -> RdfFormat:
     Raises
     ------
     InputError
-        When it names no RDF syntax.
+        If it is not an RDF syntax.
     """
     name = plain(media_type)
     found = RdfFormat.from_media_type(name) or RdfFormat.from_extension(name.lstrip("."))
@@ -107,7 +107,7 @@ def format_of_media_type(media_type: str) -> RdfFormat:
 
 
 def format_of_content(head: bytes) -> RdfFormat | None:
-    """Return the format that a document's beginning looks like; ``None`` where it is no RDF.
+    """Return the format that a document's beginning looks like, or ``None`` if it is not RDF.
 
     Examples
     --------
@@ -131,9 +131,9 @@ def format_of_content(head: bytes) -> RdfFormat | None:
 
 
 def _is_of_lines(body: str) -> bool:
-    """Whether most lines are statements of N-Quads, and none is one that only Turtle has.
+    """Return whether most lines are N-Quads statements, and none occurs only in Turtle.
 
-    The last line may be cut off.
+    The last line may be truncated.
     """
     lines = [line for line in body.splitlines() if line.strip() and line.lstrip()[0] != "#"]
     if any(_DIRECTIVE.match(line) for line in lines):
@@ -143,17 +143,17 @@ def _is_of_lines(body: str) -> bool:
 
 
 def tell_syntax(head: bytes, source: str, remedy: str = NAME_IT) -> RdfFormat:
-    """Return the syntax of a document, by its name or else its beginning.
+    """Return the syntax of a document from its name, otherwise from its beginning.
 
     Parameters
     ----------
     remedy
-        What to do about a document of which neither tells.
+        Advice for a document that neither its name nor its content identifies.
 
     Raises
     ------
     InputError
-        When it is none of RDF's; the message says what it is, where that can be told.
+        If it is not RDF; the message names its actual format, if known.
     """
     named, seen = format_of_name(source), format_of_content(head)
     refuse_foreign(head, source, named)
@@ -172,17 +172,17 @@ def tell_syntax(head: bytes, source: str, remedy: str = NAME_IT) -> RdfFormat:
 
 
 def refuse_foreign(head: bytes, source: str, named: RdfFormat | None = None) -> None:
-    """Refuse what is certainly no RDF: web pages, archives, other XML, UTF-16 that is no XML.
+    """Refuse documents that are not RDF: web pages, archives, other XML, UTF-16 except XML.
 
     Parameters
     ----------
     named
-        The syntax that the caller or the name gives: any XML may be an element of RDF/XML.
+        The syntax from the caller or the name: RDF/XML may have any root element.
 
     Raises
     ------
     InputError
-        With what it is, and what to do about it.
+        If it is refused; the message has its format and a remedy.
     """
     if _STATEMENTS.match(head):
         return
@@ -218,14 +218,14 @@ def _refuse_other_xml(body: str, source: str, named: RdfFormat | None) -> None:
 
 
 def _is_wide(head: bytes) -> bool:
-    """Whether a document begins like UTF-16: with its mark, or with every other byte zero."""
+    """Return whether a document begins like UTF-16: with its mark, or every other byte zero."""
     start = head[:32] if len(head) >= 4 else b"no"
     zeros = not any(start[::2]), not any(start[1::2])
     return head.startswith(_WIDE) or sum(zeros) == 1
 
 
 def is_html(head: bytes) -> bool:
-    """Whether a document begins like an HTML page."""
+    """Return whether a document begins like an HTML page."""
     body = decode_head(head).lstrip()
     return _is_html(body, root_element(body)[0])
 
@@ -250,7 +250,7 @@ def root_element(text: str) -> tuple[str, dict[str, str]]:
 
 
 def after_root_name(text: str) -> int:
-    """Return the position behind the root element's name: where its attributes begin.
+    """Return the position after the root element's name, before its attributes.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def after_root_name(text: str) -> int:
 
 
 def decode_head(head: bytes) -> str:
-    """Decode as much as can be: a head may end inside a character."""
+    """Decode a document's beginning, which may end inside a character."""
     try:
         return decode_xml(head).removeprefix("\ufeff")
     except UnicodeDecodeError as error:

@@ -1,12 +1,12 @@
-"""Publications from Arrow tables: a row a triple, its terms as N-Triples writes them.
+"""Read publications from Arrow tables: one triple per row, with terms in N-Triples syntax.
 
-Columns are ``publication`` (the publication's id), ``subject``, ``predicate`` and ``object``; they
-may be dictionary-encoded. Rows of a publication need not stand together. Blank nodes of one
-publication with one name are one node.
+The columns are ``publication`` (the publication's id), ``subject``, ``predicate`` and ``object``,
+and may be dictionary-encoded. Rows of a publication need not be adjacent. Within a publication,
+blank nodes with the same name are one node.
 
-Arrow itself joins the texts of a row to a line, so that the rows of a publication are a document of
-N-Triples, which is read like any other: no object of Python is made for a row. Needs ``pyarrow``,
-which whoever has such a table has.
+Arrow itself joins the texts of a row to a line, so that the rows of a publication form an N-Triples
+document, which is parsed like any other. No Python object is made per row. Needs ``pyarrow``, which
+users of such tables have.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _TABLE = "<table>"
 _SHOWN = 40
 _WRITING = 'Write <IRI>, _:name, "text", "text"@en or "5"^^<IRI of a datatype>.'
 _KINDS: tuple[tuple[type, ...], ...] = ((NamedNode, BlankNode), (NamedNode,), (object,))
-"""What a subject, a predicate and an object may be."""
+"""Term types allowed as subject, predicate and object."""
 _BETWEEN = "\r"
 _REMEDIES = ("A subject is an IRI or a blank node.", "A predicate is an IRI.", _WRITING)
 
 
 class TripleTable:
-    """The rows of a table with the columns `COLUMNS`, publication by publication.
+    """The rows of a table with the columns `COLUMNS`, grouped by publication.
 
-    Raises `InputError` when a column is missing, or has something else than texts.
+    Raise `InputError` if a column is missing, or has values other than texts.
     """
 
     def __init__(self, table: ArrowTable | ArrowBatch) -> None:
@@ -59,10 +59,9 @@ class TripleTable:
     def publications(
         self, on_problem: OnProblem = warn_problem
     ) -> Iterator[tuple[str, bytes, NDArray[np.int64]]]:
-        """Yield ids, lines of N-Triples, and which row each line is (from 0).
+        """Yield ids, lines of N-Triples, and the row number of each line (from 0).
 
-        Publications come in the order in which they first appear. A row that cannot be a line is
-        reported, and passed over.
+        Publications are ordered by their first rows. Invalid rows are reported and skipped.
         """
         import numpy as np
         import pyarrow as pa
@@ -94,7 +93,7 @@ class TripleTable:
                 yield ids.dictionary[int(places[first])].as_py(), lines, own
 
     def problem(self, row: int) -> Problem | None:
-        """Return what is wrong with a row that is no triple of a publication, if anything is."""
+        """Return the problem of a row, or ``None`` if it is a triple of a publication."""
         where = Place(_TABLE, item=f"row {row + 1}")
         id, *texts = (column[row].as_py() for column in self._columns)
         if id is None:
@@ -102,7 +101,7 @@ class TripleTable:
         return problem_of_terms(texts, where)
 
     def fault(self, numbers: NDArray[np.int64], fault: Problem) -> Problem:
-        """Return what is wrong with a publication, or with a line of it, said of its row."""
+        """Return the problem of a publication or its line, with the table row as place."""
         line = fault.where.line
         if line is None:
             return replace(fault, where=Place(_TABLE, item=fault.where.source))
@@ -113,15 +112,15 @@ class TripleTable:
 def lines_of_rows(
     rows: bytes, problem: Callable[[int, str], Problem | None]
 ) -> tuple[bytes, dict[int, Problem]]:
-    r"""Return lines of N-Triples for rows, and by number (from 0) what is wrong with others.
+    r"""Convert rows to lines of N-Triples; return them and the problems by row number (from 0).
 
     Parameters
     ----------
     rows
-        In each are three terms, parted by carriage returns, and a line feed ends it: so no text can
-        be taken for more than one term.
+        Each row has three terms, separated by carriage returns, and ends with a line feed. A text
+        therefore cannot be read as several terms.
     problem
-        Says what is wrong with a row that may be no triple, if anything is: of its number and text.
+        Returns the problem of a row that may be invalid, or ``None``, given its number and text.
 
     Examples
     --------
@@ -135,14 +134,14 @@ def lines_of_rows(
         row = text.decode()
         if (fault := problem(number, row)) is not None:
             bad[number] = fault
-        else:  # a triple, though it looked like something else
+        else:  # It is a triple, although it looked like something else.
             parts += [lines[begin:place], f"{row.replace(_BETWEEN, ' ')} .\n".encode()]
             begin = place
     return b"".join([*parts, lines[begin:]]) if parts else lines, bad
 
 
 def problem_of_row(text: str, where: Place) -> Problem | None:
-    """Return what is wrong with a row of `lines_of_rows`, if anything is."""
+    """Return the problem of a row of `lines_of_rows`, or ``None``."""
     terms = text.split(_BETWEEN)
     if len(terms) == len(_KINDS):
         return problem_of_terms([term or None for term in terms], where)
@@ -151,7 +150,7 @@ def problem_of_row(text: str, where: Place) -> Problem | None:
 
 
 def problem_of_terms(texts: Sequence[str | None], where: Place) -> Problem | None:
-    """Return what is wrong with subject, predicate and object, if anything is.
+    """Return the problem of a subject, predicate and object, or ``None``.
 
     Examples
     --------
@@ -171,7 +170,7 @@ def problem_of_terms(texts: Sequence[str | None], where: Place) -> Problem | Non
 
 
 def _term(text: str) -> Term | None:
-    """Return the term that a text says, as N-Triples writes it; ``None`` where it is none."""
+    """Parse a term in N-Triples syntax; return ``None`` if it is invalid."""
     if not text.startswith(("<", "_:", '"')) or "\n" in text or "\r" in text:
         return None
     try:
@@ -183,7 +182,7 @@ def _term(text: str) -> Term | None:
 
 
 def _texts(table: pa.Table, name: str) -> Any:
-    """Return the texts of a column; an `InputError` where it is missing, or has something else."""
+    """Return the texts of a column; raise `InputError` if it is missing or has other values."""
     import pyarrow as pa
 
     if name not in table.schema.names:
@@ -201,7 +200,7 @@ def _texts(table: pa.Table, name: str) -> Any:
 
 
 def _rows(columns: Sequence[Any]) -> tuple[NDArray[np.int64], Any]:
-    """Return columns as rows of `lines_of_rows`: where each ends, and the buffer of all."""
+    """Return columns as rows of `lines_of_rows`: the end of each row, and the buffer."""
     import numpy as np
     import pyarrow as pa
 
@@ -225,23 +224,23 @@ def publications_of_table(
     limits: Limits = DEFAULT_LIMITS,
     names: str | None = None,
 ) -> Iterator[Publication]:
-    """Yield the publications of an Arrow table, in the order in which they first appear.
+    """Yield the publications of an Arrow table, ordered by their first rows.
 
     Parameters
     ----------
     table
-        A ``pyarrow.Table`` or ``RecordBatch`` with the columns `COLUMNS`, of texts; see the module.
+        A ``pyarrow.Table`` or ``RecordBatch`` with the text columns `COLUMNS`; see the module.
     on_problem
-        Called with each row that says no triple; it is passed over. Rows are counted from 1.
+        Called with each invalid row, which is skipped. Rows are counted from 1.
     limits
-        ``nesting`` and ``publication_triples`` hold.
+        ``nesting`` and ``publication_triples`` apply.
     names
-        What blank nodes' names begin with; by default what no other table's do.
+        Prefix of blank node names; the default is unique to this table.
 
     Raises
     ------
     InputError
-        When a column is missing, or has something else than texts.
+        If a column is missing, or has values other than texts.
     """
     prefix = f"b{uuid4().hex}" if names is None else names
     rows = TripleTable(table)

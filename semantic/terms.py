@@ -1,4 +1,4 @@
-"""RDF terms: what they are here, and how they are written.
+"""RDF terms: their types, parsing and display.
 
 A term is a pyoxigraph object (immutable, hashable, equal by RDF term), and a
 triple is a plain tuple of three of them.
@@ -16,32 +16,32 @@ from pyoxigraph import Triple as TripleTerm
 from semantic.vocabulary import PREFIXES
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | TripleTerm
-"""An RDF term. `TripleTerm` is RDF 1.2's; it is carried through, never looked into."""
+"""An RDF term. `TripleTerm` (RDF 1.2) is passed through without inspection."""
 
 Triple: TypeAlias = tuple[Term, Term, Term]
 """Subject, predicate, object."""
 
 Derived: TypeAlias = dict[Triple, tuple[str, Triple] | None]
-"""Triples, each with the rule and the triple that it was derived by; a given one has ``None``."""
+"""Map from triples to the rule and the triple that derived each; ``None`` for given triples."""
 
 Mention: TypeAlias = tuple[Term | None, Term | None]
-"""A property and an object that a pattern asks for; ``None`` for any."""
+"""A property and an object that a pattern asks for; ``None`` means any."""
 
 Node: TypeAlias = Term | Variable
-"""A place of a triple pattern."""
+"""A term or variable of a triple pattern."""
 
 Solution: TypeAlias = Mapping[str, Term]
-"""Variable name, without its question mark, to the term that it is bound to."""
+"""Map from variable names, without question mark, to the bound terms."""
 
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a character, which JSON can escape and no term holds."""
+"""A lone surrogate, which JSON can escape but no term can contain."""
 
 _LAST_PART = re.compile(r"[^/#:?]+(?=[/#]?$)")
 
 
 def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
-    """Write a term for a person: a prefixed name where a prefix fits, N-Triples otherwise.
+    """Write a term for display: a prefixed name if a prefix fits, otherwise N-Triples.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
 
 
 def expanded(name: str, prefixes: Mapping[str, str]) -> NamedNode:
-    """Return the term of an IRI or of a prefixed name; `ValueError` where it is neither.
+    """Parse an IRI or a prefixed name; raise `ValueError` if it is neither.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def expanded(name: str, prefixes: Mapping[str, str]) -> NamedNode:
 
 
 def written(term: Node) -> str:
-    """Write a term as canonical N-Triples does, a variable as SPARQL.
+    """Write a term in canonical N-Triples, or a variable in SPARQL.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _compact_iri(iri: str, prefixes: Mapping[str, str]) -> str:
 
 
 def local_name(term: NamedNode) -> str:
-    """Return the last part of an IRI, or all of it where it has no parts.
+    """Return the last part of an IRI, or the whole IRI if it has no parts.
 
     Examples
     --------

@@ -1,11 +1,10 @@
-"""The value of a literal, and comparison by value as SPARQL's operators do it.
+"""Values of literals, and their comparison by SPARQL's operators.
 
-Only comparisons that can be decided here *for every term* are offered
-(`decidable`): a constant that is a number, a string, a boolean, a date or a
-dateTime, a quantity, or an IRI for ``=``. The rest (durations; NaN; the order of
-language-tagged strings) is left to the SPARQL evaluator, and so is ``!=`` where the answer
-may be an error (`semantic.filter_evaluation`). The evaluator is asked, too, where numbers have to
-be promoted to floats, and times with a zone compare with times without.
+`compare` decides only comparisons with constants for which the answer is certain *for every term*
+(`decidable`): a number, a string, a boolean, a date or a dateTime, a quantity, or an IRI for ``=``.
+The SPARQL evaluator decides the rest (durations, NaN, the order of language-tagged strings), and
+``!=`` if the answer may be an error (`semantic.filter_evaluation`). It is also called if numbers
+must be promoted to floats, or if a time with a zone is compared with one without.
 
 Source: SPARQL 1.1 section 17.3 (operator mapping), XML Schema part 2 section 3.2.7 (order of
 dateTime).
@@ -34,7 +33,7 @@ from semantic.vocabulary import RDF, XSD
 
 
 class Operator(Enum):
-    """The comparisons that an index may take."""
+    """The comparisons that an index may support."""
 
     EQ = "="
     LT = "<"
@@ -45,7 +44,7 @@ class Operator(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeric value: an exact one, or a float's or a double's."""
+    """A numeric value: exact, or a float or double."""
 
     value: Decimal | float
 
@@ -54,8 +53,8 @@ class Number:
 class Instant:
     """A point on the time line (``xsd:dateTime``) or the start of a day (``xsd:date``).
 
-    The two kinds do not compare with each other. `seconds` are since 0001-01-01T00:00:00, in UTC
-    where a zone is given, in local time otherwise.
+    The two kinds are not comparable. `seconds` are since 0001-01-01T00:00:00, in UTC if there is a
+    zone, otherwise in local time.
     """
 
     kind: str
@@ -67,8 +66,8 @@ class Instant:
 class Quantity:
     """A number with a unit.
 
-    Quantities with the same text as their unit compare by their numbers, others not at all:
-    those that came by way of `semantic.units` are in the base unit of their dimension.
+    Quantities with the same unit text compare by their numbers; others are not comparable.
+    `semantic.units` converts quantities to the base unit of their dimension.
     """
 
     number: Fraction
@@ -97,7 +96,7 @@ _DATE_TIMES = frozenset({XSD["dateTime"].value, XSD["dateTimeStamp"].value})
 _INTEGER_RANGE = range(-(2**63), 2**63)
 _EXACT = Context(prec=60)
 _UNIT = 10**18
-"""A decimal is a count of these parts, in 128 bits."""
+"""Scale of decimals: a decimal is a 128-bit count of fractions 1/10**18."""
 _DECIMAL_END = _EXACT.divide(Decimal(2**127), Decimal(_UNIT))
 _INTEGER_FORM = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
 _DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)", re.ASCII)
@@ -123,7 +122,7 @@ _CYCLE_DAYS = 146_097
 
 @lru_cache(maxsize=4096)
 def value_of(literal: Literal) -> Value | None:
-    """Return the value of a literal, or ``None`` where it has none that is compared here.
+    """Return the value of a literal, or ``None`` if it has no comparable value.
 
     Examples
     --------
@@ -157,24 +156,24 @@ def value_of(literal: Literal) -> Value | None:
 
 
 def decidable(operator: Operator, constant: NamedNode | Literal) -> bool:
-    """Whether `compare` gives SPARQL's answer for every term against this constant."""
+    """Return whether `compare` gives SPARQL's answer for every term with this constant."""
     if isinstance(constant, NamedNode):
         return operator is Operator.EQ
     value = value_of(constant)
     if isinstance(value, Number) and value.value != value.value:
-        return False  # implementations differ on NaN <= NaN
+        return False  # Implementations differ on NaN <= NaN.
     return value is not None and (operator is Operator.EQ or not isinstance(value, bool))
 
 
 def is_comparable(constant: NamedNode | Literal) -> bool:
-    """Whether it is certain of which kind a constant is, as ``!=`` has to know."""
+    """Return whether a constant's kind is certain, which ``!=`` requires."""
     if isinstance(constant, Literal) and constant.datatype == RDF["langString"]:
         return True
     return decidable(Operator.EQ, constant)
 
 
 def compare(term: Term, operator: Operator, constant: NamedNode | Literal) -> bool:
-    """Whether ``term operator constant`` is true; a type error is not.
+    """Return whether ``term operator constant`` is true; a type error is false.
 
     Examples
     --------
@@ -196,7 +195,7 @@ def compare(term: Term, operator: Operator, constant: NamedNode | Literal) -> bo
                 return asked(term, operator.value, constant)
             return bool(_COMPARED[operator](one, other))
         case Instant(kind, one, zoned), Instant(same, other, too):
-            if zoned is not too:  # the order holds only where it holds for every zone
+            if zoned is not too:  # The order must be the same for every zone.
                 return asked(term, operator.value, constant)
             return kind == same and bool(_COMPARED[operator](one, other))
         case Quantity(one, unit), Quantity(other, same):
@@ -229,7 +228,7 @@ def _decimal(text: str) -> Number | None:
 
 
 def _single(text: str) -> float:
-    """Return the single precision number nearest to a number, as ``xsd:float`` holds it."""
+    """Round a number to single precision, as ``xsd:float`` does."""
     value = float(text)
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
@@ -241,10 +240,10 @@ def _instant(text: str, *, date: bool) -> Instant | None:
     parts = _DATE_TIME_FORM.fullmatch(text)
     if parts is None or (parts[4] is None) is not date:
         return None
-    cycles, year = divmod(int(parts[1]) - 1, 400)  # after which the calendar begins again
+    cycles, year = divmod(int(parts[1]) - 1, 400)  # The calendar repeats after 400 years.
     try:
         days = datetime.date(year + 1, int(parts[2]), int(parts[3])).toordinal() - 1
-    except ValueError:  # the 31st of June
+    except ValueError:  # The day does not exist, such as 31 June.
         return None
     whole, second = (cycles * _CYCLE_DAYS + days) * 86400, Decimal(0)
     if not date:

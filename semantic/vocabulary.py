@@ -1,4 +1,4 @@
-"""The namespaces that the project reads and writes, and the prefixes it shows them by."""
+"""Namespaces that the project reads and writes, and prefixes for displaying them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pyoxigraph import NamedNode
 
 
 class Namespace:
-    """An IRI prefix; indexing it makes a term.
+    """An IRI prefix; indexing it returns a term.
 
     Examples
     --------
@@ -56,8 +56,9 @@ NARROWER = SKOS["narrower"]
 BROADER_TRANSITIVE = SKOS["broaderTransitive"]
 
 RESERVED = (RDF.iri, RDFS.iri, OWL.iri, SKOS.iri)
-"""Vocabularies that speak about the ontology itself: a concept in the object place of one of
-their properties does not stand for its broader concepts."""
+"""Vocabularies that describe the ontology itself: a concept that is the object of one of their
+properties does not imply its broader concepts.
+"""
 
 PREFIXES: dict[str, str] = {
     "rdf": RDF.iri,
@@ -84,4 +85,4 @@ PREFIXES: dict[str, str] = {
     "qudt": "http://qudt.org/schema/qudt/",
     "unit": "http://qudt.org/vocab/unit/",
 }
-"""Prefixes for showing terms, and those a subscription may use without declaring them."""
+"""Prefixes for displaying terms, which subscriptions may use without declaring them."""

@@ -1,4 +1,4 @@
-"""The fields of Atom, 0.3 and 1.0.
+"""Fields of Atom 0.3 and 1.0.
 
 Sources: RFC 4287 (Atom), Media RSS 1.5.
 """
@@ -28,7 +28,7 @@ _ROOTS = frozenset({"feed", "atom:feed", "atom:entry"})
 
 
 def atom_channel(root: Element) -> Channel:
-    """Read the feed element of Atom, which may stand in a page of XHTML.
+    """Read Atom's feed element, which may be inside an XHTML page.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def atom_channel(root: Element) -> Channel:
 
 
 def atom_entry(number: int, line: int | None, element: Element, channel: Channel) -> Item:
-    """Read an entry of Atom; authors come from its source or the feed where it has none.
+    """Read an Atom entry; if it has no authors, take those of its source or its feed.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def atom_entry(number: int, line: int | None, element: Element, channel: Channel
 
 
 def _title(fields: Fields) -> str:
-    """Return the title without its markup, and without scripts in it."""
+    """Return the title without markup and scripts."""
     title = fields.element("title", "dc:title", "media:title")
     if title is None or title.get("type") not in ("html", "text/html", "xhtml"):
         return text_of(title)

@@ -1,11 +1,11 @@
-"""A feed's XML as a tree, with the line of each item; cut and damaged documents included.
+"""Parse a feed's XML, even if truncated or damaged, to a tree with the line of each item.
 
-The strict reading is expat's: complete, with positions, and as fast as any. Where it stops:
+Expat parses strictly: it reads everything, knows positions, and is fast. If it stops:
 
-- text after the end is passed over;
-- at an early end, the items complete before it are kept, the cut one is refused;
-- at damage, the document is mended and read again: first what loses nothing, then by libxml2's
-  recovery. Bare ``&`` has to be mended before that, which would drop ``&b`` of ``?a=1&b=2``.
+- Text after the end is skipped.
+- If the document ends early, the complete items are kept and the truncated one is refused.
+- Damaged XML is repaired and parsed again: first without loss, then with libxml2's recovery. Bare
+  ``&`` must be repaired first, because libxml2 would drop ``&b`` of ``?a=1&b=2``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _EARLY_END = frozenset(
 )
 
 _ITEM_START = re.compile(r"<(?:[A-Za-z_][\w.-]*:)?(?:item|entry)[\s>/]", re.IGNORECASE)
-# An aside that is not closed reaches to the end: else each of many would be searched for its own.
+# An unclosed comment or CDATA section extends to the end. Otherwise the pattern would search the
+# rest of the text again for each of them.
 _ASIDE = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
 _ASIDES = re.compile(_ASIDE, re.DOTALL)
 _AMPERSAND = re.compile(
@@ -54,19 +55,18 @@ _DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 
 @dataclass(slots=True)
 class Document:
-    """What could be read.
+    """The readable part of a document.
 
     Parameters
     ----------
     data
-        The document as it was read, in UTF-8, after mending.
+        The parsed document in UTF-8, after any repair.
     root
-        The root element; empty where there is none.
+        The root element, empty if the document has none.
     items
-        The complete items, each with the line where it begins (``None`` after a mending that
-        moves lines).
+        The complete items, each with its first line (``None`` if a repair moved lines).
     sound
-        Whether the document, perhaps mended, is whole.
+        Whether the document is complete, perhaps after a repair.
     """
 
     data: bytes
@@ -76,17 +76,17 @@ class Document:
 
 
 def read_document(data: bytes, report: Report, limits: Limits) -> Document:
-    """Read a document's items, reporting what is cut, mended or passed over.
+    """Read a document's items and report truncation, repairs and skipped text.
 
     Parameters
     ----------
     data
-        The document, in UTF-8.
+        The document in UTF-8.
 
     Raises
     ------
     InputError
-        Not one item can be read, and the document is not whole; or it is hostile
+        No item can be read and the document is incomplete, or the document is hostile
         (`semantic.guards.check_xml`).
 
     Examples
@@ -157,15 +157,15 @@ def _report_lost(items: int, report: Report) -> None:
 
 
 def _begun(data: bytes) -> int:
-    """Count the items that begin somewhere, by the text alone."""
+    """Count the start tags of items in the text, without parsing."""
     return len(_ITEM_START.findall(_without_asides(data.decode())))
 
 
 class _Reading:
-    """One strict reading, as far as it goes.
+    """One strict parse, up to the first error.
 
-    In a recovered document, whose lines have moved, items may stand inside an item that was not
-    closed; in others an entry inside an entry is somebody's content.
+    Recovery moves lines and can nest items inside an unclosed item, so a recovered document counts
+    nested items. In other documents, an entry inside an entry is content.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class _Reading:
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._builder.data
         self._parser.SkippedEntityHandler = self._skipped
-        if b"<!DOCTYPE" in data:  # elsewhere nothing can expand
+        if b"<!DOCTYPE" in data:  # Only a DTD can define entities that expand.
             check_xml(data, report.source, limits)
         self._read(data)
 
@@ -197,7 +197,9 @@ class _Reading:
             self.error = error
             self.document.sound = False
         finally:
-            del self._parser  # whose handlers are methods of this: all would wait for the collector
+            # The parser refers to methods of this object. Without this deletion, only the garbage
+            # collector would free both.
+            del self._parser
         if self._item is not None:
             self.cut_line = self._item[0]
 
@@ -228,7 +230,7 @@ class _Reading:
         self._depth -= 1
 
     def _skipped(self, name: str, is_parameter: bool) -> None:
-        """Read an entity of the DTD that is not fetched: RSS 0.91's are HTML's."""
+        """Resolve an entity of a DTD that is not fetched, because RSS 0.91 uses those of HTML."""
         if not is_parameter:
             self._builder.data(html5.get(f"{name};", f"&{name};"))
 
@@ -237,22 +239,22 @@ def _qualified(name: str) -> str:
     return "{" + name if "}" in name else name
 
 
-# Mending ------------------------------------------------------------------------------------
+# Repair ---------------------------------------------------------------------------------------
 
 
 def mend_text(text: str) -> str:
-    """Mend what can be mended without a loss, on the same lines.
+    """Repair damage that can be repaired without loss, and keep the line numbers.
 
-    That is bare ``&``, HTML's entities, control characters and references to them, prefixes that
-    are not declared,
-    comments, and an XML declaration that is not at the start.
+    Repairs cover bare ``&``, HTML entities, control characters and references to them, undeclared
+    prefixes, comments, and a misplaced XML declaration.
 
     Examples
     --------
     >>> mend_text("<rss><a>Caf&eacute; A & B</a></rss>")
     '<rss><a>Café A &amp; B</a></rss>'
     """
-    text = text.encode().translate(None, _CONTROLS).decode()  # a pattern takes 50 times as long
+    # A regular expression takes 50 times as long.
+    text = text.encode().translate(None, _CONTROLS).decode()
     text = text.replace("\ufffe", "").replace("\uffff", "")
     start = after_root_name(text)
     text = _XML_DECLARATION.sub("", text[:start]) + text[start:]
@@ -261,7 +263,7 @@ def mend_text(text: str) -> str:
     def mend(found: re.Match[str]) -> str:
         aside, name = found.groups()
         if aside and aside.startswith("<!--") and aside.endswith("-->"):
-            return "\n" * aside.count("\n")  # it may have hyphens that it must not have
+            return "\n" * aside.count("\n")  # XML forbids "--" in a comment.
         if aside or name in declared:
             return found[0]
         if name and name.startswith("#"):
@@ -282,14 +284,14 @@ def _declare_prefixes(text: str) -> str:
 
 
 def recover(data: bytes) -> bytes:
-    """Let libxml2 close what is open; no entity is expanded, nothing fetched.
+    """Close open elements with libxml2, without expanding entities or fetching files.
 
     Examples
     --------
     >>> recover(b"<rss><a><b></a></rss>")
     b'<rss><a><b/></a></rss>'
     """
-    etree = import_module("lxml.etree")  # heavy, and rarely needed
+    etree = import_module("lxml.etree")  # It is slow to import and rarely needed.
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
     try:
         root = etree.fromstring(data, parser=parser)
@@ -300,5 +302,5 @@ def recover(data: bytes) -> bytes:
 
 
 def _without_asides(text: str) -> str:
-    """Drop comments and CDATA sections, except one that is not closed: it may have items."""
+    """Drop comments and CDATA sections, except unclosed ones: they may contain items."""
     return _ASIDES.sub(lambda found: "" if found[0].endswith(("]]>", "-->")) else found[0], text)

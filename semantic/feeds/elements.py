@@ -1,7 +1,7 @@
-"""The children of an XML element by name, the text in them, and what RSS and Atom share.
+"""Children of an XML element by name, their text, and code that RSS and Atom share.
 
-Names are in lower case and have the usual prefixes (``dc:date``), whatever the document's own
-are; those of the format itself have none.
+Names are in lower case with the usual prefix (``dc:date``), whatever prefix the document uses.
+Names of the format itself have no prefix.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAMESPACES = {
     "sy": "http://purl.org/rss/1.0/modules/syndication/",
     "xhtml": "http://www.w3.org/1999/xhtml",
 }
-"""What prefixes usually mean, also where a document does not declare them."""
+"""Namespaces of common prefixes, also for documents that do not declare these."""
 _ALSO = {
     "http://backend.userland.com/rss2": "rss",
     "http://my.netscape.com/publish/formats/rss-0.91.dtd": "rss",
@@ -48,7 +48,7 @@ _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0
 
 
 def short_name(tag: str) -> str:
-    """Return an element's name in lower case with the usual prefix.
+    """Return an element's name in lower case with its usual prefix.
 
     Examples
     --------
@@ -63,14 +63,14 @@ def short_name(tag: str) -> str:
 
 
 class Fields:
-    """The children of an element.
+    """The children of an element, by name.
 
     Parameters
     ----------
     elements
-        The element, or any elements.
+        The parent element, or any elements.
     own
-        The prefix of the format itself, ``rss`` or ``atom``.
+        The format's own prefix, ``rss`` or ``atom``.
 
     Examples
     --------
@@ -100,37 +100,37 @@ class Fields:
         return Fields([inner for child in self.all(*names) for inner in child], self._own)
 
     def element(self, *names: str) -> Element | None:
-        """Return the first child with text, of the first name that has one."""
+        """Return the first child that has text, trying the names in order."""
         return next(filter(text_of, self.all(*names)), None)
 
     def first(self, *names: str) -> str:
-        """Return the first text that is not empty."""
+        """Return the first nonempty text."""
         return text_of(self.element(*names))
 
     def markup(self, *names: str) -> str:
-        """Return the first text or markup that is not empty: a picture has no text."""
+        """Return the first nonempty text or markup: a picture has no text."""
         return next(filter(None, map(markup_of, self.all(*names))), "")
 
     def texts(self, *names: str) -> tuple[str, ...]:
-        """Return every different text that is not empty."""
+        """Return the distinct nonempty texts."""
         return distinct(map(text_of, self.all(*names)))
 
     def href(self, name: str, rel: str = "alternate") -> str:
-        """Return Atom's first link of a relation; a link without one is to the thing itself."""
+        """Return the first Atom link with this relation; the default relation is ``alternate``."""
         return next(iter(self.hrefs(name, rel=rel)), "")
 
     def hrefs(self, *names: str, rel: str) -> tuple[str, ...]:
-        """Return every different Atom link of a relation."""
+        """Return the distinct Atom links with this relation."""
         links = (link for link in self.all(*names) if link.get("rel", "alternate") == rel)
         return distinct(link.get("href", "").strip() for link in links)
 
     def people(self, name: str) -> tuple[str, ...]:
-        """Return the names of Atom's persons, or what else they are known by."""
+        """Return the names of Atom's persons; without a name, the email address or URI."""
         persons = (Fields(person, "atom") for person in self.all(name))
         return distinct(person.first("name", "email", "uri", "url") for person in persons)
 
     def media(self) -> Fields:
-        """Return the fields of the item's media, those in groups included."""
+        """Return the fields of the item's media, including groups."""
         both = self.within("media:group", "media:content")
         inner = both.within("media:content")
         return Fields([*both, *inner], self._own) if inner._children else both
@@ -139,7 +139,7 @@ class Fields:
         """Return the categories and keywords of podcasts and media."""
         names = ("media:group", "media:content", "itunes:category", "itunes:keywords")
         if self._children.keys().isdisjoint((*names, "media:keywords", "media:category")):
-            return ()  # as of most items
+            return ()  # Most items have none.
         media = self.media()
         lists = (fields.texts("itunes:keywords", "media:keywords") for fields in (self, media))
         words = (word.strip() for text in chain(*lists) for word in text.split(","))
@@ -153,7 +153,7 @@ class Fields:
         return distinct((*words, *map(str.strip, shows), *map(str.strip, kinds)))
 
     def enclosures(self) -> tuple[Enclosure, ...]:
-        """Collect RSS enclosures, Atom's enclosure links and Media RSS contents, once each."""
+        """Collect distinct RSS enclosures, Atom enclosure links and Media RSS contents."""
         links = (e for e in self.all("link", "atom:link") if e.get("rel") == "enclosure")
         contents = chain(self.all("media:content"), self.within("media:group").all("media:content"))
         found: dict[str, Enclosure] = {}
@@ -166,13 +166,13 @@ class Fields:
 
 
 def attribute(element: Element, name: str) -> str:
-    """Return an attribute, whatever the case of its name."""
+    """Return an attribute's value, ignoring the case of its name."""
     found = (value for key, value in element.items() if key.lower() == name)
     return next(found, "").strip()
 
 
 def text_of(element: Element | None) -> str:
-    """Return the text inside, without the markup.
+    """Return the text of an element, without markup.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def text_of(element: Element | None) -> str:
 
 
 def _is_base64(element: Element) -> bool:
-    """Whether the text is base64: Atom 0.3 says so, and Atom 1.0 by a type that is no text."""
+    """Return whether the text is base64: Atom 0.3 has a mode, Atom 1.0 a non-text media type."""
     if element.get("mode") == "base64":
         return True
     media, _, kind = element.get("type", "").lower().partition("/")
@@ -195,7 +195,7 @@ def _is_base64(element: Element) -> bool:
 
 
 def _from_base64(text: str) -> str:
-    """Return the text behind base64; what is none stays as it is."""
+    """Decode base64; return other text unchanged."""
     try:
         return b64decode("".join(text.split()), validate=True).decode().strip()
     except ValueError:
@@ -203,13 +203,14 @@ def _from_base64(text: str) -> str:
 
 
 def markup_of(element: Element) -> str:
-    """Return HTML as it was delivered, or written out again where it stood as elements."""
+    """Return HTML as delivered, or serialize it if it was given as elements."""
     if len(element) == 0:
         return text_of(element)
     if len(element) == 1 and short_name(element[0].tag) == "xhtml:div":
-        element = element[0]  # Atom's wrapper, which is not part of the text
+        element = element[0]  # Atom's wrapper is not part of the text.
     element = deepcopy(element)
-    for inner in element.iter():  # HTML knows its own elements, SVG's and MathML's by their names
+    # HTML knows the names of its own, SVG and MathML elements without namespaces.
+    for inner in element.iter():
         inner.tag = inner.tag.rpartition("}")[2]
         for name in [name for name in inner.attrib if name.startswith(_XLINK)]:
             inner.set(f"xlink:{name.removeprefix(_XLINK)}", inner.attrib.pop(name))
@@ -219,7 +220,7 @@ def markup_of(element: Element) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Resolve HTML's character references, and only those that end with a semicolon.
+    """Resolve HTML character references, but only those that end with a semicolon.
 
     Examples
     --------
@@ -230,7 +231,7 @@ def unescaped(text: str) -> str:
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts that are not empty, each once.
+    """Return the distinct nonempty texts.
 
     Examples
     --------
@@ -246,10 +247,10 @@ def language_of(*elements: Element) -> str:
 
 
 def base_of(base: str, *elements: Element) -> str:
-    """Return what links are relative to inside the last of nested elements (``xml:base``)."""
+    """Return the base IRI for links inside the last of nested elements (``xml:base``)."""
     for element in elements:
         try:
             base = urljoin(base, element.get(_XML + "base", "").strip())
-        except ValueError:  # an impossible host: as if it were not there
+        except ValueError:  # A base with an invalid host is ignored.
             continue
     return base

@@ -1,4 +1,4 @@
-"""A feed's bytes in UTF-8: declared or not, in another encoding than it says, or encoded twice."""
+"""Recode a feed as UTF-8, even if its encoding is undeclared, wrong, or was applied twice."""
 
 from __future__ import annotations
 
@@ -13,37 +13,39 @@ from semantic.guards import is_wide, recode_xml
 
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
 _SAMPLE = 65536
-"""So many bytes of the lines that are not ASCII are shown to the detector of encodings."""
+"""Maximum number of bytes, from lines that are not ASCII, for the encoding detector."""
 _ENCODINGS = [
     *("cp1252", "cp1250", "iso8859_2", "cp1251", "koi8_r", "iso8859_5", "cp1253", "iso8859_7"),
     *("cp1254", "cp1255", "iso8859_8", "cp1256", "cp1257", "cp932", "euc_jp", "cp949"),
     *("gb18030", "big5", "cp874", "cp1258", "cp866"),
 ]
-"""What the detector may find: the encodings that are found in the web."""
+"""Encodings that the detector may return: those in use on the web."""
 _CONTROLS = (
     re.compile(rb"\xc2[\x80-\x9f]"),
     re.compile(rb"&#(?:0*(?:12[89]|1[34][0-9]|15[0-9])|[xX]0*[89][0-9A-Fa-f]);"),
 )
-"""Apart, as each begins with bytes that are searched for fast."""
+"""Separate patterns, because each begins with bytes that can be searched for fast."""
 _BYTES = {ord(c): b for b in range(128, 160) for c in bytes([b]).decode("cp1252", "ignore")}
-"""What windows-1252 has in place of control characters."""
+"""Bytes of the windows-1252 characters that replace control characters."""
 _TAIL = f"[\x80-\xbf{''.join(map(chr, _BYTES))}]"
 _TWICE = re.compile(f"[\xc2-\xc5\xce-\xd1]{_TAIL}|[\xe0-\xef]{_TAIL}{{2}}|[\xf0-\xf4]{_TAIL}{{3}}")
-"""UTF-8 read byte by byte. Of two bytes only those of Latin, Greek and Cyrillic letters: a capital
-before a typographic sign would be of a rare script."""
+"""UTF-8 that was decoded byte by byte. Two-byte sequences cover Latin, Greek and Cyrillic letters
+only: a capital before a typographic sign would otherwise become a letter of a rare script.
+"""
 _BEGUN_TWICE = re.compile(rb"\xc3[\x82-\xb4][\xc2\xc5\xc6\xcb\xe2]")
 
 
 def in_utf8(data: bytes, report: Report) -> bytes:
-    """Recode a document as UTF-8, reporting what was guessed.
+    """Recode a document as UTF-8 and report each guess.
 
-    As HTML does it, a control character between 128 and 159 is windows-1252's character. Where
-    nearly all that is not ASCII is UTF-8 read byte by byte, the whole document is mended.
+    As in HTML, a control character between 128 and 159 stands for the windows-1252 character. If
+    nearly all non-ASCII text is UTF-8 that was decoded byte by byte, the whole document is
+    repaired.
 
     Raises
     ------
     InputError
-        The document is not in its encoding, and no other fits.
+        The document does not match its encoding, and no other fits.
 
     Examples
     --------
@@ -60,7 +62,8 @@ declare that encoding, and encode it once.
     begun = len(_BEGUN_TWICE.findall(data))
     text = data.decode() if begun else ""
     foreign = _foreign(text)
-    if 5 * begun <= foreign:  # none, or too few, since each stands for two to four characters
+    # Each sequence has two to four characters, so more than one in five must begin one.
+    if 5 * begun <= foreign:
         return data
     found = _TWICE.findall(text)
     if len(set(found)) < 2 or 5 * len("".join(found)) < 4 * foreign:
@@ -71,7 +74,7 @@ declare that encoding, and encode it once.
 
 
 def _recoded(data: bytes, report: Report) -> bytes:
-    """Recode a document; one that is not in its encoding by what that seems to be."""
+    """Recode a document; if its encoding is wrong, guess another."""
     try:
         return recode_xml(data, report.source)
     except InputError as error:
@@ -87,9 +90,10 @@ def _recoded(data: bytes, report: Report) -> bytes:
 
 
 def _guess(data: bytes, cause: BaseException | None) -> tuple[str, str] | None:
-    """Decode by a byte order mark, as UTF-8 with a few faults, or as the detector says.
+    """Decode by byte order mark, as UTF-8 with a few errors, or with the detector.
 
-    Where it finds windows-1252 as likely as another, it is that: the commonest by far.
+    If the detector finds windows-1252 as likely as its best guess, windows-1252 wins: it is by far
+    the most common.
     """
     if isinstance(cause, UnicodeDecodeError) and is_wide(cause.encoding):
         return data.decode(cause.encoding, "replace"), cause.encoding
@@ -97,7 +101,7 @@ def _guess(data: bytes, cause: BaseException | None) -> tuple[str, str] | None:
     if 4 * text.count("\ufffd") <= _foreign(text):
         return text, "utf-8"
     lines = (line for line in data.splitlines() if not line.isascii())
-    detector = import_module("charset_normalizer")  # rarely needed
+    detector = import_module("charset_normalizer")  # It is rarely needed.
     found = detector.from_bytes(b"\n".join(lines)[:_SAMPLE], cp_isolation=_ENCODINGS)
     best = found.best()
     if best is None:
@@ -108,14 +112,14 @@ def _guess(data: bytes, cause: BaseException | None) -> tuple[str, str] | None:
 
 
 def _windows_character(found: re.Match[bytes]) -> bytes:
-    """Return what HTML says that a control character, or a reference to one, is."""
+    """Return HTML's replacement for a control character or a reference to one."""
     said = found[0]
     reference = said if said.startswith(b"&") else b"&#%d;" % said[1]
     return unescape(reference.decode()).encode()
 
 
 def _foreign(text: str) -> int:
-    """Count the characters that are not ASCII."""
+    """Count the non-ASCII characters."""
     return len(text) - len(text.encode("ascii", "ignore"))
 
 

@@ -1,4 +1,4 @@
-"""JSON Feed 1 and 1.1 (jsonfeed.org). A field of the wrong type is reported and passed over."""
+"""Read JSON Feed 1 and 1.1 (jsonfeed.org); report and skip fields of the wrong type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEPARATOR = re.compile(r"[\s,]*(?=\{)")
 
 
 class _Object:
-    """A JSON object whose fields are asked for by type."""
+    """A JSON object with access by type."""
 
     def __init__(self, value: dict[str, Any], report: Report, item: str) -> None:
         self._value = value
@@ -25,7 +25,7 @@ class _Object:
         self._item = item
 
     def text(self, *names: str) -> str:
-        """Return the first of the fields that holds text."""
+        """Return the first of these fields that holds text."""
         for name in names:
             value = self._value.get(name)
             if isinstance(value, str) and value.strip():
@@ -35,14 +35,14 @@ class _Object:
         return ""
 
     def identifier(self) -> str:
-        """Return the id, which may be a number: such feeds are common, and the meaning plain."""
+        """Return the id; a number is accepted, because it is common and unambiguous."""
         value = self._value.get("id")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value)
         return self.text("id")
 
     def size(self, name: str) -> str:
-        """Return a number that is not negative, as text."""
+        """Return a nonnegative number as text."""
         value = self._value.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             return str(value).removesuffix(".0")
@@ -51,7 +51,7 @@ class _Object:
         return ""
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list's members that are text, each once."""
+        """Return a list's distinct strings."""
         texts = []
         for value in self._list(name):
             if isinstance(value, str):
@@ -61,7 +61,7 @@ class _Object:
         return distinct(texts)
 
     def objects(self, name: str) -> Iterator[_Object]:
-        """Yield a list's members that are objects."""
+        """Yield a list's objects."""
         for value in self._list(name):
             if isinstance(value, dict):
                 yield _Object(value, self._report, self._item)
@@ -98,7 +98,7 @@ def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
     Raises
     ------
     InputError
-        The text is no JSON, or has no list of items.
+        The text is not JSON, or has no list of items.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def _parse(text: str, report: Report) -> dict[str, Any]:
         document, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         return _salvage(text, error, report)
-    except (RecursionError, ValueError):  # nested too deep; a number of too many digits
+    except (RecursionError, ValueError):  # It nests too deep, or a number is too long.
         report.fail("its JSON nests too deep or has too long a number", "Have it mended.")
     if not isinstance(document, dict):
         report.fail("it is not a JSON object", "A JSON Feed is one.")
@@ -143,7 +143,7 @@ def _parse(text: str, report: Report) -> dict[str, Any]:
 
 
 def _salvage(text: str, error: json.JSONDecodeError, report: Report) -> dict[str, Any]:
-    """Take the items that are complete before the error, and what stands before the items."""
+    """Return the complete items before the error, and the fields before the items."""
     what = f"the JSON breaks off ({error.msg}) at {error.lineno}:{error.colno}"
     remedy = "No item is complete: get the whole document."
     start = _ITEMS.search(text)
@@ -165,13 +165,13 @@ def _complete(text: str, position: int) -> list[Any]:
         while separator := _SEPARATOR.match(text, position):
             item, position = _DECODER.raw_decode(text, separator.end())
             items.append(item)
-    except (ValueError, RecursionError):  # the one that breaks off
+    except (ValueError, RecursionError):  # This item is truncated.
         pass
     return items
 
 
 def _sound(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can escape and RDF cannot hold."""
+    """Replace lone surrogates, which JSON can escape and RDF cannot hold."""
     return SURROGATE.sub("?", text.strip())
 
 

@@ -1,4 +1,4 @@
-"""What a feed says, whatever its format, and who is called with its problems."""
+"""Channel and items of a feed of any format, and a reporter of its problems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """A file that goes with an item, as delivered: nothing in it is checked yet."""
+    """A file attached to an item, as delivered and unchecked."""
 
     url: str
     type: str = ""
@@ -19,19 +19,19 @@ class Enclosure:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """The feed itself. An empty string is a field that the feed does not have.
+    """The feed itself; a missing field is an empty string.
 
     Parameters
     ----------
     id
-        What the feed calls itself by: Atom's id, JSON Feed's feed_url.
+        The feed's own identifier: Atom's id, JSON Feed's feed_url.
     base
-        What relative links are resolved against (``xml:base`` of the root).
+        Base IRI of relative links (``xml:base`` of the root).
     self_link, hubs
-        The feed's own address, and its WebSub hubs, as the feed has them.
+        The feed's address and its WebSub hubs, as written in the feed.
     ttl, period, frequency, skip_hours, skip_days
-        How often it is to be fetched: RSS's minutes, the syndication module's period and how often
-        in it, and the hours and days (in GMT) when it is not to be.
+        Polling schedule: RSS's minutes, the syndication module's period and number of updates per
+        period, and the hours and days (in GMT) when the feed must not be fetched.
     """
 
     id: str = ""
@@ -52,18 +52,18 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item, its links and dates still text; equal to one that says the same elsewhere.
+    """One item, with unparsed links and dates; number and line do not affect equality.
 
     Parameters
     ----------
     number
-        Its place in the feed, from 1.
+        Position in the feed, from 1.
     line
-        Where it begins, if known.
+        First line of the item, if known.
     id
         RSS's guid, Atom's id, JSON Feed's id.
     base
-        What relative links are resolved against, if the item says so (``xml:base``).
+        Base IRI of relative links, if the item has its own (``xml:base``).
     """
 
     number: int = field(compare=False, repr=False)
@@ -84,7 +84,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Where a feed's problems go.
+    """Reporter of a feed's problems.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Report:
     def warn(
         self, what: str, remedy: str, line: int | None = None, item: str | None = None
     ) -> None:
-        """Report something that was passed over or mended."""
+        """Report text that was skipped or repaired."""
         place = Place(self.source, line, item=item)
         self.on_problem(Problem(what, place, remedy, Severity.WARNING))
 
@@ -111,5 +111,5 @@ class Report:
     def fail(
         self, what: str, remedy: str, line: int | None = None, column: int | None = None
     ) -> NoReturn:
-        """Raise, because nothing of the feed can be used."""
+        """Raise `InputError`, because the whole feed is unusable."""
         raise InputError(Problem(what, Place(self.source, line, column), remedy))

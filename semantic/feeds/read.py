@@ -1,4 +1,4 @@
-"""A feed's bytes to publications, one an item."""
+"""Convert a feed's bytes to publications, one per item."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from semantic.vocabulary import RDF, RSS
 
 
 class FeedFormat(Enum):
-    """The formats, by how they are read."""
+    """Feed formats, grouped by parser."""
 
     RSS = "RSS 0.9x or 2.0, or CDF"
     ATOM = "Atom"
@@ -37,16 +37,16 @@ _INNER_ATOM = re.compile(r"<(?:[\w.-]+:)?(?:feed|entry)\s[^<>]*" + re.escape(NAM
 _INNER_RSS = re.compile(r"<(?:[\w.-]+:)?channel\s[^<>]*" + re.escape(RSS.iri))
 _DEFAULT_NAMESPACE = re.compile(rb"[^<>]*?\sxmlns\s*=\s*(\"[^\"]*\"|'[^']*')")
 _HEAD = 65536
-"""How much of a feed tells its format."""
+"""Number of bytes in which the format is detected."""
 
 
 def sniff_feed(head: bytes) -> FeedFormat | None:
-    """Tell the format of a feed by its beginning; ``None`` where it is no feed.
+    """Detect a feed's format from its beginning; return ``None`` for other documents.
 
     Parameters
     ----------
     head
-        The first few thousand bytes or more, in any encoding.
+        The first bytes, at least a few thousand, in any encoding.
 
     Examples
     --------
@@ -82,32 +82,32 @@ def read_feed(
     limits: Limits = DEFAULT_LIMITS,
     kind: FeedFormat | None = None,
 ) -> Iterator[Publication]:
-    """Read a feed of any format; nothing is fetched, whatever it refers to.
+    """Read a feed of any format; never fetch documents that it refers to.
 
     Parameters
     ----------
     data
         The document.
     source
-        Its name, for messages.
+        The document's name, for messages.
     on_problem
-        Called with each item that is refused, and whatever was passed over or mended.
+        Called for each refused item, each repair and each skipped part.
     limits
         `Limits.document_bytes`, `Limits.xml_expansion`, `Limits.xml_depth`.
     kind
-        Its format, if `sniff_feed` has told it already.
+        The format, if `sniff_feed` was called already.
 
     Returns
     -------
     Iterator[Publication]
-        One an item, in the feed's order; its id is the item's IRI. Items are converted as they
-        are asked for; the document has been read by then.
+        One per item, in the feed's order, with the item's IRI as id. The document is read at once,
+        and its items are converted lazily.
 
     Raises
     ------
     InputError
-        Nothing of the document can be used: it is empty, too large, no feed, hostile, or broken
-        before its first item ends.
+        The document is unusable: it is empty, too large, not a feed, hostile, or broken before its
+        first item ends.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def open_feed(
     limits: Limits = DEFAULT_LIMITS,
     kind: FeedFormat | None = None,
 ) -> tuple[Channel, Iterator[Publication]]:
-    """Read a feed as `read_feed` does; return what it says of itself, and its items.
+    """Read a feed like `read_feed`; return its channel and its items.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def open_feed(
 
 
 def _without_namespace(data: bytes) -> bytes:
-    """Undo the root's default namespace, whatever it is: RSS has none."""
+    """Remove the root's default namespace, because RSS has none."""
     start = after_root_name(data[:_HEAD].decode("latin-1"))
     found = _DEFAULT_NAMESPACE.match(data, start)
     return data if found is None else data[: found.start(1)] + b'""' + data[found.end() :]

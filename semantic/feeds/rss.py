@@ -1,11 +1,12 @@
-"""RSS from 0.90 to 2.0, and CDF: the fields of items, and what RDF there is in RSS 1.0.
+"""Read items of RSS 0.90 to 2.0 and CDF, and the RDF in RSS 1.0.
 
-What the specification says and what is common practice: titles hold HTML's character
-references, authors stand in four different elements, media in three.
+The code follows the specification and common practice: titles contain HTML character references,
+authors use four different elements, media three.
 
-RSS 1.0 is parsed as RDF once, for an item's own triples. Where that fails (an IRI with a space,
-a cut document) or two items share their IRI, each item is parsed by itself, so that a fault
-stays in its item; an item that is no RDF even so is read by its elements alone, and reported.
+RSS 1.0 is parsed as RDF once, for the items' own triples. If that fails (an IRI with a space, a
+truncated document) or two items share an IRI, each item is parsed separately, so that an error
+affects only its item. An item that still is not valid RDF is read from its elements alone, and
+reported.
 
 Sources: RSS 2.0 (rssboard.org), RSS 1.0 and its modules, Media RSS 1.5, CDF (W3C note, 1997).
 """
@@ -36,7 +37,7 @@ from semantic.vocabulary import DC, DCTERMS, RDF, RSS, TYPE
 
 _ABOUT = f"{{{RDF.iri}}}about"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_NAME_LENGTH = 300  # a longer one is not taken apart: the pattern is quadratic
+_NAME_LENGTH = 300  # Longer names are not parsed, because the pattern is quadratic.
 _NAMED_ADDRESS = re.compile(
     r"\S+@\S+\s+\((.+)\)|\"?([^<>\"]+?)\"?\s*<\S+@\S+>|([^()]+?)\s*\(\S+@\S+\)"
 )
@@ -48,7 +49,7 @@ _PUBLISHED = ("pubdate", "dc:date", "dcterms:issued", "atom:published", "publish
 
 
 def rss_channel(root: Element) -> Channel:
-    """Read the channel of RSS, 0.90 and 1.0 included, or of CDF.
+    """Read the channel of RSS (including 0.90 and 1.0) or CDF.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def _creators(fields: Fields) -> tuple[str, ...]:
 
 
 def _without_address(author: str) -> str:
-    """Return the name of ``address (name)``, ``name <address>`` and ``name (address)``."""
+    """Return the name in ``address (name)``, ``name <address>`` or ``name (address)``."""
     named = _NAMED_ADDRESS.fullmatch(author) if len(author) <= _NAME_LENGTH else None
     return next(filter(None, named.groups())) if named else author
 
@@ -134,14 +135,14 @@ def _without_address(author: str) -> str:
 
 
 def natives(document: Document, channel: Channel, report: Report) -> list[Native]:
-    """Return what each item of an RSS 1.0 document has of its own."""
+    """Return the node and triples of each RSS 1.0 item."""
     base = channel.base or channel.link
     whole = _whole(document, base)
     return list(_one_by_one(document, base, report)) if whole is None else whole
 
 
 def _whole(document: Document, base: str) -> list[Native] | None:
-    """Parse the document at once; ``None`` where items have to be found one by one."""
+    """Parse the document at once; return ``None`` if items must be parsed separately."""
     graph = _Graph.of(document.data, base) if document.sound else None
     if graph is None or len(graph.items) != len(document.items):
         return None
@@ -164,7 +165,7 @@ def _one_by_one(document: Document, base: str, report: Report) -> Iterator[Nativ
 
 
 class _Graph:
-    """The triples of a document by subject, in its order."""
+    """The triples of a document by subject, in document order."""
 
     def __init__(self) -> None:
         self.items: list[NamedNode | BlankNode] = []
@@ -173,7 +174,7 @@ class _Graph:
 
     @classmethod
     def of(cls, data: bytes, base: str) -> _Graph | None:
-        """Parse RDF/XML; ``None`` where it is not valid."""
+        """Parse RDF/XML; return ``None`` if it is invalid."""
         graph = cls()
         usable = base if absolute_iri(base) is not None else None
         try:
@@ -195,7 +196,7 @@ class _Graph:
             self._channels.append(subject)
 
     def native(self, item: NamedNode | BlankNode) -> Native:
-        """Collect what is said of an item, of what it refers to, and of the channel."""
+        """Collect the triples of an item, of nodes it refers to, and of the channel."""
         apart: set[Term] = {*self.items, *self._channels}
         triples: dict[Triple, None] = {}
         pending: list[Term] = [item]
@@ -212,10 +213,11 @@ class _Graph:
 
 
 def _of_channel(said: Iterable[Triple]) -> Iterator[Triple]:
-    """Yield what is said of a channel, by properties that no item has."""
+    """Yield a channel's triples, with properties that items do not use."""
     for channel, predicate, value in said:
         name = predicate.value if isinstance(predicate, NamedNode) else ""
         if name.startswith(DC.iri):
             yield channel, DCTERMS[name.removeprefix(DC.iri)], value
-        elif not name.startswith(RSS.iri):  # its title and link are written; the rest is layout
+        # The title and link are written elsewhere. The rest is layout.
+        elif not name.startswith(RSS.iri):
             yield channel, predicate, value

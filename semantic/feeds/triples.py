@@ -1,13 +1,13 @@
-"""An item as triples: one vocabulary for every format (docs/reference/feeds.md has the table).
+"""Write items as triples, in one vocabulary for every format (table in docs/reference/feeds.md).
 
-Text is plain ``xsd:string``, without a language tag: constants in patterns match by term, so
-``"Climate"`` would not find ``"Climate"@en``, and few feeds say their language rightly. What
-they say is kept as ``dc:language``. The channel's facts have properties of their own, so that a
-pattern on an item's title or text is met by items only.
+Text is plain ``xsd:string`` without a language tag, because constants in patterns match by term:
+``"Climate"`` would not match ``"Climate"@en``, and few feeds declare their language correctly. The
+declared language becomes ``dc:language``. The channel has properties of its own, so that a pattern
+on an item's title or text matches items only.
 
-Dates (RFC 822 and 3339, W3C-DTF, and their usual misspellings) become xsd:dateTime in UTC, so
-that equal instants are equal terms. A date without a time is its midnight, a time without a
-zone is taken as UTC. Links become IRIs: resolved, and mended where there is one way to mend them.
+Dates (RFC 822 and 3339, W3C-DTF, and their usual misspellings) become xsd:dateTime in UTC, so that
+equal instants are equal terms. A date without a time means midnight, and a time without a zone
+means UTC. Links are resolved to IRIs, and repaired if the repair is unambiguous.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from semantic.terms import Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, GM, RSS, TYPE, XSD
 
 Native: TypeAlias = tuple[NamedNode | BlankNode | None, tuple[Triple, ...]]
-"""An item's node and its own triples, where the source is RDF."""
+"""An item's node and its own triples, if the source is RDF."""
 
 _NAME_LENGTH = 300
-"""A longer guid is not written into a name."""
+"""Maximum length of a guid in an IRI; longer ones are hashed."""
 _DATE_LENGTH = 100
-"""A longer text is not a date."""
+"""Maximum length of a date."""
 _TAIL = 2000
-"""How much of a text's end is looked at for what a site adds to each."""
+"""Number of final characters in which a site's additions are searched for."""
 _PHRASES = ("appeared first on", "ontinue reading", "ead more", "ead the rest", "eep reading")
 _ADDED = re.compile(
     r"""
@@ -79,7 +79,7 @@ _MONTHS = dict(
         "dez=dec dic=dec déc=dec"
     )
 )
-"""How months begin in other languages."""
+"""First letters of month names in other languages."""
 _EARLY_YEAR = re.compile(r"(?<!\S)00\d\d(?!\S)", re.ASCII)
 _ZONES = dict(
     _PAIR.findall(
@@ -92,7 +92,7 @@ _ZONES = dict(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An item to be written: its link, its node, the name of its publication, its own triples."""
+    """An item to write: its link, node, publication id and own triples."""
 
     item: Item
     link: NamedNode | Literal | None
@@ -102,16 +102,16 @@ class _Entry:
 
 
 class ItemWriter:
-    """Writes the publications of one feed.
+    """Writer of one feed's publications.
 
     Parameters
     ----------
     channel
-        The feed that the items are part of.
+        The feed that contains the items.
     report
-        Where links, dates and lengths that cannot be used are reported.
+        Receives reports of unusable links, dates and lengths.
     node
-        The channel's IRI, where the source is RDF and names it; otherwise its link is.
+        The channel's IRI, if the source is RDF and names it; otherwise its link is used.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class ItemWriter:
     def __init__(self, channel: Channel, report: Report, node: NamedNode | None = None) -> None:
         self._channel = channel
         self._report = report
-        self._item = Item(0)  # the one being written, for messages
+        self._item = Item(0)  # Messages name the current item.
         self._place: str | None = "the channel"
         self._site = channel.link
         link = self._link(channel.link, channel.base)
@@ -137,14 +137,14 @@ class ItemWriter:
     def publications(
         self, items: Sequence[Item], natives: Sequence[Native] | None = None
     ) -> Iterator[Publication]:
-        """Write the items of a feed: all of them, since no two publications may have one id.
+        """Write all items of a feed in one call, because publications need distinct ids.
 
         Parameters
         ----------
         items
-            What the feed says.
+            The items of the feed.
         natives
-            Of each item its node and its own triples, which come first, where the source is RDF.
+            Each item's node and own triples, which come first, if the source is RDF.
         """
         pairs = zip(items, natives or [(None, ())] * len(items), strict=True)
         for entry in self._told_apart([self._entry(item, *native) for item, native in pairs]):
@@ -153,7 +153,7 @@ class ItemWriter:
             source = Place(self._report.source, entry.item.line, item=entry.node.value)
             yield Publication.of(entry.id, triples, source)
 
-    # -- which item it is --------------------------------------------------------------------
+    # -- identity of items -----------------------------------------------------------------
 
     def _entry(
         self, item: Item, own: NamedNode | BlankNode | None, native: tuple[Triple, ...]
@@ -168,9 +168,9 @@ class ItemWriter:
         return _Entry(item, link, node, node.value, native)
 
     def _name(self, item: Item, link: NamedNode | Literal | None) -> NamedNode:
-        """Name an item by its guid, else its link, else all that it says.
+        """Name an item by its guid, otherwise its link, otherwise a hash of its content.
 
-        A guid or link that is the whole feed's tells nothing.
+        A guid or link of the whole feed does not identify an item.
         """
         if item.id and item.id not in self._whole:
             if (iri := absolute_iri(item.id)) is not None:
@@ -182,9 +182,9 @@ class ItemWriter:
         return NamedNode(f"{GM.iri}item:{_digest(self._node.value, item)}")
 
     def _told_apart(self, entries: list[_Entry]) -> list[_Entry]:
-        """Leave out items that are there twice; give those that share a name one of their own.
+        """Leave out duplicate items, and rename different items that share a name.
 
-        The oldest keeps the name: whatever comes on top, the ids of those below stay.
+        The oldest item keeps the name, so that new items never change the ids of old ones.
         """
         named: defaultdict[NamedNode, dict[Item, _Entry]] = defaultdict(dict)
         for entry in entries:
@@ -211,7 +211,7 @@ class ItemWriter:
         self._warn(what, f"Both are delivered, this one with the id {id}.")
         return replace(entry, id=id, node=entry.node if entry.native else NamedNode(id))
 
-    # -- what is said ------------------------------------------------------------------------
+    # -- triples of items ------------------------------------------------------------------
 
     def _describe(self, entry: _Entry) -> Iterator[Triple]:
         item, node = entry.item, entry.node
@@ -244,7 +244,8 @@ class ItemWriter:
         if not text:
             return
         date = read_date(text)
-        if date is None and (predicate == DC["date"] or self._item.published):  # each text once
+        # Report each text only once.
+        if date is None and (predicate == DC["date"] or self._item.published):
             self._warn(f"the date {_shown(text)} cannot be read", "It is kept as text.")
         yield node, predicate, date or Literal(text)
 
@@ -261,10 +262,10 @@ class ItemWriter:
             self._warn(what, "It is passed over.")
 
     def _link(self, text: str, base: str) -> NamedNode | Literal | None:
-        """Return a link as an IRI, or as text where it cannot be one."""
+        """Return a link as an IRI, or as a string literal if it cannot be one."""
         if not text:
             return None
-        text = text.replace("&amp;", "&")  # escaped twice
+        text = text.replace("&amp;", "&")  # Feeds often escape it twice.
         iri = absolute_iri(text)
         if iri is not None:
             return iri
@@ -289,13 +290,13 @@ def _literals(
 
 
 def _age(entry: _Entry) -> tuple[str, int]:
-    """Return what is least for the oldest; of those without dates, the last in the feed."""
+    """Return a sort key with the oldest entry first; without dates, the feed's last entry."""
     date = read_date(entry.item.published or entry.item.updated)
     return date.value if date else "", -entry.item.number
 
 
 def _digest(*said: object) -> str:
-    """Return a name for a content: the same content has the same name tomorrow."""
+    """Return a hash of some content, stable across processes."""
     return hashlib.sha256(repr(said).encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
@@ -304,9 +305,9 @@ def _shown(text: str) -> str:
 
 
 def without_additions(text: str) -> str:
-    """Return a text without what a site's software adds at the end of each.
+    """Remove the text that a site's software appends to every item.
 
-    That is a link to read on, and in what feed the text appeared: its words are not the item's.
+    The addition is a "read more" link or the feed's name; its words do not belong to the item.
 
     Examples
     --------
@@ -326,7 +327,7 @@ def without_additions(text: str) -> str:
 
 
 def absolute_iri(text: str) -> NamedNode | None:
-    """Return the IRI that a text is, exactly; ``None`` where it is none, or a relative one.
+    """Return the text as an IRI, unchanged; return ``None`` if it is invalid or relative.
 
     Examples
     --------
@@ -344,16 +345,16 @@ def absolute_iri(text: str) -> NamedNode | None:
 
 
 def mended_iri(text: str, base: str, site: str) -> NamedNode | None:
-    """Resolve a link and percent-encode what IRIs do not allow.
+    """Resolve a link, and percent-encode characters that IRIs forbid.
 
     Parameters
     ----------
     text
-        The link, which is no absolute IRI as it stands.
+        The link, which is not an absolute IRI.
     base
-        What the feed itself says links are relative to; may be empty.
+        The feed's own base IRI; may be empty.
     site
-        The channel's link, which a path from the root (``/a/b``) is taken to belong to.
+        The channel's link, used as the base of a path from the root (``/a/b``).
 
     Examples
     --------
@@ -367,7 +368,7 @@ def mended_iri(text: str, base: str, site: str) -> NamedNode | None:
     base = base or (site if text.startswith("/") else "")
     try:
         absolute = urljoin(base, text) if base else text
-    except ValueError:  # an impossible host
+    except ValueError:  # The host is invalid.
         return None
     parts = _AUTHORITY.fullmatch(absolute)
     if parts is None:
@@ -380,7 +381,7 @@ def mended_iri(text: str, base: str, site: str) -> NamedNode | None:
 
 
 def read_date(text: str) -> Literal | None:
-    """Return the instant that a feed's date names, or ``None`` where it cannot be read.
+    """Return a feed's date as an instant in UTC, or ``None`` if it cannot be read.
 
     Examples
     --------
@@ -398,7 +399,7 @@ def read_date(text: str) -> Literal | None:
         if instant is None:
             return None
         utc = instant.astimezone(UTC)
-    except (ValueError, OverflowError):  # no such day, or outside the calendar
+    except (ValueError, OverflowError):  # The day does not exist, or is outside the calendar.
         return None
     text = utc.replace(tzinfo=None).isoformat()
     text = text.rstrip("0") if "." in text else text
@@ -416,8 +417,8 @@ def _iso(text: str) -> datetime | None:
 
 
 def _rfc822(text: str) -> datetime | None:
-    """Read RFC 822; every word is checked, since `parsedate_tz` passes over what it knows not."""
-    from email.utils import parsedate_tz  # which loads sockets
+    """Read RFC 822; check every word, because `parsedate_tz` skips unknown ones."""
+    from email.utils import parsedate_tz  # This imports sockets.
 
     text = _WEEKDAY.sub("", _COMMENT.sub("", text), 1).replace(",", " ")
     text = _HALF_DAY.sub(_whole_day, " ".join(text.split()))
@@ -426,7 +427,7 @@ def _rfc822(text: str) -> datetime | None:
     if parts is None or "?" in text:
         return None
     year, month, day, hour, minute, second, *_, offset = parts
-    early = _EARLY_YEAR.search(text)  # parsedate_tz takes 0001 for 2001
+    early = _EARLY_YEAR.search(text)  # parsedate_tz reads 0001 as 2001.
     shift = timezone(timedelta(seconds=offset or 0))
     return datetime(
         int(early[0]) if early else year, month, day, hour, minute, second, tzinfo=shift
@@ -434,7 +435,7 @@ def _rfc822(text: str) -> datetime | None:
 
 
 def _whole_day(time: re.Match[str]) -> str:
-    """Return the time of a clock of 12 hours in one of 24."""
+    """Convert a 12-hour time to 24 hours."""
     hour = int(time[1])
     hour = hour if hour > 12 else hour % 12 + 12 * (time[3] in "Pp")
     return f"{hour}{time[2]}"
@@ -446,7 +447,7 @@ def _four_digits(offset: re.Match[str]) -> str:
 
 
 def _known_word(word: re.Match[str]) -> str:
-    """Return a name's three letters, a zone's offset, or a question mark."""
+    """Return three letters of a day or month, a zone's offset, or a question mark."""
     name = _NAME.fullmatch(word[0])
     if name:
         return name[1]

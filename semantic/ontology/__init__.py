@@ -1,1 +1,1 @@
-"""Ontologies: taxonomies, synonyms, labels, and what follows from them."""
+"""Ontologies: taxonomies, synonyms, labels and inference."""

@@ -1,7 +1,7 @@
-"""One RDF document of an ontology: what it states, what it is called, and what it imports.
+"""One RDF document of an ontology: its triples, names and imports.
 
-It is a file, or, only when the user has asked for it, is fetched over http or https. Parsing is
-`semantic.reading`'s, and for OWL's own XML that of `semantic.ontology.owlxml`.
+A document is a file, or is fetched over http or https, but only if the user asks for this.
+`semantic.reading` parses RDF, and `semantic.ontology.owlxml` parses OWL/XML.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _NOT_FETCHED = "Save it in a file, and load that too; what it says is left out."
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What one document says.
+    """The content of one document.
 
-    `source` is its name as the user wrote it, or its address; its blank nodes are its own. `names`
-    are the IRIs that it goes by: those of the ontologies that it declares, and their versions';
-    `imports` are those of the ontologies that it imports.
+    `source` is its name as the user wrote it, or its address. Its blank nodes occur in no other
+    document. `names` are the IRIs of the ontologies that it declares, and of their versions.
+    `imports` are the IRIs of the ontologies that it imports.
     """
 
     source: str
@@ -60,9 +60,10 @@ class Document:
 
 
 def read_file(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Document:
-    """Read one file. Relative IRIs in it are relative to its own address (``file:``).
+    """Read one file; resolve its relative IRIs against its own address (``file:``).
 
-    Raises `InputError` when it is no RDF, or has a fault, and `OSError` when the system refuses.
+    Raise `InputError` if it is not RDF or has an error, and `OSError` if the system refuses to read
+    it.
     """
     with path.open("rb") as stream:
         return read_document(
@@ -83,11 +84,10 @@ def read_document(
     syntax: RdfFormat | None = None,
     base_iri: str | None = None,
 ) -> Document:
-    """Read one document from a stream that can be sought.
+    """Read one document from a seekable stream.
 
-    `syntax` is found from name and content where it is not given; relative IRIs are relative to
-    `base_iri`, where the document does not say. Raises `InputError` when it is no RDF, or has a
-    fault.
+    Without `syntax`, the name and content decide. Relative IRIs are resolved against `base_iri`,
+    unless the document declares a base. Raise `InputError` if it is not RDF or has an error.
 
     Examples
     --------
@@ -156,23 +156,24 @@ def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> D
 
 
 def _raise(problem: Problem) -> None:
-    """Raise the first fault; no option names the syntax of an ontology."""
+    """Raise the first problem, but without advice to name a format: no option does that here."""
     remedy = problem.remedy.replace(", or name its format (`format=` or `--format`)", "")
     raise InputError(replace(problem, remedy=remedy))
 
 
-# -- over the network -----------------------------------------------------------------------
+# -- fetching -------------------------------------------------------------------------------
 
 
 def fetch_document(address: str, on_problem: OnProblem, limits: Limits) -> Document:
     """Fetch a document over http or https, and read it.
 
-    `Limits.document_bytes` holds, and `Limits.fetch_seconds` for all of it. Raises `InputError`
-    when it cannot be had (no such address, too large, too slow, neither http nor https), is no RDF,
-    or has a fault.
+    `Limits.document_bytes` applies, and `Limits.fetch_seconds` bounds the whole download. Raise
+    `InputError` if the download fails (unknown address, too large, too slow, neither http nor
+    https), or if the document is not RDF or has an error.
     """
-    # In a thread, for neither a look-up of a name nor a server that sends a byte now and then is
-    # bounded. A thread that is given up ends at its next piece, or when the server does.
+    # A thread fetches the document, because neither name lookups nor servers that send a byte now
+    # and then have a time limit. An abandoned thread ends at its next piece, or when the server
+    # closes the connection.
     answer: Queue[_Fetched | InputError] = Queue()
 
     def fetch() -> None:
@@ -200,7 +201,7 @@ def fetch_document(address: str, on_problem: OnProblem, limits: Limits) -> Docum
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """Where a document came from in the end, and what it is."""
+    """A fetched document: its final address, content and syntax."""
 
     address: str
     data: bytes
@@ -227,7 +228,7 @@ def _fetch(address: str, limits: Limits) -> _Fetched:
                 if time.monotonic() > end:
                     raise _not_fetched(address, _too_slow(limits))
             media_type = response.headers.get_content_type()
-            # plain text is what servers say of files that they do not know
+            # Servers use text/plain for unknown file types.
             is_told = media_type != "text/plain"
             syntax = RdfFormat.from_media_type(media_type) if is_told else None
             return _Fetched(response.url, bytes(data), syntax)
@@ -246,7 +247,7 @@ def _too_slow(limits: Limits) -> str:
 
 
 def _opener() -> OpenerDirector:
-    """Return what opens http and https, and nothing else: no files, no FTP."""
+    """Return an opener for http and https only: no files, no FTP."""
     from urllib import request
 
     opener = request.OpenerDirector()

@@ -1,10 +1,10 @@
-"""Terms that an ontology says are the same, and root terms put in for them.
+"""Find equivalent terms of an ontology, and replace them by root terms.
 
-Only the triples that say something about terms (sameness, is-a, types) are looked at again and
-again while roots are searched for; all the others are rewritten once.
+The search for roots repeatedly reads only the triples about terms (sameness, is-a, types). All
+others are rewritten once.
 
-``A ⊑ B`` and ``A ≡ B`` make one term of both, and the link a loop, which says nothing. It is
-legal, and often a mistake (the link was meant to be narrower than it is), so it is reported.
+``A ⊑ B`` together with ``A ≡ B`` makes one term of both, and the is-a link becomes a meaningless
+loop. This is legal but often a mistake (a narrower link was meant), so it is reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from semantic.vocabulary import (
 )
 
 Report: TypeAlias = Callable[[str, str], None]
-"""Takes what is wrong, and what to do."""
+"""Called with the problem and the remedy."""
 
 Groups: TypeAlias = Mapping[Term, Sequence[Triple]]
 """The triples of each property."""
@@ -43,7 +43,7 @@ LINKS = frozenset({TYPE, SUBCLASS, SUBPROPERTY, BROADER, NARROWER, BROADER_TRANS
 
 _SAMENESS = frozenset({SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY})
 _SHOWN = 10
-"""So many terms or triples are named; the others are counted."""
+"""Maximum number of terms or triples in a message; the others are counted."""
 
 
 def by_predicate(triples: Iterable[Triple]) -> Groups:
@@ -57,12 +57,12 @@ def by_predicate(triples: Iterable[Triple]) -> Groups:
 def rooted(
     stated: tuple[Triple, ...], pairs: SynonymPairs, options: SynonymOptions, report: Report
 ) -> tuple[Roots, tuple[Triple, ...], Groups]:
-    """Find the root terms, and put them in; declared taxonomies become kinds of ``skos:broader``.
+    """Replace terms by their roots; make declared taxonomies sub-properties of ``skos:broader``.
 
-    With roots put in, more terms may turn out to be the same: two cycles that shared no term
-    before, say. So this is repeated until nothing is new.
+    Replacement can reveal further equivalent terms (for example, when two cycles come to share a
+    term), so it is repeated until nothing changes.
 
-    Returns the roots, the triples with roots put in, and these by their properties.
+    Return the roots, the triples with roots, and these triples by property.
     """
     groups = by_predicate(stated)
     if extra := _declared_taxonomies(groups.get(TYPE, ())):
@@ -108,7 +108,7 @@ def _cycles(
     roots: Roots,
     report: Report,
 ) -> list[tuple[NamedNode, ...]]:
-    """Find the is-a cycles, report those not known, and return their named members."""
+    """Find the is-a cycles, report the new ones, and return their named members."""
     found = []
     for kind, edges in edges_of(triples).items():
         for cycle in Taxonomy(edges).cycles:
@@ -130,7 +130,7 @@ def _called(term: Term, roots: Roots) -> str:
     return f"{compact(term)} (the same as {others})" if others else compact(term)
 
 
-# -- what is reported -----------------------------------------------------------------------
+# -- reports --------------------------------------------------------------------------------
 
 
 def report_literals(triples: Iterable[Triple], report: Report) -> None:
@@ -147,10 +147,10 @@ def report_own_ancestors(
     cycles: Iterable[Sequence[Term]],
     report: Report,
 ) -> None:
-    """Report each class, property or concept that is above itself because two names are one.
+    """Report each term that is above itself because two of its names are equivalent.
 
-    `stated` has the is-a links before roots are put in; what became of one of the `cycles` is not
-    told twice.
+    `stated` contains the is-a links before replacement. The terms of `cycles` were reported
+    already, so they are skipped.
     """
     if not len(roots):
         return
@@ -169,10 +169,10 @@ def report_own_ancestors(
 
 
 def report_circles(trees: Mapping[str, Taxonomy], report: Report) -> None:
-    """Report the circles that are left when those of RDFS's and SKOS's own links are folded.
+    """Report the cycles that remain after cycles of RDFS and SKOS links were folded.
 
-    They are of links that the ontology says by properties of its own (a declared taxonomy); their
-    terms stay apart, and each is above the others.
+    Their links use the ontology's own properties (a declared taxonomy). Their terms stay separate,
+    and each is above the others.
     """
     for kind, taxonomy in trees.items():
         for circle in taxonomy.cycles:

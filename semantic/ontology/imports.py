@@ -1,11 +1,11 @@
-"""``owl:imports``: the documents of an ontology, and those that they import.
+"""Resolve ``owl:imports``: read an ontology's documents and their imports, transitively.
 
-An import is looked for among the documents that are there already, then in the folder that the
-user names, and, only if asked, at its own address. Each document is read once, however often it is
-imported. What is not found is reported and left out.
+An import is searched for among the loaded documents, then in the user's folder. Only if the user
+allows it, the import is fetched from its own address. Each document is read once, even if several
+documents import it. A missing import is reported and left out.
 
-In a folder the files say themselves what they are called; where none of them says an import's
-name, the file is taken whose own name is the last part of it (``…/ns/sosa`` and ``sosa.ttl``).
+In a folder, an import matches a file that declares its IRI. If no file declares it, the file named
+after the last part of the IRI is used (``sosa.ttl`` for ``…/ns/sosa``).
 
 Source: OWL 2 Structural Specification, section 3.4 (imports closure).
 """
@@ -37,23 +37,23 @@ def closure(
     may_fetch: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> list[Document]:
-    """Return documents with all that they import, in the order in which they are found.
+    """Return documents with all their imports, in order of discovery.
 
-    The given ones are those that the user names, each with its file. What is not in the
-    `folder` may be fetched if `may_fetch`.
+    `given` are the user's documents, each with its file. If `may_fetch` is true, imports that are
+    not in `folder` are fetched.
 
-    Raises `InputError` or `OSError` when an imported file is found and cannot be read, and
-    `OntologyError` when there are more documents than `Limits.imported_documents`.
+    Raise `InputError` or `OSError` if an imported file is found but cannot be read, and
+    `OntologyError` if there are more imported documents than `Limits.imported_documents`.
     """
     found = _Closure(given, folder, on_problem, may_fetch, limits)
-    for importer in found.documents:  # which grows
+    for importer in found.documents:  # The loop appends to this list.
         for iri in importer.imports:
             found.add(iri, importer)
     return found.documents
 
 
 class _Closure:
-    """Documents, and what is known already of those that they import."""
+    """Documents, and the state of the search for their imports."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class _Closure:
             self._names.update(map(_key, (*document.names, path.absolute().as_uri())))
 
     def add(self, iri: str, importer: Document) -> None:
-        """Read what an import names, if it has not been read."""
+        """Read an imported document, unless it was read before."""
         if _key(iri) in self._names:
             return
         place: Path | str | None = self._folder.find(iri) if self._folder else None
@@ -100,7 +100,7 @@ class _Closure:
         self._names.add(_key(iri))
 
     def _read(self, place: Path | str, iri: str, importer: Document) -> Document | None:
-        """Read a document; what is no RDF at an address is as good as missing."""
+        """Read a document; treat an address without RDF as a missing import."""
         if isinstance(place, Path):
             return read_file(place, self._on_problem, self._limits)
         try:
@@ -114,19 +114,19 @@ class _Closure:
         self._on_problem(Problem(what, Place(importer.source), _REMEDY, Severity.WARNING))
 
 
-# -- where imports lie -----------------------------------------------------------------------
+# -- locations of imports --------------------------------------------------------------------
 
 
 def _key(iri: str) -> str:
-    """Return what of an ontology's IRI counts: some write it with a ``#`` or ``/`` at its end."""
+    """Return an ontology's IRI without a final ``#`` or ``/``, because some documents add one."""
     return iri.rstrip("#/")
 
 
 class Folder:
-    """The RDF files of a folder, at any depth, by what they call themselves.
+    """The RDF files of a folder, at any depth, by the IRIs that they declare.
 
-    When the first import is looked for, all its files are read. One that cannot be read is
-    reported, and so are two files with one name.
+    The first search reads all files. Unreadable files are reported, and so are files that declare
+    the same IRI.
     """
 
     def __init__(self, path: Path, on_problem: OnProblem, limits: Limits) -> None:
@@ -135,7 +135,7 @@ class Folder:
         self._limits = limits
 
     def find(self, iri: str) -> Path | None:
-        """Return the file that declares an IRI, or else is named like it."""
+        """Return the file that declares an IRI, otherwise a file named after it."""
         if found := self._declared.get(_key(iri)):
             if len(found) > 1:
                 what = f"several files declare <{iri}>: {', '.join(map(str, found))}"
@@ -152,7 +152,7 @@ class Folder:
                 continue
             try:
                 file.stat()
-            except OSError as error:  # a link that leads nowhere
+            except OSError as error:  # The link is broken.
                 self._tell_skipped(unreadable(str(file), error))
             else:
                 files.append(file)
@@ -187,7 +187,7 @@ class Folder:
             problem = (
                 error.problem if isinstance(error, InputError) else unreadable(str(file), error)
             )
-            if file.suffix.lower() != ".xml":  # which may be anything
+            if file.suffix.lower() != ".xml":  # An .xml file need not be an ontology.
                 what = f"not looked through for imports: {problem.what}"
                 remedy = "It is used by its file name only; correct it, or take it away."
                 self._on_problem(Problem(what, problem.where, remedy, Severity.WARNING))

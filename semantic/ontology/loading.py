@@ -1,4 +1,4 @@
-"""Ontology files to triples, synonyms and rules."""
+"""Load triples, synonyms and rules from ontology files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from semantic.terms import Triple
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the files of an ontology hold together.
+    """The content of an ontology's files.
 
-    The triples are those of all files and their imports, and those inferred; of two files that
-    differ in a prefix the first holds; `rules` are mapping rules: the file and its text.
+    `triples` come from all files and their imports, and from the reasoner. If two files declare a
+    prefix differently, the first file wins. `rules` are mapping rules: the file and its text.
     """
 
     triples: list[Triple]
@@ -34,11 +34,11 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """How RDF files are read.
+    """Options for reading RDF files.
 
-    `imports` is a folder in which ``owl:imports`` are looked for; those that are not there are
-    fetched over http or https if `fetch`. `reason` is the reasoner that is asked what follows,
-    `cache` the folder of what it inferred before.
+    `imports` is the folder that is searched for ``owl:imports``. If `fetch` is true, missing
+    imports are fetched over http or https. `reason` is the reasoner, and `cache` is the folder of
+    its earlier results.
     """
 
     imports: Path | None = None
@@ -50,9 +50,9 @@ class Loading:
 def loading(
     imports: str | Path | None, fetch: bool, reason: str | None, cache: Path | str | bool | None
 ) -> Loading:
-    """Return the options as `Ontology.load` takes them.
+    """Convert the options of `Ontology.load`.
 
-    Raises `OntologyError` where there is no such reasoner.
+    Raise `OntologyError` if the reasoner is unknown.
     """
     try:
         reasoner = None if reason is None else Reasoner(reason)
@@ -69,16 +69,16 @@ def read_sources(
     limits: Limits = DEFAULT_LIMITS,
     options: Loading = Loading(),
 ) -> Sources:
-    """Read the files that together make one ontology.
+    """Read the files of one ontology.
 
-    These are RDF and OWL/XML, synonyms (``.csv``) and mapping rules (``.rq``). A file that is named
-    twice is read once.
+    The files contain RDF, OWL/XML, synonyms (``.csv``) or mapping rules (``.rq``). A file that is
+    named twice is read once.
 
     Raises
     ------
     OntologyError
-        At the first file that cannot be read: an ontology with a part missing would answer
-        wrongly without a word. When reasoning fails.
+        If a file cannot be read (an incomplete ontology would silently give wrong answers), or if
+        reasoning fails.
     """
     rdf: list[Path] = []
     synonyms: list[SynonymRows] = []
@@ -126,7 +126,7 @@ def _text(path: Path) -> str:
 def _read(
     paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
 ) -> tuple[list[Triple], dict[str, str]]:
-    """Return what RDF files and their imports state, and their prefixes."""
+    """Return the triples and prefixes of RDF files and their imports."""
     imports = options.imports
     if imports is not None and S_ISREG(imports.stat().st_mode):
         remedy = "Name the folder that has the imported files."

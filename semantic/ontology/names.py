@@ -1,4 +1,4 @@
-"""The names of an ontology's terms: what text may call them, and which texts stand for them."""
+"""Names of an ontology's terms: labels in texts, literals that stand for terms, display names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from semantic.terms import Term, Triple, compact, local_name
 from semantic.vocabulary import LABEL, SKOS
 
 LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
-"""The properties whose texts are names."""
+"""Properties whose values are names."""
 _RANKED = (SKOS["prefLabel"], LABEL, SKOS["altLabel"], SKOS["hiddenLabel"])
 
 
@@ -26,7 +26,7 @@ Said: TypeAlias = tuple[str, str | None, NamedNode]
 
 
 def said_by(triples: Iterable[Triple]) -> list[Said]:
-    """Return what triples with `LABELS` say."""
+    """Return the names in triples with `LABELS`."""
     return [
         (o.value, o.language, s)
         for s, _, o in triples
@@ -35,7 +35,7 @@ def said_by(triples: Iterable[Triple]) -> list[Said]:
 
 
 class Names:
-    """What terms are called: pairs of the synonym files, and roots of terms and texts."""
+    """Names of terms, from labels and synonym files, with roots of terms and texts."""
 
     def __init__(self, pairs: SynonymPairs, roots: Roots) -> None:
         self._pairs = pairs
@@ -58,17 +58,17 @@ class Names:
         return root if isinstance(root, NamedNode) else iri
 
     def labels(self, said: Sequence[Said], is_topic: Callable[[Term], bool]) -> Iterable[Label]:
-        """Return every name that text may use for a topic.
+        """Return all labels that a text may use for a topic.
 
-        These are the labels that the ontology's triples say, in every language, the texts that
-        synonym files give for a term, and those they give for one of its labels.
+        These are the ontology's labels in every language, and the texts that synonym files give for
+        a term or for one of its labels.
         """
         terms = dict.fromkeys(term for _, _, term in said)
         topics = frozenset[Term](filter(is_topic, terms))
         return dict.fromkeys(starmap(Label, self._told(said, topics.__contains__)))
 
     def called(self, tree: Taxonomy, said: Sequence[Said]) -> Iterator[tuple[str, Term]]:
-        """Yield the texts that the terms of a tree are called by: labels, and other names' ends."""
+        """Yield the names of a tree's terms: labels, and local names of their synonyms."""
         for text, _, term in self._told(said, tree.__contains__):
             if term in tree:
                 yield text, term
@@ -78,7 +78,7 @@ class Names:
                     yield local_name(other), root
 
     def _told(self, said: Sequence[Said], is_wanted: Callable[[Term], bool]) -> Iterator[Said]:
-        """Yield what names terms that are wanted: texts, their languages, and the terms."""
+        """Yield names with their languages and terms; labels only of wanted terms."""
         wanted = [row for row in said if is_wanted(row[2])]
         yield from wanted
         for text, terms in self._written.items():
@@ -92,18 +92,17 @@ class Names:
             yield from ((text, None, term) for term in by_text[self._text(text)])
 
     def pairs(self) -> Iterator[tuple[Term, Term]]:
-        """Yield texts, by what they are looked up by, with the terms that they stand for."""
+        """Yield the lookup keys of texts, with the terms that they stand for."""
         for text, terms in self._by_text.items():
             yield from ((Literal(text), term) for term in terms)
 
 
 class ShownNames:
-    """What terms are called when they are shown to a person.
+    """Display names of terms.
 
-    Of a term's labels those come first that may be shown alone (``skos:prefLabel`` and
-    ``rdfs:label``); of these the user's language, no language, English, any other; of these
-    ``skos:prefLabel``. They are made of the triples with `LABELS`; IRIs are shortened by
-    `prefixes`.
+    Labels that may be shown alone (``skos:prefLabel`` and ``rdfs:label``) come first. Among these,
+    the user's language precedes no language, English, and all others. Then ``skos:prefLabel`` comes
+    first. The labels are taken from triples with `LABELS`, and `prefixes` shorten IRIs.
 
     Examples
     --------
@@ -124,7 +123,7 @@ class ShownNames:
                 known[label] = min(rank, known.get(label, rank))
 
     def labels(self, term: Term, language: str = "en") -> tuple[Literal, ...]:
-        """Return all labels of a term, the best for a reader of a language first."""
+        """Return all labels of a term, best first for readers of this language."""
         several = self._labels.get(term)
         if several is None:
             return ()
@@ -137,7 +136,7 @@ class ShownNames:
         return tuple(sorted(several, key=worth))
 
     def shown(self, term: Term, language: str = "en") -> str:
-        """Write a term: label and IRI, or the IRI alone where it says what the label says."""
+        """Write a term as label and IRI, or the IRI alone if its local name is the label."""
         written, several = compact(term, self._prefixes), self.labels(term, language)
         if not several or not isinstance(term, NamedNode):
             return written
@@ -150,11 +149,11 @@ def _bare(text: str) -> str:
 
 
 class TermNames:
-    """The terms of hierarchies by what they are called.
+    """Terms of hierarchies by their names.
 
-    A name is text: the last part of a term's IRI, a label, a text of a synonym file. It may stand
-    for several terms; then all are given, for choosing would be a guess. `names` are those beside
-    the last parts of IRIs; `root` gives the term that stands for a text and its synonyms.
+    A name is a string: a local name, a label, or a text of a synonym file. If several terms share a
+    name, all are returned, because a choice would be a guess. `names` are all names except local
+    names. `root` returns the root of a text and its synonyms.
 
     Source: CTPS (Zhang, Wang, Huang and Yung), section 4.1 (the hash table from names to nodes of
     trees).
@@ -182,7 +181,7 @@ class TermNames:
         return iter(self._terms)
 
     def terms(self, name: str) -> tuple[Term, ...]:
-        """Return the terms that a name stands for; none for an unknown name."""
+        """Return the terms with this name; none if it is unknown."""
         if name in self._terms:
             return self._terms[name]
         text = self._root(Literal(name))

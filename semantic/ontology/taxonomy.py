@@ -1,10 +1,10 @@
 """One is-a hierarchy: a directed graph of terms with several parents.
 
-A cycle is no hierarchy: whoever builds the taxonomy folds each into one term first. The terms of a
-cycle that is left are all above each other, and above themselves.
+Callers fold each cycle into one term first, because cycles are not hierarchical. The terms of a
+remaining cycle are all above each other and themselves.
 
-Cost: building is linear in the edges; `parents` and `children` are look-ups; `ancestors` and
-`descendants` walk what they return.
+Cost: construction is linear in the edges. `parents` and `children` are lookups; `ancestors` and
+`descendants` visit the terms that they return.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Taxonomy:
-    """Terms under terms.
+    """A hierarchy of terms.
 
-    `edges` are pairs of child and parent, loops among them being ignored; `members` belong to the
-    taxonomy even without an edge.
+    `edges` are pairs of child and parent; loops are ignored. `members` belong to the taxonomy even
+    without an edge.
 
     Examples
     --------
@@ -56,14 +56,14 @@ class Taxonomy:
         return term in self._terms
 
     def __iter__(self) -> Iterator[Term]:
-        """Yield the terms in the order in which they came."""
+        """Yield the terms in the order in which they were added."""
         return iter(self._terms)
 
     def __len__(self) -> int:
         return len(self._terms)
 
     def parents(self, term: Term) -> tuple[Term, ...]:
-        """Return the terms directly above; none for a term that is not in the taxonomy."""
+        """Return the terms directly above; none if the term is not in the taxonomy."""
         return self._parents.get(term, ())
 
     def children(self, term: Term) -> tuple[Term, ...]:
@@ -71,16 +71,16 @@ class Taxonomy:
         return self._children.get(term, ())
 
     def ancestors(self, term: Term) -> tuple[Term, ...]:
-        """Return all terms above, nearest first, without the term itself if it is in no cycle."""
+        """Return all terms above, nearest first; the term itself only if it is in a cycle."""
         return reached(term, self.parents)
 
     def descendants(self, term: Term) -> tuple[Term, ...]:
-        """Return all terms below, nearest first, without the term itself if it is in no cycle."""
+        """Return all terms below, nearest first; the term itself only if it is in a cycle."""
         return reached(term, self.children)
 
     @cached_property
     def cycles(self) -> tuple[tuple[Term, ...], ...]:
-        """The groups of terms that are all above each other, each in code point order."""
+        """Groups of terms that are all above each other, each in code point order."""
         try:
             TopologicalSorter(self._parents).prepare()
         except CycleError:
@@ -102,7 +102,7 @@ class Taxonomy:
 
 
 def reached(term: Term, following: Callable[[Term], Iterable[Term]]) -> tuple[Term, ...]:
-    """Return what can be reached from a term in one step or more, nearest first."""
+    """Return the terms reachable in one step or more, nearest first."""
     seen = dict.fromkeys(following(term))
     queue = list(seen)
     for current in queue:
@@ -116,7 +116,7 @@ def reached(term: Term, following: Callable[[Term], Iterable[Term]]) -> tuple[Te
 def shortest_path(
     term: Term, other: Term, parents: Callable[[Term], Iterable[Term]]
 ) -> tuple[Term, ...]:
-    """Return a shortest way up from one term to another, both included; empty if none."""
+    """Return a shortest path up from one term to another, with both; empty if there is none."""
     came_from: dict[Term, Term] = {}
     queue = [term]
     for current in queue:
@@ -133,7 +133,7 @@ def shortest_path(
 
 
 def grouped(pairs: Iterable[tuple[Term, Term]]) -> Mapping[Term, tuple[Term, ...]]:
-    """Return the second terms of each first one, each once."""
+    """Return the distinct second terms of each first term."""
     table: defaultdict[Term, dict[Term, None]] = defaultdict(dict)
     for key, value in pairs:
         table[key][value] = None
@@ -150,9 +150,9 @@ _KINDS: Mapping[Term, str] = {
 
 
 def edges_of(triples: Iterable[Triple]) -> dict[str, list[tuple[Term, Term]]]:
-    """Return the edges that is-a triples make, by the hierarchy that they belong to.
+    """Return the edges of is-a triples, by hierarchy.
 
-    These are ``classes``, ``properties`` and ``concepts``; other triples say nothing here.
+    The hierarchies are ``classes``, ``properties`` and ``concepts``. Other triples are ignored.
     """
     edges: dict[str, list[tuple[Term, Term]]] = {kind: [] for kind in _KINDS.values()}
     for subject, predicate, object_ in triples:

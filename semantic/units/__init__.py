@@ -1,1 +1,1 @@
-"""Quantities: numbers with a unit, and the units that attributes are counted in."""
+"""Quantities (numbers with a unit) and the base units of attributes."""

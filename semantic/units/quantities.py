@@ -1,8 +1,8 @@
-"""Literals of numbers with units: their vocabularies, and exact reading and writing.
+"""Vocabularies of literals with units, and exact parsing and serialization of these literals.
 
-A number is a `Fraction` between reading and writing, so that 1 km/h is 5/18 m/s and not nearly
-that. It is rounded once, when it is written: to 34 digits (the decimal128 of IEEE 754), and as a
-plain number to what SPARQL's datatypes hold. Rounding never turns an order round.
+Parsing yields a `Fraction`, so that 1 km/h is exactly 5/18 m/s. The number is rounded once, when it
+is written: quantities to 34 digits (IEEE 754 decimal128), plain numbers to the precision of
+SPARQL's datatypes. Rounding never reverses the order of two numbers.
 
 Sources: M. Lefrançois, A. Zimmermann, "The Unified Code for Units of Measure in RDF: cdt:ucum and
 other UCUM datatypes", ESWC 2018; QUDT, http://qudt.org/.
@@ -29,7 +29,7 @@ UCUM = CDT["ucum"]
 BASE_UNIT = GM["baseUnit"]
 """``A gm:baseUnit "GB"``: the numbers of the attribute A are in GB."""
 UNIT_ATTRIBUTE = GM["unitAttribute"]
-"""``V gm:unitAttribute W``: the unit of V's number is the W of the same subject."""
+"""``V gm:unitAttribute W``: the value of W is the unit of V's number for the same subject."""
 
 _UNIT_ONLY = CDT["ucumunit"].value
 _ROUNDING = Context(prec=34, rounding=ROUND_HALF_EVEN)
@@ -42,32 +42,32 @@ _PLAIN_EXPONENTS = range(-18, 21)
 _NUMBER = r"[+-]?(?:[0-9]{1,64}(?:\.[0-9]{0,64})?|\.[0-9]{1,64})(?:[eE][+-]?[0-9]{1,2})?"
 _NUMBER_FORM = re.compile(_NUMBER, re.ASCII)
 _WRITTEN_FORM = re.compile(r"([+-]?[0-9.]{1,70}(?:E[+-][0-9]{1,3})?) (\S+)", re.ASCII)
-"""What `quantity_literal` writes: a unit's factor may make an exponent one digit longer."""
+"""Output of `quantity_literal`: a unit's factor may make the exponent one digit longer."""
 _QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)\s*", re.ASCII)
 
 
 _IN_BASE = f"{ATTRIBUTE.iri}base-unit."
-"""Begins names of attributes, which only patterns that name them see."""
+"""Prefix of attributes that only patterns with the same name match."""
 
 
 class UnitError(UnplacedError):
-    """A unit or a quantity that cannot be used."""
+    """An unusable unit or quantity."""
 
 
 def is_of_cdt(literal: Literal) -> bool:
-    """Whether a literal's datatype is one of quantities and their units."""
+    """Return whether a literal's datatype is for quantities or units."""
     return literal.datatype.value.startswith(CDT.iri)
 
 
 def is_quantity(literal: Literal) -> bool:
-    """Whether a literal is a number with a unit, by its datatype."""
+    """Return whether a literal's datatype is for numbers with a unit."""
     return is_of_cdt(literal) and literal.datatype.value != _UNIT_ONLY
 
 
 def in_base(property_: Term) -> Term:
-    """Return the hidden property that has the values of a property in the base unit.
+    """Return the hidden property that holds a property's values in the base unit.
 
-    Only subscriptions that name a unit ask for it.
+    Only subscriptions that name a unit use it.
 
     Examples
     --------
@@ -79,18 +79,18 @@ def in_base(property_: Term) -> Term:
 
 
 def is_in_base(property_: Term) -> bool:
-    """Whether a property is one that `in_base` returns."""
+    """Return whether `in_base` made this property."""
     return isinstance(property_, NamedNode) and property_.value.startswith(_IN_BASE)
 
 
 def read_number(text: str) -> Fraction | None:
-    """Return the number that a text says: sign, digits, point and exponent, all bounded."""
+    """Parse a number: sign, digits, point and exponent, all of limited length."""
     stripped = text.strip()
     return Fraction(stripped) if _NUMBER_FORM.fullmatch(stripped) else None
 
 
 def read_quantity(text: str) -> tuple[Fraction, str] | None:
-    """Return the number and the unit of a quantity's lexical form.
+    """Return the number and the unit in a quantity's lexical form.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def read_quantity(text: str) -> tuple[Fraction, str] | None:
 
 
 def read_written(text: str) -> tuple[Fraction, str] | None:
-    """Return the number and the unit of a quantity as `quantity_literal` writes it."""
+    """Return the number and the unit of text that `quantity_literal` wrote."""
     found = _WRITTEN_FORM.fullmatch(text)
     try:
         return (Fraction(found[1]), found[2]) if found else None
@@ -111,7 +111,7 @@ def read_written(text: str) -> tuple[Fraction, str] | None:
 
 
 def write_number(number: Fraction) -> str:
-    """Write a number of 34 digits in one way only, so that equal numbers are equal texts.
+    """Write a number with 34 digits in canonical form, so that equal numbers are equal texts.
 
     Examples
     --------
@@ -125,10 +125,11 @@ def write_number(number: Fraction) -> str:
 
 
 def number_literal(number: Fraction) -> Literal:
-    """Return a number as the literal that SPARQL compares best.
+    """Return a number as the literal that SPARQL compares most exactly.
 
-    An ``xsd:integer`` where it is whole and fits 64 bits; else an ``xsd:decimal`` of at most 18
-    places after the point; an ``xsd:double`` where it is too large or too small for that.
+    This is an ``xsd:integer`` if the number is whole and fits 64 bits, otherwise an ``xsd:decimal``
+    with at most 18 decimal places. If the number is too large or too small for that, it is an
+    ``xsd:double``.
 
     Examples
     --------

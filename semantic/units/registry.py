@@ -1,14 +1,13 @@
-"""The text or QUDT's IRI of a unit to what it means: a dimension, a factor, an offset.
+"""Convert a unit's text or QUDT IRI to its dimension, factor and offset.
 
-How a text is understood, first to last: a currency, each of which is a dimension of its own, for
-nothing here knows a rate of exchange; bytes (``B`` is a byte, alone and with a prefix, where strict
-UCUM says bel); UCUM's spelling, by ucumvert; pint's. Both libraries take a second and 40 MB to
-load, so the units that nearly everybody uses are in a table here, and the libraries are loaded once
-a process, for the first unit that is not.
+A text is tried in this order: a currency (each currency is its own dimension, because exchange
+rates are unknown), bytes (``B`` is a byte, with or without a prefix, although strict UCUM reads
+bel), UCUM by ucumvert, and pint's syntax. Both libraries take a second and 40 MB to load. Common
+units are therefore in a table here, and the first other unit loads the libraries, once per process.
 
-A text comes from anybody. It is short (`Limits.unit_characters`), its exponents have two digits at
-most, and pint's own spelling, which is evaluated as arithmetic, is let through only as names with
-small powers.
+Texts are untrusted, so their length is limited (`Limits.unit_characters`), and exponents have at
+most two digits. Because pint evaluates its syntax as arithmetic, only names with small powers reach
+it.
 
 Sources: UCUM, https://ucum.org/ucum; pint, https://pint.readthedocs.io/; ISO 4217; QUDT,
 http://qudt.org/doc/DOC_VOCAB-UNITS.html.
@@ -48,7 +47,7 @@ _BYTE_TERM = re.compile(r"(?<![A-Za-z\[])((?:[kKMGTPEZY]i?)?)B(?![A-Za-z\]\[])",
 _UCUM_FORM = re.compile(r"(?!.*\*\*)[!-~]+", re.ASCII)
 _LONG_NUMBER = re.compile(r"[0-9]{10}|[A-Za-z\])*^][+-]?[0-9]{3}", re.ASCII)
 _LETTER = "A-Za-z\u00b5\u03bc\u03a9\u2126\u00c5\u212b"
-"""ASCII's, and both signs each for micro, ohm and ångström."""
+"""ASCII letters, and both code points of micro, ohm and ångström."""
 _NAME = rf"[{_LETTER}][{_LETTER}0-9_]{{0,63}}|°[A-Za-z]"
 _POWER = r"(?:(?:\*\*|\^)-?[1-9]|[²³])?"
 _FACTOR = rf"(?:{_NAME}){_POWER}"
@@ -58,7 +57,7 @@ _CODES = {
     "kilogram": "kg", "gram": "kg", "meter": "m", "second": "s", "ampere": "A", "kelvin": "K",
     "candela": "cd", "mole": "mol", "radian": "rad", "bit": "By",
 }  # fmt: skip
-"""pint's root units in UCUM; the gram as kilogram, the bit as byte."""
+"""UCUM codes of pint's root units; gram becomes kilogram, and bit becomes byte."""
 _SCALES = {"gram": Fraction(1000), "bit": Fraction(8)}
 
 _PREFIXES = {
@@ -75,10 +74,10 @@ _METRIC = {
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What the text of a unit means: a number x of it is ``x * factor + offset`` of `base`.
+    """The meaning of a unit: a number x of it is ``x * factor + offset`` of `base`.
 
-    That is the base unit of its dimension, in UCUM where UCUM has it: two units can be brought to
-    each other when theirs are the same.
+    `base` is the base unit of the dimension, in UCUM if UCUM defines it. Units with the same `base`
+    can be converted to each other.
     """
 
     base: str
@@ -86,11 +85,11 @@ class Unit:
     offset: Fraction = Fraction(0)
 
     def to_base(self, number: Fraction) -> Fraction:
-        """Return a number of this unit in the base unit."""
+        """Convert a number of this unit to the base unit."""
         return number * self.factor + self.offset
 
     def from_base(self, number: Fraction) -> Fraction:
-        """Return a number of the base unit in this unit."""
+        """Convert a number of the base unit to this unit."""
         return (number - self.offset) / self.factor
 
 
@@ -116,13 +115,13 @@ COMMON = {
     "[lb_av]": Unit("kg", Fraction(45_359_237, 10**8)),
     "[oz_av]": Unit("kg", Fraction(45_359_237, 16 * 10**8)),
 }
-"""The units that are known without pint; it says the same of each."""
+"""Units known without pint, with the same values as in pint."""
 
 
 class Registry:
-    """Knows units by their texts.
+    """Registry of units by their texts.
 
-    `Limits.unit_characters` bounds a text, `Limits.units_remembered` the cache.
+    Limits: `Limits.unit_characters` for a text, `Limits.units_remembered` for the cache.
 
     Examples
     --------
@@ -138,9 +137,9 @@ class Registry:
         self._found = lru_cache(maxsize=limits.units_remembered)(_look_up)
 
     def unit(self, text: str) -> Unit:
-        """Return what a text means.
+        """Return the unit of a text.
 
-        Raises `UnitError` when it is no unit, or one that cannot be converted by a factor and an
+        Raise `UnitError` if the text is not a unit, or the unit has no conversion by factor and
         offset.
         """
         found = self._found(text.strip()) if len(text) <= self._limits.unit_characters else None
@@ -163,7 +162,7 @@ def _look_up(text: str) -> Unit | None:
 
 
 class _Libraries:
-    """Units of pint, spelled as in UCUM or as pint does; for one thread at a time."""
+    """Units of pint, in UCUM's or pint's syntax; one thread parses at a time."""
 
     def __init__(self) -> None:
         import ucumvert  # type: ignore[import-untyped]
@@ -177,11 +176,11 @@ class _Libraries:
         self._reading = Lock()
 
     def of_ucum(self, text: str) -> Unit | None:
-        """Return the unit of a text in UCUM's spelling."""
+        """Return the unit of a text in UCUM syntax."""
         return self._attempt(lambda: self._transformer.transform(self._parser.parse(text)))
 
     def of_pint(self, text: str) -> Unit | None:
-        """Return the unit of a text in pint's spelling."""
+        """Return the unit of a text in pint syntax."""
         registry = self._registry
         return self._attempt(lambda: registry.Quantity(Fraction(1), registry.parse_units(text)))
 
@@ -193,10 +192,10 @@ class _Libraries:
             with self._reading:
                 return self._measured(read())
         except (LarkError, PintError, ArithmeticError, AttributeError, TypeError, ValueError):
-            return None  # each of these is how one kind of nonsense ends there
+            return None  # Each error results from one kind of invalid text.
 
     def _measured(self, quantity: Any) -> Unit | None:
-        """Find factor and offset by converting 0, 1 and 2; a logarithm, for example, has none."""
+        """Find factor and offset by converting 0, 1 and 2; logarithmic units have neither."""
         times, units = Fraction(str(quantity.magnitude)), quantity.units
         roots = [self._registry.Quantity(times * n, units).to_root_units() for n in range(3)]
         zero, one, two = (Fraction(str(root.magnitude)) for root in roots)
@@ -205,7 +204,7 @@ class _Libraries:
             return None
         powers = {name: Fraction(power) for name, power in sorted(roots[0].unit_items())}
         if any(power.denominator != 1 for power in powers.values()):
-            return None  # a square root of a unit, in the CGS system
+            return None  # CGS units can contain a square root.
         scale = Fraction(1)
         for name, power in powers.items():
             scale *= _SCALES.get(name, Fraction(1)) ** int(power)
@@ -247,9 +246,9 @@ _TERM = re.compile(r"([A-Za-z]+)(-?[1-9])?", re.ASCII)
 
 
 def ucum_of(iri: NamedNode) -> str | None:
-    """Return the UCUM code (or the currency) that a QUDT unit means; ``None`` for an unknown one.
+    """Return the UCUM code (or currency) of a QUDT unit; return ``None`` for unknown units.
 
-    Local names are made by rule: ``KiloGM-PER-M3`` is prefix and unit, divided by unit and
+    QUDT composes local names: ``KiloGM-PER-M3`` is a prefix and unit, divided by a unit with an
     exponent.
 
     Examples
@@ -283,7 +282,7 @@ def _part(part: str, sign: str) -> str | None:
 
 
 def iri_of(ucum: str) -> NamedNode | None:
-    """Return the QUDT unit for a UCUM code without prefixes, where there is one.
+    """Return the QUDT unit of a UCUM code without prefixes, or ``None``.
 
     Examples
     --------

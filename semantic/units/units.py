@@ -1,15 +1,15 @@
-"""Units of measure on both sides: publications' values and subscriptions' constants.
+"""Convert units of measure in publications' values and subscriptions' constants.
 
-Numbers with a unit come in three spellings: one literal (``"40 GB"^^cdt:ucum``), a
-node with a number and a unit (QUDT), and two attributes of one subject. Each is
-brought to the attribute's base unit where one is declared, else to the base unit of
-its dimension, in publications and in subscriptions alike; so what is compared is in
-one unit, and the matcher knows nothing of units (docs/reference/semantics.md).
+Numbers with a unit are stated in three ways: one literal (``"40 GB"^^cdt:ucum``), a node with a
+number and a unit (QUDT), and two attributes of one subject. Each is converted to the declared base
+unit of its attribute, otherwise to the base unit of its dimension. Publications and subscriptions
+are treated alike, so that the matcher compares numbers in one unit and needs no unit code
+(docs/reference/semantics.md).
 
-Cost: a publication without quantities costs one look at each of its triples.
+Cost: one check per triple in a publication without quantities.
 
-Source: the step of CTPS that unifies unit types before matching (section 4, on the
-transformation of ``target.hardDisk.size.units``).
+Source: the CTPS step that unifies unit types before matching (section 4, on the transformation of
+``target.hardDisk.size.units``).
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from semantic.units.registry import Registry, Unit, iri_of, ucum_of
 from semantic.values import Number, value_of
 
 Report: TypeAlias = Callable[[Term, UnitError], None]
-"""Told the attribute of a value that stays as it is, and why."""
+"""Called with the attribute and the error of a value that stays unchanged."""
 _Changes: TypeAlias = dict[Triple, dict[Triple, None]]
-"""Triples, each with what it becomes."""
+"""Replaced triples, each with its replacements."""
 _BUILT_IN = {QUDT[value]: (QUDT["unit"], QUDT["hasUnit"]) for value in ("numericValue", "value")}
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class BaseUnit:
-    """The unit that an attribute's numbers are in: as it was declared, and what that means."""
+    """The declared unit of an attribute's numbers: the term and its meaning."""
 
     term: Term
     unit: Unit
@@ -63,12 +63,12 @@ class BaseUnit:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What an ontology declares, sub-properties included.
+    """An ontology's declarations of units, including inherited ones.
 
-    ``A gm:baseUnit "GB"`` says that the numbers of A are gigabytes, and so for A's sub-properties:
-    what is said with them is said with A, too. So two base units in one line of properties cannot
-    both hold: that is reported, and neither is used. `unit_attributes` has the attributes that give
-    the unit of a value attribute.
+    ``A gm:baseUnit "GB"`` declares gigabytes for the numbers of A. Sub-properties of A inherit the
+    unit, because their statements imply statements with A. Two base units in one line of properties
+    therefore contradict each other: they are reported, and neither is used. `unit_attributes` maps
+    a value attribute to the attributes that give its unit.
     """
 
     base_units: Mapping[Term, BaseUnit]
@@ -77,10 +77,10 @@ class Declarations:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One place of a query's constant: an attribute's value, or compared with one.
+    """One use of a query's constant: as an attribute's value, or compared with one.
 
-    `siblings` are the properties of the same subject, each with a constant that is its object or
-    equal to it; ``None`` where the query leaves it open.
+    `siblings` are the properties of the same subject, each with the constant that is its object
+    or equals it. The constant is ``None`` if the query leaves it open.
     """
 
     attribute: Term
@@ -89,10 +89,10 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Triples with their quantities in base units, distinct, the derived ones at the end.
+    """Distinct triples with quantities in base units; derived triples come last.
 
-    `derived` are plain numbers of quantity nodes, under the attributes that lead to these;
-    `origins` has the triple that each changed or derived one was made of.
+    `derived` contains plain numbers of quantity nodes, under the attributes that link to these
+    nodes. `origins` maps each changed or derived triple to its original.
     """
 
     triples: tuple[Triple, ...]
@@ -101,7 +101,7 @@ class Normal:
 
 
 class Units:
-    """What an ontology says about units, applied to publications and subscriptions.
+    """Unit conversion for publications and subscriptions, as an ontology declares it.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Units:
                 values[attribute].append(value)
         self._value_attributes: Mapping[Term, Sequence[Term]] = dict(values)
         self.measured = frozenset(values).union(declarations.unit_attributes)
-        """The attributes that have or give the unit of a plain number."""
+        """Attributes of plain numbers with a unit, and attributes that give the unit."""
 
     @classmethod
     def of(
@@ -138,17 +138,17 @@ class Units:
         on_problem: OnProblem,
         registry: Registry | None = None,
     ) -> Units:
-        """Compile what an ontology's triples, with roots put in, say about units.
+        """Compile the unit declarations in an ontology's triples, which use root terms.
 
-        Declarations are inherited in the hierarchy of `properties`; what cannot be used is
-        reported. `registry` is that of other `Units`, to go on with what it has cached.
+        Declarations are inherited in the hierarchy of `properties`, and unusable ones are reported.
+        Pass the `registry` of other `Units` to share its cache.
         """
         registry = registry or Registry()
         declarations = _declarations(triples, properties, registry, on_problem)
         return cls(declarations, registry, properties)
 
     def base_unit(self, attribute: Term) -> BaseUnit | None:
-        """Return the unit that the numbers of an attribute are in, where one is declared."""
+        """Return the declared unit of an attribute's numbers, or ``None``."""
         found = self.declarations.base_units.get(attribute)
         if found is None and (name := name_of(attribute)) is not None:
             return self._by_step.get(steps(name)[-1])
@@ -156,7 +156,7 @@ class Units:
 
     @cached_property
     def _by_step(self) -> Mapping[str, BaseUnit | None]:
-        """The base unit of an attribute's last step, where all properties called so have one."""
+        """Base units by an attribute's last step, if all properties of that name share one."""
         found: dict[str, BaseUnit | None] = {}
         for property_, base in self.declarations.base_units.items():
             for name in step_names([property_]) if isinstance(property_, NamedNode) else ():
@@ -168,9 +168,9 @@ class Units:
     # -- publications -----------------------------------------------------------------------
 
     def normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
-        """Return a publication, with roots put in, with its quantities in base units.
+        """Convert the quantities of a publication, which uses root terms, to base units.
 
-        What cannot be converted stays as it was and is reported; the rest goes on.
+        Values that cannot be converted stay unchanged and are reported.
         """
         place = publication.source
         if place.source != publication.id:
@@ -193,7 +193,7 @@ class Units:
         )
 
     def normal_triples(self, triples: Iterable[Triple], report: Report) -> Normal | None:
-        """Return triples with their quantities in base units; ``None`` where there are none."""
+        """Return triples with quantities in base units, or ``None`` without quantities."""
         triples = tuple(triples)
         changes: _Changes = {}
         is_measured = False
@@ -225,7 +225,7 @@ class Units:
         changes: _Changes,
         report: Report,
     ) -> dict[Triple, Triple]:
-        """Change pairs of number and unit, and return what they say about the nodes above."""
+        """Convert pairs of number and unit; return triples derived for nodes that link to them."""
         base_units = self.declarations.base_units
         units: defaultdict[Term, list[Triple]] = defaultdict(list)
         above: list[Triple] = []
@@ -263,7 +263,7 @@ class Units:
     def _change_pair(
         self, triple: Triple, units: Sequence[Triple], change: _Changes
     ) -> tuple[Fraction, Unit]:
-        """Change a number and its unit, and return them as they were stated."""
+        """Convert a number and its unit; return them as stated."""
         subject, attribute, object_ = triple
         value = _number_of(object_)
         if value is None:
@@ -288,7 +288,7 @@ class Units:
     # -- subscriptions ----------------------------------------------------------------------
 
     def concern(self, terms: Iterable[Term]) -> bool:
-        """Whether a query with these constants may have to be brought to base units."""
+        """Return whether a query with these constants may need conversion to base units."""
         return any(
             term in self._value_attributes
             or term in self._unit_attributes
@@ -297,10 +297,10 @@ class Units:
         )
 
     def constant(self, term: Term, uses: Sequence[Use]) -> Term:
-        """Return what a query's constant, with roots put in, is in publications' base units.
+        """Convert a query's constant, which uses root terms, to the base units of publications.
 
-        Raises `UnitError` when its unit is unknown or does not go together with the attribute's, or
-        when its places in the query ask for different units.
+        Raise `UnitError` if its unit is unknown or incompatible with the attribute's, or if its
+        uses need different units.
         """
         if isinstance(term, Literal) and is_quantity(term):
             bases = [base for use in uses if (base := self.base_unit(use.attribute)) is not None]
@@ -313,12 +313,12 @@ class Units:
         return next(iter(found), term)
 
     def in_base_units(self, unit_attribute: Term, value: Term) -> bool:
-        """Whether a query that names a unit asks for a value's number in the base unit."""
+        """Return whether a query that names a unit needs the value's number in the base unit."""
         values = self._value_attributes.get(unit_attribute, ())
         return value in values and self.base_unit(value) is None
 
     def _beside(self, term: Term, use: Use) -> Term:
-        """Return a plain number or a unit by what stands beside it."""
+        """Convert a plain number or a unit, using its sibling constants."""
         if (values := self._value_attributes.get(use.attribute)) is not None:
             named = [v for v, _ in use.siblings if v in values]
             bases = {self.base_unit(value) for value in named or values}
@@ -338,7 +338,7 @@ class Units:
     # -- one quantity -----------------------------------------------------------------------
 
     def _quantity(self, literal: Literal, base: BaseUnit | None) -> Literal:
-        """Return a quantity as a number of the base unit; without one, as one of its dimension."""
+        """Convert a quantity to the base unit; without one, to its dimension's base unit."""
         found = read_quantity(literal.value)
         if found is None:
             what = f"“{literal.value[:40]}” is not a number and a unit"
@@ -352,7 +352,7 @@ class Units:
     def _number(
         self, value: Fraction, units: Iterable[Term], base: BaseUnit | None
     ) -> tuple[Fraction, Unit]:
-        """Return a number in the base unit, or its dimension's, and the unit it was given in."""
+        """Return a number in its attribute's or dimension's base unit, and the stated unit."""
         known = {_unit_of(term, self.registry): term for term in units}
         (unit, term), *others = known.items()
         if others:
@@ -363,10 +363,10 @@ class Units:
         return _converted(value, unit, _name(term), base), unit
 
     def _unit_term(self, term: Term, base: BaseUnit | None) -> Term:
-        """Return what stands for a unit once numbers are in the base unit.
+        """Return the term that replaces a unit after numbers are converted.
 
-        That is the base unit as it was declared; without one, its dimension's, as a text for a
-        text and as one of QUDT's IRIs for an IRI.
+        This is the base unit as declared. Without one, it is the dimension's base unit: a string
+        for a string, a QUDT IRI (if there is one) for an IRI.
         """
         unit = _unit_of(term, self.registry)
         if base is not None:
@@ -378,7 +378,7 @@ class Units:
 
 
 def _unit_of(term: Term, registry: Registry) -> Unit:
-    """Return the unit that a term names: a text, or an IRI of QUDT."""
+    """Return the unit that a string or a QUDT IRI names."""
     if isinstance(term, Literal):
         return registry.unit(term.value)
     if isinstance(term, NamedNode) and (text := ucum_of(term)) is not None:
@@ -388,7 +388,7 @@ def _unit_of(term: Term, registry: Registry) -> Unit:
 
 
 def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fraction:
-    """Return a number of a unit, called so, in a base unit of the same dimension."""
+    """Convert a number to a base unit of the same dimension; `name` is the unit's text."""
     if unit.base != base.unit.base:
         what = f"{name} cannot be brought to {_name(base.term)}"
         raise UnitError(what, "Use a unit of the same dimension.")
@@ -396,7 +396,7 @@ def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fract
 
 
 def _number_of(term: Term) -> Fraction | None:
-    """Return the number that a numeric literal says, exactly as it is written."""
+    """Return the exact number in a numeric literal."""
     if not isinstance(term, Literal) or not isinstance(value_of(term), Number):
         return None
     return read_number(term.value)
@@ -416,7 +416,7 @@ def _torn(term: Term) -> UnitError:
 def _declarations(
     triples: Iterable[Triple], properties: Taxonomy, registry: Registry, on_problem: OnProblem
 ) -> Declarations:
-    """Find what an ontology's triples declare, and report what cannot be used."""
+    """Collect an ontology's unit declarations, and report unusable ones."""
 
     def report(what: str) -> None:
         on_problem(Problem(what, Place("ontology"), "Correct the ontology.", Severity.WARNING))
@@ -452,7 +452,7 @@ def _declarations(
 def _inherited(
     declared: Mapping[Term, _T], properties: Taxonomy
 ) -> Iterator[tuple[Term, Sequence[_T]]]:
-    """Yield the attributes of which something is declared, with that, the nearest first."""
+    """Yield the attributes with a declaration, and their declarations, nearest first."""
     each = ((one, *properties.descendants(one)) for one in declared)
     for attribute in dict.fromkeys(one for several in each for one in several):
         above = dict.fromkeys((attribute, *properties.ancestors(attribute)))
