@@ -37,7 +37,7 @@ __all__ = [
 _Fault: TypeAlias = dict[str, Any]
 
 _Term: TypeAlias = Any
-_Moment: TypeAlias = tuple[float, int]
+_Moment: TypeAlias = tuple[int, int | None]
 _Nodes: TypeAlias = tuple[_Term, _Term, _Term]
 _Derived: TypeAlias = tuple[_Nodes, tuple[str, _Nodes] | None]
 """A triple, with the rule and the premise if it was derived."""

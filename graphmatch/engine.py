@@ -1003,7 +1003,10 @@ class Engine(Matcher):
             what = f"evidence takes a report of an Engine, not {shown(report)}"
             raise TypeError(f"{what}. Write engine.evidence(engine.match(publication)).")
         ids = matches.subscriptions
-        places = [n for n, id in enumerate(ids) if subscriptions is None or id in subscriptions]
+        wanted = {subscriptions} if isinstance(subscriptions, str) else subscriptions
+        places = [n for n, id in enumerate(ids) if wanted is None or id in wanted]
+        if not places:
+            return {}
         if report.counters.triples > most:
             what = f"no reasons: the publication has more than {most:,} triples"
             remedy = "Raise the limit `reason_triples`, or explain one subscription."

@@ -13,22 +13,29 @@ from typing import TypeAlias
 Clock: TypeAlias = Callable[[], datetime]
 """A function that returns the time with its zone."""
 
+_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND, _MINUTE = timedelta(microseconds=1), timedelta(minutes=1)
+
 
 def utc_now() -> datetime:
     """Return the machine's time in UTC."""
     return datetime.now(UTC)
 
 
-def moment(now: datetime) -> tuple[float, int]:
-    """Return a time as seconds since the beginning of 1970 in UTC, and its zone in minutes.
+def moment(now: datetime) -> tuple[int, int | None]:
+    """Return a time as microseconds since the beginning of 1970 in UTC, and its zone in minutes.
+
+    A time without a zone counts from the beginning of 1970 without a zone.
 
     Examples
     --------
     >>> moment(datetime(1970, 1, 2, tzinfo=UTC))
-    (86400.0, 0)
+    (86400000000, 0)
     """
-    zone = None if now.tzinfo is UTC else now.utcoffset()
-    return now.timestamp(), zone // timedelta(minutes=1) if zone else 0
+    zone = now.utcoffset()
+    if zone is None:
+        return (now - _BEGIN.replace(tzinfo=None)) // _MICROSECOND, None
+    return (now - _BEGIN) // _MICROSECOND, zone // _MINUTE
 
 
 def now_text(now: datetime) -> str:

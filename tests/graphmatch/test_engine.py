@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
 
 import pytest
@@ -269,6 +270,35 @@ def test_ids_of_reports_are_shared_and_follow_changes() -> None:
     assert asked.match(laptop()).subscriptions == ("bob", "carol")
 
 
+def test_that_a_report_without_matches_has_no_reasons() -> None:
+    asked = engine(never="ASK { ?x :never ?y }", laptop="ASK { ?x a :Laptop }")
+    assert asked.evidence(engine(never="ASK { ?x :never ?y }").match(laptop())) == {}
+    report = asked.match(laptop())
+    assert asked.evidence(report, ["never"]) == {}
+    assert set(asked.evidence(report, "laptop")) == {"laptop"}
+    assert asked.evidence(report, "lap") == {}
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        datetime.max,
+        datetime.max.replace(tzinfo=UTC),
+        datetime.min.replace(tzinfo=UTC, microsecond=1),
+        datetime(2500, 2, 28, 12, 0, 0, 300_001, timezone(timedelta(hours=-3, minutes=-30))),
+        datetime(2026, 1, 2, 3, 4, 5),
+    ],
+    ids=str,
+)
+def test_that_the_clock_is_exact(now: datetime) -> None:
+    made = Engine(clock=lambda: now)
+    made.subscribe("now", f"SELECT ?now {{ ?x a <{EX}Laptop> BIND(STR(NOW()) AS ?now) }}")
+    (match,) = made.match(laptop())
+    written = match.solutions[0]["now"]
+    assert isinstance(written, Literal)
+    assert datetime.fromisoformat(written.value.replace("Z", "+00:00")) == now
+
+
 def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
     pyarrow = pytest.importorskip("pyarrow")
     engine = Engine()
@@ -354,3 +384,18 @@ def test_that_annotation_ends_with_the_time_of_a_publication() -> None:
         assert report.problems == tuple(problems)
     (problem,) = problems
     assert "publication_seconds" in problem.what
+
+
+def test_that_texts_without_time_are_a_problem() -> None:
+    sun, problems = NamedNode(EX + "Sun"), list[Problem]()
+    known = Ontology([(sun, SKOS["prefLabel"], Literal("solar"))])
+    limits = Limits(publication_seconds=0.02)
+    made = Engine(known, limits=limits, on_problem=problems.append)
+    made.subscribe("sun", f"SELECT ?i {{ ?i dcterms:subject <{EX}Sun> }}")
+    items = [NamedNode(f"urn:i{n}") for n in range(100)]
+    text = Literal("<p></p>" * 10_000 + " solar n")
+    types = [(item, TYPE, RSS["item"]) for item in items]
+    texts = [(item, RSS["description"], text) for item in items]
+    report = made.match(Publication.of("urn:p", [*types, *texts]))
+    found = sum(len(match.solutions) for match in report)
+    assert found == len(items) or any("publication_seconds" in p.what for p in report.problems)

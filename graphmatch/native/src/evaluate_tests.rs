@@ -69,7 +69,7 @@ impl World {
             ontology,
             graph,
             name: graph_name("urn:id"),
-            now: (1_767_315_845.0, 120), // 2026-01-02T03:04:05+02:00
+            now: (1_767_315_845_000_000, Some(120)), // 2026-01-02T03:04:05+02:00
             limits: Limits::default(),
         }
     }

@@ -25,8 +25,9 @@ const EXPRESSION: usize = 1_000_000;
 /// Maximum number of compiled expressions that one evaluation keeps.
 const KEPT: usize = 64;
 
-/// A time: seconds since the beginning of 1970 in UTC, and the minutes of a zone.
-pub(crate) type Moment = (f64, i16);
+/// A time: microseconds since the beginning of 1970 in UTC, and the minutes of its zone. A time
+/// without a zone counts from the beginning of 1970 without a zone.
+pub(crate) type Moment = (i64, Option<i16>);
 
 /// A function of terms; `None` is an error.
 pub(crate) type Function = Box<dyn Fn(&[Term]) -> Option<Term> + Send + Sync>;
@@ -63,12 +64,13 @@ pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: Moment) -> Opti
     Some(Box::new(function))
 }
 
-/// The `xsd:dateTime` of a moment, to a microsecond.
-fn time_of((seconds, zone): Moment) -> Option<Term> {
-    let begin: DateTime = "1970-01-01T00:00:00Z".parse().ok()?;
-    let later = Decimal::new((seconds * 1e6).round() as i128, 6).ok()?;
-    let time = begin.checked_add_day_time_duration(DayTimeDuration::new(later))?;
-    let time = time.adjust(TimezoneOffset::new(zone).ok())?;
+/// The `xsd:dateTime` of a moment; `None` if that cannot have the zone.
+fn time_of((microseconds, zone): Moment) -> Option<Term> {
+    let zone = zone.map(TimezoneOffset::new).transpose().ok()?;
+    let begin = if zone.is_some() { "1970-01-01T00:00:00Z" } else { "1970-01-01T00:00:00" };
+    let later = DayTimeDuration::new(Decimal::new(microseconds.into(), 6).ok()?);
+    let time = begin.parse::<DateTime>().ok()?.checked_add_day_time_duration(later)?;
+    let time = time.adjust(zone)?;
     Some(Literal::new_typed_literal(time.to_string(), xsd::DATE_TIME).into())
 }
 

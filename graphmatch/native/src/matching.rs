@@ -144,7 +144,7 @@ impl Worker {
         let Self { publication: Publication { triples, local, .. }, budget, .. } = self;
         let is_late = Cell::new(false);
         let is_over = |budget: &Budget, share| {
-            is_late.set(budget.is_over(share));
+            is_late.set(is_late.get() || budget.is_over(share));
             is_late.get()
         };
         let (terms, share) = (Terms { dictionary, local }, budget.share());

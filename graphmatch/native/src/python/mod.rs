@@ -198,6 +198,9 @@ impl SharedCore {
             if is_current {
                 matched = engine.matches(worker, &mut progress, now);
                 progress.left = worker.budget.left();
+                if progress.done != 0 {
+                    progress.version = Some(guarded.version);
+                }
             }
             match matched {
                 Ok(matched) if !matched.requests.solutions.is_empty() => {
@@ -205,9 +208,6 @@ impl SharedCore {
                         worker.terms(engine.context()),
                         worker.publication.triples.iter().copied(),
                     );
-                    if progress.done != 0 {
-                        progress.version = Some(guarded.version);
-                    }
                     let id = worker.publication.id.to_string();
                     let (shared, requests) = (Arc::clone(self), matched.requests);
                     let request = CallRequest { shared, id, statements, progress, requests };
