@@ -1,1 +1,1 @@
-"""How long things take, and how much memory: what `graphmatch bench` measures."""
+"""The measurements of time and memory of `graphmatch bench`."""

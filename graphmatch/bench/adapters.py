@@ -1,9 +1,9 @@
-"""Adapters: each engine that is measured takes a workload's subscriptions, and matches its events.
+"""Adapters: each measured engine adds a workload's subscriptions, and matches its events.
 
-Only `Adapter.build` and `Adapter.match` are timed. What they are given is made by `Adapter.given`
-and `Adapter.prepare` beforehand, in the *form* in which a user of that engine has it (bytes of a
-syntax, Python objects, an Arrow table, integers); what `Adapter.match` returns is what a user
-reads: the ids of the subscriptions that match.
+Only `Adapter.build` and `Adapter.match` are timed. `Adapter.given` and `Adapter.prepare` make their
+arguments beforehand, in the *form* in which a user of that engine has them (bytes of a syntax,
+Python objects, an Arrow table, integers). `Adapter.match` returns the user's result: the ids of the
+subscriptions that match.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from semantic.publication import Publication
 from semantic.reading import read_publications
 
 Asked: TypeAlias = tuple[int, int | None]
-"""The number of an event, and a serial number if it is to be new."""
+"""The number of an event, and a serial number if it must be new."""
 
 TABULAR = tuple(name for name in WORKLOADS if name not in ("graph", "keywords"))
 
@@ -43,11 +43,11 @@ TABULAR = tuple(name for name in WORKLOADS if name not in ("graph", "keywords"))
 class Adapter(ABC):
     """An engine with one workload's subscriptions.
 
-    `forms` are the workloads that it can express, with the forms in which it takes their events.
-    One that `matches` nothing is the floor of others; one that is not `exact` may report other
-    subscriptions than those that match; one without `topics` cannot find a thesaurus's concepts in
-    texts. Where `shares`, what is given is made once for several. One that is `slow` is measured
-    only where it is named.
+    `forms` are the workloads that it can express, with the forms of their events. If `matches` is
+    false, it is a lower bound for others. If it is not `exact`, it may report other subscriptions
+    than those that match. Without `topics` it cannot find a thesaurus's concepts in texts. If
+    `shares` is true, several engines use the same arguments. A `slow` engine is only measured by
+    name.
     """
 
     forms: Mapping[str, Sequence[str]]
@@ -58,14 +58,14 @@ class Adapter(ABC):
     slow: bool = False
 
     def given(self, workload: Any) -> Any:
-        """Return the subscriptions as the engine takes them; not timed."""
+        """Return the subscriptions in the engine's form; not timed."""
         return workload
 
-    def build(self, given: Any) -> None:  # noqa: B027 - parsers take none
-        """Take the subscriptions in; timed. `UnsupportedError` for what is not expressible."""
+    def build(self, given: Any) -> None:  # noqa: B027 - parsers have none
+        """Add the subscriptions; timed. Raise `UnsupportedError` for an inexpressible one."""
 
     def prepare(self, workload: Any, asked: Sequence[Asked], form: str) -> list[Any]:
-        """Return events as the engine takes them; not timed."""
+        """Return events in the engine's form; not timed."""
         return [self.event(workload, number, serial, form) for number, serial in asked]
 
     def event(self, workload: Any, number: int, serial: int | None, form: str) -> Any:
@@ -74,30 +74,30 @@ class Adapter(ABC):
 
     @abstractmethod
     def match(self, event: Any, form: str) -> Sequence[Any]:
-        """Match what `prepare` made, and read the ids; timed. Return one answer an event."""
+        """Match the result of `prepare`, and read the ids; timed. Return one answer per event."""
 
     def numbers(self, answer: Any) -> NDArray[np.int64]:
-        """Return which subscriptions matched, in any order; not timed."""
+        """Return the numbers of the matching subscriptions, in any order; not timed."""
         if isinstance(answer, np.ndarray):
             return answer.astype(np.int64)
         return np.array([int(id) for id in answer], np.int64)
 
     def counters(self, answer: Any) -> Mapping[str, int]:  # noqa: ARG002 - most count nothing
-        """Return what matching did: look-ups, candidates, evaluations."""
+        """Return the work of matching: look-ups, candidates, evaluations."""
         return {}
 
     def nbytes(self) -> int | None:
-        """Return how large the engine itself says that its index is, if it does."""
+        """Return the engine's own figure for the size of its index, if any, in bytes."""
         return None
 
     def close(self) -> None:  # noqa: B027 - most need nothing
-        """Give back what the interpreter does not."""
+        """Release resources that the interpreter does not release."""
 
 
 def adapter(name: str, options: Mapping[str, Any] | None = None) -> Adapter:
     """Return a new adapter: one of `ENGINES`, or a published algorithm made with options.
 
-    `KeyError`, when nothing is called so.
+    Raise `KeyError` for an unknown name.
 
     Examples
     --------
@@ -116,10 +116,10 @@ def adapter(name: str, options: Mapping[str, Any] | None = None) -> Adapter:
 
 
 class _Engine(Adapter):
-    """The engine, the whole way through its public interface: all ids of a report are read.
+    """The engine through its public interface: all ids of a report are read.
 
-    Of ``arrow``, a table of events, the numbers of subscriptions are read as one array. ``core`` is
-    given publications that have been made and matched before; of its report no ids are read.
+    For ``arrow``, a table of events, the numbers of subscriptions are read as one array. ``core``
+    matches publications that have been made and matched before; no ids of its report are read.
     """
 
     forms = dict.fromkeys(TABULAR, ("arrow", "dicts", "core")) | {
@@ -185,7 +185,7 @@ class _Engine(Adapter):
 
 
 def take_in(engine: Engine, subscriptions: Any) -> None:
-    """Subscribe rows of ids and texts, or a table; raise the error of the first that is refused."""
+    """Subscribe rows of ids and texts, or a table; raise the first error."""
     many = engine.subscribe_many if isinstance(subscriptions, list) else engine.subscribe_table
     for error in many(subscriptions):
         raise error
@@ -202,9 +202,9 @@ def _read(reports: Iterable[MatchReport]) -> list[str]:
 class _Published(Adapter):
     """A published algorithm.
 
-    One on attributes (its `Capabilities.joins` says so) is given conjunctions and ``values`` that
-    it has read before; its `matched`, which is timed, says which match. One on graphs is given
-    subscriptions and publications, and makes a ``report``.
+    An algorithm on attributes (see its `Capabilities.joins`) gets conjunctions and ``values`` that
+    were read before; its `matched` is timed, and returns the matches. An algorithm on graphs gets
+    subscriptions and publications, and returns a ``report``.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
@@ -264,11 +264,11 @@ class _Published(Adapter):
         return answer.counters._asdict() if isinstance(answer, MatchReport) else asdict(answer[1])
 
     def nbytes(self) -> int | None:
-        return self._matcher.nbytes or None  # of one that has no index, what the process grows by
+        return self._matcher.nbytes or None  # without an index, the growth of the process counts
 
 
 class _Parse(Adapter):
-    """The bare parser: `pyoxigraph.parse`, each of whose quads is dropped; expat with a tree."""
+    """The bare parser: `pyoxigraph.parse`, without keeping its quads; expat with a tree."""
 
     forms = MappingProxyType({"graph": tuple(SYNTAXES), "keywords": ("feed",)})
     matches = False
@@ -285,7 +285,7 @@ class _Parse(Adapter):
 
 
 class _Read(_Parse):
-    """The project's own reader, which makes publications: `semantic.reading.read_publications`."""
+    """The project's own reader of publications: `semantic.reading.read_publications`."""
 
     def match(self, event: bytes, form: str) -> list[tuple[int, ...]]:
         format = SYNTAXES[form].file_extension if form in SYNTAXES else None
@@ -296,4 +296,4 @@ class _Read(_Parse):
 
 _OWN: Mapping[str, type[Adapter]] = {"graphmatch": _Engine, "parse": _Parse, "read": _Read}
 ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "clips", "pyoxigraph", "parse", "read")
-"""What is measured beside the published algorithms, in the order in which it is listed."""
+"""The engines besides the published algorithms, in the order of the list."""

@@ -1,15 +1,15 @@
-"""``graphmatch bench broker``: the service, from a request to what is in its store, over HTTP.
+"""``graphmatch bench broker``: the service, from a request to its result in the store, over HTTP.
 
-The subscriptions and publications of ``graph`` (`graphmatch.bench.workloads.graph`), 10 matches
-each, in a SQLite store; by default each subscription has a shape of its own. The documents are
-N-Triples that nobody has seen. ``graphmatch serve`` runs in a process of its own, started again for
-each row; this one is its client, and shares the machine with it.
+It uses the subscriptions and publications of ``graph`` (`graphmatch.bench.workloads.graph`), 10
+matches each, in a SQLite store. By default each subscription has a shape of its own. The documents
+are new N-Triples. ``graphmatch serve`` runs in a process of its own, restarted for each row. This
+process is its client on the same machine.
 
-- ``start``: from the command to the first answer that it is ready; the engine was saved before.
-- ``paced``: so many requests a second, on 20 connections. A time is that from when a request was
-  due to its acknowledgement.
-- ``sustained``: as many as are taken in, until the last match is in the store.
-- ``webhooks``: deliveries to a receiver in this process, each match one of its own.
+- ``start``: from the command to the first ready answer; the engine was saved before.
+- ``paced``: `RATE` requests per second, on 20 connections. Times are from the due time of a request
+  to its acknowledgement.
+- ``sustained``: the maximum rate, until the last match is in the store.
+- ``webhooks``: deliveries to a receiver in this process, one per match.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from graphmatch.command.bench import Measuring
 
 RATE = 100
-"""Requests a second, paced."""
+"""Requests per second in ``paced``."""
 CONNECTIONS = 20
 MATCHES = 10
 _NEW = 1_000_000
-"""What is published has names that no subscription has, from this number on."""
+"""Published names have numbers from here on, which no subscription has."""
 _COLUMNS = {
     "row": "row",
     "seconds": "s",
@@ -60,7 +60,7 @@ _COLUMNS = {
 
 
 def run(chosen: Measuring, shapes: int = 0, *, json: bool = False) -> int:
-    """Measure, print a table or one JSON object a line, and return the exit status."""
+    """Measure, print a table or one JSON object per line, and return the exit status."""
     out = CommandConsole()
     for size in chosen.sizes():
         with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
@@ -109,7 +109,7 @@ async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[
 
 
 def _fill(path: Path, queries: Sequence[str], sink: dict[str, Any]) -> None:
-    """Make a store that has subscriptions."""
+    """Make a store with subscriptions."""
     store, now = Store(str(path)), int(time() * 1000)
     same = {"name": "bench", "sink": sink, "state": "active", "generation": 1, "after": 0}
     same |= {"created_at": now, "expires_at": now + 10**9}
@@ -137,7 +137,7 @@ def _fill(path: Path, queries: Sequence[str], sink: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """A service that runs: its process, its address, and how long it took to be ready."""
+    """A running service: its process, its address, and its start-up time in seconds."""
 
     process: asyncio.subprocess.Process
     store: Path
@@ -145,7 +145,7 @@ class _Service:
     seconds: float
 
     def megabytes(self) -> float | None:
-        """Return the most memory that it had at once, where the system says so."""
+        """Return its peak memory, if the system provides it."""
         try:
             said = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         except OSError:
@@ -198,7 +198,7 @@ async def _publish(
     rate: int | None,
     media_type: str = "application/n-triples",
 ) -> tuple[list[float], float]:
-    """Publish documents; return each one's seconds, and how long it took until all are matched."""
+    """Publish documents; return the seconds of each, and those until all are matched."""
     times: list[float] = []
     numbered = iter(enumerate(documents))
     headers = {"Content-Type": media_type}
@@ -240,7 +240,7 @@ def _percentiles(times: Sequence[float], rate: float) -> Row:
 
 @asynccontextmanager
 async def _receiver() -> AsyncIterator[tuple[str, list[int]]]:
-    """Listen for webhooks; yield the address, and what grows with each."""
+    """Listen for webhooks; yield the address, and a list that grows with each webhook."""
     got: list[int] = []
 
     async def take(request: web.Request) -> web.Response:

@@ -1,7 +1,7 @@
-"""What a claim asks of measurements, so that a run says itself whether it holds.
+"""Checks of the papers' claims against measurements.
 
-A claim is some checks, each a sentence: ``dexin is steady``, ``ctps is 50 times below gtopss``. A
-check looks at the curve of one algorithm, or compares two; `FORMS` lists what can be said.
+A claim has some checks, each a sentence: ``dexin is steady``, ``ctps is 50 times below gtopss``. A
+check tests the curve of one algorithm, or compares two; `FORMS` lists the possible sentences.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 Curve: TypeAlias = "pd.Series[float]"
-"""What was measured, by places on the horizontal axis in ascending order."""
+"""Measured values, by places on the horizontal axis in ascending order."""
 Curves: TypeAlias = Mapping[tuple[str, str], Curve]
-"""Variant of the workload (the first one is checked) and algorithm, to the curve."""
+"""The curve of each variant of the workload (the first one is checked) and algorithm."""
 
 STEADY = 0.25
-"""What grows by less than this power of x does not grow, as far as a claim goes."""
+"""A curve that grows by less than this power of x counts as steady."""
 STRAIGHT = 0.25
-"""By how much of itself a point may lie beside a straight line."""
+"""The maximum relative distance of a point from a straight line."""
 POWERS: Mapping[str, tuple[float, float]] = {
     "rises": (STEADY, 10.0),
     "falls": (-10.0, 0.0),
@@ -30,18 +30,18 @@ POWERS: Mapping[str, tuple[float, float]] = {
     "grows in proportion": (0.8, 1.2),
     "grows less than linearly": (-10.0, 0.9),
 }
-"""Between which powers of x a curve grows from its first point to its last one."""
+"""The lowest and highest power of x by which a curve grows from its first to its last point."""
 FORMS = (
     rf"(?P<of>\S+) (?P<how>{'|'.join(POWERS)}|grows linearly)",
     r"(?P<of>\S+) is (?:(?P<factor>\d+) times )?below (?P<others>.+)",
     r"(?P<of>\S+) changes less than (?P<others>.+)",
 )
-"""What a check may say. The last one compares how curves change between two variants."""
+"""The forms of checks. The last one compares how curves change between two variants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check says: what should be, what is, and whether it holds (``None``: not measured)."""
+    """The result of a check: expectation, observation, and success (``None``: not measured)."""
 
     asks: str
     saw: str = "not measured"
@@ -49,9 +49,9 @@ class Verdict:
 
 
 def verdicts(check: str, curves: Curves) -> list[Verdict]:
-    """Hold a check against what was measured; one against several others is one for each.
+    """Test a check on measurements; a check against several others gives one verdict for each.
 
-    `ValueError`, when it is none of `FORMS`.
+    Raise `ValueError` if it is not one of `FORMS`.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def verdicts(check: str, curves: Curves) -> list[Verdict]:
 
 
 def overall(found: Iterable[Verdict], undecidable: str = "") -> str:
-    """Say of a claim what its checks come to: confirmed, refuted, or not decidable."""
+    """Return the result of a claim from its checks: confirmed, refuted, or not decidable."""
     holds = [verdict.holds for verdict in found]
     if undecidable:
         return "not decidable from the paper"

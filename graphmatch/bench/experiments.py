@@ -1,8 +1,8 @@
 """``graphmatch bench paper``: the figures of papers, measured again with every algorithm here.
 
-`EXPERIMENTS` is what experiments.toml says, a figure each. Each point of a figure is a run of
-`graphmatch.bench.runner` in a process of its own; figures that show the same points share them.
-Where exact algorithms report different matches the point is in no curve, and the status is 2.
+`EXPERIMENTS` has the figures in experiments.toml. Each point of a figure is a run of
+`graphmatch.bench.runner` in a process of its own; figures with the same points share them. If exact
+algorithms report different matches, the point is in no curve, and the status is 2.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from semantic.errors import InputError, Place, Problem
 
 Scale: TypeAlias = Literal["small", "full"]
 Record: TypeAlias = tuple[str, str, float, float]
-"""Variant, algorithm, place on the axis, and what was measured there."""
+"""Variant, algorithm, place on the axis, and measured value."""
 
 SCALES: Sequence[Scale] = ("small", "full")
 SECONDS: Mapping[Scale, float] = {"small": 0.7, "full": 5.0}
-"""How long an algorithm may match at a point."""
+"""The time limit of an algorithm at a point."""
 PASSES = 3
 QUANTITIES: Mapping[str, tuple[str, str]] = {
     "time": ("median_microseconds_per_event", "µs an event (median)"),
@@ -44,17 +44,17 @@ QUANTITIES: Mapping[str, tuple[str, str]] = {
     "nodes": ("counters.probes", "nodes visited an event"),
     "evaluations": ("counters.evaluated", "evaluations an event"),
 }
-"""Name to the key of a row (a dot leads into what is in it), and to what an axis is called."""
+"""The key of a row (a dot leads to a nested value) and the axis label of each quantity."""
 SEED = 1
 BOUND = "bound"
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
-"""What the last large run gave: the documentation's figures, and the verdicts of the list."""
+"""The results of the last large run: the documentation's figures, and the list's verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A figure of a paper; experiments.toml says what each of these is."""
+    """A figure of a paper; experiments.toml documents the fields."""
 
     name: str
     paper: str
@@ -89,7 +89,7 @@ class Experiment:
             yield variant, x, {**point, "seconds": SECONDS[scale], "passes": PASSES}
 
     def records(self, variant: str, x: float, found: Row) -> Iterator[Record]:
-        """Yield what a point's rows say of the quantity."""
+        """Yield the quantity's values in a point's rows."""
         labels = {column: label for label, column in self.algorithms.items()}
         for row in found["rows"]:
             value: Any = row
@@ -102,7 +102,7 @@ class Experiment:
             yield variant, BOUND, x, expected_bound(of.attributes, of.values, int(x))
 
     def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
-        """Return what the checks say."""
+        """Return the results of the checks."""
         frame = report.frame(records)
         order = {variant: place for place, variant in enumerate(self.variants)}
         frame = frame.sort_values(["variant", "x"], key=lambda c: c.map(order).fillna(c))
@@ -113,14 +113,14 @@ class Experiment:
         return [verdict for check in self.checks for verdict in verdicts(check, curves)]
 
     def verdict(self, records: Sequence[Record]) -> str:
-        """Return what becomes of the claim."""
+        """Return the verdict on the claim."""
         return overall(self.verdicts(records), self.undecidable)
 
 
 def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
-    """Return how many nodes of a matching tree a random event visits on average at the most.
+    """Return an upper bound of the average number of nodes that a random event visits.
 
-    The theorem of Aguilera and others (PODC 1999, section 4), counted as its proof counts:
+    The theorem of Aguilera and others (PODC 1999, section 4), counted as in its proof:
     docs/benchmarks-papers.md. Nodes with few values on their path come first.
 
     Examples
@@ -153,18 +153,18 @@ def _experiments() -> Iterator[Experiment]:
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {one.name: one for one in _experiments()}
-"""By name."""
+"""The experiments by name."""
 
 
 def read_results(file: Path = RESULTS) -> Row:
-    """Return the figures of a file of results by name; none, where it is not there."""
+    """Return the figures of a file of results by name; empty if the file does not exist."""
     text = file.read_text(encoding="utf-8") if file.is_file() else '{"figures": {}}'
     found: Row = json_format.loads(text)["figures"]
     return found
 
 
 def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False) -> int:
-    """Measure figures, or list them; return the exit status. `InputError` for a name of none."""
+    """Measure figures, or list them; return the exit status. `InputError` for an unknown name."""
     out, err = CommandConsole(), CommandConsole(stderr=True)
     if not names or "LIST" in names:
         _list(out, json=json)
@@ -204,9 +204,9 @@ def _list(out: CommandConsole, *, json: bool) -> None:
 def measured(
     of: Experiment, scale: Scale, known: dict[str, Row]
 ) -> tuple[list[Record], list[Row], list[str]]:
-    """Measure all points of a figure: its curves, all rows, and what went wrong.
+    """Measure all points of a figure: return its curves, all rows, and errors.
 
-    Points that are `known` are not measured again; those that are measured become known.
+    Points in `known` are not measured again; new points are added to it.
     """
     records: list[Record] = []
     rows: list[Row] = []
@@ -226,7 +226,7 @@ def measured(
 
 
 def write(of: Experiment, scale: Scale, records: Sequence[Record], output: Path) -> None:
-    """Put a figure's curves into FOLDER/results.json, beside those that are there, and draw it."""
+    """Add a figure's curves to FOLDER/results.json, and draw it."""
     machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
     short = [(v, a, x, float(f"{value:.5g}")) for v, a, x, value in records]
     file = output / "results.json"

@@ -1,7 +1,7 @@
-"""``graphmatch bench graph|attributes|concepts|keywords|spark``: engines beside each other.
+"""``graphmatch bench graph|attributes|concepts|keywords|spark``: a comparison of engines.
 
-Each size is measured in a process of its own, with all engines in it (`graphmatch.bench.runner`),
-so that a process that runs out of memory takes only its size with it.
+Each size is measured in a process of its own, with all engines in it (`graphmatch.bench.runner`).
+So a process that runs out of memory only loses its own size.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEFAULT_FORMS: Mapping[str, Sequence[str]] = {
     "attributes": ("arrow", "dicts"),
     "concepts": ("arrow", "dicts"),
 }
-"""How the engine is given events, unless something else is said."""
+"""The default forms of events."""
 _COLUMNS = {
     "engine": "engine",
     "form": "given",
@@ -42,9 +42,9 @@ _COLUMNS = {
 def run(
     workload: str, chosen: Measuring, parameters: Mapping[str, Any], *, json: bool = False
 ) -> int:
-    """Measure, print a table or one JSON object a line, and return the exit status.
+    """Measure, print a table or one JSON object per line, and return the exit status.
 
-    Raises `InputError` when there is no such engine or form.
+    Raise `InputError` if an engine or form is unknown.
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
     columns = list(columns_of(workload, chosen, parameters)) if workload != "spark" else []
@@ -69,9 +69,9 @@ def run(
 
 
 def columns_of(workload: str, chosen: Measuring, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each engine in each form, with events that come again and new ones.
+    """Yield each engine in each form, with repeated events and new ones.
 
-    The engines are those that are named, or all that know the workload and are not slow.
+    The engines are the named ones, or all that support the workload and are not slow.
     """
     known = {name: one for name in ENGINES if workload in (one := adapter(name)).forms}
     usual = [name for name, one in known.items() if not one.slow]
@@ -94,7 +94,7 @@ def columns_of(workload: str, chosen: Measuring, parameters: Mapping[str, Any]) 
             own = list(takes)
         for form in own:
             for which in documents:
-                if form != "core" or not which:  # what is prepared is not new
+                if form != "core" or not which:  # prepared events are not new
                     yield f"{name}:{form}{which}"
 
 

@@ -1,7 +1,7 @@
-"""What is measured beside matching: subscribing, threads, opening, starting, solutions, memory.
+"""Measurements besides matching: subscribing, threads, opening, starting, solutions, memory.
 
-Each function makes what it needs from a number and a seed, and returns rows with a ``column``, by
-which suite.toml refers to them. Each is run in a process of its own.
+Each function makes its input from a number and a seed, and returns rows with a ``column``, to which
+suite.toml refers. Each runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from semantic.vocabulary import RSS
 
 PARTS = 10
 SINGLY = 5000
-"""How many are subscribed, and unsubscribed, one by one."""
+"""The maximum number of subscriptions added, and removed, one by one."""
 REPEATS = 5
 TURNS = 20
-"""How often documents are read: threads of an interpreter take turns of milliseconds."""
+"""How often documents are read, since threads of an interpreter take turns of milliseconds."""
 SAMPLES = Path("data/subscriptions")
 _FEED = "<rss version='2.0'><channel><title>a</title><item><title>b</title></item></channel></rss>"
 
@@ -95,7 +95,7 @@ def _each(do: Callable[..., object]) -> Callable[[Any], object]:
 
 
 def _rate(column: str, items: Any, do: Callable[[Any], object]) -> Row:
-    """Return how many items a second something is done with: the median of `PARTS` parts."""
+    """Return the number of items processed per second: the median of `PARTS` parts."""
     step = -(-len(items) // PARTS)
     rates, spent = [], 0.0
     for start in range(0, len(items), step):
@@ -113,13 +113,13 @@ def _timed(do: Callable[[], object]) -> float:
 
 
 def _medians(do: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median of the seconds that each takes, in turns; the first turn is discarded."""
+    """Return the median seconds of each function, in turns; the first turn is discarded."""
     turns = [{name: _timed(one) for name, one in do.items()} for _ in range(REPEATS + 1)]
     return {name: median(turn[name] for turn in turns[1:]) for name in do}
 
 
 def _engine(subscriptions: int, seed: int) -> tuple[Engine, GraphWorkload, float]:
-    """Return an engine with graph subscriptions of few shapes, and how long that took."""
+    """Return an engine with graph subscriptions of few shapes, and the seconds of subscribing."""
     made = GraphWorkload(Size(subscriptions, 200, seed), matches=1)
     rows = list(zip(ids(subscriptions), made.texts(), strict=True))
     engine = Engine()
@@ -127,7 +127,7 @@ def _engine(subscriptions: int, seed: int) -> tuple[Engine, GraphWorkload, float
 
 
 def threads(subscriptions: int, seed: int = 1, documents: int = 4000) -> Iterator[Row]:
-    """Measure publications of N-Quads, on one thread and on two, in turns: half of them each."""
+    """Measure N-Quads on one thread, and in turns on two threads with half of them each."""
     engine, made, _ = _engine(subscriptions, seed)
     new = [
         made.document(n, "nt", n).replace(b" .\n", b" <urn:document:%d> .\n" % n)
@@ -152,7 +152,7 @@ def threads(subscriptions: int, seed: int = 1, documents: int = 4000) -> Iterato
 
 
 def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
-    """Measure saving and opening, beside subscribing."""
+    """Measure saving and opening, and subscribing for comparison."""
     engine, made, seconds = _engine(subscriptions, seed)
     yield {"column": "subscribed", "seconds": seconds}
     with TemporaryDirectory(prefix="graphmatch-bench-") as name:
@@ -169,8 +169,8 @@ def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
 def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
     """Measure processes: nothing, an import, and ``graphmatch filter`` of a feed.
 
-    The feed and the subscriptions are the samples, where the folder is that of a clone; the
-    thesaurus has as many concepts as there are said to be subscriptions.
+    In the folder of a clone, the feed and the subscriptions are the samples. The thesaurus has
+    `subscriptions` concepts.
     """
     with TemporaryDirectory(prefix="graphmatch-bench-") as name:
         query = f"SELECT ?i {{ ?i a <{RSS['item'].value}> }}"
@@ -189,7 +189,7 @@ def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
             "thesaurus": [*command, "-o", str(thesaurus)],
         }
         own = {**os.environ, "XDG_CACHE_HOME": name, "PYTHONPYCACHEPREFIX": name}
-        own.pop("PYTHONDONTWRITEBYTECODE", None)  # users' modules are compiled once
+        own.pop("PYTHONDONTWRITEBYTECODE", None)  # compile modules once, as for users
         run = partial(subprocess.run, check=True, capture_output=True, env=own)
         medians = _medians({c: partial(run, [sys.executable, *a]) for c, a in arguments.items()})
     for column, seconds in medians.items():
@@ -210,8 +210,8 @@ def _thesaurus(concepts: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noqa: ARG001 - as the others
-    """Measure a match of n by n solutions of which only the id is read, beside one of n."""
+def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noqa: ARG001 - common signature
+    """Measure a match of n by n solutions of which only the id is read, and one of n."""
     single = "?a <urn:p> ?b"
     queries = {"product": f"{single} . ?c <urn:q> ?d", "single": single}
     triples = [
@@ -251,4 +251,4 @@ def churn(subscriptions: int, seed: int = 1, rounds: int = 20) -> Iterator[Row]:
 
 _ALL = (subscribing, rows, threads, opening, starting, solutions, churn)
 MEASURES: Mapping[str, Callable[..., Iterator[Row]]] = {one.__name__: one for one in _ALL}
-"""Name to function."""
+"""The functions by name."""

@@ -1,7 +1,7 @@
-"""``graphmatch bench ontology``: real ontologies, loaded beside other libraries.
+"""``graphmatch bench ontology``: the loading of real ontologies, compared with other libraries.
 
-Every row comes from processes of its own (`graphmatch.bench.process`), `REPEATS` of them in turns,
-and is the median of them. An argument that joins files by ``+`` is one ontology of several files.
+Every row is the median of `REPEATS` processes (`graphmatch.bench.process`), run in turns. An
+argument that joins files by ``+`` is one ontology of several files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMNS["before_mb"] = "of it before, MB"
 
 
 def run(files: Sequence[Path], *, json: bool = False) -> int:
-    """Measure, print, and return the exit status; `InputError`, when no file is named."""
+    """Measure, print, and return the exit status; raise `InputError` if no file is named."""
     if not files:
         remedy = "Name ontology files, those of one ontology joined by +."
         raise InputError(Problem("there is nothing to measure", Place("bench ontology"), remedy))
@@ -45,10 +45,10 @@ def run(files: Sequence[Path], *, json: bool = False) -> int:
 
 
 def _ontology(file: Path, folder: Path) -> Iterator[Row]:
-    """Load one ontology by each library in turn; the first rows are discarded: they fill caches."""
+    """Load one ontology by each library in turn; discard the first rows, which fill caches."""
     files = [file] if file.exists() else [Path(part) for part in str(file).split("+")]
     readable = dict.fromkeys(LOADERS, files)
-    with suppress(OSError, SyntaxError):  # what cannot be read fails below, for each library
+    with suppress(OSError, SyntaxError):  # unreadable files fail below, for each library
         readable["owlready2"] = _as_triples(files, folder)
     turns = [
         {by: in_own_process(__name__, by, *map(str, own)) for by, own in readable.items()}
@@ -95,16 +95,16 @@ def _owlready2(files: list[Path]) -> int:
     for number, file in enumerate(files):
         own = world.get_ontology(f"http://example.org/{number}#")
         with file.open("rb") as stream, suppress(owlready2.OwlReadyOntologyParsingError):
-            own.load(only_local=True, fileobj=stream)  # an import fails: the rest is there
+            own.load(only_local=True, fileobj=stream)  # an import fails, but the rest is loaded
     return len(world.graph)
 
 
 LOADERS = {"graphmatch": _graphmatch, "rdflib": _rdflib, "owlready2": _owlready2}
-"""Name of a library to how it loads files and counts triples."""
+"""The function of each library that loads files and counts triples."""
 
 
 def _as_triples(files: list[Path], folder: Path) -> list[Path]:
-    """Return the files in a syntax that owlready2 reads: Turtle is written as N-Triples."""
+    """Return the files in a syntax of owlready2; Turtle is converted to N-Triples."""
     from pyoxigraph import RdfFormat, parse, serialize
 
     readable = []

@@ -1,15 +1,15 @@
-"""How many expensive predicates are evaluated: figures 4 to 8 of Sequential and Sub-Order.
+"""The number of evaluated expensive predicates: figures 4 to 8 of Sequential and Sub-Order.
 
-Liu, Parthasarathy, Ranganathan, Yang, DEBS 2007, sections 5.2 and 5.3. What counts is how many
-predicates are evaluated for an event, on average. The paper draws predicates for subscriptions by
-popularity, and says that 0.2 % of the subscriptions match; it does not say how events are made,
-so there are two models:
+Liu, Parthasarathy, Ranganathan, Yang, DEBS 2007, sections 5.2 and 5.3. The measure is the average
+number of predicates that are evaluated for an event. The paper draws predicates for subscriptions
+by popularity, and states that 0.2 % of the subscriptions match. It does not describe the events, so
+there are two models:
 
-- ``planted``: 0.2 % of the subscriptions are drawn, their predicates are true, and no others;
+- ``planted``: 0.2 % of the subscriptions are drawn. Their predicates are true, and no others.
 - ``iid``: each predicate is true with one probability, at which 0.2 % of the subscriptions match.
 
-The figures cannot be drawn again as printed: docs/algorithms/suborder.md says why. The printed
-values are in experiments.toml, to be drawn beside what is measured.
+The printed figures cannot be reproduced: docs/algorithms/suborder.md explains why. The printed
+values are in experiments.toml, to be drawn next to the measured ones.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ Model: TypeAlias = Literal["planted", "iid"]
 MATCHING = 0.002
 """The share of subscriptions that match (table 1)."""
 SHORTEST = 3
-"""How many predicates a subscription has at least (table 1)."""
+"""The minimum number of predicates of a subscription (table 1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A point of a figure (table 1).
 
-    `alpha` is the exponent of Zipf's distribution of popularity, 0 for uniform weights in [0, 1];
-    `longest`, how many predicates a subscription has at most.
+    `alpha` is the exponent of Zipf's distribution of popularity, 0 for uniform weights in [0, 1].
+    `longest` is the maximum number of predicates of a subscription.
     """
 
     subscriptions: int = 20_000
@@ -59,10 +59,10 @@ class Setting:
 
 
 class Greedy(Order):
-    """Always evaluates what is expected to discard most for its cost: (1 - p) · n / c.
+    """The order that always evaluates the highest expected discard per cost: (1 - p) · n / c.
 
-    n is how many undecided subscriptions hold the predicate. It is not in the paper; the engine
-    orders operators like this.
+    n is the number of undecided subscriptions with the predicate. It is not in the paper; the
+    engine orders operators like this.
     """
 
     def __init__(self, estimate: Estimate) -> None:
@@ -70,7 +70,7 @@ class Greedy(Order):
         self._estimate = estimate
 
     def run(self, matching: Matching) -> None:
-        """Keep a heap of which entries may be out of date: n only falls."""
+        """Keep a heap whose entries may be out of date, because n only falls."""
         live = {t: len(ids) for t, ids in self.subscribers.items()}
         estimates = {t: self._estimate(t) for t in live}
         rate = {t: (1 - p) / cost for t, (p, cost) in estimates.items()}
@@ -93,7 +93,7 @@ class Greedy(Order):
 
 
 class Workload:
-    """Subscriptions as lists of predicates, and events as sets of those that are true."""
+    """Subscriptions as lists of predicates, and events as sets of true predicates."""
 
     def __init__(self, setting: Setting, model: Model, seed: int = 0) -> None:
         self._random = np.random.default_rng(seed)
@@ -109,7 +109,7 @@ class Workload:
         self._p = _probability(range(SHORTEST, setting.longest + 1))
 
     def _drawn(self, weights: np.ndarray, lengths: np.ndarray) -> list[list[int]]:
-        """Draw predicates one by one; what a subscription has already is drawn again."""
+        """Draw predicates one by one; draw again if a subscription already has one."""
         ends = np.cumsum(weights / weights.sum())[:-1]
         drawn = np.full((lengths.size, int(lengths.max())), -1)
         for place in range(drawn.shape[1]):
@@ -122,7 +122,7 @@ class Workload:
         return [row[:length].tolist() for row, length in zip(drawn, lengths, strict=True)]
 
     def estimate(self, predicate: Predicate) -> tuple[float, float]:
-        """Return how probable it is that a predicate is true, and 1, what it costs."""
+        """Return the probability that a predicate is true, and its cost, 1."""
         if self._model == "iid":
             return self._p, 1.0
         return 1 - (1 - MATCHING) ** self._held[int(predicate.operator)], 1.0
@@ -138,15 +138,15 @@ class Workload:
 
 
 def _probability(lengths: Sequence[int]) -> float:
-    """Return at which probability of a predicate the share `MATCHING` of subscriptions match."""
+    """Return the probability of predicates at which the share `MATCHING` matches an event."""
     polynomial = np.zeros(max(lengths) + 1)
     polynomial[[0, *lengths]] = [-MATCHING * len(lengths), *(1 for _ in lengths)]
     roots = np.roots(polynomial[::-1])
-    return float(roots[np.isreal(roots) & (roots.real > 0)].real[0])  # there is one
+    return float(roots[np.isreal(roots) & (roots.real > 0)].real[0])  # the only one
 
 
 def orders(estimate: Estimate) -> dict[str, Order]:
-    """Return the orders that are measured, by their names in figures."""
+    """Return the measured orders, by their names in figures."""
     return {
         "naive": Naive(),
         "sequential": Sequential(),
@@ -157,11 +157,11 @@ def orders(estimate: Estimate) -> dict[str, Order]:
 
 
 def packing_bound(subscriptions: Sequence[Sequence[int]], true: frozenset[int]) -> int:
-    """Return how many predicates any algorithm must evaluate, at least.
+    """Return a lower bound of the predicates that any algorithm must evaluate.
 
-    All predicates of what matches; and one false predicate of each other subscription, which are
-    different ones for subscriptions that share no false predicate. Those are packed greedily, what
-    shares least first.
+    These are all predicates of matching subscriptions, and one false predicate of each other
+    subscription. The latter are different predicates for subscriptions that share no false
+    predicate. Such subscriptions are packed greedily, least sharing first.
     """
     false = [[t for t in held if t not in true] for held in subscriptions]
     needed = {t for held, none in zip(subscriptions, false, strict=True) if not none for t in held}
@@ -176,9 +176,9 @@ def packing_bound(subscriptions: Sequence[Sequence[int]], true: frozenset[int]) 
 
 
 def counts(setting: Setting, model: Model, *, events: int = 10, seed: int = 0) -> dict[str, float]:
-    """Return how many predicates each order evaluates for an event, and the packing bound.
+    """Return the number of predicates each order evaluates for an event, and the packing bound.
 
-    `ValueError`, when an order finds other matches than the one before.
+    Raise `ValueError` if an order finds other matches than the one before.
     """
     workload = Workload(setting, model, seed)
     drawn = [workload.event() for _ in range(events)]
@@ -198,7 +198,7 @@ def counts(setting: Setting, model: Model, *, events: int = 10, seed: int = 0) -
 
 
 def measure(request: str) -> Row:
-    """Count what `graphmatch.bench.runner.asked` asks for."""
+    """Count evaluations for a request of `graphmatch.bench.runner.asked`."""
     _, columns, (subscriptions, events, seed), more = json.loads(request)
     given = dict(more["parameters"])
     model = given.pop("model")

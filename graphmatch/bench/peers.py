@@ -1,8 +1,7 @@
-"""What one could use instead of the engine: a dictionary, a scan, DuckDB, CLIPS, pyoxigraph.
+"""Alternatives to the engine: a dictionary, a scan, DuckDB, CLIPS, pyoxigraph.
 
-The dictionary is what a programmer writes in an afternoon, in Python. Its cost: the look-ups of an
-event, and the subscriptions whose rarest part is there. The scan is compiled; its cost is linear in
-the rows.
+The dictionary is an afternoon's work in Python. Its cost: the look-ups of an event, and the
+subscriptions whose rarest part it has. The scan is compiled; its cost is linear in the rows.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ Key: TypeAlias = tuple[int | None, int, int | None]
 _BELOW = re.compile(r"\?(\w+) FILTER\(<[^<>]+descendantOf>\(\?\1, (<[^<>]+>)\)\)")
 SAMPLED_EVENTS, SAMPLED_ROWS = 20, 5000
 BLOCK = 4096
-"""How many rows of a column the scan looks at before the next column: they fit into a cache."""
+"""The number of rows that the scan tests per column at a time: they fit into a cache."""
 
 
 class _Dictionary(Adapter):
-    """A dictionary and a check, of the kind that the workload needs."""
+    """A dictionary and a check for the workload."""
 
     topics = False
     forms = MappingProxyType({"graph": ("integers",), "keywords": ("titles",)})
@@ -45,15 +44,15 @@ class _Dictionary(Adapter):
     def event(self, workload: Workload, number: int, serial: int | None, form: str) -> Any:  # noqa: ARG002
         return self._index.event(workload, number, serial)
 
-    def match(self, event: Any, form: str) -> list[list[int]]:  # noqa: ARG002 - there is one
+    def match(self, event: Any, form: str) -> list[list[int]]:  # noqa: ARG002 - only one form
         return [list(self._index.match(event))]
 
 
 class _Graphs:
-    """Each subscription is filed under its rarest edge, with ``None`` for variables.
+    """Each subscription is indexed under its rarest edge, with ``None`` for variables.
 
-    Those found are joined by recursion over dictionaries of the publication's edges. All terms are
-    given as integers already: that is its advantage. It yields ids only, no solutions.
+    Candidates are joined by recursion over dictionaries of the publication's edges. Its advantage
+    is that all terms are already integers. It yields ids only, no solutions.
     """
 
     def __init__(self, workload: GraphWorkload) -> None:
@@ -115,7 +114,7 @@ def _key(edge: list[int]) -> Key:
 
 
 class _Keywords:
-    """All words are looked for in one pass (Aho-Corasick); the dictionary is on the rarest word."""
+    """One pass finds all words (Aho-Corasick); the dictionary is on the rarest word."""
 
     def __init__(self, workload: KeywordWorkload) -> None:
         from ahocorasick_rs import AhoCorasick, MatchKind
@@ -146,11 +145,10 @@ class _Keywords:
 
 
 class _Scan(Adapter):
-    """A loop over columns, compiled by numba, given integers.
+    """A loop over columns, compiled by numba, on integers.
 
-    Of each block the rows that the first column's interval lets through are kept, of these those of
-    the second one, and so on until none are left. The columns that let the fewest through, in a
-    sample, come first.
+    In each block, the first column's interval selects rows, the second one selects from these, and
+    so on until none are left. The columns that select the fewest in a sample come first.
     """
 
     forms = dict.fromkeys(TABULAR, ("integers",))
@@ -168,7 +166,7 @@ class _Scan(Adapter):
     def event(self, workload: Any, number: int, serial: int | None, form: str) -> Any:  # noqa: ARG002
         return workload.rows.values[number][self._order]
 
-    def match(self, event: Ids, form: str) -> list[Ids]:  # noqa: ARG002 - there is one
+    def match(self, event: Ids, form: str) -> list[Ids]:  # noqa: ARG002 - only one form
         count = self._scan(self._low, self._high, event, self._found)
         return [self._found[:count].copy()]
 
@@ -177,7 +175,7 @@ class _Scan(Adapter):
 
 
 def scan(low: Ids, high: Ids, values: Ids, found: Ids) -> int:
-    """Write the rows all of whose intervals have the values in them; return how many.
+    """Write the rows whose intervals all contain the values; return their number.
 
     `low` and `high` have shape ``(columns, rows)``, `found` has room for all rows. This is
     compiled; as plain Python it does the same.
@@ -241,7 +239,7 @@ class _DuckDB(Adapter):
     def event(self, workload: TabularWorkload, number: int, serial: int | None, form: str) -> str:  # noqa: ARG002
         return f"EXECUTE matching({', '.join(map(str, workload.rows.values[number].tolist()))})"
 
-    def match(self, event: str, form: str) -> list[Any]:  # noqa: ARG002 - there is one
+    def match(self, event: str, form: str) -> list[Any]:  # noqa: ARG002 - only one form
         return [self._connection.execute(event).fetchnumpy()["id"]]
 
     def close(self) -> None:
@@ -251,9 +249,9 @@ class _DuckDB(Adapter):
 class _Clips(Adapter):
     """CLIPS, which is Rete: a rule for each subscription, a fact for each triple of an event.
 
-    A fact's first field is its property, for CLIPS files facts and patterns under that field first;
-    patterns with the fewest variables (negative numbers) come first. Which rules have something to
-    do after an event's facts are asserted is read from the agenda: none is run.
+    A fact's first field is its property, because CLIPS indexes facts and patterns under that field
+    first. Patterns with the fewest variables (negative numbers) come first. After an event's facts
+    are asserted, the agenda has the rules that match; none is run.
     """
 
     forms = dict.fromkeys(("graph",), ("facts",))
@@ -281,7 +279,7 @@ class _Clips(Adapter):
         edges = workload.graph(number, serial).tolist()
         return " ".join(f"(p{p} n{s} n{o})" for s, p, o in edges)
 
-    def match(self, event: str, form: str) -> list[list[str]]:  # noqa: ARG002 - there is one
+    def match(self, event: str, form: str) -> list[list[str]]:  # noqa: ARG002 - only one form
         self._environment.load_facts(event)
         found = list({activation.name for activation in self._environment.activations()})
         self._environment.reset()
@@ -292,14 +290,14 @@ class _Clips(Adapter):
 
 
 class _Pyoxigraph(Adapter):
-    """One ASK a subscription, on a store with the publication and what follows from it."""
+    """One ASK per subscription, on a store with the publication and its derived triples."""
 
     forms = dict.fromkeys(("graph", "attributes", "concepts", "keywords"), ("store",))
     slow = True
     topics = False
 
     def given(self, workload: Workload) -> tuple[Ontology, list[str]]:
-        """Return the texts as ASK: a query may stop at its first solution."""
+        """Return the texts as ASK, because a query may stop at its first solution."""
         texts = (_BELOW.sub(r"\2 .", text) for text in workload.texts())
         return workload.ontology(), [f"ASK {text[text.index('{') :]}" for text in texts]
 
@@ -316,7 +314,7 @@ class _Pyoxigraph(Adapter):
                     stores[-1].add(Quad(s, p, each))
         return stores
 
-    def match(self, event: list[Store], form: str) -> list[list[int]]:  # noqa: ARG002 - there is one
+    def match(self, event: list[Store], form: str) -> list[list[int]]:  # noqa: ARG002 - only one form
         queries = enumerate(self._queries)
         return [[n for n, query in queries for store in event if store.query(query)]]
 
@@ -328,4 +326,4 @@ PEERS: Mapping[str, type[Adapter]] = {
     "clips": _Clips,
     "pyoxigraph": _Pyoxigraph,
 }
-"""Name to class."""
+"""The classes by name."""

@@ -1,7 +1,7 @@
-"""Measuring in a process of its own, so that memory is that of one thing alone.
+"""Measurements in separate processes, so that memory is that of one measurement alone.
 
 ``python -m graphmatch.bench.process MODULE ARGUMENT…`` calls the module's function ``measure`` with
-the arguments (texts), and prints what it returns, with the peak of memory, as JSON.
+the arguments (strings), and prints the result, with the peak of memory, as JSON.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
-"""One measurement: names to numbers and texts."""
+"""One measurement: numbers and strings by name."""
 _STATUS = Path("/proc/self/status")
 
 
 def in_own_process(module: str, *arguments: str) -> Row:
-    """Return what ``module.measure(*arguments)`` measures in a new process.
+    """Return the result of ``module.measure(*arguments)`` in a new process.
 
-    A process that fails gives a row with only ``failed``: the last line that it wrote.
+    A failed process gives a row with only ``failed``: the last line that it wrote.
     """
     command = [sys.executable, "-m", __name__, module, *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
@@ -39,7 +39,7 @@ def in_own_process(module: str, *arguments: str) -> Row:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Hold the process on the last one of its cores, where the system lets it."""
+    """Hold the process on the last one of its cores, if the system allows it."""
     before = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
     if before:
         os.sched_setaffinity(0, {max(before)})
@@ -51,24 +51,24 @@ def one_core() -> Iterator[None]:
 
 
 def resident_bytes() -> int | None:
-    """Return the process's resident memory, after giving back what is free; ``None`` if unknown.
+    """Return the process's resident memory, after releasing free memory; ``None`` if unknown.
 
-    Only Linux says what a process has now.
+    Only Linux reports the current memory of a process.
     """
     gc.collect()
     if not _STATUS.exists():
         return None
-    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc keeps what is free
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc keeps free memory
         trim(0)
-    if arrow := sys.modules.get("pyarrow"):  # its pool keeps what is free, too
+    if arrow := sys.modules.get("pyarrow"):  # the pool keeps free memory, too
         arrow.default_memory_pool().release_unused()
     return int(_status("VmRSS:") * 1024)
 
 
 def peak_megabytes() -> float:
-    """Return the most memory that this process has had so far.
+    """Return the peak memory of this process so far.
 
-    Linux's own figure where there is one: `getrusage` also counts what the starting process had.
+    Use Linux's own figure if available, because `getrusage` includes the starting process.
     """
     if _STATUS.exists():
         return _status("VmHWM:") / 1024
@@ -77,7 +77,7 @@ def peak_megabytes() -> float:
 
 
 def _status(name: str) -> int:
-    """Return kilobytes that the system says of this process."""
+    """Return the kilobytes that the system reports for this process."""
     return int(_STATUS.read_text(encoding="ascii").partition(name)[2].split()[0])
 
 

@@ -1,8 +1,8 @@
-"""What people read: tables of rows, and the figures of experiments, by pandas and matplotlib.
+"""Output for people: tables of rows, and the figures of experiments, by pandas and matplotlib.
 
-Colours are those of Okabe and Ito ("Color universal design", 2008), which people tell apart who do
-not tell all colours apart; markers differ, too. An axis is logarithmic where its values differ
-by more than a factor of `WIDE`. The same results give the same SVG, byte by byte.
+Colours are those of Okabe and Ito ("Color universal design", 2008), which colour-blind people can
+distinguish; markers differ, too. An axis is logarithmic if its values differ by more than a factor
+of `WIDE`. The same results give the same SVG, byte by byte.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 WIDE = 30
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#999933")
 OURS = {"graphmatch": "#000000", "scan": "#AAAAAA", **dict.fromkeys(("core", "index"), "#666666")}
-"""The engine's own, the floor, and a curve of theory."""
+"""The engine's own colours, the lower bound's, and that of a theoretical curve."""
 MARKERS, STYLES = "os^DvPX<>*hp", ("-", "--", ":")
 INCHES = (6.4, 3.4)
 
 
 def number(value: object) -> str:
-    """Write a number with three digits, or all those before the point.
+    """Write a number with three digits, or all digits before the point.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def number(value: object) -> str:
 
 
 def named(names: Iterable[str], known: Collection[str], kind: str, place: str) -> list[str]:
-    """Return names, once each; `InputError` for one that is not known."""
+    """Return distinct names; raise `InputError` for an unknown one."""
     for name in names:
         if name not in known:
             what, remedy = f"no {kind} is called '{name}'", f"There are: {', '.join(known)}."
@@ -50,7 +50,7 @@ def named(names: Iterable[str], known: Collection[str], kind: str, place: str) -
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
-    """Return rows as a plain table; `columns` is key to heading."""
+    """Return rows as a plain table; `columns` maps keys to headings."""
     shown = {key: heading for key, heading in columns.items() if any(key in row for row in rows)}
     cells = [{heading: number(row.get(key)) for key, heading in shown.items()} for row in rows]
     text: str = pd.DataFrame(cells).to_string(index=False)
@@ -58,7 +58,7 @@ def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
 
 
 def markdown(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
-    """Return rows as a table in Markdown; `columns` is key to heading."""
+    """Return rows as a table in Markdown; `columns` maps keys to headings."""
     cells = [list(columns.values()), ["---"] * len(columns)]
     cells += [[number(row.get(key)) for key in columns] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
@@ -78,7 +78,7 @@ def curves(records: Sequence[Record], axis: str) -> str:
 
 
 def said(of: Experiment, records: Sequence[Record]) -> Iterator[str]:
-    """Yield what becomes of a claim, and then what each of its checks saw."""
+    """Yield the verdict on a claim, and then the observation of each check."""
     verdict = of.verdict(records)
     yield f"The claim is {verdict}{f': {of.undecidable}' if of.undecidable else ''}."
     words = {True: "holds", False: "does not hold", None: "open"}
@@ -87,7 +87,7 @@ def said(of: Experiment, records: Sequence[Record]) -> Iterator[str]:
 
 
 def section(of: Experiment, records: Sequence[Record], picture: str) -> str:
-    """Return a figure as a part of a page: the claim, what holds of it, and the picture."""
+    """Return a figure as part of a page: the claim, the verdict, and the picture."""
     first, *more = said(of, records)
     figure = f"{of.figure[0].upper()}{of.figure[1:]}. {of.claim} **{first}**"
     return "\n".join([figure, "", *(f"- {line}" for line in more), "", f"![{of.name}]({picture})"])

@@ -1,9 +1,9 @@
 """One workload, all engines in this process, on one core: the only way in which events are timed.
 
-What is measured is a *column*: an engine, the form in which it is given events, and whether these
-come again or are new. docs/benchmarks.md says how: engines are rehearsed, built one after the
+The unit of measurement is a *column*: an engine, the form of its events, and whether these are
+repeated or new. docs/benchmarks.md describes the method: engines are rehearsed, built one after the
 other, and match the same block of events in turn. The matches of each event are compared among the
-columns of exact engines: speed says nothing without that.
+columns of exact engines, because times mean nothing without that.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ MICROS = "median_microseconds_per_event"
 BLOCK = 50
 WARM_NEW, WARM_SECONDS = 20, 3.0
 LEAST_EVENTS = 3
-"""Each column matches at least so many events, and then goes on for at most its time."""
+"""The minimum number of events per column; it then goes on for at most its time."""
 
 SECONDS = 20.0
 REHEARSAL, REHEARSED = 200, 3
-"""How many subscriptions and events a rehearsal has."""
+"""The number of subscriptions and events in a rehearsal."""
 
 
 class Column(NamedTuple):
-    """What is measured beside each other: an engine, with a form and documents.
+    """The unit of comparison: an engine, with a form and documents.
 
-    `form` is one of `Adapter.forms`, the first one if nothing is said. `subscriptions` says how
-    many it has, where that is not the size of the run: a number, or ``/10`` for a tenth. It may
-    have own `parameters` of the workload, and `options` of its algorithm.
+    `form` is one of `Adapter.forms`, by default the first. `subscriptions` is their number if it
+    differs from the run's size: a number, or ``/10`` for a tenth. A column may have `parameters` of
+    the workload, and `options` of its algorithm.
     """
 
     engine: str
@@ -52,7 +52,7 @@ class Column(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Column:
-        """Read ``ENGINE:FORM+new@SUBSCRIPTIONS?NAME=VALUE&NAME=VALUE#NAME=VALUE``, parts left out.
+        """Read ``ENGINE:FORM+new@SUBSCRIPTIONS?NAME=VALUE&NAME=VALUE#NAME=VALUE``, parts optional.
 
         Examples
         --------
@@ -72,7 +72,7 @@ class Column(NamedTuple):
         return cls(engine, form, rest.endswith("+new"), size, *given)
 
     def size(self, of_run: int) -> int:
-        """Return how many subscriptions the column has in a run with so many."""
+        """Return the column's number of subscriptions in a run with `of_run`."""
         if self.subscriptions.startswith("/"):
             return max(1, of_run // int(self.subscriptions[1:]))
         return int(self.subscriptions or of_run)
@@ -91,7 +91,7 @@ class _Built:
 
 @dataclass(slots=True)
 class _Run:
-    """What a column did: event to its least time, and to how many matches it has, and which."""
+    """The results of a column: each event's least time, number of matches, and their checksum."""
 
     text: str
     column: Column
@@ -104,16 +104,16 @@ class _Run:
     counted: Counter[str] = field(default_factory=Counter)
 
     def is_done(self) -> bool:
-        """Whether the column has used up its time."""
+        """Return whether the column has used up its time."""
         return len(self.micros) >= LEAST_EVENTS and self.spent > self.seconds
 
     def events(self, block: range, serials: Iterator[int]) -> list[Any]:
-        """Return a block of events: new ones have a serial number of their own."""
+        """Return a block of events; new events have serial numbers of their own."""
         asked = [(number, next(serials) if self.column.new else None) for number in block]
         return self.built.adapter.prepare(self.built.workload, asked, self.form)
 
     def warm(self, serials: Iterator[int]) -> None:
-        """Match events that come again once, some new ones, for a few seconds at the most."""
+        """Match repeated events once, or some new ones, for at most a few seconds."""
         started, events = perf_counter(), self.built.workload.size.events
         for start in range(0, min(events, WARM_NEW) if self.column.new else events, WARM_NEW):
             for event in self.events(range(start, min(start + WARM_NEW, events)), serials):
@@ -122,7 +122,7 @@ class _Run:
                     return
 
     def match(self, block: range, serials: Iterator[int]) -> None:
-        """Match a block of events, each timed alone, a table's together."""
+        """Match a block of events; time each event alone, and a table as a whole."""
         made, numbers = self.built.adapter, iter(block)
         for event in self.events(block, serials):
             if self.is_done():
@@ -141,9 +141,9 @@ class _Run:
 
 
 def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: Any) -> Row:
-    """Measure in a process of its own; return ``rows``, and what is ``wrong``, if so.
+    """Measure in a process of its own; return ``rows``, and an error in ``wrong``, if any.
 
-    What is not in `WORKLOADS` is a module beside this one, whose `measure` makes the rows.
+    A workload outside of `WORKLOADS` is a module of this package, whose `measure` makes the rows.
     """
     module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
     found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
@@ -155,7 +155,7 @@ def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: An
 
 
 def measure(request: str) -> Row:
-    """Measure what `asked` asks for, in this process."""
+    """Measure a request of `asked` in this process."""
     workload, columns, size, more = json.loads(request)
     return {"rows": measured(workload, columns, Size(*size), **more)}
 
@@ -169,10 +169,10 @@ def measured(
     seconds: float = SECONDS,
     passes: int = 1,
 ) -> list[Row]:
-    """Measure columns (see `Column.of`) on a workload; docs/benchmarks.md says what is in a row.
+    """Measure columns (see `Column.of`) on a workload; docs/benchmarks.md describes the rows.
 
-    A column matches for so many `seconds` at the most, and all events so many times (`passes`): an
-    event's time is its least.
+    A column matches for at most `seconds`, and each event at most `passes` times. An event's time
+    is its least.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def measured(
             run.built.adapter.close()
         runs = _built(name, columns, size, parameters, seconds)
         gc.collect()
-        gc.freeze()  # so that no engine's objects cost another one's time
+        gc.freeze()  # no engine's objects must slow another engine down
         for run in runs:
             run.warm(serials)
         for start in [*range(0, size.events, BLOCK)] * passes:
@@ -212,7 +212,7 @@ def _built(
     *,
     alike: bool = False,
 ) -> list[_Run]:
-    """Build each engine once for all of its columns; `alike`, all of one size."""
+    """Build each engine once for all of its columns; if `alike`, all with one size."""
     class_ = workload_class(name)
     workloads: dict[tuple[int, str], Workload] = {}
     engines: dict[tuple[str, str, int, str], _Built] = {}
@@ -233,7 +233,7 @@ def _built(
 
 
 def _build(column: Column, workload: Workload) -> _Built:
-    """Build one engine; memory is what the process has more, its input given back."""
+    """Build one engine; its memory is the growth of the process, without its input."""
     made = adapter(column.engine, column.options)
     if made.shares:
         made.given(workload)
@@ -248,7 +248,7 @@ def _build(column: Column, workload: Workload) -> _Built:
 
 
 def _disagreement(runs: Sequence[_Run]) -> str | None:
-    """Say of the first event of which exact columns report different matches what each reports."""
+    """Return the reports of the first event whose matches differ between exact columns."""
     groups: dict[tuple[int, bool, int], dict[str, tuple[int, int]]] = {}
     for run in runs:
         of = run.column.new, id(run.built.workload)

@@ -1,10 +1,11 @@
-"""``graphmatch bench spark``: publications a second in bulk, beside the engine on its own.
+"""``graphmatch bench spark``: publications per second in bulk, compared with the engine alone.
 
-The subscriptions and publications of ``graph`` (`graphmatch.bench.workloads.graph`), each
-subscription of its own shape, as Parquet: a row a triple, publication by publication, and a row a
-publication with its triples as text. `graphmatch` matches the rows of triples with `match_table`,
-which is given the Arrow table; `spark` reads the files and matches them with 1 and 2 cores. All are
-given the same engine and give ids, or ids and solutions; each is rehearsed once. Times are medians.
+The subscriptions and publications are those of ``graph`` (`graphmatch.bench.workloads.graph`), each
+subscription with its own shape. They are Parquet files: one with a row per triple, publication by
+publication, and one with a row per publication and its triples as text. `graphmatch` matches the
+Arrow table of triples with `match_table`. `spark` reads the files and matches them with 1 and 2
+cores. All use the same engine and return ids, or ids and solutions. Each is rehearsed once. Times
+are medians.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ CORES = (1, 2)
 RUNS = 3
 MATCHES = 10
 _GROUP = 500
-"""Publications of a row group."""
+"""The number of publications in a row group."""
 _TEXTS = ("publication", "triples")
 
 
 def measure(request: str) -> Row:
-    """Measure what `graphmatch.bench.runner.asked` asks for."""
+    """Measure a request of `graphmatch.bench.runner.asked`."""
     _, _, size, _ = json.loads(request)
     rows = list(_measured(*size))
     if len({row["matches_per_event"] for row in rows}) == 1:

@@ -1,4 +1,4 @@
-"""``graphmatch bench all``: what a user gets, as a list of claims, each measured in one run.
+"""``graphmatch bench all``: the users' benefits as a list of claims, each measured in one run.
 
 suite.toml lists the runs: a workload with columns (`graphmatch.bench.runner`), or a function of
 `graphmatch.bench.measures`, in a process of its own. A claim compares two of its columns, or one
@@ -26,7 +26,7 @@ from graphmatch.command.console import CommandConsole, styled
 Scale: TypeAlias = Literal["small", "full"]
 
 SECONDS: Mapping[Scale, float] = {"small": 2.0, "full": 10.0}
-"""How long each column may match."""
+"""The time limit of each column."""
 EVENTS = 200
 _UNITS = {
     MICROS: "µs",
@@ -41,7 +41,7 @@ _SHOWN = {name: name for name in ("what", "measured", "beside", "ratio", "wanted
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is shown of a run; suite.toml says what each of these is."""
+    """A claim about a run; suite.toml documents the fields."""
 
     what: str
     of: str
@@ -53,7 +53,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is measured in one process: a workload, or one of `MEASURES`."""
+    """The measurement of one process: a workload, or one of `MEASURES`."""
 
     name: str
     measured: str
@@ -63,7 +63,7 @@ class Run:
     columns: Sequence[str] = ()
 
     def all_columns(self) -> list[str]:
-        """Return the columns, those that claims mention first."""
+        """Return the columns, those in claims first."""
         mentioned = [name for claim in self.claims for name in (claim.of, claim.beside) if name]
         return list(dict.fromkeys([*mentioned, *self.columns]))
 
@@ -80,9 +80,9 @@ RUNS: Sequence[Run] = tuple(_runs())
 def run(
     names: Sequence[str], scale: Scale, seed: int, feeds: Path | None, *, json: bool = False
 ) -> int:
-    """Measure all runs, or those of these names; return the exit status.
+    """Measure all runs, or those with these names; return the exit status.
 
-    Raises `InputError` for a name of none.
+    Raise `InputError` for an unknown name.
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
     known = {one.name: one for one in RUNS}
@@ -108,7 +108,7 @@ def run(
 
 
 def measured(one: Run, scale: Scale, seed: int, feeds: Path | None) -> Row:
-    """Measure a run in a process of its own; return its rows, and what is ``wrong``, if so."""
+    """Measure a run in a process of its own; return its rows, and an error in ``wrong``, if any."""
     size, parameters = [one.sizes[scale], EVENTS, seed], dict(one.parameters)
     if one.measured in MEASURES:
         return asked("measures", [one.measured], size, parameters=parameters)
@@ -119,7 +119,7 @@ def measured(one: Run, scale: Scale, seed: int, feeds: Path | None) -> Row:
 
 
 def claims_of(one: Run, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield what a run shows of its claims."""
+    """Yield the results of a run's claims."""
     by_column = {row["column"]: row for row in rows}
     for claim in one.claims:
         value = by_column[claim.of][claim.key]
@@ -134,7 +134,7 @@ def claims_of(one: Run, rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _written(row: Row) -> Row:
-    """Return a claim with its numbers and bounds as texts."""
+    """Return a claim with its numbers and bounds as strings."""
     unit = row["unit"] if row["ratio"] is None else ""
     words = {"most": "at most", "least": "at least"}
     bounds = (f"{words[b]} {_number(row[b], unit)}" for b in words if row[b] is not None)

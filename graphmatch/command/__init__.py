@@ -1,1 +1,1 @@
-"""What the command does, apart from reading its command line."""
+"""The commands, apart from reading the command line."""

@@ -1,4 +1,4 @@
-"""``graphmatch bench``: the options of its workloads, and who measures."""
+"""``graphmatch bench``: the options of its workloads, and the choice of the measurement."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ What: TypeAlias = Literal[
 
 _FIGURES = Path("figures")
 _PUBLICATIONS = {"spark": 20_000, "broker": 2_000}
-"""How many events there are by default: some seconds of work."""
+"""The default number of events: some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How much of the list and of the papers' experiments is measured."""
+    """The options for the whole list and the papers' experiments."""
 
     panel: ClassVar = "The whole list, and the papers' experiments"
     scale: Literal["small", "full", "paper"] = option(
@@ -56,7 +56,7 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How much is generated, which engines are measured, and what they are given."""
+    """The options for the generated data, the engines, and their forms of events."""
 
     panel: ClassVar = "Matching"
     subscriptions: str = option(
@@ -81,7 +81,7 @@ class Measuring:
         Raises
         ------
         InputError
-            When they are none.
+            If a number is invalid.
 
         Examples
         --------
@@ -93,7 +93,7 @@ class Measuring:
 
 @dataclass(frozen=True, slots=True)
 class Generating:
-    """What can be chosen of a workload; each has its own defaults."""
+    """The parameters of workloads; each has its own defaults."""
 
     panel: ClassVar = "Matching"
     edges: int | None = option(None, "graph: edges of a subscription.", min=4, max=12)
@@ -195,7 +195,7 @@ def run(
 
 
 def _require(*modules: str, extra: str = "bench") -> None:
-    """Raise where libraries of an extra are not installed."""
+    """Raise `InputError` if libraries of an extra are not installed."""
     from importlib.util import find_spec
 
     from semantic.errors import InputError, Place, Problem, pip_install
@@ -216,7 +216,7 @@ def _given(group: Any) -> dict[str, Any]:
 
 
 def _refuse(what: str, given: dict[str, Any], known: set[str], *, names: bool) -> None:
-    """Refuse options, and names of files, that say nothing to a workload."""
+    """Refuse options and file names that a workload does not use."""
     from semantic.errors import InputError, Place, Problem
 
     for name in [*([] if names else ["FILES"]), *(name for name in given if name not in known)]:

@@ -1,4 +1,4 @@
-"""The commands ``graphmatch broker …``: what is done to a broker's store beside the service."""
+"""The commands ``graphmatch broker …``: work on a broker's store besides the service."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ File = Annotated[Path, typer.Argument(help="The backup.")]
 
 @dataclass(frozen=True, slots=True)
 class Storing:
-    """Where a broker's store is."""
+    """The options for a broker's store."""
 
     panel: ClassVar = "Store"
     store: str = option(

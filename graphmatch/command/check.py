@@ -59,7 +59,7 @@ def run(
 
 
 def _compacted(query: str, prefixes: Mapping[str, str]) -> str:
-    """Write the IRIs of a query by their prefixes; what stands in a text is left as it is."""
+    """Abbreviate the IRIs of a query by their prefixes; string literals stay as they are."""
 
     def short(found: re.Match[str]) -> str:
         return found[0] if found[1] is None else f" {compact(NamedNode(found[1]), prefixes)}"

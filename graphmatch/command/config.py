@@ -1,8 +1,8 @@
 """``graphmatch.toml``: the options of ``graphmatch filter`` and ``explain`` in a file.
 
-A key is an option of ``filter`` without its dashes, or ``publications``; ``explain`` passes over
-those that it does not have. The command line goes before the file. Names of files are relative to
-the file's folder. Its ``[[subscription]]`` tables are subscriptions (`graphmatch.subscribing`).
+A key is an option of ``filter`` without its dashes, or ``publications``; ``explain`` skips keys
+that it does not have. The command line overrides the file. File names are relative to the file's
+folder. Its ``[[subscription]]`` tables are subscriptions (`graphmatch.subscribing`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from semantic.files import unreadable
 
 _NOT_HERE = frozenset({"help", "config"})
 _NAMES_FILES = frozenset({"publications", "events"})
-"""Parameters that are texts to the command line, since ``-`` is no file."""
+"""File parameters that are strings on the command line, because ``-`` is not a file."""
 
-_Parameter: TypeAlias = Any  # typer has its own copy of click's, of which it exports no types
+_Parameter: TypeAlias = Any  # typer has its own copy of click, and does not export its types
 
 
 def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _parameters(command: Any) -> dict[str, _Parameter]:
 
 
 def _key(parameter: _Parameter) -> str:
-    """Return what a parameter is called in the file: its long option, or its name."""
+    """Return the key of a parameter in the file: its long option, or its name."""
     long = [option for option in parameter.opts if option.startswith("--")]
     return long[0].removeprefix("--") if long else str(parameter.name)
 
@@ -77,7 +77,7 @@ def _unknown(key: str, place: Place, known: Sequence[str]) -> Problem:
 
 
 def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place: Place) -> Any:
-    """Return a value as the command line would have it; raise `InputError` if it cannot."""
+    """Return a value as on the command line; raise `InputError` if it is invalid."""
     key = _key(parameter)
     if getattr(parameter, "is_flag", False):
         if not isinstance(value, bool):

@@ -1,8 +1,8 @@
-"""What is written to the terminal: colours there only, and nothing that a feed could hide in it.
+"""Output to the terminal: colours go only there, and a feed cannot hide anything in it.
 
-Text from outside (titles, IRIs, file names) is never taken for markup or emoji codes, and its
-control characters are shown instead of sent: an escape sequence in a title must not reach a
-terminal, nor a right-to-left override change how an address reads.
+External text (titles, IRIs, file names) is never read as markup or emoji codes. Its control
+characters are shown instead of sent: an escape sequence in a title must not reach a terminal, and a
+right-to-left override must not change how an address reads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HIDDEN_BUT_LINES = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x09\x
 
 
 def reader_language(environment: Mapping[str, str]) -> str:
-    """Return the language of the user's locale; English where there is none.
+    """Return the language of the user's locale; by default English.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def reader_language(environment: Mapping[str, str]) -> str:
 
 
 class CommandConsole(Console):
-    """A console that prints what it is given, and leaves a closed pipe to its caller."""
+    """A console that prints plain text, and leaves a closed pipe to its caller."""
 
     def __init__(self, *, stderr: bool = False, file: IO[str] | None = None) -> None:
         super().__init__(
@@ -49,17 +49,17 @@ class CommandConsole(Console):
         raise BrokenPipeError
 
     def write_json(self, row: object) -> None:
-        """Write one object as a line of JSON, at once."""
+        """Write one object as a line of JSON, and flush it."""
         self.write_text(to_json(row) + "\n")
 
     def write_text(self, text: str) -> None:
-        """Write a text as it is, at once: its control characters have to be escaped already."""
+        """Write a text unchanged, and flush it; its control characters must be escaped already."""
         self.file.write(text)
         self.file.flush()
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Return a text with its control characters written as escapes; `lines` leaves line ends.
+    r"""Return a text with escaped control characters; `lines` keeps line ends.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def styled(*parts: str | tuple[str, str]) -> Text:
 
 
 def to_json(row: object) -> str:
-    r"""Write an object as JSON in which no control character stands unescaped.
+    r"""Return an object as JSON without unescaped control characters.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``graphmatch explain``: why, and why not."""
+"""``graphmatch explain``: why a subscription matches, or does not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(
     publication: str | None,
     json: bool,
 ) -> int:
-    """Explain one subscription for the publication that is named, or for each."""
+    """Explain one subscription for the named publication, or for each."""
     with Session(verbosity) as session:
         engine = session.engine(knowing)
         check(reading)

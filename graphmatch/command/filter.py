@@ -1,4 +1,4 @@
-"""``graphmatch filter``: the main job; ``index``, which saves its engine, and ``demo``."""
+"""``graphmatch filter``, ``index``, which saves an engine, and ``demo``."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Tally:
-    """How many publications were read, how many matched, and how often.
+    """The numbers of publications, of those that matched, and of matches.
 
-    Left out were publications that match but are older, and matches that were delivered before
-    (`known`).
+    `older` counts matching publications that were left out because of their date, and `known`
+    matches that were delivered before.
     """
 
     publications: int = 0
@@ -135,11 +135,11 @@ def _delivered(
     now: datetime,
     by: bytes | None,
 ) -> Tally:
-    """Filter and write; what was written is remembered when all of it was."""
+    """Filter and write; remember the matches when all are written."""
     cutoff = None if delivering.since is None else delivering.since.cutoff(now)
     remembered: Seen | nullcontext[None] = nullcontext()
     if delivering.seen is not None:
-        from graphmatch.command.seen import Seen  # SQLite only where something is remembered
+        from graphmatch.command.seen import Seen  # import SQLite only if necessary
 
         remembered = Seen(delivering.seen, now, by)
     with remembered as seen:
@@ -153,7 +153,7 @@ def _delivered(
 
 
 def asks_for_time(engine: Engine) -> bool:
-    """Whether the answers to one publication may differ tomorrow: something says ``NOW()``."""
+    """Return whether results may change with time: a query or function may call ``NOW()``."""
     queries = (subscription.query.text for subscription in engine.subscriptions)
     functions = (function.text for function in engine.ontology.mapping)
     return any("now" in text.lower() for text in (*functions, *queries))
@@ -162,7 +162,7 @@ def asks_for_time(engine: Engine) -> bool:
 def _read_by(
     reading: Reading, subscribing: Subscribing, knowing: Knowing, delivering: Delivering
 ) -> bytes | None:
-    """Return a digest of what publications are matched by; ``None`` where more than files is."""
+    """Return a digest of the inputs of matching; ``None`` if they are not only files."""
     from graphmatch.command.seen import fingerprint
 
     loading = knowing.loading
@@ -192,7 +192,7 @@ def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> 
 
 
 def read(session: Session, reading: Reading) -> Iterator[Publication]:
-    """Yield what is to be read: publications, then events."""
+    """Yield the publications to read, then the events."""
     yield from session.publications(
         reading.publications or (), Cut(reading.cut), reading.format, reading.base
     )
@@ -212,9 +212,9 @@ def filter_all(
     Parameters
     ----------
     cutoff
-        Publications with an older date are left out.
+        Leave out publications with an older date.
     seen
-        What was delivered before is left out, too.
+        Also leave out matches that were delivered before.
     """
     tally = Tally()
     for report in _reports(session, engine, reading, seen):
@@ -230,7 +230,7 @@ def write_report(
     cutoff: datetime | None = None,
     seen: Seen | None = None,
 ) -> Sequence[Match]:
-    """Write the matches of one publication, and count them; return those that were written."""
+    """Write the matches of one publication, and count them; return the written ones."""
     tally.publications += 1
     if not report:
         return ()
@@ -252,7 +252,7 @@ def write_report(
 
 
 def is_older(publication: Publication, cutoff: datetime) -> bool:
-    """Whether a publication has a date before a time; a day is over at its end."""
+    """Return whether a publication's date is before a time; a day counts until its end."""
     text = described(publication).date or ""
     try:
         date = datetime.fromisoformat(text)
@@ -268,7 +268,7 @@ def is_older(publication: Publication, cutoff: datetime) -> bool:
 def _reports(
     session: Session, engine: Engine, reading: Reading, seen: Seen | None
 ) -> Iterator[MatchReport]:
-    """Match what is to be read: documents, then events."""
+    """Match the documents to read, then the events."""
     for source in session.tracked(reading.publications or ()):
         if seen is None or source == "-":
             yield from _filtered(session, engine, reading, source)
@@ -285,7 +285,7 @@ def _reports(
 def _filtered(
     session: Session, engine: Engine, reading: Reading, source: str | Path
 ) -> Iterator[MatchReport]:
-    """Match the publications of one source; report that there is none, and let the rest go on."""
+    """Match the publications of one source; report an error of the source, and go on."""
     try:
         yield from engine.filter(source, reading.format, reading.cut, reading.base)
     except InputError as error:
@@ -313,11 +313,11 @@ def index(subscribing: Subscribing, knowing: Knowing, output: Path, verbosity: V
 # --- graphmatch demo -----------------------------------------------------------------------------
 
 _DEMO_LINES = 24
-"""So many lines of matches the demo shows at most; it counts the rest."""
+"""The maximum number of lines of matches in the demo; it counts the rest."""
 
 
 class _FirstWriter(TextWriter):
-    """Writes the match with the most reasons of each publication, as long as there is room."""
+    """A writer of each publication's match with the most reasons, while there is room."""
 
     def __init__(self, console: CommandConsole, engine: Engine) -> None:
         super().__init__(console, engine)

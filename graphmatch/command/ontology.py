@@ -1,4 +1,4 @@
-"""``graphmatch ontology``: what an ontology holds."""
+"""``graphmatch ontology``: the contents of an ontology."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from semantic.terms import Mention
 from semantic.vocabulary import DOMAIN, RANGE, RDFS, SKOS
 
 SIBLINGS = 40
-"""How many terms of one level of a tree are shown."""
+"""The maximum number of siblings shown in a tree."""
 FOUND = 40
-"""How many terms of a search are shown as text."""
+"""The maximum number of search results shown as text."""
 SHOWN_WAYS = 20
-"""How many ways between two terms are shown."""
+"""The maximum number of paths shown between two terms."""
 LISTED = 12
-"""How many terms of one line of a description are shown."""
+"""The maximum number of terms in one line of a description."""
 LEVEL = 8
-"""How many terms each link of a neighbourhood leads to."""
+"""The maximum number of terms at each distance of a neighbourhood."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
 _SEVERITIES = (
@@ -91,7 +91,7 @@ class _Shown:
         self._json = json
 
     def _show(self, rows: Iterable[Mapping[str, object]], lines: Iterable[Text]) -> None:
-        """Write rows for machines, or else lines for people."""
+        """Write rows for machines, or lines for people."""
         if self._json:
             for row in rows:
                 self._session.out.write_json(row)
@@ -112,7 +112,7 @@ class _Shown:
         self._show([counts | declared], lines)
 
     def search(self, text: str) -> None:
-        """Show the terms that a text is found in."""
+        """Show the terms with a name that contains a text."""
         found = search(self._view, text)
         self._show(map(self._found_as_json, found), map(self._found, found[:FOUND]))
         if self._json:
@@ -143,13 +143,13 @@ class _Shown:
         }
 
     def term(self, text: str) -> None:
-        """Show all that is known of a term."""
+        """Show the description of a term."""
         description = describe(self._view, resolve(self._view, text))
         row = {key: _plain(value) for key, value in description.items()}
         self._show([row], _description_lines(self._view, description))
 
     def path(self, one: str, other: str) -> None:
-        """Show the shortest ways between two terms."""
+        """Show the shortest paths between two terms."""
         start, end = resolve(self._view, one), resolve(self._view, other)
         found = list(islice(ways(start, end, self._view.parents), SHOWN_WAYS + 1))
         shown = found[:SHOWN_WAYS]
@@ -178,14 +178,14 @@ class _Shown:
         return styled(*parts)
 
     def problems(self) -> None:
-        """Show what is wrong, grouped by severity and file."""
+        """Show the problems, grouped by severity and file."""
         problems = self._session.problems
         self._show(map(problem_as_json, problems), _problem_lines(problems))
         if not self._json:
             self._session.note(f"{plural(len(problems), 'problem')}")
 
     def around(self, text: str, radius: int) -> None:
-        """Show what is above and below a term as a graph in the DOT language."""
+        """Show the neighbourhood of a term as a graph in the DOT language."""
         centre = resolve(self._view, text)
         shown = neighbourhood(self._view, centre, radius)
         links = [(t, up) for t in shown for up in self._view.parents(t) if up in shown]
@@ -197,7 +197,7 @@ class _Shown:
 
 
 def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
-    """Yield a hierarchy as lines, one a term, so many levels from the tops down."""
+    """Yield a hierarchy as lines, one per term, `depth` levels from the tops down."""
 
     def branch(
         terms: Sequence[NamedNode], indent: str, level: int, above: tuple[NamedNode, ...] = ()
@@ -221,9 +221,9 @@ def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
 
 
 def neighbourhood(view: View, centre: NamedNode, radius: int) -> list[NamedNode]:
-    """Return a term and what is so many links above and below it, at most `LEVEL` terms a link.
+    """Return a term and those up to `radius` links above and below, at most `LEVEL` per distance.
 
-    Those with the most children come first, instances last.
+    Terms with the most children come first, instances last.
     """
 
     def below(term: NamedNode) -> Iterable[NamedNode]:
@@ -262,7 +262,7 @@ def dot_lines(
 
 
 def _quoted(*lines: str) -> str:
-    """Write lines as a text of DOT; its line ends and quotation marks are escaped."""
+    """Return lines as a string of DOT, with escaped line ends and quotation marks."""
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(" ".join(line.split()) for line in escaped) + '"'
 
@@ -278,7 +278,7 @@ def _named(term: NamedNode, view: View) -> Iterator[str | tuple[str, str]]:
 def _tops(taxonomy: Taxonomy) -> list[NamedNode]:
     """Return the named terms with no named parent, those with children first.
 
-    Of a circle that nothing is above, it is the first term.
+    The first term represents a cycle without a parent outside of it.
     """
     free = (t for t in named(taxonomy) if not any(named(taxonomy.parents(t))))
     heads = (
@@ -291,7 +291,7 @@ def _tops(taxonomy: Taxonomy) -> list[NamedNode]:
 
 
 def describe(view: View, term: NamedNode) -> dict[str, Any]:
-    """Return all that an ontology says of one term, terms, texts and counts by name."""
+    """Return a description of one term: terms, texts and counts by name."""
     triples = view.ontology.triples
     about = [(p, o) for s, p, o in triples if s == term]
     above = upwards([term], view.parents)
@@ -319,7 +319,7 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
 
 
 def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
-    """Yield a description for people; what is empty is left out."""
+    """Yield a description for people, without its empty parts."""
     yield styled((view.compact(found["term"]), "bold"), "  ", (found["term"].value, "blue"))
     lines = {"kinds": "kind", "labels": "labels", "comments": "comment", "names": "other names"}
     same = ("parents", "children", "domain", "range", "attributes")
@@ -340,14 +340,14 @@ def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
 
 
 def _plain(value: object) -> object:
-    """Return a part of a description for JSON, its terms as N-Triples writes them."""
+    """Return a part of a description for JSON, with terms as N-Triples."""
     if isinstance(value, list | tuple):
         return [*map(str, value)]
     return value if isinstance(value, int) else str(value)
 
 
 def count_line(name: str, count: object) -> Text:
-    """Return a count of anything as a line."""
+    """Return any count as a line."""
     if isinstance(count, dict):
         listed = ", ".join(f"{key} {number:,}" for key, number in count.items())
         return styled(f"          {name}: {listed or 'none'}")
@@ -356,7 +356,7 @@ def count_line(name: str, count: object) -> Text:
 
 
 def count_all(view: View, problems: Sequence[Problem]) -> dict[str, object]:
-    """Count what there is; the keys are those of docs/reference/command.md."""
+    """Count the contents; the keys are those of docs/reference/command.md."""
     ontology = view.ontology
     counts: dict[str, object] = {"triples": len(ontology.triples)}
     for kind, taxonomy in view.taxonomies.items():

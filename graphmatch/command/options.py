@@ -1,9 +1,8 @@
-"""Options that several commands share: the annotated types, and groups of options.
+"""Options that several commands share: annotated types, and groups of options.
 
 Typer has no groups of options. Here a group is a frozen dataclass whose fields are options
-(`option`, `argument`), with a headline for them in the help (`panel`) where they have one;
-`grouped` writes a command's parameter of such a type as those options, and hands the command the
-dataclass.
+(`option`, `argument`). It may have a headline for them in the help (`panel`). `grouped` replaces a
+command's parameter of such a type by those options, and passes the dataclass to the command.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _FILES = "RDF files, .csv synonyms, .rq mapping functions"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _ANNOTATED: Any = Annotated
 CONFIG = "graphmatch.toml"
-"""The configuration of `graphmatch filter` where the command line names nothing to filter."""
+"""The configuration of `graphmatch filter` if the command line names no input."""
 
 
 def option(default: Any, help: str, *names: str, **more: Any) -> Any:
-    """Return a field that is an option, called as the field if not by `names`.
+    """Return a field that is an option, named like the field unless `names` are given.
 
-    A flag that is off by default has no name that turns it off. More: see `typer.Option`.
+    A flag that is off by default has no name that turns it off. `more` goes to `typer.Option`.
     """
     return field(
         default=default, metadata={"made": partial(typer.Option, *names, help=help, **more)}
@@ -41,7 +40,7 @@ def option(default: Any, help: str, *names: str, **more: Any) -> Any:
 
 
 def argument(default: Any, help: str) -> Any:
-    """Return a field that is an argument; `MISSING` for one that has to be given."""
+    """Return a field that is an argument; the default `MISSING` makes it required."""
     return field(default=default, metadata={"made": partial(typer.Argument, help=help)})
 
 
@@ -61,7 +60,7 @@ Config = Annotated[
 
 
 def parse_time(text: str) -> datetime:
-    """Read a date or a time as ISO 8601 writes it; one without a zone is in UTC.
+    """Read a date or a time in ISO 8601; without a zone it is in UTC.
 
     Examples
     --------
@@ -78,7 +77,7 @@ def parse_time(text: str) -> datetime:
 
 
 def networks(texts: Sequence[str] | None) -> list[IPv4Network | IPv6Network]:
-    """Return the networks of `--allow`; raise an `InputError`.
+    """Return the networks of `--allow`; raise `InputError` for an invalid one.
 
     Examples
     --------
@@ -122,7 +121,7 @@ class Since:
             raise typer.BadParameter(what) from error
 
     def cutoff(self, now: datetime) -> datetime:
-        """Return the time itself."""
+        """Return the cutoff as a time."""
         if isinstance(self.before, datetime):
             return self.before
         try:
@@ -133,7 +132,7 @@ class Since:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cutting:
-    """How documents are read."""
+    """The options for reading documents."""
 
     cut: Literal["auto", "document", "graph", "item", "subject", "component"] = option(
         "auto", "What of a document is one publication."
@@ -154,7 +153,7 @@ class Cutting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Cutting):
-    """What is read, and how."""
+    """The options for the publications to read."""
 
     publications: list[str] | None = argument(
         None, "Feeds and RDF files, folders of them, or - for standard input."
@@ -166,7 +165,7 @@ class Reading(Cutting):
 
 @dataclass(frozen=True, slots=True)
 class Wanting:
-    """A subscription by topics and words, as the command line says it."""
+    """The options for a subscription by topics and words."""
 
     panel: ClassVar = "Subscriptions"
     topic: list[str] | None = option(
@@ -187,7 +186,7 @@ class Wanting:
 
 @dataclass(frozen=True, slots=True)
 class Subscribing(Wanting):
-    """What is subscribed to, as the command line says it."""
+    """The options for subscriptions."""
 
     subscriptions: list[Path] | None = option(
         None, ".rq, .jsonl and .toml files, or folders; repeatable.", "--subscriptions", "-s"
@@ -196,7 +195,7 @@ class Subscribing(Wanting):
 
 @dataclass(frozen=True, slots=True)
 class Verbosity:
-    """What is said beside the results."""
+    """The options for messages besides the results."""
 
     quiet: bool = option(False, "No warnings and no counts; refusals are listed.", "--quiet", "-q")
     verbose: bool = option(False, "Each warning, not one line for each kind.", "--verbose", "-v")
@@ -204,7 +203,7 @@ class Verbosity:
 
 @dataclass(frozen=True, slots=True)
 class Delivering:
-    """Which matches are written, how and where, as the command line says it."""
+    """The options for writing matches: which, how and where."""
 
     panel: ClassVar = "Results"
     json: bool = option(False, "Short for --as jsonl.")
@@ -224,7 +223,7 @@ class Delivering:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """How the files of an ontology become one, as the command line says it."""
+    """The options for loading files as one ontology."""
 
     panel: ClassVar = "Loading the ontology"
     imports: Path | None = option(None, "A folder in which owl:imports are found.")
@@ -251,7 +250,7 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class Knowing:
-    """What an engine knows beside the subscriptions: an ontology and options, or a saved engine."""
+    """The options for an engine besides subscriptions: an ontology, or a saved engine."""
 
     files: list[Path] | None = option(None, f"{_FILES}; repeatable.", "--ontology", "-o")
     loading: Loading = field(default_factory=Loading)
@@ -274,7 +273,7 @@ class Knowing:
     )
 
     def checked(self) -> Self:
-        """Return itself when its options mean something together."""
+        """Return itself if its options are compatible; otherwise raise `InputError`."""
         usual = Knowing(now=self.now, saved=self.saved, operators=self.operators)
         if self.saved is not None and self != usual:
             from semantic.errors import InputError, Place, Problem
@@ -290,7 +289,7 @@ class Knowing:
 
 @dataclass(frozen=True, slots=True)
 class Seeing:
-    """What ``graphmatch ontology`` shows instead of trees and counts."""
+    """The options for the views of ``graphmatch ontology`` besides trees and counts."""
 
     search: str | None = option(None, "The terms with the text in a label or name.", metavar="TEXT")
     term: str | None = option(None, "All that is known of one term.", metavar="TERM")
@@ -305,20 +304,20 @@ class Seeing:
     radius: int = option(2, "How many links --around goes up and down.", min=0, max=10)
 
     def chosen(self) -> tuple[str, ...]:
-        """Return the options that were given, of which there is one at most."""
+        """Return the given options, of which only one is allowed."""
         several = ("search", "term", "path", "problems", "around")
         return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 
 def grouped(command: Callable[..., int], without: Collection[str] = ()) -> Callable[..., None]:
-    """Write each parameter that is a group as its options; end with the status that is returned.
+    """Replace each parameter that is a group by its options; end with the returned status.
 
     Parameters
     ----------
     command
-        A function of a module's top level, all of whose parameters are annotated.
+        A function at a module's top level with annotations for all parameters.
     without
-        Fields of groups that are no options of this command: they have their defaults.
+        Fields of groups that are not options of this command. They have their defaults.
 
     Examples
     --------
@@ -367,7 +366,7 @@ def _options(group: Any, without: Collection[str]) -> Iterator[Parameter]:
 
 
 def _taken(hint: Any, name: str, given: dict[str, Any]) -> Any:
-    """Return the value of a parameter, or the group that it is."""
+    """Return the value of a parameter, or its group."""
     if not is_dataclass(hint):
         return given[name]
     hints = get_type_hints(hint)
@@ -381,10 +380,10 @@ def _taken(hint: Any, name: str, given: dict[str, Any]) -> Any:
 
 
 class ConfiguredCommand(TyperCommand):
-    """A command with an option ``--config``: a file says what the command line does not."""
+    """A command with an option ``--config``: a file with defaults for its options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command line; where a file is to be read, once more over what it says."""
+        """Parse the command line; with a file, parse it again with the file's defaults."""
         rest = super().parse_args(ctx, list(args))
         config = ctx.params["config"]
         named = any(ctx.params[name] for name in ("publications", "events", "subscriptions"))
@@ -414,7 +413,7 @@ def _fail(error: Exception) -> int:
 
 
 def end(run: Callable[[], int]) -> NoReturn:
-    """Run a command, and end with its status; an output that is closed early is no error."""
+    """Run a command, and end with its status; an output closed early is not an error."""
     from semantic.errors import GraphMatchError
 
     try:
@@ -424,7 +423,7 @@ def end(run: Callable[[], int]) -> NoReturn:
         status = _fail(error)
     except BrokenPipeError:
         status = 0
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so the final flush works
     except OSError as error:
         status = 2
         typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)

@@ -1,4 +1,4 @@
-"""Matches as they are written: text for people, JSON Lines, CSV or SPARQL results for machines."""
+"""Output of matches: text for people, JSON Lines, CSV or SPARQL results for machines."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _TITLES = (RSS["title"], DCTERMS["title"], DC["title"], LABEL)
 _DATES = (DC["date"], DCTERMS["date"], DCTERMS["issued"], DCTERMS["modified"])
 _COLUMNS = ("subscription", "title", "link", "date", "publication", "guid", "source")
 _FORMULA = ("=", "+", "-", "@")
-"""With these at its beginning, a cell is a formula to a spreadsheet."""
+"""A spreadsheet reads cells with these prefixes as formulas."""
 SHOWN = 5
-"""How many solutions and constructed triples of a match are shown as text."""
+"""The maximum number of solutions and constructed triples of a match in text output."""
 TITLE, VALUE = 200, 100
-"""How much of a title and of a literal is shown as text; an IRI is always shown whole."""
+"""The maximum length of a title and of a literal in text output; IRIs are shown whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a publication says of itself; ``None`` for what it does not say."""
+    """A publication's statements about itself; ``None`` for missing ones."""
 
     title: str | None
     link: str | None
@@ -46,7 +46,7 @@ class Described:
 
 
 def described(publication: Publication) -> Described:
-    """Return title, link, date and id of the feed item, or of what the publication is about.
+    """Return title, link, date and id of the feed item, or of the publication's subject.
 
     Examples
     --------
@@ -87,14 +87,14 @@ def _text(term: Term | None) -> str:
 
 
 Proof: TypeAlias = Mapping[str, Sequence[Evidence]]
-"""Subscription id to the triples that met its patterns."""
+"""The triples that matched the patterns of each subscription."""
 
 
 class Writer:
-    """Writes matches in one form, as they come."""
+    """A writer of matches in one form, as they arrive."""
 
     says_why: ClassVar = True
-    """Whether the evidence is written; a form that has no place for it gets none."""
+    """Whether evidence is written; a form without a place for it gets none."""
 
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
@@ -105,10 +105,10 @@ class Writer:
             self.write_row(as_json(publication, match, evidence.get(match.subscription, ())))
 
     def write_row(self, row: Mapping[str, Any]) -> None:
-        """Write one match as `as_json` gives it."""
+        """Write one match, a result of `as_json`."""
 
     def end(self) -> None:
-        """Write what comes after the last match."""
+        """Write the end of the output."""
 
 
 class TextWriter(Writer):
@@ -125,7 +125,7 @@ class TextWriter(Writer):
     def lines(
         self, publication: Publication, matches: Sequence[Match], evidence: Proof
     ) -> list[Text]:
-        """Return the lines for one publication and what it matches, the last one empty."""
+        """Return the lines for one publication and its matches, the last one empty."""
         item, prefixes = described(publication), self._engine.ontology.prefixes
         lines = [styled((_short(item.title or publication.id, TITLE), "bold"))]
         if item.title is not None:
@@ -142,7 +142,7 @@ class TextWriter(Writer):
 
 
 class JsonLinesWriter(Writer):
-    """An object a match, one a line; docs/reference/command.md has the keys."""
+    """One JSON object per line and match; docs/reference/command.md has the keys."""
 
     def write_row(self, row: Mapping[str, Any]) -> None:
         """Write one match."""
@@ -150,12 +150,12 @@ class JsonLinesWriter(Writer):
 
 
 class CsvWriter(Writer):
-    """A row a match: no cell has a line end in it, and none is a formula to a spreadsheet."""
+    """A row per match: cells contain no line ends, and spreadsheets read none as a formula."""
 
     _is_empty = True
 
     def write_row(self, row: Mapping[str, Any]) -> None:
-        """Write one match, and before the first the names of the columns."""
+        """Write one match, and before the first the column names."""
         if self._is_empty:
             self._write((*_COLUMNS, "solutions", "because"))
         self._is_empty = False
@@ -176,8 +176,8 @@ def _cell(text: str) -> str:
 class SparqlJsonWriter(Writer):
     """All solutions as one document of SPARQL results JSON.
 
-    ``_subscription`` and ``_publication`` say whose solution each is. The variables are known when
-    all is done, so the head comes last.
+    ``_subscription`` and ``_publication`` identify each solution's origin. The head comes last,
+    because the variables are only known at the end.
     """
 
     says_why = False
@@ -209,7 +209,7 @@ class SparqlJsonWriter(Writer):
 
 
 def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
-    """Return what writes in one form: ``text``, ``jsonl``, ``csv`` or ``sparql-json``."""
+    """Return the writer of a form: ``text``, ``jsonl``, ``csv`` or ``sparql-json``."""
     match form:
         case "jsonl":
             return JsonLinesWriter(console)
@@ -222,7 +222,7 @@ def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
 
 @contextmanager
 def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConsole]:
-    """Yield where results go: the console, or a file that takes the place of the one at `path`."""
+    """Yield the console for results: the given one, or one for a file that replaces `path`."""
     if path is None:
         yield console
         console.file.flush()
@@ -265,7 +265,7 @@ def _bindings(match: Match, publication: Publication, prefixes: Mapping[str, str
 
 
 def _term(term: Term, prefixes: Mapping[str, str]) -> str:
-    """Write a term; a long literal is cut inside its quotation marks."""
+    """Write a term; shorten a long literal inside its quotation marks."""
     if not isinstance(term, Literal) or len(term.value) <= VALUE:
         return compact(term, prefixes)
     value = _short(term.value, VALUE)
@@ -285,7 +285,7 @@ def _short(text: str, width: int) -> str:
 def as_json(
     publication: Publication, match: Match, evidence: Sequence[Evidence]
 ) -> dict[str, object]:
-    """Return one match as JSON, its terms as in SPARQL results."""
+    """Return one match as JSON, with terms as in SPARQL results."""
     return {
         "publication": publication.id,
         **asdict(described(publication)),
@@ -302,7 +302,7 @@ def _terms(solution: Mapping[str, Term]) -> dict[str, dict[str, Any]]:
 
 
 def term_as_json(term: Term) -> dict[str, Any]:
-    """Return a term as SPARQL results JSON has it.
+    """Return a term as in SPARQL results JSON.
 
     Examples
     --------

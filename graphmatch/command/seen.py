@@ -1,21 +1,21 @@
-"""What was delivered before: a SQLite file, so that a run from cron says nothing twice.
+"""Delivered matches in a SQLite file, so that a run from cron delivers nothing twice.
 
-A match is known by its subscription and its publication: by the publication's id; a feed item
-without a guid by its link and title; a publication that is called after its file (a Turtle file,
-say) by its triples.
+The key of a match is its subscription and its publication. The key of a publication is its id. For
+a feed item without a guid it is its link and title, and for a publication named after its file
+(such as a Turtle file) its triples.
 
-Limits: of a feed whose items all have one guid, the oldest item has the bare guid for an id
-(`semantic.feeds.triples`). Where all items of such a feed were replaced between two runs, the
-oldest of the new ones is taken for the oldest of the old ones. Nothing in one item tells that
-others have its guid, and a key with the title would deliver each item again whose title is edited.
+Limits: if all items of a feed have one guid, the oldest item has the bare guid as its id
+(`semantic.feeds.triples`). If all items of such a feed are replaced between two runs, the oldest
+new item is mistaken for the oldest previous one. An item does not show that others have its guid,
+and a key with the title would deliver an item again if its title is edited.
 
-A file of publications whose content was wholly read, without a refusal, by the same subscriptions,
-ontology and options, has nothing new in it and is not read again (for `READ_DAYS`, so that what is
-in it stays known). That holds unless something asks for ``NOW()``.
+A file of publications that was read completely, without a refusal, is not read again with the same
+content, subscriptions, ontology and options. After `READ_DAYS` it is read again, so that its
+publications stay known. Files are always read if a query or function uses ``NOW()``.
 
-A run holds the file from its beginning to its end, so a second one waits for it. What was delivered
-is written down after the results were, so a run that is killed in between delivers again, and none
-is lost. An entry is 16 bytes and a day; what was not in the sources for `KEPT_DAYS` is dropped.
+A run locks the file until its end, so a second one waits for it. Deliveries are recorded after the
+results are written. So a killed run delivers again, and nothing is lost. An entry is 16 bytes and a
+day. Entries that were not in the sources for `KEPT_DAYS` are dropped.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
 
 KEPT_DAYS = 90
-"""For so many days after it was last in the sources, a publication is known."""
+"""Days for which a publication stays known after it was last in the sources."""
 WAIT_SECONDS = 60.0
-"""For so long a run waits for another one to end."""
+"""Time for which a run waits for another one to end."""
 READ_DAYS = 30
-"""After so many days, a file is read again though nothing has changed."""
+"""Days after which an unchanged file is read again."""
 _OURS = 0x676D7365
 _VERSION = 1
 _TABLES = ("delivered", "files")
 
 
 class SeenError(GraphMatchError):
-    """A file of what was delivered that cannot be used."""
+    """An unusable file of delivered matches."""
 
 
 class Seen:
-    """What was delivered; a context manager that holds the file, made where it is not there.
+    """The delivered matches; a context manager that locks the file, and makes it if missing.
 
     Parameters
     ----------
     by
-        What files are read by, see `fingerprint`; ``None`` to read all files.
+        A digest of the inputs to matching, see `fingerprint`; ``None`` to read all files.
     wait
-        For how many seconds to wait for another run.
+        The seconds to wait for another run.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Seen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Forget what was not committed."""
+        """Discard uncommitted changes."""
         self._file.close()
 
     def _run(self, statement: str, *values: object) -> list[tuple[int, ...]]:
@@ -112,7 +112,7 @@ class Seen:
         self._run(f"PRAGMA user_version = {_VERSION}")
 
     def new(self, publication: Publication, matches: Sequence[Match]) -> list[Match]:
-        """Return the matches that were not delivered before, and take them for delivered."""
+        """Return the matches that were not delivered before, and record them as delivered."""
         name = _name(publication)
         return [match for match in matches if self._is_new(match.subscription, name)]
 
@@ -125,9 +125,9 @@ class Seen:
         return not days
 
     def unread(self, path: Path) -> Iterator[Path]:
-        """Yield a file if it has to be read; once that was done, remember that it was.
+        """Yield a file if it must be read; then record that it was read.
 
-        Whoever could not use all of it stops before the end.
+        A caller that could not use all of it must stop before the end.
         """
         before = None if self._by is None else _state(path)
         if before is None or self._by is None:
@@ -142,16 +142,16 @@ class Seen:
             self._run("INSERT OR REPLACE INTO files VALUES (?, ?)", key, self._day)
 
     def commit(self) -> None:
-        """Keep what was delivered; drop what has not been in the sources for long."""
+        """Commit the delivered matches; drop those that were not in the sources for long."""
         for table, days in zip(_TABLES, (KEPT_DAYS, READ_DAYS), strict=True):
             self._run(f"DELETE FROM {table} WHERE day < ?", self._day - days)  # noqa: S608
         self._run("COMMIT")
 
 
 def fingerprint(files: Iterable[Path], *options: object) -> bytes | None:
-    """Return a digest of files and options, equal ones being written in the same way.
+    """Return a digest of files and options; equal options must have equal texts.
 
-    It is ``None`` where a file cannot be read.
+    It is ``None`` if a file cannot be read.
     """
     states = [_state(path) for path in files]
     known = [state for state in states if state is not None]
@@ -159,7 +159,7 @@ def fingerprint(files: Iterable[Path], *options: object) -> bytes | None:
 
 
 def _state(path: Path) -> str | None:
-    """Return the digest of a file's content; ``None`` where it is none, or cannot be read."""
+    """Return the digest of a file's content; ``None`` if it is not a file or not readable."""
     try:
         if not path.is_file():
             return None
@@ -170,10 +170,10 @@ def _state(path: Path) -> str | None:
 
 
 def _name(publication: Publication) -> str:
-    """Return what a publication is known by.
+    """Return the key of a publication.
 
-    An item without a guid is known by its link and title: other items may have the link, too, and
-    a feed's oldest item then has no more to its id than that (docs/decisions/feeds.md).
+    An item without a guid has its link and title as its key, because other items may also have the
+    link. The id of a feed's oldest item is then only the link (docs/decisions/feeds.md).
     """
     about = publication.link is not None and publication.guid is None
     if about and publication.title is not None:

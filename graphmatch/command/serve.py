@@ -41,7 +41,7 @@ _PACKAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Where the service listens, who may use it, and where it keeps what it knows."""
+    """The options for the service's address, access, and store."""
 
     panel: ClassVar = "Service"
     store: str = option(
@@ -88,11 +88,11 @@ class Serving:
 
     @property
     def trusts_local(self) -> bool:
-        """Whether this machine's requests need no token: no proxy lets others in."""
+        """Whether this machine's requests need no token, because no proxy lets others in."""
         return self.is_local and (self.url is None or _is_loopback(_host_of(self.url)))
 
     def check(self) -> None:
-        """Check that what is said goes together; raise an `InputError`."""
+        """Check that the options are compatible; raise `InputError`."""
         if not self.is_local and not self.public:
             what = "other machines could reach this address"
             remedy = "Say --public, and give out tokens with --new-token; or use 127.0.0.1."
@@ -107,7 +107,7 @@ class Serving:
         networks(self.allow)
 
     def mail(self) -> SmtpServer | None:
-        """Return what sends email; an `InputError` where it is not said how."""
+        """Return the server that sends email, if any; raise `InputError` if it is invalid."""
         if self.smtp is None:
             return None
         from urllib.parse import parse_qs, unquote, urlsplit
@@ -158,7 +158,7 @@ def serve(serving: Serving, knowing: Knowing, verbosity: Verbosity) -> int:
 
 
 def run(session: Session, serving: Serving, knowing: Knowing) -> int:
-    """Serve until a signal comes; return the exit status."""
+    """Serve until a signal arrives; return the exit status."""
     for name in _PACKAGES:
         if find_spec(name) is None:
             raise missing(name)
@@ -207,7 +207,7 @@ def run(session: Session, serving: Serving, knowing: Knowing) -> int:
 
 
 def _load(matcher: Matcher) -> None:
-    """Bring the subscriptions in, and what answers requests: both take a second or more."""
+    """Load the subscriptions, and import the server meanwhile: both take a second or more."""
     answering = Thread(target=import_module, args=("graphmatch.broker.running",), daemon=True)
     answering.start()
     matcher.load()
@@ -229,7 +229,7 @@ def _parts(
 
 
 def missing(module: str | None, extra: str = "broker") -> Exception:
-    """Return what is said where a package is not installed."""
+    """Return the error for a missing package."""
     from semantic.errors import pip_install
 
     what = f"this command needs {module}, which is not installed"
@@ -260,7 +260,7 @@ def _host_of(url: str) -> str:
     """Return the host of a web address; empty if it has none."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # it is checked when it is asked for
+        _ = parts.port  # reading the port validates it
     except ValueError:
         return ""
     return parts.hostname or "" if parts.scheme in ("http", "https") else ""
@@ -271,7 +271,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def fingerprint_of(knowing: Knowing) -> str:
-    """Return a digest of the ontology and its options; empty where more than files is in it."""
+    """Return a digest of the ontology and its options; empty if these are not only files."""
     from graphmatch.command.seen import fingerprint
 
     loading = knowing.loading
@@ -298,7 +298,7 @@ def _serve(
     listening: socket.socket,
     stops: Sequence[int],
 ) -> None:
-    """Answer requests until it is to stop."""
+    """Answer requests until the service must stop."""
     import asyncio
 
     from graphmatch.broker.access import LOOPBACK, ApiOptions
@@ -326,12 +326,12 @@ def _serve(
                 showing.cancel()
 
     asyncio.run(served())
-    if not matcher.is_running:  # whoever watches the process starts it again
+    if not matcher.is_running:  # a supervisor starts the process again
         raise ended()
 
 
 async def _show_samples(broker: Broker) -> None:
-    """Subscribe to what the samples do, and publish their items one after the other."""
+    """Subscribe to the sample queries, and publish the sample items one after the other."""
     import asyncio
     from datetime import timedelta
 
@@ -352,13 +352,13 @@ async def _show_samples(broker: Broker) -> None:
 
 @contextmanager
 def stopping() -> Iterator[Sequence[int]]:
-    """Yield the signals that have come, which are to stop the service."""
+    """Yield the received signals, which stop the service."""
     come: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
         come.append(number)
         if len(come) > 1:
-            raise KeyboardInterrupt  # at once, then
+            raise KeyboardInterrupt  # stop at once
 
     several = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, note) for number in several}

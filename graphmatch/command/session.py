@@ -1,8 +1,8 @@
-"""One run of the command: the engine that it makes, what was refused, and the exit status.
+"""One run of the command: its engine, its problems, and the exit status.
 
-Refusals go to standard error as they come, of one source the first `LISTED`. Warnings are counted
-by kind, and listed at the end of the run with an example each; `--verbose` lists each as it comes.
-The exit status says whether anything was refused.
+Refusals go to standard error at once, at most `LISTED` per source. Warnings are counted by kind,
+and listed at the end of the run with an example each; `--verbose` lists each at once. The exit
+status tells whether anything was refused.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from semantic.publication import Publication
 from semantic.reading import Cut, read_publications
 
 LISTED = 20
-"""How many refusals of one source are listed; --verbose lists all."""
+"""The maximum number of listed refusals per source; --verbose lists all."""
 DONE, REFUSED = 0, 1
-"""Exit statuses: done; done, with items refused and listed. 2 is that of an error."""
+"""Exit statuses: done; done, with items refused and listed. The status of an error is 2."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|\d+")
 
@@ -53,10 +53,10 @@ class Session:
     Parameters
     ----------
     verbosity
-        Quiet: neither warnings nor notes nor progress are shown; verbose, the default: each
-        warning is shown at once.
+        Quiet: neither warnings nor notes nor progress are shown. Verbose, the default: each warning
+        is shown at once.
     keeps
-        Problems are only remembered: the command shows them itself.
+        Only keep problems: the command shows them itself.
     """
 
     verbosity: Verbosity = field(default_factory=lambda: Verbosity(verbose=True))
@@ -68,7 +68,7 @@ class Session:
     _refused: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Write to one console where both are a terminal: progress stays below what is printed."""
+        """Use one console if both are terminals, so that progress stays below the output."""
         if self.out.is_terminal and self.err.is_terminal:
             self.err = self.out
 
@@ -76,12 +76,12 @@ class Session:
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        """Show the warnings that have not been shown."""
+        """Show the remaining warnings."""
         if not isinstance(error, BrokenPipeError):
             self.show_warnings()
 
     def report(self, problem: Problem) -> None:
-        """Remember a problem; show what is refused at once."""
+        """Store a problem; show refusals at once."""
         self.problems.append(problem)
         if self.keeps:
             return
@@ -95,7 +95,7 @@ class Session:
             self._warned.setdefault(kind_of(problem), []).append(problem)
 
     def show_warnings(self) -> None:
-        """Show how many refusals were not listed, and the warnings since the last time.
+        """Show the numbers of unlisted refusals, and the warnings since the last call.
 
         Warnings have a line for each kind, with the first of them.
         """
@@ -114,13 +114,13 @@ class Session:
             self.note("--verbose lists each warning")
 
     def note(self, text: str) -> None:
-        """Show what is neither a result nor a problem."""
+        """Show text that is neither a result nor a problem."""
         if not self.verbosity.quiet:
             self.err.print(styled(text))
 
     @property
     def refused(self) -> int:
-        """How many items were passed over."""
+        """The number of refused items."""
         return sum(problem.severity is Severity.REFUSED for problem in self.problems)
 
     @property
@@ -134,7 +134,7 @@ class Session:
             return load(files, loading, self.report)
 
     def engine(self, knowing: Knowing, limits: Limits | None = None) -> Engine:
-        """Load the ontology files and make an engine, or open the one that was saved."""
+        """Load the ontology files and make an engine, or open the saved one."""
         now = knowing.now
         clock = utc_now if now is None else lambda: now
         saved = knowing.checked().saved
@@ -159,12 +159,12 @@ class Session:
             )
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
-        """Take in the subscriptions of files and folders; refused ones are reported."""
+        """Add the subscriptions of files and folders; report refused ones."""
         with self.waiting("Reading subscriptions"):
             subscribe_files(engine, paths, self.report)
 
     def take_in(self, engine: Engine, subscribing: Subscribing) -> None:
-        """Take in what the command line subscribes to, files and topics."""
+        """Add the subscriptions of the command line: files and topics."""
         self.subscribe(engine, subscribing.subscriptions or ())
         topics, words = tuple(subscribing.topic or ()), tuple(subscribing.word or ())
         without = tuple(subscribing.not_word or ())
@@ -206,7 +206,7 @@ class Session:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Show on a terminal what is being waited for."""
+        """Show on a terminal that the command is waiting."""
         if self.verbosity.quiet or not self.err.is_terminal:
             yield
             return
@@ -215,7 +215,7 @@ class Session:
 
 
 def kind_of(problem: Problem) -> str:
-    """Return what a problem says, without what differs from one of its kind to the next.
+    """Return a problem's text without its variable parts.
 
     Examples
     --------
@@ -227,9 +227,9 @@ def kind_of(problem: Problem) -> str:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector from what is made: an ontology stays until the process ends.
+    """Disable the garbage collector, because an ontology stays until the process ends.
 
-    It would go over the terms of a large one again and again, for a fifth of the time.
+    Otherwise it would scan the terms of a large one repeatedly, for a fifth of the time.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -244,7 +244,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def load(files: Sequence[Path], loading: Loading, on_problem: OnProblem) -> Ontology:
-    """Load files as the options say."""
+    """Load files by the options."""
     if loading.no_cache and loading.cache is not None:
         what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
         raise OntologyError(Problem(what, Place("--no-cache"), remedy))

@@ -1,7 +1,7 @@
 """The commands ``graphmatch spark filter`` and ``graphmatch spark watch``.
 
 Both read with Spark's own sources and write with its own sinks, so names may be of any file system
-that Spark knows.
+that Spark supports.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ app = typer.Typer(
 )
 
 _SHOWN = 20
-"""So many of what was refused are shown; all are written."""
+"""The number of rejected inputs that are shown; all are written."""
 _LISTED = "path string, modificationTime timestamp, length bigint, content binary"
 _PARTITIONS, _MANY = "spark.sql.shuffle.partitions", "200"
-"""A setting of Spark's, and its default."""
+"""A setting of Spark, and its default."""
 _DURATION = re.compile(r"\d+ (?:second|minute|hour|day|week)s?")
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Where Spark runs, as the command line says it."""
+    """The options for Spark."""
 
     panel: ClassVar = "Spark"
     master: str | None = option(
@@ -65,7 +65,7 @@ class Running:
     conf: list[str] | None = option(None, "A setting of Spark's; repeatable.", metavar="KEY=VALUE")
 
     def settings(self) -> Mapping[str, str]:
-        """Return the settings; an `InputError` where one is no key and value."""
+        """Return the settings; raise `InputError` if one is not a key and value."""
         from semantic.errors import InputError, Place, Problem
 
         found = {}
@@ -80,7 +80,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables(Cutting):
-    """How publications are read, and where matches are written."""
+    """The options for reading publications and writing matches."""
 
     output: str = option(MISSING, "The name or address that matches are written to.")
     form: Literal["parquet", "json", "orc", "delta"] = option(
@@ -93,7 +93,7 @@ class Tables(Cutting):
     )
 
     def named(self) -> dict[str, str]:
-        """Return what the columns of Parquet are called; an `InputError` for one that is none."""
+        """Return the column names of Parquet; raise `InputError` for an invalid one."""
         from semantic.errors import InputError, Place, Problem
         from semantic.tables import COLUMNS
 
@@ -109,14 +109,14 @@ class Tables(Cutting):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How documents are read."""
+        """The options for reading documents."""
         syntax = None if self.format == "parquet" else self.format
         return {"format": syntax, "cut": self.cut, "base": self.base}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk(Tables):
-    """What is read in bulk."""
+    """The options for bulk input."""
 
     publications: list[str] = argument(
         MISSING, "Parquet, RDF files, feeds, or folders of them: names or addresses."
@@ -128,7 +128,7 @@ class Bulk(Tables):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream(Tables):
-    """What is watched, and how often."""
+    """The options for the watched source, and its timing."""
 
     folder: str | None = argument(None, "The folder in which files appear: a name or an address.")
     checkpoint: str | None = option(
@@ -142,7 +142,7 @@ class Stream(Tables):
     kafka_topic: list[str] | None = option(None, "A topic of Kafka; repeatable.", metavar="TOPIC")
 
     def check_source(self) -> None:
-        """Check that one thing is watched, and the durations; raise an `InputError`."""
+        """Check that there is one source, and the durations; raise `InputError`."""
         from semantic.errors import InputError, Place, Problem
 
         where = Place("graphmatch spark watch")
@@ -236,7 +236,7 @@ def _started(
     form: str,
     packages: Sequence[str] = (),
 ) -> Iterator[SparkSession]:
-    """Start Spark; say in our words what it cannot do."""
+    """Start Spark; explain its errors in plain words."""
     from importlib import import_module
 
     from graphmatch.spark.start import DELTA, explained
@@ -246,7 +246,7 @@ def _started(
         settings = {**DELTA, **settings}
     with session.waiting("Starting Spark"):
         spark = started(master=master, packages=packages, settings=settings)
-    from pyspark.errors import PySparkException  # `started` says if it is not installed
+    from pyspark.errors import PySparkException  # `started` reports a missing pyspark
 
     try:
         yield spark
@@ -319,7 +319,7 @@ def _filtered(
 def _parts(
     session: Session, bulk: Bulk, engine: Engine, knowing: Knowing, spark: SparkSession
 ) -> Iterator[DataFrame]:
-    """Yield what tasks say of tables, of lines and of documents."""
+    """Yield the tasks' rows for tables, for lines and for documents."""
     from pyspark.sql import functions as sql
 
     from graphmatch.spark.documents import publications
@@ -342,11 +342,11 @@ def _parts(
 
 
 def _named(column: str) -> Any:
-    """Return the paths of files as a local engine calls them."""
+    """Return the paths of files as in a local engine."""
     from pyspark.sql import functions as sql
 
     address: Any = sql.col(column)
-    if column != "path":  # Spark's metadata are written as IRIs are
+    if column != "path":  # Spark's metadata are encoded like IRIs
         address = sql.url_decode(sql.replace(address, sql.lit("+"), sql.lit("%2B")))
     return sql.regexp_replace(address, "^file:/+", "/").alias("path")
 
@@ -354,7 +354,7 @@ def _named(column: str) -> Any:
 def _listed(
     session: Session, bulk: Bulk, spark: SparkSession
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return the files of tables, of lines that may be cut anywhere, and of documents."""
+    """Return the files of tables, of lines that may be split anywhere, and of documents."""
     from pyspark.errors import AnalysisException
 
     from semantic.errors import Place, Problem
@@ -400,18 +400,18 @@ def _is_lines(bulk: Bulk, name: str) -> bool:
 
 
 class Changes:
-    """The files that an engine is made of, and whether they have changed."""
+    """The files of an engine, and their changes."""
 
     def __init__(self, session: Session, knowing: Knowing, subscribing: Subscribing) -> None:
         self._session, self._knowing, self._subscribing = session, knowing, subscribing
         self._before = self._signature()
 
     def engine(self) -> Engine:
-        """Return an engine of the files as they are."""
+        """Return an engine of the current files."""
         return _engine(self._session, self._knowing, self._subscribing)
 
     def look(self, matching: matches) -> None:
-        """Replace the engine where the files have changed and can be used."""
+        """Replace the engine if the files have changed and are usable."""
         from semantic.errors import GraphMatchError
 
         if (now := self._signature()) == self._before:
@@ -426,7 +426,7 @@ class Changes:
             self._session.note("the subscriptions or the ontology have changed")
 
     def _signature(self) -> list[tuple[str, int, int]]:
-        """Return names, times and sizes: while they stay, nothing has changed."""
+        """Return names, times and sizes, which change when a file changes."""
         from semantic.files import files_in
 
         found = []
@@ -453,7 +453,7 @@ def _watched(
 ) -> int:
     from graphmatch.spark.matching import matches
 
-    if spark.conf.get(_PARTITIONS) == _MANY:  # one of state for each, whatever a batch has
+    if spark.conf.get(_PARTITIONS) == _MANY:  # each partition keeps state, even for small batches
         spark.conf.set(_PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     matching = matches(engine, triples="triples", now=knowing.now)
     found = _arriving(stream, spark).transform(matching)
@@ -466,7 +466,7 @@ def _watched(
 
 
 def _check_output(output: str, checkpoint: str, spark: SparkSession) -> None:
-    """Raise an error for the output of another stream: Spark would pass over our first batches."""
+    """Raise an error if another stream made the output: Spark would skip our first batches."""
     from graphmatch.spark.java import SparkError
 
     def is_there(address: str) -> bool:
@@ -481,7 +481,7 @@ def _check_output(output: str, checkpoint: str, spark: SparkSession) -> None:
 
 
 def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
-    """Return publications as they arrive, each once."""
+    """Return publications as they arrive, without duplicates."""
     from pyspark.sql import functions as sql
 
     from graphmatch.spark.documents import publications, together
@@ -515,7 +515,7 @@ def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
             time_ = sql.col("modificationTime").alias("time")
             given = files.select("content", _named("path"), time_)
             read = publications("content", keep=["time"], **stream.reading)(given)
-    # What was refused has no time: it is never late, and never a duplicate of a publication.
+    # Rejected input has no time, so it is never late, and never a duplicate of a publication.
     on_time = sql.least("time", sql.current_timestamp())
     keyed = read.withColumn(
         "time", sql.when(sql.col("publication").isNotNull(), on_time)
@@ -525,7 +525,7 @@ def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
 
 
 def _followed(session: Session, query: StreamingQuery, matching: matches, changes: Changes) -> int:
-    """Say what each batch did, until the stream ends; return the exit status."""
+    """Report each batch until the stream ends; return the exit status."""
     from graphmatch.command.session import REFUSED
 
     total: dict[str, int] = {}
@@ -550,7 +550,7 @@ def _followed(session: Session, query: StreamingQuery, matching: matches, change
 
 
 def _did(progress: Any) -> dict[str, int]:
-    """Return what a micro-batch did."""
+    """Return the counters of a micro-batch."""
     observed = progress.observedMetrics.get("graphmatch")
     did = {
         name: int((observed and observed[name]) or 0)
@@ -575,9 +575,9 @@ def _counts(did: Mapping[str, int]) -> str:
 
 @contextmanager
 def _signals() -> Iterator[Sequence[int]]:
-    """Yield the signals that have come, which are to end the stream.
+    """Yield the received signals, which end the stream.
 
-    A handler must not call Spark itself: it interrupts a call on the same connection.
+    A handler must not call Spark itself, because it interrupts a call on the same connection.
     """
     come: list[int] = []
 

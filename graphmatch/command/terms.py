@@ -1,7 +1,7 @@
-"""The terms of an ontology as a person looks for them: names, kinds, neighbours, ways between them.
+"""The terms of an ontology for people: names, kinds, neighbours, paths between them.
 
-What restrictions and the reserved vocabularies say (blank nodes; that a class is an
-``owl:Class``) is left out.
+The triples of restrictions and the reserved vocabularies are left out (blank nodes; that a class is
+an ``owl:Class``).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 CANDIDATES = 10
-"""How many terms a message names."""
+"""The maximum number of terms in a message."""
 WAYS = 100
-"""How many shortest ways up to one term are looked for: there may be exponentially many."""
+"""The maximum number of shortest paths up to one term: there may be exponentially many."""
 
 _CASE = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.]+")
 
@@ -44,14 +44,14 @@ class Name:
     local: bool = False
 
     def __str__(self) -> str:
-        """Return the name as it is shown."""
+        """Return the name for display."""
         if self.local:
             return self.text
         return f"“{self.text}”" + (f"@{self.language}" if self.language else "")
 
 
 class View:
-    """An ontology's terms as they are shown to a reader of a language.
+    """An ontology's terms for a reader of a language.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class View:
         }
 
     def compact(self, term: Term) -> str:
-        """Return a term as the ontology's prefixes write it."""
+        """Return a term abbreviated by the ontology's prefixes."""
         return compact(term, self.ontology.prefixes)
 
     @cached_property
@@ -105,21 +105,21 @@ class View:
         return tuple(name for name in found if name.term in known)
 
     def labels(self, term: NamedNode) -> tuple[Literal, ...]:
-        """Return what the ontology calls a term, the best for the reader first."""
+        """Return the labels of a term, the best for the reader first."""
         return self.ontology.shown_names.labels(term, self._language)
 
     def label(self, term: NamedNode) -> str | None:
-        """Return the label that a term is shown by."""
+        """Return the label for display."""
         return next((label.value for label in self.labels(term)), None)
 
     @cached_property
     def labels_by_language(self) -> Mapping[str, int]:
-        """How many names each language has among those that text is searched for."""
+        """The number of labels in each language, of those searched for in text."""
         labels = self.ontology.labels()
         return dict(Counter(each.language or "without language" for each in labels).most_common())
 
     def kinds(self, term: NamedNode) -> tuple[str, ...]:
-        """Return what a term is: class, property, concept, instance."""
+        """Return the kinds of a term: class, property, concept, instance."""
         kinds = [
             kind
             for kind, taxonomy in zip(
@@ -139,17 +139,17 @@ class View:
         return by_name(self.ontology.instances(class_))
 
     def parents(self, term: Term) -> tuple[NamedNode, ...]:
-        """Return the named terms directly above, the classes of an instance among them."""
+        """Return the named terms directly above, including the classes of an instance."""
         above = dict.fromkeys(p for t in self.taxonomies.values() for p in named(t.parents(term)))
         return tuple(above | dict.fromkeys(self.types(term)))
 
     def children(self, term: Term) -> tuple[NamedNode, ...]:
-        """Return the named terms directly below that are no instances, in code point order."""
+        """Return the named terms directly below, without instances, in code point order."""
         below = (child for t in self.taxonomies.values() for child in t.children(term))
         return by_name(dict.fromkeys(below))
 
     def count_below(self, term: Term) -> int:
-        """Return how many named terms are below that are no instances."""
+        """Return the number of named terms below, without instances."""
         below = (t for taxonomy in self.taxonomies.values() for t in taxonomy.descendants(term))
         return len(set(named(below)) - {term})
 
@@ -165,10 +165,10 @@ def by_name(terms: Iterable[Term]) -> tuple[NamedNode, ...]:
 
 
 def resolve(view: View, text: str) -> NamedNode:
-    """Return the term that a text names.
+    """Return the term with a name.
 
-    Tried in this order: an IRI, a prefixed name, the last part of an IRI, a label, and the last
-    two in any case. The first that names something decides.
+    The text is tried as an IRI, a prefixed name, the last part of an IRI, a label, and the last two
+    in any case. The first kind with a match decides.
     """
     if (term := _iri(view, text)) is not None:
         return term
@@ -206,7 +206,7 @@ def _advice(view: View, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A term, its name that the text was found in, and how: one of `HOW`."""
+    """A term, its matching name, and the kind of match: one of `HOW`."""
 
     term: NamedNode
     name: Name
@@ -214,11 +214,11 @@ class Found:
 
 
 HOW = ("exact", "prefix", "word", "part")
-"""The ways a text is found in a name, the best first; ``word``: at the beginning of a word."""
+"""The kinds of matches in a name, best first; ``word``: at the beginning of a word."""
 
 
 def search(view: View, text: str) -> list[Found]:
-    """Return the terms with a name in which the text stands, in any case, the best first."""
+    """Return the terms with a name that contains the text in any case, best first."""
     wanted = folded(text)
     if not wanted:
         return []
@@ -233,7 +233,7 @@ def search(view: View, text: str) -> list[Found]:
 
 
 def _preference(found: tuple[int, Name]) -> tuple[object, ...]:
-    """Order the names of one term: as well found as can be, labels, English, short."""
+    """Order the names of one term: best match, label, English, short."""
     rank, name = found
     return rank, name.local, name.language not in ("en", None), len(name.text), str(name)
 
@@ -268,7 +268,7 @@ def folded(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Terms from one to another; it goes up to `terms[top]`, and down from there.
+    """A path between two terms: up to `terms[top]`, and down from there.
 
     Examples
     --------
@@ -285,12 +285,12 @@ class Way:
 
     @property
     def meet(self) -> Term:
-        """The term that both ends are under, or one of the ends."""
+        """The common ancestor of both ends, or one of the ends."""
         return self.terms[self.top]
 
 
 def upwards(terms: Iterable[Term], parents: Callable[[Term], Sequence[Term]]) -> nx.DiGraph[Term]:
-    """Return terms and all above them as a graph, with an edge from each to each parent.
+    """Return terms and their ancestors as a graph, with an edge from each to each parent.
 
     Examples
     --------
@@ -312,17 +312,17 @@ def upwards(terms: Iterable[Term], parents: Callable[[Term], Sequence[Term]]) ->
 
 
 def depth(graph: nx.DiGraph[Term]) -> int:
-    """Return the longest way up; 0 in a cycle, as only blank or reserved terms make one."""
+    """Return the longest path up; 0 in a cycle, which only blank or reserved terms make."""
     import networkx as nx
 
     return nx.dag_longest_path_length(graph) if nx.is_directed_acyclic_graph(graph) else 0
 
 
 def ways(one: Term, other: Term, parents: Callable[[Term], Sequence[Term]]) -> Iterator[Way]:
-    """Yield the shortest ways over the lowest common ancestors, the nearest of these first.
+    """Yield the shortest paths over the lowest common ancestors, the nearest of these first.
 
-    These are the common ancestors, the terms themselves included, that are no parent of another
-    one. Cost: linear in what is above the two terms, and in the ways that are asked for.
+    These are the common ancestors, including the terms themselves, that are not a parent of another
+    one. Cost: linear in the ancestors of the two terms, and in the requested paths.
     """
     import networkx as nx
 

@@ -1,4 +1,4 @@
-"""``graphmatch watch``: feeds are fetched as their times come, and what matches is shown."""
+"""``graphmatch watch``: fetches feeds when they are due, and shows matches."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _NEEDED = ("aiohttp", "listparser")
 _NOTIFY_SECONDS = (1.0, 5.0, 0.0)
-"""How long to wait after each notification that failed; the last one is given up."""
+"""The delay after each failed notification; after the last, the notification is dropped."""
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """Which feeds are watched, and where matches go, as the command line says it."""
+    """The options for the watched feeds, and the output of matches."""
 
     panel: ClassVar = "Feeds"
     feeds: list[Path] = option(
@@ -114,7 +114,7 @@ def watch(
 
 
 def _check(watching: Watching) -> None:
-    """Check that what is needed is installed, and addresses."""
+    """Check that the required packages are installed, and the addresses."""
     from semantic.errors import InputError, Place, Problem, pip_install
 
     networks(watching.allow)
@@ -152,7 +152,7 @@ class _Watch:
         return REFUSED if self.refused or self.session.refused else DONE
 
     async def run(self, listed: dict[str, str], store: FeedStore) -> None:
-        """Fetch what is listed until somebody ends it, or once."""
+        """Fetch the listed feeds until a signal arrives, or once."""
         from graphmatch.broker.feeds import Poller
         from graphmatch.broker.safe_http import HttpClient
         from graphmatch.command.console import plural
@@ -174,11 +174,11 @@ class _Watch:
         )
 
     async def take(self, fetched: Fetched) -> None:
-        """Show what of a feed is wrong, and what of its new items matches."""
+        """Show the problems of a feed, and the matches of its new items."""
         from graphmatch.command.filter import write_report
         from semantic.clock import utc_now
 
-        if fetched.feed.errors <= 1:  # of several errors in a row, the first
+        if fetched.feed.errors <= 1:  # report only the first of consecutive errors
             for problem in fetched.problems:
                 self.session.report(problem)
         now = utc_now()
@@ -194,7 +194,7 @@ class _Watch:
         self.session.problems.clear()  # a run may take months
 
     async def notify(self, topic: str, publication: Publication, matches: Sequence[Match]) -> None:
-        """Send an item to a topic of ntfy; report where that fails."""
+        """Send an item to a topic of ntfy; report a failure."""
         import aiohttp
 
         from graphmatch.command.output import described
@@ -234,7 +234,7 @@ class _Watch:
 
 
 def _header(text: str) -> str:
-    r"""Return a text as a header may hold it: encoded as RFC 2047 says where it is not ASCII.
+    r"""Return a text as a header value: encoded by RFC 2047 if it is not ASCII.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def _header(text: str) -> str:
 
 @contextmanager
 def _signals(stop: asyncio.Event) -> Iterator[None]:
-    """Set an event when somebody ends the run, instead of interrupting what is under way."""
+    """Set an event when a signal arrives, instead of interrupting the current work."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
     try:

@@ -1,8 +1,8 @@
-"""The matching algorithms of the papers, one a file.
+"""The matching algorithms of the papers, one per file.
 
-Those whose own paper was not at hand are in `reconstructed`: each says from what it is made.
-`MATCHERS` names them; the orders in which expensive operators are called (`sequential`, `suborder`)
-are `ORDERS`. The modules are imported when one is asked for.
+The package `reconstructed` has the algorithms whose own paper was not available. Each names its
+sources. `MATCHERS` lists the algorithms. `ORDERS` lists the orders of calling expensive operators
+(`sequential`, `suborder`). Modules are imported on first use.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ MATCHERS: Mapping[str, str] = {
     "gryphon": "graphmatch.published.gryphon:Gryphon",
     "gryphon-general": "graphmatch.published.gryphon_general:GryphonGeneral",
 }
-"""Name to where the class is."""
+"""The import path of the class of each name."""
 
 ORDERS: Mapping[str, str] = {
     "sequential": "graphmatch.published.sequential:Sequential",
     "suborder": "graphmatch.published.suborder:SubOrder",
     "suborder-printed": "graphmatch.published.suborder:SubOrderPrinted",
 }
-"""Orders of evaluating expensive predicates, which decide other subscriptions than a matcher."""
+"""Orders of evaluating expensive predicates. Their type of subscription is not a matcher's."""
 
 
 def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
-    """Make a matcher by its name in `MATCHERS` (`KeyError`), with options of the algorithm."""
+    """Make the matcher of a name in `MATCHERS` (`KeyError`), with the algorithm's options."""
     matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher
 
 
 def make_order(name: str, **options: Any) -> Order:
-    """Make an order of evaluating expensive predicates by its name in `ORDERS`; see `make`."""
+    """Make the order of expensive predicates of a name in `ORDERS`; see `make`."""
     order: Order = resolve_name(ORDERS[name])(**options)
     return order

@@ -1,12 +1,13 @@
-"""What the algorithms on attributes have in common: constraints, events, and the protocol.
+"""The common part of the algorithms on attributes: constraints, events, and the protocol.
 
-In these papers a subscription is a conjunction of constraints, one for each attribute, and an event
-has one value for each attribute (CTPS, section 3.3; DEXIN, section 2.1; Gryphon, section 2). An
-algorithm says which conjunctions, by number, an event matches. How subscriptions become
-conjunctions, publications events, and numbers solutions, is said here. `PublishedMatcher` serves
-those on graphs, too: what a method does is said there, and not again where it is overridden.
+In these papers a subscription is a conjunction of constraints, one for each attribute. An event has
+one value for each attribute (CTPS, section 3.3; DEXIN, section 2.1; Gryphon, section 2). An
+algorithm returns the numbers of the conjunctions that an event matches. This module turns
+subscriptions into conjunctions, publications into events, and numbers into solutions.
+`PublishedMatcher` also serves the algorithms on graphs. It documents the methods, and overriding
+methods do not repeat that.
 
-Numbers are doubles, as in the papers: two that no double tells apart are one here.
+Numbers are doubles, as in the papers: two numbers that round to one double are equal here.
 """
 
 from __future__ import annotations
@@ -47,18 +48,18 @@ from semantic.vocabulary import TYPE
 
 
 class Interval(NamedTuple):
-    """The doubles from `low` to `high`, both included; ``< 400`` ends with the one before 400."""
+    """The doubles from `low` to `high`, both included; ``< 400`` ends at the double before 400."""
 
     low: float = -inf
     high: float = inf
 
     def holds(self, value: float) -> bool:
-        """Say whether a number is in it."""
+        """Return whether the interval contains a number."""
         return self.low <= value <= self.high
 
     @classmethod
     def of(cls, operator: Operator, number: float) -> Interval:
-        """Return the numbers that a comparison is true of."""
+        """Return the numbers that satisfy a comparison."""
         match operator:
             case Operator.EQ:
                 return cls(number, number)
@@ -81,7 +82,7 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """A class with all that is below it (``gm:descendantOf``)."""
+    """A class with all its descendants (``gm:descendantOf``)."""
 
     concept: Term
 
@@ -93,16 +94,16 @@ class Present:
 
 Constraint: TypeAlias = Interval | Equal | Below | Present
 Row: TypeAlias = Mapping[NamedNode, Constraint]
-"""Attribute to constraint: what one conjunction asks for."""
+"""The constraint on each attribute of one conjunction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
     """A subscription as constraints on the attributes of one resource.
 
-    `rows` are alternatives: more than one where an attribute has several ranges (``!=``). `names`
-    are what a solution binds: the name of a variable, and its attribute, or ``None`` for the
-    subject. `filters` are what an attribute's value has to pass, for the solutions.
+    `rows` are alternatives: more than one if an attribute has several ranges (``!=``). `names`
+    pairs the name of each variable in a solution with its attribute, or with ``None`` for the
+    subject. `filters` are the tests that the attributes' values in a solution must pass.
     """
 
     id: str
@@ -114,7 +115,7 @@ class Conjunction:
 
     @classmethod
     def of(cls, subscription: Subscription, kinds: Collection[type]) -> Conjunction:
-        """Read a subscription as constraints of these kinds; `UnsupportedError` if it is none."""
+        """Read a subscription as constraints of these kinds, or raise `UnsupportedError`."""
         id = subscription.id
         if not subscription.exact or len(subscription.branches) != 1:
             raise UnsupportedError(id, ", ".join(subscription.remainder))
@@ -157,7 +158,7 @@ class Conjunction:
 
 
 def _constraints(id: str, tests: list[Filter]) -> tuple[Constraint, ...]:
-    """Return what a variable's value has to be: one constraint, or several ranges."""
+    """Return the constraint on a variable's value, or several ranges."""
     match tests:
         case []:
             return (Present(),)
@@ -174,7 +175,7 @@ def _constraints(id: str, tests: list[Filter]) -> tuple[Constraint, ...]:
             ranges = [_both(ranges[0], Interval.of(test.operator, number))]
         else:
             holes.add(number)
-    if len(holes) == len(tests):  # what is no number differs from it, too
+    if len(holes) == len(tests):  # a value that is not a number differs from it, too
         raise UnsupportedError(id, "FILTER != without another comparison with a number")
     for hole in sorted(holes):  # two ranges for each (DEXIN, section 2.1)
         whole = ranges.pop()
@@ -191,7 +192,7 @@ def _is_name(term: Term) -> bool:
 
 
 def number_of(term: Term) -> float | None:
-    """Return the number that a term is, as a double; ``None`` if it is none, or not a number."""
+    """Return a term's number as a double; ``None`` if it is not a number, or NaN."""
     value = value_of(term) if isinstance(term, Literal) else None
     number = float(value.value) if isinstance(value, Number) else None
     return None if number is None or isnan(number) else number
@@ -199,9 +200,9 @@ def number_of(term: Term) -> float | None:
 
 @dataclass(slots=True)
 class Event:
-    """One value for each attribute: `terms`, and `numbers` for those of them that are numbers.
+    """One value for each attribute: `terms`, and `numbers` for the numeric ones.
 
-    `links` are what is directly above terms, as the publication states it.
+    `links` maps terms to their direct parents, as stated in the publication.
     """
 
     terms: Mapping[NamedNode, Term]
@@ -217,13 +218,13 @@ class Event:
 
 @dataclass(slots=True)
 class Resource:
-    """What a publication says of one subject: attribute to values, each once."""
+    """A subject of a publication, with the distinct values of each attribute."""
 
     subject: Term
     values: Mapping[NamedNode, list[Term]]
 
     def events(self, asked: Container[NamedNode], links: Links | None = None) -> Iterator[Event]:
-        """Yield an event for each choice of values, of the attributes that somebody asks for."""
+        """Yield an event for each choice of values of the attributes in `asked`."""
         chosen = {a: values for a, values in self.values.items() if a in asked}
         for terms in product(*chosen.values()):
             yield Event.of(dict(zip(chosen, terms, strict=True)), links)
@@ -243,13 +244,13 @@ Numbers: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
 Domain: TypeAlias = tuple[float, float]
 DOMAIN: Domain = (0.0, 1_000_000.0)
-"""Between what most values of an attribute are, if nothing else is said: what is divided into
-cells. What is beyond is in the first or last cell, so the order is kept for any domain."""
+"""The default range of an attribute's values, which is divided into cells. The first and last cell
+also take the values beyond it, so cells keep the order of values for any domain."""
 
 RANGES = Capabilities(
     property_variables=False, taxonomy=False, text=False, joins=False, terms=False, presence=False
 )
-"""What an algorithm that knows ranges of numbers only can express."""
+"""The capabilities of an algorithm that only supports ranges of numbers."""
 
 
 def all_ends(row: Row) -> Iterator[tuple[NamedNode, float, float]]:
@@ -260,7 +261,7 @@ def all_ends(row: Row) -> Iterator[tuple[NamedNode, float, float]]:
 
 
 class Buckets:
-    """So many lists of (number, value), read one after the other as arrays, made when needed."""
+    """Numbered lists of (number, value), concatenated into arrays on first use."""
 
     def __init__(self, count: int) -> None:
         self._lists: list[list[tuple[int, float | tuple[float, float]]]] = [
@@ -274,7 +275,7 @@ class Buckets:
         self._arrays = None
 
     def arrays(self) -> tuple[Numbers, Numbers, Values]:
-        """Return where each list begins, and the last one ends; and all numbers, and values."""
+        """Return the start of each list and the end of the last, all numbers, and all values."""
         if self._arrays is None:
             start = np.cumsum([0, *map(len, self._lists)])
             numbers, values = zip(*chain.from_iterable(self._lists), strict=True)
@@ -287,7 +288,7 @@ class Buckets:
 
 @dataclass(slots=True)
 class Tally:
-    """What an algorithm did for an event, as `graphmatch.matcher.Counters` names it."""
+    """The work of an algorithm for an event, under the names of `graphmatch.matcher.Counters`."""
 
     probes: int = 0
     gates: int = 0
@@ -300,15 +301,15 @@ _TERMS = NamedNode | BlankNode | Literal | Triple
 
 
 class PublishedMatcher(Matcher):
-    """The common part of all: subscriptions by their ids, and what makes a report.
+    """The common part of all algorithms: subscriptions by id, and reports.
 
-    Most papers do not unsubscribe. Here that makes the index anew: O(all subscriptions).
+    Most papers do not describe unsubscribing. Here it rebuilds the index: O(all subscriptions).
     """
 
     def __init__(self, ontology: Ontology) -> None:
         self.ontology = ontology
         self.stored: dict[str, tuple[int, Any]] = {}
-        """Id to when it came, and what was read; that has an `id`, and is `distinct` or not."""
+        """Maps an id to its place in the order and the result of `read` (`id`, `distinct`)."""
         before = set(self.__dict__)
         self.clear()
         self._index = self.__dict__.keys() - before
@@ -322,7 +323,7 @@ class PublishedMatcher(Matcher):
         """Read a subscription; raise `UnsupportedError` when the algorithm cannot express it."""
 
     def add(self, read: Any) -> None:
-        """Take in what was read, under an id that is free."""
+        """Add the result of `read` under an unused id."""
         self.stored[read.id] = len(self.stored), read
 
     def __len__(self) -> int:
@@ -358,7 +359,7 @@ class PublishedMatcher(Matcher):
 
     @property
     def nbytes(self) -> int:
-        """How large the index is, as Python has it, without terms and subscriptions."""
+        """The size of the index's Python objects in bytes, without terms and subscriptions."""
         size, known = 0, {id(read) for _, read in self.stored.values()}
         walk = [self.__dict__[name] for name in self._index]
         while walk:
@@ -371,10 +372,10 @@ class PublishedMatcher(Matcher):
 
 
 class FlatMatcher(PublishedMatcher):
-    """The common part on attributes; an algorithm has `clear`, `insert` and `matched`.
+    """The common part of the algorithms on attributes, which add `clear`, `insert` and `matched`.
 
-    `kinds` are the constraints that it knows, `asked` is how many conjunctions ask for an
-    attribute, and `ids` has the subscription of each number.
+    `kinds` are the supported constraints. `asked` counts the conjunctions with each attribute.
+    `ids` has the subscription of each conjunction number.
     """
 
     capabilities: ClassVar[Capabilities] = RANGES
@@ -388,14 +389,14 @@ class FlatMatcher(PublishedMatcher):
 
     @abstractmethod
     def insert(self, number: int, row: Row) -> None:
-        """Put a conjunction into the index; numbers come in their order, from 0."""
+        """Put a conjunction into the index; numbers are consecutive, from 0."""
 
     @abstractmethod
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Return the numbers of the conjunctions that an event matches, each once."""
+        """Return the numbers of the conjunctions that an event matches, without duplicates."""
 
     def cell(self, value: float, cells: int) -> int:
-        """Return the cell of a number, where so many cells divide the domain evenly."""
+        """Return the cell of a number if `cells` cells divide the domain evenly."""
         low, high = self.domain
         return min(int((min(max(value, low), high) - low) / (high - low) * cells), cells - 1)
 
@@ -427,7 +428,7 @@ class FlatMatcher(PublishedMatcher):
         return self.report(publication, found, tally)
 
     def events(self, resource: Resource, links: Links) -> Iterable[Event]:
-        """Return what an algorithm sees of a resource."""
+        """Return the events that an algorithm matches for a resource."""
         return resource.events(self.asked, links)
 
     def values(self, resource: Resource, attribute: NamedNode) -> Iterable[Term]:
@@ -437,7 +438,7 @@ class FlatMatcher(PublishedMatcher):
     def _solutions(
         self, conjunction: Conjunction, resource: Resource, links: Links
     ) -> list[Solution]:
-        """Return each choice of values that pass the filters; of an inexact algorithm, all."""
+        """Return the choices of values that pass the filters; if inexact, all choices."""
 
         def isa(test: TaxonomyTest, term: Term) -> bool:
             return taxonomy_test(self.ontology, test.operator, term, test.concept, links)
@@ -463,15 +464,15 @@ class FlatMatcher(PublishedMatcher):
 # --- Trees of concepts --------------------------------------------------------------------------
 
 Way: TypeAlias = tuple[Term, ...]
-"""A term and all above it."""
+"""A term and its ancestors."""
 
 
 class ConceptMatcher(FlatMatcher):
-    """The common part of those that know an ontology's synonyms, subattributes and subclasses.
+    """The common part of the algorithms that use synonyms, subattributes and subclasses.
 
-    CTPS (sections 3 and 4) and S-ToPSS put the root of all synonyms into subscriptions and events.
-    Then an attribute that is asked for is met by one below it, and a class by a value that is it or
-    below it; ``?x a :Computer`` asks for a class as ``gm:descendantOf`` does.
+    CTPS (sections 3 and 4) and S-ToPSS replace synonyms in subscriptions and events by their root.
+    Then a subattribute matches the attribute of a constraint, and a value that is a class or its
+    descendant matches the class. ``?x a :Computer`` is read as ``gm:descendantOf``.
     """
 
     capabilities: ClassVar = Capabilities(
@@ -493,10 +494,10 @@ class ConceptMatcher(FlatMatcher):
         return super().match(self.ontology.rewrite(publication))
 
     def events(self, resource: Resource, links: Links) -> Iterable[Event]:
-        """Return what there is of attributes that somebody asks for, and of those below them.
+        """Return the events over the attributes in `asked` and their subattributes.
 
-        Where an attribute with several values is asked for by two names, its own and that of one
-        above it, each name has a choice of its own.
+        If two names in `asked`, an attribute's own and an ancestor's, share several values, each
+        name has a choice of its own.
         """
         names = {a: sum(b in self.asked for b in self.above(a)) for a in resource.values}
         if any(count > 1 and len(resource.values[a]) > 1 for a, count in names.items()):
@@ -506,22 +507,22 @@ class ConceptMatcher(FlatMatcher):
         return resource.events({a for a, count in names.items() if count}, links)
 
     def above(self, attribute: NamedNode) -> Way:
-        """Return an attribute and those above it."""
+        """Return an attribute and its ancestors."""
         return (attribute, *self.ontology.properties.ancestors(attribute))
 
     def way(self, value: Term, links: Links) -> Way:
-        """Return a value and the concepts above it, by whatever way; `links` are an event's own."""
+        """Return a value and all its ancestors; `links` are those of an event."""
         if links:
             return (value, *self.ontology.ancestors(value, links))
         way = self._ways.get(value)
         if way is None:
             way = (value, *self.ontology.ancestors(value))
-            if len(way) > 1:  # of the ontology, so they do not become more and more
+            if len(way) > 1:  # cache terms of the ontology only, to bound the cache
                 self._ways[value] = way
         return way
 
     def values(self, resource: Resource, attribute: NamedNode) -> Iterable[Term]:
-        """Return a resource's values for an attribute and for those below it."""
+        """Return a resource's values for an attribute and its subattributes."""
         found = dict.fromkeys(resource.values.get(attribute, ()))
         if self.ontology.properties.children(attribute):
             for a, values in resource.values.items():

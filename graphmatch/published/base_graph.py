@@ -1,11 +1,11 @@
-"""What the algorithms on graphs have in common: subscriptions as graphs, and the protocol.
+"""The common part of the algorithms on graphs: subscriptions as graphs, and the protocol.
 
-In these papers a subscription is a set of edges between vertices, each a term or a *star*: ``*1``,
-``*2``, …, the variables of a subscription in the order in which they come (G-ToPSS, section 4.1).
-An algorithm says which subscriptions have all their edges in a publication, and what their stars
-can be bound to. What its index leaves open is tested on that (G-ToPSS, section 4.2:
-CheckConstraint); the tests are SPARQL's filters of one variable, in the place of the paper's
-constraints ``(?x, op, v)`` (section 3.2).
+In these papers a subscription is a set of edges between vertices. A vertex is a term or a *star*:
+``*1``, ``*2``, …, the variables of a subscription in the order in which they occur (G-ToPSS,
+section 4.1). An algorithm finds the subscriptions whose edges are all in a publication, with the
+bindings of their stars. The remaining filters are tested on these bindings (G-ToPSS, section 4.2:
+CheckConstraint). SPARQL's filters of one variable replace the paper's constraints ``(?x, op, v)``
+(section 3.2).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Star: TypeAlias = int
 Vertex: TypeAlias = Term | Star
 
 Row: TypeAlias = Mapping[Star, Term]
-"""What each star is bound to."""
+"""The binding of each star."""
 
 Tests: TypeAlias = Mapping[Star, tuple[Filter, ...]]
 
@@ -54,9 +54,9 @@ class Edge(NamedTuple):
 class GraphPattern:
     """A subscription as a graph; each is equal to itself only.
 
-    `edges` are in an order for joins: the next one has as few stars as can be that none before it
-    has, and shares a star with one before it if any does. `stars` is how many there are, `names`
-    what a solution binds: the name of a variable, and its star.
+    `edges` are in an order for joins: each edge adds as few new stars as possible, and shares a
+    star with an earlier edge if it can. There are `stars` stars. `names` pairs the name of each
+    variable in a solution with its star.
     """
 
     id: str
@@ -70,7 +70,7 @@ class GraphPattern:
     def of(cls, subscription: Subscription) -> GraphPattern:
         """Read a subscription as a graph.
 
-        `UnsupportedError`, when it is more than one basic graph pattern with filters of one
+        Raise `UnsupportedError` if it is more than one basic graph pattern with filters of one
         variable each, or has a variable in a property's place.
         """
         if not subscription.exact or len(subscription.branches) != 1:
@@ -107,9 +107,9 @@ def _joinable(edges: list[Edge]) -> tuple[Edge, ...]:
 
 
 class GraphMatcher(PublishedMatcher):
-    """The common part; an algorithm has `clear`, `insert` and `matched`.
+    """The common part of the algorithms on graphs, which add `clear`, `insert` and `matched`.
 
-    The ontology is the taxonomy for the is-a operators. What it says is no edge to match.
+    The ontology is the taxonomy of the is-a operators. Its triples are not edges to match.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(property_variables=False)
@@ -122,9 +122,9 @@ class GraphMatcher(PublishedMatcher):
     def matched(
         self, publication: Publication, links: Links, tally: Tally
     ) -> Iterable[tuple[GraphPattern, list[Row]]]:
-        """Yield the subscriptions whose edges a publication has, each once, with bindings.
+        """Yield the subscriptions whose edges are all in a publication, once each, with bindings.
 
-        `links` are what is directly above terms, as the publication states it.
+        `links` maps terms to their direct parents, as stated in the publication.
         """
 
     def read(self, subscription: Subscription) -> GraphPattern:
@@ -135,15 +135,15 @@ class GraphMatcher(PublishedMatcher):
         self.insert(read)
 
     def left(self, pattern: GraphPattern) -> Tests:
-        """Return the filters that rows have to be tested with: all that the index leaves open."""
+        """Return the filters that the index leaves open, which rows must pass."""
         return pattern.tests
 
     def is_below(self, term: Term, concept: Term, links: Links) -> bool:
-        """Say whether a term is a class, or below it."""
+        """Return whether a term is a class or its descendant."""
         return self.ontology.is_a(term, concept, links)
 
     def passes(self, filter_: Filter, value: Term, links: Links) -> bool:
-        """Say whether a term passes a filter (G-ToPSS, section 4.2: isTrue)."""
+        """Return whether a term passes a filter (G-ToPSS, section 4.2: isTrue)."""
 
         def isa(test: TaxonomyTest, term: Term) -> bool:
             if test.operator is TaxonomyOperator.DESCENDANT:

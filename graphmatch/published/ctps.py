@@ -1,38 +1,39 @@
-"""CTPS: an index on the trees of concepts, of bit arrays.
+"""CTPS: an index of bit arrays on the trees of concepts.
 
 Zhang, Wang, Huang, Yung: "CTPS" (concept tree-based publish/subscribe system), sections 3 to 5,
-mended; `graphmatch.published.ctps_printed` is the algorithm as printed.
+corrected; `graphmatch.published.ctps_printed` is the algorithm as printed.
 
-Subscriptions are numbers, and whatever is asked for has a bit array of those who ask. For each
-attribute: m1 who asks for it, m2 for each class that is asked for, m3 for each text, m4 for each
-cell of a grid of T x T (GEM's) the ranges whose high end is in row y and low end in column x. An
-event begins with all bits set. Each attribute that is asked for leaves those who do not ask for it,
-or whose constraint a pair of the event meets: ``(~m1 | lists) & sid``, with the lists of all nodes
-on the way from the value to the root, or of its text. In a grid, seen from a value's box r, cells
-with x < r < y hold (part F); in its own row and column (C, D and E) the ends are compared, of those
-only that are left; the rest holds for nobody (A and B).
+Subscriptions are numbers. Each attribute has bit arrays of subscriptions: m1 has those that
+constrain the attribute, m2 those of each class, m3 those of each text, and m4 those of each cell of
+a grid of T x T (GEM's). A range is in the row y of its high end and the column x of its low end.
 
-Cost: for n subscriptions and trees of height h, h + 3 operations on n bits an attribute; T² / 2 and
-about 2n / T comparisons a range (section 5.4). n bits for each node, text or cell that somebody
-asks for.
+An event begins with all bits set. Each constrained attribute keeps the subscriptions without a
+constraint on it, and those whose constraint a pair of the event satisfies: ``(~m1 | lists) & sid``.
+The lists are those of all nodes from the value to the root, or of its text. In a grid, if the value
+is in box r, the cells with x < r < y match (part F). In its own row and column (C, D and E) the
+ends of the remaining ranges are compared. The other cells do not match (A and B).
+
+Cost, for n subscriptions and trees of height h: h + 3 operations on n bits per attribute, T² / 2
+and about 2n / T comparisons per range (section 5.4). Memory: n bits for each node, text or cell in
+a constraint.
 
 Notes
 -----
-- Mended: Algorithm 6 visits the event's own pairs only, so whoever asks for an attribute that the
-  event lacks stays. Here each attribute that is asked for is visited.
-- Mended: m2 to m4 are of a tree's root, and an attribute is matched apart from its value; so two
-  pairs of a subscription are met by each other's values. Here they are of the attribute asked for,
-  and a pair of the event is looked up in those of its own attribute and all above it.
-- Mended: of an event's several pairs in one tree each clears those whom only the others satisfy.
-  Here they are alternatives.
-- Mended: a node has one parent. Here all ways up are walked.
-- ``domain(attribute)`` chooses a value's index; RDF seldom states it. All of them are looked into.
-- The special item of section 4.2 is said to match all strings. Here it is for `Present`.
-- Algorithm 5 writes cell[y][x], 9 reads cell[x][y], and its line 19 [x][r] for [r][y]: section
-  5.3's text holds.
-- T is 5 in the example, and not printed for the experiments. 10 is near the least of section 5.4's
-  cost for 10,000 subscriptions, with the times of one operation measured here.
-- Order is left open: ranges come last, when fewest are left to compare.
+- Corrected: Algorithm 6 visits the event's own pairs only, so a constraint on an attribute that the
+  event lacks has no effect. Here each constrained attribute is visited.
+- Corrected: m2 to m4 belong to a tree's root, and an attribute is matched apart from its value. So
+  each of two pairs of a subscription can match the other's value. Here they belong to the attribute
+  of the constraint. A pair of the event is looked up under its attribute and the ancestors.
+- Corrected: if several pairs of an event are in one tree, each clears the subscriptions that only
+  another pair satisfies. Here the pairs are alternatives.
+- Corrected: a node has one parent. Here all paths to the root are followed.
+- ``domain(attribute)`` chooses a value's index, but RDF seldom states it. All of them are searched.
+- The special item of section 4.2 matches all strings. Here it is for `Present`.
+- Algorithm 5 writes cell[y][x], 9 reads cell[x][y], and its line 19 has [x][r] for [r][y]. The text
+  of section 5.3 is followed.
+- T is 5 in the example, and not printed for the experiments. With operation times measured here, 10
+  nearly minimizes the cost of section 5.4 for 10,000 subscriptions.
+- The paper leaves the order open. Here ranges come last, when the fewest subscriptions are left.
 - `rdf:type` is an attribute whose value is a class. Units (section 4) are left out.
 """
 
@@ -68,16 +69,16 @@ ANY: Final = None
 
 Key = TypeVar("Key")
 Lists: TypeAlias = dict[Key, bitarray]
-"""What is asked for, and who asks for it: the ones of a bit array, by number."""
+"""The bit array of subscription numbers for each key."""
 
 
 @dataclass(slots=True)
 class Index:
-    """What is asked of an attribute.
+    """The index of an attribute.
 
-    `m1` is who asks for it; `m2` and `m3`, who asks for which of its classes and of its texts; `m4`
-    the ranges that end in row y and begin in column x of the grid (section 4.2). `ends` has the low
-    and the high end of each range, shape ``(numbers, 2)``.
+    `m1` has the subscriptions that constrain it, `m2` and `m3` those of each class and text. `m4`
+    has the ranges that end in row y and begin in column x of the grid (section 4.2). `ends` has the
+    low and the high end of each range, shape ``(numbers, 2)``.
     """
 
     m1: bitarray = field(default_factory=lambda: zeros(0, "little"))
@@ -88,7 +89,7 @@ class Index:
 
 
 class Ctps(ConceptMatcher):
-    """CTPS, mended; each grid has T x T `cells`.
+    """CTPS, corrected; each grid has T x T `cells`.
 
     Examples
     --------
@@ -141,7 +142,7 @@ class Ctps(ConceptMatcher):
     # --- Matching (Algorithms 6 to 9) ---------------------------------------------------------
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Leave, attribute by attribute, those who ask for nothing else (Algorithm 6)."""
+        """Keep, attribute by attribute, the subscriptions that match (Algorithm 6)."""
         found: dict[Term, list[NamedNode]] = {}
         for attribute in event.terms:
             for above in self.above(attribute):
@@ -162,7 +163,7 @@ class Ctps(ConceptMatcher):
         return sid.search(1)
 
     def _in_ranges(self, index: Index, value: float, sid: bitarray, tally: Tally) -> bitarray:
-        """Return whose range has a value, of those who are left (Algorithm 9, gemMatch)."""
+        """Return the subscriptions in `sid` whose range has a value (Algorithm 9, gemMatch)."""
         r = self._box(value)
         holds, left = zeros(len(sid), "little"), zeros(len(sid), "little")
         for (y, x), cell in index.m4.items():
@@ -183,14 +184,14 @@ class Ctps(ConceptMatcher):
 
 
 def resize(bits: bitarray, length: int) -> bitarray:
-    """Return bits that are as many, by adding zeros to them (section 5.1)."""
+    """Return bits of at least a length, with zeros appended (section 5.1)."""
     if len(bits) < length:
         bits.extend(zeros(length - len(bits), "little"))
     return bits
 
 
 def _mark(left: bitarray, lists: Lists[Key], keys: Iterable[Key], tally: Tally) -> None:
-    """Add who asks for one of some keys (Algorithms 7 and 8)."""
+    """Add the subscriptions with one of some keys (Algorithms 7 and 8)."""
     for key in keys:
         tally.probes += 1
         if key in lists:

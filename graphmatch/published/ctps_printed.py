@@ -1,29 +1,30 @@
-"""CTPS as printed: an index on the trees of concepts, of bit arrays.
+"""CTPS as printed: an index of bit arrays on the trees of concepts.
 
 Zhang, Wang, Huang, Yung: "CTPS" (concept tree-based publish/subscribe system), sections 3 to 5,
-algorithms 1 to 9. Its answers are wrong where the paper's assumptions do not hold: that each event
-has one pair of every tree of attributes, a subscription asks for one attribute of a tree at most,
-an attribute has values of one sort, and a node has one parent. `graphmatch.published.ctps` is the
-algorithm mended, and says what it costs.
+algorithms 1 to 9. Its results are wrong if the paper's assumptions do not hold: each event has one
+pair of every tree of attributes, a subscription constrains at most one attribute of a tree, an
+attribute has values of one sort, and a node has one parent. `graphmatch.published.ctps` is the
+corrected algorithm, and documents the cost.
 
-Subscriptions are numbers, and whatever is asked for has a bit array of those who ask. For each root
-of a tree of attributes: m1 the attributes of the tree, m2 the classes of values, m3 the texts, m4 a
-grid of T x T cells for ranges (GEM's). An event begins with all bits set. Each of its pairs leaves
-those who ask for nothing in a tree, or for a node on the way from the event's node to the root:
-``(~SID | the way's lists) & sid``; texts likewise. In a grid, cells whose ranges end before the
-value's box, or begin after it, are cleared whole; in the value's own row and column the ends are
-compared, of those only that are left.
+Subscriptions are numbers. Each root of a tree of attributes has bit arrays of subscriptions: m1 for
+the attributes of the tree, m2 for the classes of values, m3 for the texts, and m4 for the cells of
+a grid of T x T for ranges (GEM's). An event begins with all bits set. Each of its pairs keeps the
+subscriptions without a constraint in a tree, and those with a node between the event's node and the
+root: ``(~SID | the path's lists) & sid``. Texts are handled likewise. In a grid, cells whose ranges
+end before the value's box, or begin after it, are cleared as a whole. In the value's own row and
+column the ends of the remaining ranges are compared.
 
 Notes
 -----
-- ``domain(attribute)`` chooses a value's index; RDF seldom states it. Here the value itself does: a
-  number m4, a text m3, a name m2 and m3 (a constant may be a name); whose constraint is in another
-  stays.
-- Algorithm 1 enters the names of values into m2, Algorithm 2 asks it for an attribute, Algorithm 6
-  for an attribute's root, as here. The parent of a node is the ontology's first.
-- The special item of section 4.2 is used as the list of all. For cells, section 5.3's text holds.
-- A match that has no value for one of its attributes has no solution: it is counted as verified,
-  and not in the report.
+- ``domain(attribute)`` chooses a value's index, but RDF seldom states it. Here the value itself
+  does: a number m4, a text m3, a name m2 and m3 (a constant may be a name). A constraint in another
+  index has no effect.
+- Algorithm 1 enters the names of values into m2, Algorithm 2 looks an attribute up in it, Algorithm
+  6 an attribute's root, as here. The parent of a node is the ontology's first.
+- The special item of section 4.2 is used as the list of all. For cells, the text of section 5.3 is
+  followed.
+- A match without a value for one of its attributes has no solution. It is counted as verified, but
+  not reported.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ from semantic.terms import Term
 class HashTable:
     """A tree, the texts of an attribute, or a grid.
 
-    `sid` is who asks for a node, a text, or the cell in row y and column x; `all`, who asks for any
-    of them: SID of a tree, the special item of texts. `list` are the ranges in a grid, by number.
+    `sid` has the subscriptions of a node, a text, or the cell in row y and column x. `all` has
+    those of any of them: SID of a tree, the special item of texts. `list` has the ranges in a grid,
+    by number.
     """
 
     sid: dict[Any, bitarray] = field(default_factory=dict)
@@ -70,7 +72,7 @@ class HashTable:
 
 
 Map: TypeAlias = dict[Term, HashTable]
-"""From the root of a tree of attributes."""
+"""The table of each root of a tree of attributes."""
 
 
 class CtpsPrinted(ConceptMatcher):
@@ -78,7 +80,7 @@ class CtpsPrinted(ConceptMatcher):
 
     Examples
     --------
-    Whoever asks for an attribute that the event lacks is matched.
+    A constraint on an attribute that the event lacks has no effect.
 
     >>> from graphmatch.subscription import SubscriptionParser
     >>> ctps = CtpsPrinted(Ontology())
@@ -115,10 +117,10 @@ class CtpsPrinted(ConceptMatcher):
                 table.list[number] = constraint
 
     def _entries(self, row: Row) -> Iterator[tuple[Map, Term, Any, Constraint]]:
-        """Yield where each attribute and constraint is: the map, the root, and the name there."""
+        """Yield the map, the root, the name there, and the constraint of each entry."""
         for attribute, constraint in row.items():
             root = self.above(attribute)[-1]
-            if self.ontology.properties.children(root):  # no independent attribute
+            if self.ontology.properties.children(root):  # not an independent attribute
                 yield self.m1, root, attribute, constraint
             if isinstance(constraint, Equal) and (n := number_of(constraint.term)) is not None:
                 constraint = Interval(n, n)
@@ -136,7 +138,7 @@ class CtpsPrinted(ConceptMatcher):
     # --- Matching (Algorithms 6 to 9) ---------------------------------------------------------
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Clear, pair by pair, those who ask for something else (Algorithm 6, match)."""
+        """Clear, pair by pair, the subscriptions that do not match (Algorithm 6, match)."""
         sid = ones(len(self.ids), "little")
         for attribute, value in event.terms.items():
             way = self.above(attribute)
@@ -152,7 +154,7 @@ class CtpsPrinted(ConceptMatcher):
         return sid.search(1)
 
     def _gem_match(self, gem: HashTable | None, value: float, sid: bitarray, tally: Tally) -> None:
-        """Leave those whose range has a value (Algorithm 9, gemMatch)."""
+        """Keep the subscriptions whose range has a value (Algorithm 9, gemMatch)."""
         if gem is None:
             return
         r = self._box(value)
@@ -180,13 +182,13 @@ class CtpsPrinted(ConceptMatcher):
         return _way(value, self.ontology.parents)
 
     def events(self, resource: Resource, links: Links) -> Iterable[Event]:
-        """Return what there is of the trees of attributes that somebody asks for."""
+        """Return the events over the attributes in trees with an attribute in `asked`."""
         roots = {self.above(attribute)[-1] for attribute in self.asked}
         return resource.events({a for a in resource.values if self.above(a)[-1] in roots}, links)
 
 
 def _tree_match(tree: HashTable | None, way: Way, sid: bitarray, tally: Tally) -> None:
-    """Leave who asks for nothing here, or on the way (Algorithms 7 and 8, treeMatch)."""
+    """Keep subscriptions without a node here, or with one on the path (Algorithms 7 and 8)."""
     if tree is None:
         return
     tally.probes += len(way)

@@ -4,34 +4,34 @@ Fan, Liu, Tang: "DEXIN: A fast content-based multi-attribute event matching algo
 exclusive and inclusive methods", Future Generation Computer Systems 2017, sections 3 and 4.3.
 
 Each attribute has two arrays of slots that divide its domain evenly, with the low and the high ends
-of all constraints (section 3.3.1). The *exclusive* method takes out whoever has an end that the
-value is outside of (algorithm 1). The *inclusive* method tests each subscription that is left
-(algorithm 2). For each event the matching rate of every attribute is estimated from how full slots
-are (formula 3). The Low-Matching-Rate-First-Fit algorithm (algorithm 4) then puts attributes into a
-pipeline, those that few subscriptions pass first, and gives each a method. Attributes are taken to
-be independent of each other; costs are parts of all subscriptions.
+of all constraints (section 3.3.1). The *exclusive* method removes each subscription with an end
+that excludes the value (algorithm 1). The *inclusive* method tests each remaining subscription
+(algorithm 2). For each event the matching rate of every attribute is estimated from the sizes of
+the slots (formula 3). The Low-Matching-Rate-First-Fit algorithm (algorithm 4) then puts attributes
+into a pipeline, lowest matching rate first, and gives each a method. Attributes are assumed to be
+independent; costs are fractions of all subscriptions.
 
 Cost: the plan is O(M log M), the exclusive method O(slots + constraints that do not hold), the
-inclusive one O(subscriptions left). Two entries of 16 bytes for each constraint, and two ends for
-each attribute and subscription.
+inclusive one O(remaining subscriptions). Two entries of 16 bytes for each constraint, and two ends
+for each attribute and subscription.
 
 Notes
 -----
-- Algorithm 1 removes all of slot β (line 20), those above the value too; the text says "the slots
-  before β", and so it is here. A slot is a sorted array instead of an RB-tree.
-- Rule 3 lets through a value at one closed end whatever the other end is, which rule 1 does not
-  (for ``[5, 5)``), and knows no constraint without ends. Both ends are tested here.
-- An absent end is in no array. A constraint with neither end is in that of high ends, as infinite,
-  for an event without the attribute.
-- Formula 3 counts the value's own slots wholly, and may fall below 0, which would turn the
-  accumulated rate around; it is 0 then. It takes O(slots), which section 3.4.2 calls constant.
-- Algorithm 4 compares the accumulated rate with δ, as here, the text with "the matching rate".
-  Formula 9 leaves out the first attribute, which costs 1 (formula 5).
-- The partial result is a hash map with a linked list in the paper; here it is an array of booleans,
+- Algorithm 1 removes all of slot β (line 20), including ends above the value. The text says "the
+  slots before β", which is implemented here. A slot is a sorted array instead of an RB-tree.
+- Rule 3 accepts a value at one closed end whatever the other end is. Rule 1 does not, as for
+  ``[5, 5)``. Rule 3 does not cover constraints without ends. Both ends are tested here.
+- An absent end is in no array. A constraint with neither end has an infinite high end in the array,
+  for events without the attribute.
+- Formula 3 counts the value's own slots as a whole. It may fall below 0, which would invert the
+  accumulated rate. It is 0 then. It takes O(slots), which section 3.4.2 calls constant.
+- Algorithm 4, like this module, compares the accumulated rate with δ; the text has "the matching
+  rate". Formula 9 leaves out the first attribute, which costs 1 (formula 5).
+- The partial result is a hash map with a linked list in the paper. Here it is an array of booleans,
   and from the first inclusive step on an array of numbers.
-- Events and subscriptions of the paper have all attributes. Here one without a constraint has no
-  entries, and passes the inclusive test; an event that lacks an attribute is outside of all
-  its constraints.
+- Events and subscriptions of the paper have all attributes. Here a subscription without a
+  constraint on an attribute has no entries, and passes the inclusive test. An event that lacks an
+  attribute is outside of all its constraints.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from graphmatch.published.base import DOMAIN, Event, FlatMatcher, Row, Tally, Va
 from semantic.ontology.ontology import Ontology
 
 SLOTS = 1500
-"""Of each array (section 4)."""
+"""Slots in each array (section 4)."""
 SEARCHED = 22
 """The most attributes that `optimal` searches (the largest M in figure 15)."""
 
@@ -60,14 +60,14 @@ SEARCHED = 22
 
 
 class Method(IntEnum):
-    """How the subscriptions that do not match are found: the paper's d_k."""
+    """The method that finds the subscriptions that do not match: the paper's d_k."""
 
     EXCLUSIVE = 0
     INCLUSIVE = 1
 
 
 class Step(NamedTuple):
-    """One attribute's place in a plan, with its matching rate and cost, as estimated."""
+    """One attribute's place in a plan, with its estimated matching rate and cost."""
 
     attribute: NamedNode
     method: Method
@@ -76,9 +76,9 @@ class Step(NamedTuple):
 
 
 Plan: TypeAlias = tuple[Step, ...]
-"""The vectors Q and D, with what they were made from."""
+"""The vectors Q and D, with the rates and costs."""
 Rates: TypeAlias = Mapping[NamedNode, float]
-"""Attribute to what part of all subscriptions an event's value passes."""
+"""The fraction of subscriptions that an event's value passes, for each attribute."""
 
 
 def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -> Plan:
@@ -92,14 +92,14 @@ def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -
 
 
 def cost(plan: Plan) -> float:
-    """Return what a plan costs (formula 6)."""
+    """Return the cost of a plan (formula 6)."""
     return sum(step.cost for step in plan)
 
 
 def low_matching_rate_first_fit(rates: Rates) -> Plan:
     """Return a near-optimal plan in O(M log M) (algorithm 4).
 
-    The exclusive method is taken as long as it is cheaper than the inclusive one.
+    The exclusive method is used while it is cheaper than the inclusive one.
     """
     order = sorted(rates, key=rates.__getitem__)
     accumulated, exclusive = 1.0, 0
@@ -113,11 +113,11 @@ def low_matching_rate_first_fit(rates: Rates) -> Plan:
 
 
 def optimal(rates: Rates) -> Plan:
-    """Return the cheapest plan (section 4.3): a search through O(2^M).
+    """Return the cheapest plan (section 4.3) by a search in O(2^M).
 
-    It is among those that keep to observations 1 to 3: the exclusive method comes first, and
-    attributes of the inclusive one are in ascending order of their rates. With more than
-    `SEARCHED` attributes the plan is that of `low_matching_rate_first_fit`.
+    The search keeps to observations 1 to 3: the exclusive method comes first, and attributes of the
+    inclusive one are in ascending order of their rates. With more than `SEARCHED` attributes,
+    return the plan of `low_matching_rate_first_fit`.
     """
     if not 0 < len(rates) <= SEARCHED:
         return low_matching_rate_first_fit(rates)
@@ -148,7 +148,7 @@ def only_inclusive(rates: Rates) -> Plan:
 
 
 class Slots:
-    """An array of slots: of each the low or high ends, ascending, whose they are, and how many."""
+    """An array of slots, each with its ascending low or high ends, their numbers, and its size."""
 
     def __init__(self, count: int) -> None:
         self.ends = [array("d") for _ in range(count)]
@@ -165,9 +165,9 @@ class Slots:
 
 @dataclass(slots=True)
 class Index:
-    """What there is of one attribute.
+    """The index of one attribute.
 
-    In `ends`, of shape ``(numbers, 2)``, are each constraint's ends, NaN where there is none.
+    `ends`, of shape ``(numbers, 2)``, has each constraint's ends, or NaN without a constraint.
     """
 
     lows: Slots
@@ -176,7 +176,7 @@ class Index:
 
 
 class Dexin(FlatMatcher):
-    """The DEXIN index, with so many `slots` in each of an attribute's two arrays.
+    """The DEXIN index, with `slots` slots in each of an attribute's two arrays.
 
     Examples
     --------
@@ -230,10 +230,10 @@ class Dexin(FlatMatcher):
         return type(self).planner(rates)
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Send all subscriptions through the pipeline, and return what is left (algorithm 3).
+        """Send all subscriptions through the pipeline, and return the matches (algorithm 3).
 
-        Probes are entries of slots that were walked over, gates the subscriptions that this took
-        out; candidates are what was compared: the ends in a value's own slots, and constraints.
+        Probes are the entries of slots that were read, gates the subscriptions removed by them.
+        Candidates are the comparisons: ends in a value's own slots, and constraints.
         """
         plan = self.plan(event)
         left = np.ones(len(self.ids), np.bool_)
@@ -250,13 +250,13 @@ class Dexin(FlatMatcher):
                 value = event.numbers.get(attribute)
                 if value is None:
                     numbers = numbers[np.isnan(low)]
-                else:  # NaN, where there is no constraint, is neither above nor below
+                else:  # NaN, for no constraint, is neither above nor below
                     numbers = numbers[~((low > value) | (high < value))]
         found: list[int] = numbers.tolist()
         return found
 
     def _outside(self, index: Index, value: float | None, tally: Tally) -> NDArray[np.int64]:
-        """Return whose ends a value is outside of (algorithm 1)."""
+        """Return the subscriptions whose ends exclude a value (algorithm 1)."""
         lows, highs = index.lows, index.highs
         slots = [*lows.numbers, *highs.numbers]
         if value is not None:
@@ -284,6 +284,6 @@ class DexinInclusive(Dexin):
 
 
 class DexinOptimal(Dexin):
-    """DEXIN with the plan that the cost model says is best (section 4.3)."""
+    """DEXIN with the best plan by the cost model (section 4.3)."""
 
     planner: ClassVar[Callable[[Rates], Plan]] = staticmethod(optimal)

@@ -1,35 +1,38 @@
 """Gryphon's matching tree for equality tests: a level for each attribute, an edge for each value.
 
-Aguilera, Strom, Sturman, Astley, Chandra: "Matching events in a content-based subscription
-system", PODC 1999, section 4, appendix B, and the optimizations of section 5. The general tree of
-section 3 is `graphmatch.published.gryphon_general`.
+Aguilera, Strom, Sturman, Astley, Chandra: "Matching events in a content-based subscription system",
+PODC 1999, section 4, appendix B, and the optimizations of section 5. The general tree of section 3
+is `graphmatch.published.gryphon_general`.
 
-A node at a level tests an attribute; its edges are the values that subscriptions ask for, and ``*``
-for those who do not care. A subscription is at the leaf of its path. An event follows the edge of
-its value *and* the ``*`` edge, from the root down, and matches what is at the leaves it comes to.
-The optimizations can be switched off: `collapse` (a node without edges of values is left out),
-`successors` (where the event's value has no edge, the search goes on at the nodes that are implied
-by the path, and looks up no value again that it has followed) and `index` (attributes with a
-subtree for each value; those who do not care are in all of them).
+A node at a level tests an attribute. Its edges are the values in subscriptions, and ``*`` for
+subscriptions that do not test the attribute. A subscription is at the leaf of its path. From the
+root down, an event follows the edge of its value *and* the ``*`` edge. It matches the subscriptions
+at the leaves that it reaches. The optimizations can be switched off:
+
+- `collapse`: a node without edges of values is left out.
+- `successors`: if the event's value has no edge, the search goes on at the nodes that the path
+  implies, and does not look up values again.
+- `index`: attributes have a subtree for each value. Subscriptions that do not test them are in all
+  subtrees.
 
 Cost: O(N^(1 - λ)) nodes on average for N subscriptions, λ = ln V / (ln V + ln K) with K attributes
-of V values (section 4), at worst all. Space O(N K), subscribing O(K). The first
-event after a change lays the tree out in arrays, O(nodes + successors), which is a second for
-100,000 subscriptions; the search goes over these arrays, and is compiled if numba is there.
+of V values (section 4), all nodes at worst. Space is O(N K), subscribing O(K). The first event
+after a change copies the tree into arrays, O(nodes + successors), which takes a second for 100,000
+subscriptions. The search runs on these arrays, and is compiled if numba is installed.
 
 Notes
 -----
-- Our text of the paper has no formulas and no figures: `graphmatch.bench.experiments` derives the
-  bound anew from its lemmas.
-- Attributes are levels in the order given, `index` first, others below them as subscriptions name
-  them. Without `collapse` a path ends at the last level that there was when it was made; give all
-  `attributes` for the paper's tree.
+- Our copy of the paper has no formulas and no figures: `graphmatch.bench.experiments` derives the
+  bound from its lemmas.
+- Attributes are levels in the given order, `index` first. Other attributes follow below in the
+  order in which subscriptions name them. Without `collapse` a path ends at the last level that
+  existed when it was made; give all `attributes` for the paper's tree.
 - Section 5 defines successor sets for a tree of levels ("replace non-``*`` segments at the end of
-  the path") and for any tree ("implied, and no node between"). With `collapse` the second is taken:
+  the path") and for any tree ("implied, and no node between"). With `collapse` the second is used:
   a successor may test another attribute than the node.
-- Values of an index attribute that no subscription names, and none, share one subtree.
-- `Tally`: `probes` are nodes visited (the paper's measure; one more for finding the subtree),
-  `gates` edges of values that were followed, `candidates` conjunctions at leaves.
+- Index attributes that are absent, or have a value that no subscription names, share one subtree.
+- `Tally`: `probes` are visited nodes (the paper's measure; one more for finding the subtree),
+  `gates` followed edges of values, `candidates` conjunctions at leaves.
 """
 
 from __future__ import annotations
@@ -50,10 +53,10 @@ from semantic.terms import Term
 
 Records: TypeAlias = NDArray[np.int32]
 Tests: TypeAlias = Mapping[int, int]
-"""Level to the number of the value that is asked for."""
+"""The value number that a subscription tests at each level."""
 
 STAR, NONE, OTHER = -1, -2, -3
-"""In a value's place: any, what an event lacks or nobody asks for, and the rest of an index."""
+"""Value numbers: any; absent or unknown; and other values of an index attribute."""
 TOP, LEAF = -1, 2**31 - 1
 """The levels above the root and below all attributes."""
 LEVEL, FIRST, LAST, OTHERS, END = range(5)
@@ -72,16 +75,17 @@ class Node:
     place: int = 0
 
     def hang(self, label: int, below: Node) -> None:
-        """Make an edge, or lead it elsewhere."""
+        """Make an edge, or move it to another node."""
         self.edges[label], below.parent, below.label = below, self, label
 
 
 class Arrays(NamedTuple):
-    """The tree as it is searched.
+    """The tree as arrays for the search.
 
-    A node has a level; where its edges of values begin and end, or a leaf's numbers among the
-    members; and where among these what ``*`` leads to and its successors do. An edge has a value,
-    ascending in each node, and where it leads. `stack` and `found` are room for a search.
+    The columns of a node are its level, the range of its edges of values (in a leaf: of its numbers
+    among the members), and the range of its ``*`` child and successors among the members. An edge
+    has a value, ascending in each node, and the child's place. `stack` and `found` are buffers of a
+    search.
     """
 
     nodes: Records
@@ -94,8 +98,8 @@ class Arrays(NamedTuple):
 class Gryphon(FlatMatcher):
     """The matching tree of section 4.
 
-    `attributes` is the order of levels, from the root down; those that most subscriptions test come
-    first. `index` are those that have a subtree for each value.
+    `attributes` is the order of levels, from the root down; the attributes that most subscriptions
+    test come first. The attributes of `index` have a subtree for each value.
 
     Examples
     --------
@@ -128,10 +132,10 @@ class Gryphon(FlatMatcher):
         self._levels = {attribute: level for level, attribute in enumerate(self._order)}
         self._values: dict[Term, int] = {}
         self._trees: dict[tuple[int, ...], Node] = {}
-        """The values of index attributes to what is above the root of their subtree."""
+        """The node above the root of each subtree, by the values of index attributes."""
         self._named: list[set[int]] = [set() for _ in range(self._index_size)]
         self._wide: dict[int, Tests] = {}
-        """Who does not care about some index attribute."""
+        """The tests of conjunctions that do not test every index attribute, by number."""
         self._arrays: Arrays | None = None
 
     def __iter__(self) -> Iterator[Node]:
@@ -145,7 +149,7 @@ class Gryphon(FlatMatcher):
     # --- The tree (appendix B) ----------------------------------------------------------------
 
     def insert(self, number: int, row: Row) -> None:
-        """Put a conjunction on its path, with index attributes in each of its subtrees."""
+        """Put a conjunction on its path, in each of its subtrees of index attributes."""
         tests, self._arrays = {}, None
         for attribute, constraint in row.items():
             assert isinstance(constraint, Equal)
@@ -158,7 +162,7 @@ class Gryphon(FlatMatcher):
             elif tests[level] not in named:
                 named.add(tests[level])
                 for other, cares in self._wide.items():
-                    if level not in cares:  # who does not care is in the new subtree, too
+                    if level not in cares:  # not tested: in each subtree
                         self._put(other, {**cares, level: tests[level]})
         self._put(number, tests)
 
@@ -180,7 +184,7 @@ class Gryphon(FlatMatcher):
 
     @property
     def arrays(self) -> Arrays:
-        """The tree as it is now, as it is searched."""
+        """The current tree as arrays."""
         if self._arrays is None:
             several = list(self)
             for place, node in enumerate(several):
@@ -210,7 +214,7 @@ class Gryphon(FlatMatcher):
     # --- Matching -----------------------------------------------------------------------------
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Walk the tree, and return what is at the leaves that are visited."""
+        """Walk the tree, and return the conjunctions at the visited leaves."""
         values = np.full(len(self._levels), NONE, np.int32)
         for attribute, term in event.terms.items():
             if attribute in self._levels and term in self._values:
@@ -230,9 +234,9 @@ class Gryphon(FlatMatcher):
 
 
 def _follow(node: Node, value: int, level: int) -> Node:
-    """Return the node for a level behind an edge; make it where there is none.
+    """Return the node for a level behind an edge; make it if it is missing.
 
-    Nodes of the levels between, which others test, are passed on their ``*`` edges.
+    Skip the nodes of levels between, which others test, along their ``*`` edges.
     """
     below = node.edges.get(value)
     while below is not None and below.level < level:
@@ -248,11 +252,11 @@ def _follow(node: Node, value: int, level: int) -> Node:
 
 
 def _successors(node: Node, sets: dict[Node, list[Node]]) -> list[Node]:
-    """Return the nodes implied by the path to a node that no other of them leads to.
+    """Return the nodes that the path to a node implies, without those below another of them.
 
-    There are none if it hangs on ``*``. Else they are the node on its parent's ``*`` edge, and for
-    each successor of the parent the one that the value leads to from there; where there is none,
-    that one's ``*`` edge and successors.
+    A node on a ``*`` edge has none. Otherwise they are the node on its parent's ``*`` edge and, for
+    each successor of the parent, its child by the value. A successor without that child gives its
+    own ``*`` child and successors instead.
     """
     parent, value = node.parent, node.label
     if value == STAR or parent is None:
@@ -275,7 +279,7 @@ def _successors(node: Node, sets: dict[Node, list[Node]]) -> list[Node]:
 
 @kernel
 def _walk(tree: Arrays, root: int, values: Records, successors: bool) -> tuple[int, int, int]:
-    """Visit the tree (section 3: match): how many nodes, edges of values, and conjunctions."""
+    """Visit the tree (section 3: match); count nodes, edges of values, and conjunctions."""
     nodes, edges, members, stack, found = tree
     visited, followed, count, top = 0, 0, 0, 0
     stack[top] = root

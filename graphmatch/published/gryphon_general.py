@@ -1,34 +1,33 @@
 """Gryphon's matching tree for all elementary tests: a node is a test, an edge one of its results.
 
-Aguilera, Strom, Sturman, Astley, Chandra: "Matching events in a content-based subscription
-system", PODC 1999, sections 2 and 3 and appendix A.
+Aguilera, Strom, Sturman, Astley, Chandra: "Matching events in a content-based subscription system",
+PODC 1999, sections 2 and 3 and appendix A.
 
-A subscription is a conjunction of elementary predicates: a test of the event, and the result that
-it must have. In the tree a node is a test and its edges are results; a ``*`` edge is for those who
-do not care. What stands on the path to a leaf is equivalent to the leaf's subscriptions. An event
-goes from the root down, at each node along the edge of the test's result and along the ``*`` edge.
+A subscription is a conjunction of elementary predicates: a test of the event, and the required
+result. In the tree a node is a test and its edges are results. A ``*`` edge is for subscriptions
+without the test. The path to a leaf is equivalent to the leaf's subscriptions. From the root down,
+an event follows the edge of each test's result and the ``*`` edge.
 
-Tests of one attribute are *related*: who asks for x < 400 need not ask whether x < 500 is true. So
-at a node that tests x < 500 that subscription goes along the edge *true*, and one with x >= 600
-along the edge *false*; neither is visited by an event that decides otherwise there.
+Tests of one attribute are *related*: a subscription with x < 400 does not need the test x < 500. So
+at a node that tests x < 500 that subscription follows the edge *true*, and one with x >= 600 the
+edge *false*. There an event does not visit the subscription on the other edge.
 
 Cost: no bound is known for tests that are not equalities ("theoretical analysis underway"). A test
-is O(1), an event visits every node whose predicates hold. Subscribing takes as many steps as the
-path is long.
+is O(1), and an event visits every node whose predicates hold. Subscribing takes as many steps as
+the path is long.
 
 Notes
 -----
 - Four elementary tests express the constraints: *value* (the result is the term), *number* (the
-  result is the number), *less than c* (true or false, and neither for what is no number), and
-  *present*. A range from 100 up to below 400 is "x < 100 is false" and "x < 400 is true"; ends are
-  doubles, so x <= 5 is x < the next double.
-- The fixed total order of predicates is that of the attributes (as they are first named), of the
-  tests above, and of the constants. The tree depends on the order of subscribing; its answers do
-  not.
-- The listing of appendix A is lost but for its words. As those have it, a leaf that a longer
-  subscription comes to is replaced by its test, and hangs on that one's ``*`` edge.
-- Whether a test's result is implied is decided from all that a subscription asks of the attribute,
-  rather than from one predicate: the same holds, and more of it is found.
+  result is the number), *less than c* (true or false, and neither for a value that is not a
+  number), and *present*. A range from 100 up to below 400 is "x < 100 is false" and "x < 400 is
+  true". Ends are doubles, so x <= 5 is x < the next double.
+- The fixed total order of predicates is by attribute (in order of first use), by the tests above,
+  and by constant. The tree depends on the order of subscribing. Its results do not.
+- Only the words of the listing of appendix A are legible. As they say, if a longer subscription
+  reaches a leaf, its test replaces the leaf, which moves to the ``*`` edge of the test.
+- All constraints of a subscription on an attribute, not one predicate, decide whether a test's
+  result is implied. The results are the same, and more of them are implied.
 - `Tally` counts as in `gryphon`.
 """
 
@@ -70,7 +69,7 @@ class ElementaryTest(NamedTuple):
     constant: float = 0.0
 
     def result(self, term: Term | None, number: float | None) -> Result | None:
-        """Return what the test gives for a value; ``None`` where it cannot be made."""
+        """Return the result for a value; ``None`` if the test does not apply."""
         if self.kind == VALUE:
             return term
         if self.kind == PRESENT:
@@ -80,7 +79,7 @@ class ElementaryTest(NamedTuple):
         return number < self.constant
 
     def implied(self, constraint: Constraint) -> Result | None:
-        """Return the result that all values of a constraint have; ``None`` if they differ."""
+        """Return the common result of all values of a constraint; ``None`` if they differ."""
         if self.kind == PRESENT:
             return True
         if isinstance(constraint, Equal):
@@ -117,7 +116,7 @@ def elementary_tests(attribute: int, constraint: Constraint) -> Iterator[Element
 class Node:
     """A test with its edges, or a leaf with the numbers of conjunctions.
 
-    An edge's key is the result that it stands for; ``None`` is ``*``.
+    An edge's key is its result; ``None`` is ``*``.
     """
 
     test: ElementaryTest | None = None
@@ -126,7 +125,7 @@ class Node:
 
 
 class GryphonGeneral(FlatMatcher):
-    """The matching tree of section 3; `attributes` are the first ones in the order of tests.
+    """The matching tree of section 3; `attributes` come first in the order of tests.
 
     Examples
     --------
@@ -149,10 +148,10 @@ class GryphonGeneral(FlatMatcher):
     def clear(self) -> None:
         self._order = {attribute: place for place, attribute in enumerate(self._attributes)}
         self._top = Node()
-        """Above the root, which is on its ``*`` edge."""
+        """The node above the root, which is on its ``*`` edge."""
 
     def insert(self, number: int, row: Row) -> None:
-        """Follow the tree as far as it goes, and add the predicates that are left (appendix A)."""
+        """Follow the tree as far as it goes, and add the remaining predicates (appendix A)."""
         asked = {self._order.setdefault(a, len(self._order)): each for a, each in row.items()}
         open_ = sorted(test for a, each in asked.items() for test in elementary_tests(a, each))
         node, result = self._top, None
@@ -172,7 +171,7 @@ class GryphonGeneral(FlatMatcher):
         node.numbers.append(number)
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Make the test of each node that is visited, and follow its result and ``*`` (match)."""
+        """Make the test of each visited node, and follow its result and ``*`` (match)."""
         values = [(event.terms.get(a), event.numbers.get(a)) for a in self._order]
         stack = list(self._top.edges.values())
         while stack:

@@ -2,34 +2,35 @@
 
 Petrovic, Liu, Jacobsen: "G-ToPSS: Fast Filtering of Graph-based Metadata", WWW 2005.
 
-All subscriptions are merged into one graph G_M, held in two levels of hash tables (section 4.1; 4.2
-names them): the first, T1, takes a pair of vertices, and leads to a second, T2, which takes an edge
-label, and leads to an edge, with the subscriptions that have it. Variables are vertices ``*1``,
-``*2``, … numbered inside each subscription. Matching (section 4.2) has two stages: every edge of
-the publication is put into the binding tables of the edges of G_M that can stand for it, and
-counted for their subscriptions; then, for each subscription that was counted often enough, the
-binding tables of its edges are naturally joined, and constraints are checked on the rows
-(`GraphMatcher.match`).
+All subscriptions are merged into one graph G_M, held in two levels of hash tables (section 4.1,
+named in 4.2). The first, T1, maps a pair of vertices to a second, T2. That maps an edge label to an
+edge, with its subscriptions. Variables are vertices ``*1``, ``*2``, … numbered inside each
+subscription.
+
+Matching (section 4.2) has two stages. First, every edge of the publication is put into the binding
+tables of the edges of G_M that can stand for it, and counted for their subscriptions. Then, for
+each subscription with a sufficient count, the binding tables of its edges are naturally joined, and
+constraints are checked on the rows (`GraphMatcher.match`).
 
 Cost: stage 1 is O(m · k²) for m edges and k stars (section 4.3), and one step for each subscription
-of an edge that is hit; then each subscription's counter is looked at once, where the paper keeps a
-set of those that were counted (SubSet); stage 2 joins those of which all edges were hit.
+of a hit edge. Then each subscription's counter is read once, while the paper keeps a set of the
+counted ones (SubSet). Stage 2 joins the subscriptions whose edges were all hit.
 
 Notes
 -----
-- Section 3.3 calls the embedding an isomorphism; the binding tables of section 4.2
-  allow two variables the same vertex, as SPARQL does. So does this.
-- A self-loop ``*i *i`` is not among the edges tried in section 4.2; it is tried
-  here when a publication's edge is a loop, for otherwise subscriptions with one
-  would never match.
-- The printed algorithm resets ``edgeCount`` only when a candidate's edges were all
-  counted, and never empties binding tables, so that both leak into the next publication. Both are
-  new for each publication here.
-- ``edgeCount`` counts hits, not distinct edges, in print and here; where an edge was not hit, its
+- Section 3.3 calls the embedding an isomorphism. But the binding tables of section 4.2 allow two
+  variables the same vertex, as SPARQL does. So does this module.
+- Section 4.2 does not try a self-loop ``*i *i``. Here it is tried if a publication's edge is a
+  loop, because otherwise subscriptions with one would never match.
+- The printed algorithm resets ``edgeCount`` only if a candidate's edges were all counted, and never
+  empties binding tables. So both leak into the next publication. Here both are new for each
+  publication.
+- ``edgeCount`` counts hits, not distinct edges, in print and here. If an edge was not hit, its
   table is empty, and nothing is joined.
-- The order of joins is not said; here each edge shares a star with one before it, where one does.
-- isTrue (section 4.2; here it is `semantic.filter_evaluation`) compares for ``=``; section 3.2 says
-  "direct instance (a child)". Section 3.2 holds here. ``≤`` and ``≥`` include the class itself.
+- The paper does not state the order of joins. Here each edge shares a star with an earlier one, if
+  possible.
+- isTrue (section 4.2; here `semantic.filter_evaluation`) compares for ``=``, but section 3.2 says
+  "direct instance (a child)". Section 3.2 is followed. ``≤`` and ``≥`` include the class itself.
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ class GToPSS(GraphMatcher):
         self._patterns: list[GraphPattern] = []
         """G_M.subs, by number."""
         self._sizes = array("i")
-        """How many edges each subscription has."""
+        """The number of edges of each subscription."""
         self._stars = 0
-        """How many stars a subscription has at the most."""
+        """The maximum number of stars in a subscription."""
 
     def insert(self, pattern: GraphPattern) -> None:
         """Insert a subscription (Algorithm Insert, section 4.2)."""

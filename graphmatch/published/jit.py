@@ -1,9 +1,9 @@
-"""How loops over arrays are compiled, where numba is installed (the extra ``papers``).
+"""Compilation of loops over arrays, if numba is installed (the extra ``papers``).
 
-Without it the very same functions run as plain Python, some hundred times as slow.
+Without it the same functions run as plain Python, about a hundred times slower.
 
-Numba counts references to arrays wherever one is passed on, in loops too; the loops here make no
-arrays, and without the counting they are two to three times as fast.
+Numba counts references to arrays wherever one is passed on, in loops too. The loops here make no
+arrays, and are two to three times as fast without the counting.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """The naive matcher: every subscription is evaluated as SPARQL on every publication.
 
-It is what one would write first, and what the others are measured against: the
-publication is materialised together with the ontology (all that follows is put in),
-then each whole query is asked of it by pyoxigraph, with the condition that the
-solution rests on the publication (`Query.texts`). No index, no candidates. In G-ToPSS's evaluation
-(section 5, figure 9h) "naive" likewise checks all subscriptions one after the other.
+It is the obvious implementation and the baseline for the others. It materializes the publication
+together with the ontology (all derived triples are added). Then pyoxigraph evaluates each whole
+query, with the condition that a solution uses a triple of the publication (`Query.texts`). There is
+no index and no candidate. In G-ToPSS's evaluation (section 5, figure 9h) "naive" likewise checks
+all subscriptions one after the other.
 
-pyoxigraph's store keeps the values of numbers and dates, not how they are written: ``01`` comes
-back, and is compared, as ``1``. A query that names an attribute and also has a variable property is
-refused, for one store cannot hide the attribute from the variable alone.
+pyoxigraph's store keeps the values of numbers and dates, not their spelling: ``01`` is returned,
+and compared, as ``1``. A query that names an attribute and also has a variable property is
+rejected, because one store cannot hide the attribute from the variable alone.
 
-Cost: O(subscriptions) queries a publication.
+Cost: O(subscriptions) queries per publication.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ from semantic.vocabulary import GM
 
 
 class Naive(PublishedMatcher):
-    """Evaluates everything on everything.
+    """The matcher that evaluates every subscription on every publication.
 
-    `entailment` says whether the ontology's rules are applied (docs/reference/semantics.md), and
-    `annotator` finds labels in text; none by default.
+    `entailment` applies the ontology's rules (docs/reference/semantics.md). `annotator` finds
+    labels in text; by default labels are not searched for.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Naive(PublishedMatcher):
         ask = partial(self._store.query, custom_functions=functions)
         graph = whole.graph_name()
         found: dict[str, Match] = {}
-        # a variable property is never bound to an attribute that was found
+        # A variable property is never bound to an attribute that was found in text.
         for open_, triples in ((True, whole.seen_by_any), (False, whole.triples)):
             with self._loaded(triples, graph):
                 for id in (id for id in asked if ((None, None) in asked[id]) is open_):
@@ -115,7 +115,7 @@ class Naive(PublishedMatcher):
 
     @contextmanager
     def _loaded(self, triples: Sequence[Triple], graph: NamedNode) -> Iterator[None]:
-        """Have a publication in the store, beside the ontology and in a graph of its own."""
+        """Hold a publication in the store, with the ontology and in a graph of its own."""
         own = [triple for triple in triples if triple not in self._background]
         self._store.extend(_quads(own, DefaultGraph()))
         self._store.extend(_quads(triples, graph))
@@ -130,7 +130,7 @@ class Naive(PublishedMatcher):
 def _match(
     id: str, publication: str, answer: QueryBoolean | QuerySolutions | QueryTriples
 ) -> dict[str, Match]:
-    """Return the match that an answer is, by the subscription's id; none if it has no solution."""
+    """Return the match of a query result by the subscription's id; empty without a solution."""
     if isinstance(answer, QueryBoolean):
         solutions: tuple[Solution, ...] = ({},) if answer else ()
     elif isinstance(answer, QuerySolutions):
@@ -143,7 +143,7 @@ def _match(
 
 
 def _quads(triples: Iterable[Triple], graph: NamedNode | DefaultGraph) -> Iterator[Quad]:
-    """Yield triples as they are stored; those that no graph can hold are left out."""
+    """Yield triples as quads of the store, without those that no graph can hold."""
     for subject, predicate, object_ in triples:
         if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode):
             yield Quad(subject, predicate, object_, graph)
@@ -158,10 +158,10 @@ def _is_a(
 
 
 def _compared(left: Term, operator: Term, right: Term) -> Term | None:
-    """Compare with a quantity as SPARQL's operators would if they knew any; ``None`` is an error.
+    """Compare with a quantity by the rules of SPARQL's operators; ``None`` is an error.
 
-    Quantities are in base units already: two of one dimension, or two plain numbers where the
-    attribute has a base unit, are compared.
+    Quantities are in base units already. Two quantities of one dimension are compared, or two plain
+    numbers if the attribute has a base unit.
     """
     if not (isinstance(left, Literal) and isinstance(right, Literal)):
         return None

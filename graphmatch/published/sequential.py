@@ -4,11 +4,11 @@ Liu, Parthasarathy, Ranganathan, Yang: "Scalable Event Matching for Overlapping 
 Pub/Sub Systems", DEBS 2007, sections 2 to 4.1. A subscription is a set of predicates, each a call
 of an operator on constants and variables, and value constraints on the variables (2.1). Calls are
 expensive; joining their bindings and testing constraints are free (2.2). Equal predicates of
-several subscriptions are evaluated once, and a false one discards all that hold it (3).
+several subscriptions are evaluated once, and a false one discards all subscriptions with it (3).
 
-`Sequential` picks any undecided subscription, and evaluates each of its predicates that some
-undecided subscription holds (Algorithm 1). `Naive` is the paper's baseline (5.2): subscriptions one
-by one, each until a predicate is false, with results remembered. Sub-Order is in `suborder`.
+`Sequential` picks any undecided subscription, and evaluates each of its predicates that an
+undecided subscription has (Algorithm 1). `Naive` is the paper's baseline (5.2): subscriptions one
+by one, each until a predicate is false, with cached results. Sub-Order is in `suborder`.
 
 Cost: Sequential makes at most d times as many calls as any algorithm must, for subscriptions of at
 most d predicates (Theorem 2); d · Cmax / Cmin times their cost (4.3). The rest is linear in the
@@ -17,16 +17,16 @@ predicates of all subscriptions.
 Notes
 -----
 - Line 10 of Algorithm 1 is missing in print: t is evaluated there.
-- Sequential goes on after a false predicate: the others of q are evaluated where another undecided
-  subscription holds them.
+- Sequential goes on after a false predicate: it evaluates the others of q that another undecided
+  subscription has.
 - "Any" subscription is the earliest, and "any" predicate the first that was written.
-- The paper knows true and false. Here an operator may also not know. Subscriptions that
-  hold such a predicate do not match where another is false, and are left open otherwise; so no
-  order changes the result.
-- A predicate with variables is false where an operator that says true gives no bindings.
-- In print E also takes the predicates that are not evaluated, since line 15 stands outside of the
-  test; `Decision.evaluated` has those that were.
-- What section 5.1 says of renewing, validity and tickets is no part of the order, and left out.
+- The paper has true and false. Here an operator may also return unknown. A subscription with an
+  unknown predicate does not match if another is false, and stays open otherwise. So the order does
+  not change the result.
+- A predicate with variables is false if its operator returns true without bindings.
+- In print, E also takes the predicates that are not evaluated, since line 15 stands outside of the
+  test. `Decision.evaluated` has the evaluated ones.
+- Renewing, validity and tickets (section 5.1) are not part of the order, and are left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from typing import NamedTuple, TypeAlias
 from graphmatch.matcher import DuplicateError, UnknownError, UnsupportedError
 
 Bindings: TypeAlias = Mapping[str, Hashable]
-"""The name of each variable of a subscription, and its value."""
+"""The value of each variable of a subscription, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Predicate(NamedTuple):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of its variables, each once."""
+        """The distinct names of its variables."""
         return tuple(dict.fromkeys(a.name for a in self.arguments if isinstance(a, Variable)))
 
     @property
@@ -79,7 +79,7 @@ class Predicate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A conjunction S(P, VC) of predicates and of constraints on what their variables are."""
+    """A conjunction S(P, VC) of predicates and of constraints on the values of their variables."""
 
     id: str
     predicates: tuple[Predicate, ...]
@@ -87,9 +87,9 @@ class Subscription:
 
 
 class Outcome(NamedTuple):
-    """What an operator says of a predicate.
+    """The result of calling a predicate's operator.
 
-    `truth` is ``None`` if it is unknown; if it is true, `bindings` are the values of
+    `truth` is ``None`` if it is unknown. If it is true, `bindings` are the values of
     `Predicate.variables` in each solution.
     """
 
@@ -98,14 +98,14 @@ class Outcome(NamedTuple):
 
 
 Evaluate: TypeAlias = Callable[[Predicate], Outcome]
-"""Calls the operator of a predicate, which is given as its `Predicate.shape`."""
+"""A function that calls the operator of a predicate, given as its `Predicate.shape`."""
 
 
 class Decision(NamedTuple):
-    """What an event decided: the subscriptions that match, with their solutions.
+    """The result for an event: the subscriptions that match, with their solutions.
 
-    Those that are `open` have no predicate that is false, and one that is unknown. `evaluated` are
-    the shapes of the predicates that were evaluated, in order.
+    A subscription in `open` has no false predicate, but an unknown one. `evaluated` has the shapes
+    of the evaluated predicates, in order.
     """
 
     matches: Mapping[str, tuple[Bindings, ...]]
@@ -114,11 +114,11 @@ class Decision(NamedTuple):
 
 
 class Order(ABC):
-    """What an algorithm keeps between events, and the order in which it evaluates (`run`).
+    """The state of an algorithm between events, and its order of evaluation (`run`).
 
-    `predicates` has T_q of each subscription q, each shape once; `subscribers`, of each predicate,
-    the subscriptions that hold it. The paper's two hash tables (section 5.1) have what of these is
-    not decided yet: that is a `Matching`'s.
+    `predicates` has the distinct shapes T_q of each subscription q. `subscribers` has the
+    subscriptions with each predicate. The paper's two hash tables (section 5.1) have only the
+    undecided part of these, which is in `Matching`.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class Order(ABC):
         self.subscribers: dict[Predicate, dict[str, None]] = {}
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Take a subscription in; `DuplicateError` if its id is taken."""
+        """Add a subscription; raise `DuplicateError` if its id is taken."""
         id = subscription.id
         if id in self.subscriptions:
             raise DuplicateError(id)
@@ -139,7 +139,7 @@ class Order(ABC):
             self.subscribers.setdefault(t, {})[id] = None
 
     def unsubscribe(self, id: str) -> None:
-        """Forget a subscription; raises `UnknownError` where there is none."""
+        """Remove a subscription; raise `UnknownError` if the id is unknown."""
         if self.subscriptions.pop(id, None) is None:
             raise UnknownError(id)
         for t in self.predicates.pop(id):
@@ -148,7 +148,7 @@ class Order(ABC):
                 del self.subscribers[t]
 
     def decide(self, evaluate: Evaluate) -> Decision:
-        """Decide all subscriptions for an event, whose operators `evaluate` calls."""
+        """Decide all subscriptions for an event; `evaluate` calls the operators."""
         matching = Matching(self, evaluate)
         self.run(matching)
         return matching.decision()
@@ -159,10 +159,10 @@ class Order(ABC):
 
 
 class Matching:
-    """What is known of one event while it is being matched.
+    """The state of matching one event.
 
-    `undecided` is the set U; `known`, what has been evaluated: each subscription reads it with its
-    own variables.
+    `undecided` is the set U. `known` has the results of evaluated predicates, which each
+    subscription reads with its own variables.
     """
 
     def __init__(self, order: Order, evaluate: Evaluate) -> None:
@@ -172,7 +172,7 @@ class Matching:
         self._left = {q: len(shapes) for q, shapes in order.predicates.items()}
 
     def evaluate(self, t: Predicate) -> bool | None:
-        """Call the operator of a predicate, and take what is decided now out of U."""
+        """Call the operator of a predicate, and remove the decided subscriptions from U."""
         truth, bindings = self._evaluate(t)
         rows = tuple(dict.fromkeys(bindings)) if t.variables else ((),)
         truth = truth and bool(rows)
@@ -184,7 +184,7 @@ class Matching:
         return truth
 
     def decision(self) -> Decision:
-        """Join what is known of each subscription (section 2.2)."""
+        """Join the results of each subscription (section 2.2)."""
         matches, unknown = {}, set()
         for q, left in self._left.items():
             truths = set() if left else {self.known[t].truth for t in self._order.predicates[q]}
@@ -209,7 +209,7 @@ class Matching:
 
 
 class Naive(Order):
-    """Evaluates subscriptions one by one, each until a predicate is false (section 5.2)."""
+    """Subscriptions one by one, each until a predicate is false (section 5.2)."""
 
     def run(self, matching: Matching) -> None:
         for shapes in self.predicates.values():
@@ -220,7 +220,7 @@ class Naive(Order):
 
 
 class Sequential(Order):
-    """Evaluates all that is open of one undecided subscription after the other (section 4.1).
+    """Undecided subscriptions one by one, each with all open predicates (section 4.1).
 
     Examples
     --------
@@ -235,7 +235,7 @@ class Sequential(Order):
     """
 
     def run(self, matching: Matching) -> None:
-        """Algorithm 1."""
+        """Run Algorithm 1."""
         undecided = matching.undecided  # U
         done: set[Predicate] = set()  # E
         for q, shapes in self.predicates.items():

@@ -3,36 +3,35 @@
 Liu, Parthasarathy, Ranganathan, Yang: "Scalable Event Matching for Overlapping Subscriptions in
 Pub/Sub Systems", DEBS 2007, sections 4.2 and 4.3. Each subscription is a chain of its predicates,
 those that are false most often at the top; equal predicates of several chains are linked (4.2.1).
-An event is matched chain by chain, each from top to bottom until a node is false; what is found is
-handed on along the links, and a false node removes the chains that it is linked to (4.2.2). Which
-chain goes before which is decided by how much one order of a pair is expected to save (4.2.4).
+An event is matched chain by chain, each from top to bottom until a node is false. Results are
+passed along the links, and a false node removes its linked chains (4.2.2). The expected saving of
+each order of a pair decides which chain goes first (4.2.4).
 
 Cost of ordering: O(nodes · partners) for chains of bounded length, at the first event after a
-change. Matching makes at most d times as many calls as any algorithm must, as Sequential does.
+change. Matching makes at most d times as many calls as any algorithm must, as in Sequential.
 
 Notes
 -----
-What is mended in `SubOrder`, and how `SubOrderPrinted` makes it run:
+The corrections in `SubOrder`, and the additions that make `SubOrderPrinted` run:
 
-- 4.2.1 has "decreasing" selectivity from the top, 4.2 "increasing". Low probability first is meant;
-  of equal ones, so that chains never cross (4.2.4), the predicate that came first.
-- The test P/C divides by zero where the shared node is on top. Both classes use the difference that
-  it stands for. As printed, the cost above a node on top is 1, and not 0.
-- k links: P is not defined. It is the product over all nodes above, shared ones included; C' leaves
-  shared nodes out of the sum and of its products. This is exact, which tests enumerate.
-- Costs (4.3): "the probability is multiplied by the cost" in the differences, as printed. Mended,
-  each summand of C is weighted with the cost of its node, which is exact, and chains are ordered by
-  c / (1 - p).
-- The order of chains (4.2.5) is said to be a travelling salesman's, but savings count for all pairs
-  and not for neighbours: it is linear ordering. Here each chain is worth the sum of what it saves
-  before each chain that it is linked to, and the greatest is first.
-- As printed, edges are taken in *increasing* order of savings, the worst first, and no direction
-  is defined. Edges are of ordered pairs, so (u, v) is there beside (v, u); a path is walked in the
+- 4.2.1 has "decreasing" selectivity from the top, 4.2 "increasing". Low probability first is meant.
+  Equally probable predicates stay in order of arrival, so that chains never cross (4.2.4).
+- The test P/C divides by zero if the shared node is on top. Both classes use the difference that it
+  stands for. As printed, the cost above a node on top is 1, and not 0.
+- k links: P is not defined. It is the product over all nodes above, shared ones included. C' leaves
+  shared nodes out of the sum and of its products. This is exact; tests check it by enumeration.
+- Costs (4.3): "the probability is multiplied by the cost" in the differences, as printed.
+  Corrected, each summand of C is weighted with the cost of its node, which is exact, and chains are
+  ordered by c / (1 - p).
+- The paper calls the order of chains (4.2.5) a travelling salesman problem. But savings count for
+  all pairs, not only for neighbours: it is linear ordering. Here each chain's worth is the sum of
+  its savings before each linked chain. Greatest worth comes first.
+- As printed, edges are added in *increasing* order of savings, the worst first, and no direction is
+  defined. Edges are of ordered pairs, so both (u, v) and (v, u) exist. A path is walked in the
   direction that agrees with most of the weight of its edges.
-- The complete graph of 80,000 chains has 3.2 · 10⁹ edges. Pairs without links weigh 0, and are not
-  made. Of a predicate that many chains hold, each chain is compared with `partners` that came after
-  it and as many that came before, in both classes; in the sum these stand for all.
-- An unknown node neither ends its chain nor removes others.
+- The complete graph of 80,000 chains has 3.2 · 10⁹ edges. Pairs without links have weight 0, and
+  are not made. If many chains have a predicate, both classes compare each chain with the next
+  `partners` chains and the same number before it. In the sum these stand for all.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ from typing import TypeAlias
 from graphmatch.published.sequential import Matching, Order, Predicate, Subscription
 
 Estimate: TypeAlias = Callable[[Predicate], tuple[float, float]]
-"""How probable it is that a predicate is true, between 0 and 1, and what a call costs."""
+"""A function that returns the probability (0 to 1) of a predicate, and the cost of a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
     """A subscription's predicates from top to bottom.
 
-    `p` and `cost` are how probable it is that a node is true, and what its operator costs; `top` is
+    `p` and `cost` are the probability that a node is true, and the cost of its operator. `top` is
     the cost above the first node: 0, and 1 as printed.
     """
 
@@ -63,7 +62,7 @@ class Chain:
 
     @property
     def expected_cost(self) -> float:
-        """What evaluating it alone is expected to cost: C (section 4.2.3)."""
+        """The expected cost of evaluating this chain alone: C (section 4.2.3)."""
         total, reached = 0.0, 1.0
         for p, cost in zip(self.p, self.cost, strict=True):
             total += reached * cost
@@ -71,9 +70,9 @@ class Chain:
         return total
 
     def above(self, node: Predicate, other: Chain) -> tuple[float, float]:
-        """Return P and C' of a node: how probable it is that it is reached, and what that costs.
+        """Return P and C' of a node: the probability and the cost of reaching it.
 
-        C' leaves out what is shared with the other chain.
+        C' leaves out the nodes that the other chain shares.
         """
         reached, alone, cost = 1.0, 1.0, 0.0
         for t, p, c in zip(self.nodes, self.p, self.cost, strict=True):
@@ -86,10 +85,10 @@ class Chain:
         return reached, cost or self.top
 
     def saving(self, other: Chain, node: Predicate) -> float:
-        """Return what a link contributes to the saving of this chain before another (4.2.4).
+        """Return the part of a link in the saving of this chain before another (4.2.4).
 
-        The sum over all links is C2 - C1: what both are expected to cost if the other is first,
-        less what they are if this one is.
+        The sum over all links is C2 - C1: the expected cost of both with the other first, minus
+        that with this one first.
         """
         p = self.p[self.nodes.index(node)]
         reached, cost = self.above(node, other)
@@ -98,16 +97,16 @@ class Chain:
 
 
 def saving(first: Chain, second: Chain) -> float:
-    """Return what evaluating a chain before another is expected to save."""
+    """Return the expected saving of evaluating a chain before another."""
     return sum(first.saving(second, t) for t in first.nodes if t in second.nodes)
 
 
 class SubOrder(Order):
-    """Sub-Order, mended.
+    """Sub-Order, corrected.
 
-    `estimate` gives each predicate's probability and cost. Of the chains that hold a predicate each
-    is compared with so many `partners` on either side. With 4 as few predicates are evaluated as
-    with all (docs/algorithms/suborder.md).
+    `estimate` gives each predicate's probability and cost. Each chain with a predicate is compared
+    with `partners` others on either side. 4 partners give as few evaluations as all
+    (docs/algorithms/suborder.md).
 
     Examples
     --------
@@ -169,7 +168,7 @@ class SubOrder(Order):
         return Chain(nodes, tuple(given[t][0] for t in nodes), tuple(given[t][1] for t in nodes))
 
     def arrange(self) -> tuple[str, ...]:
-        """Order chains by the sum of what each saves before the others, the greatest first."""
+        """Order chains by the sum of their savings before the others, greatest first."""
         worth = dict.fromkeys(self._chains, 0.0)
         for t, u, v, stands_for in self._linked():
             saved = stands_for * self._chains[u].saving(self._chains[v], t)
@@ -178,7 +177,7 @@ class SubOrder(Order):
         return tuple(sorted(worth, key=lambda q: -worth[q]))
 
     def _linked(self) -> Iterator[tuple[Predicate, str, str, float]]:
-        """Yield links, and how many each stands for: chains lie on a circle for each predicate."""
+        """Yield links with weights: a predicate's chains form a circle, linked to the next."""
         for t, held in self.subscribers.items():
             ids = list(held)
             all_, some = (len(ids) - 1) / 2, self._partners
@@ -206,7 +205,7 @@ class SubOrderPrinted(SubOrder):
         weights = {(u, v): saving(self._chains[u], self._chains[v]) for u, v in pairs}
         edges = ((-abs(w), (u, v) if w < 0 else (v, u)) for (u, v), w in weights.items() if w)
         next_to: dict[str, dict[str, float]] = {q: {} for q in self._chains}
-        path = {q: q for q in self._chains}  # a forest of which each tree is a path
+        path = {q: q for q in self._chains}  # a forest; each tree is a path
 
         def root(q: str) -> str:
             while path[q] != q:
@@ -225,7 +224,7 @@ class SubOrderPrinted(SubOrder):
 
 
 def _walk(end: str, next_to: dict[str, dict[str, float]]) -> list[str]:
-    """Return a path from the end at which more of its weight begins."""
+    """Return a path from the end that agrees with most of its weight."""
     steps, agreed = [end], 0.0
     while onward := next_to[steps[-1]].keys() - steps[-2:]:
         (q,) = onward

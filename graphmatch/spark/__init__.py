@@ -1,8 +1,8 @@
 """The same engine on Spark: publications in bulk and in streams.
 
-`matches` is a transform of DataFrames, ``df.transform(matches(engine))``; `register` makes
-``spark.read.format("rdf")`` known; `publications` makes documents publications; `session` starts
-Spark for those who have none. Spark is the extra ``spark``; nothing else imports it.
+`matches` transforms DataFrames: ``df.transform(matches(engine))``. `register` adds the format of
+``spark.read.format("rdf")``. `publications` splits documents into publications. `session` starts
+Spark if there is no session. Spark is the extra ``spark``; only this package imports it.
 """
 
 from importlib import import_module
@@ -39,7 +39,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from the module that has it."""
+    """Import a public name from its module."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"graphmatch.spark.{_MODULES[name]}"), name)

@@ -1,8 +1,8 @@
-"""Documents of a DataFrame to publications: a transform, of batches and of streams alike.
+"""A transform of a DataFrame's documents into publications, for batches and for streams.
 
-Matching needs it only where publications have to be known before they are matched: to drop those
-that came before, or where lines of one graph are anywhere in a large file. Otherwise
-`graphmatch.spark.matches` reads the documents itself.
+It is only necessary if publications must be known before matching: to drop duplicates, or if lines
+of one graph are spread over a large file. Otherwise `graphmatch.spark.matches` reads the documents
+itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ROWS_SQL = f"publication string, triples string, {CORRUPT} string"
 _ROWS = pa.schema([(name, pa.string()) for name in (ID, TEXTS, CORRUPT)])
 _Row: TypeAlias = tuple[str | None, str | None, str | None]
-"""Publication, triples, what was refused."""
+"""Publication, triples, problem."""
 _AT_ONCE = 1024
 _SHOWN = 80
 
@@ -58,34 +58,34 @@ def publications(
     keep: Sequence[str] = (),
     mode: Mode | str = Mode.PERMISSIVE,
 ) -> Callable[[DataFrame], DataFrame]:
-    """Return a transform: documents to rows of ``publication``, ``triples`` and ``_corrupt``.
+    """Return a transform of documents into rows of ``publication``, ``triples``, ``_corrupt``.
 
-    ``triples`` is N-Triples; in rows of what was refused only ``_corrupt`` is not null.
+    ``triples`` is N-Triples. In rows of rejected input only ``_corrupt`` is not null.
 
     Parameters
     ----------
     document
         The column with documents, bytes or text: any syntax of RDF, or feeds.
     source
-        The column with what a document is called, such as its path.
+        The column with the documents' names, such as paths.
     publication
-        The column with ids: a document is one publication, where its row has one.
+        The column with ids. If a row has one, its document is one publication.
     lines
-        Whether rows are lines of N-Quads or N-Triples, as ``spark.read.text`` gives them; then a
-        row of the result may be a part of a publication (``matches(…, grouped=False)``).
+        Whether rows are lines of N-Quads or N-Triples, as from ``spark.read.text``. A row of the
+        result may then be part of a publication (``matches(…, grouped=False)``).
     format, cut, base
-        How documents are read, as `Engine.filter` has them.
+        The options for reading documents, as in `Engine.filter`.
     keep
-        Columns of the caller's that are to be in the result, too; not of lines.
+        More columns to copy to the result; not with `lines`.
     mode
-        As `graphmatch.spark.matches` has it.
+        The same as in `graphmatch.spark.matches`.
 
     Raises
     ------
     InputError
-        When the format, the cut or the mode is unknown, or the base is no absolute IRI.
+        If the format, the cut or the mode is unknown, or the base is not an absolute IRI.
     SparkError
-        When columns are to be kept that cannot be.
+        If a column cannot be kept.
     """
     if format is not None:
         format_of_media_type(format)
@@ -123,14 +123,14 @@ def publications(
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How documents are read.
+    """The options for reading documents.
 
     Parameters
     ----------
     cut, format, base
-        As `semantic.read_publications` has them.
+        The same as in `semantic.read_publications`.
     mode
-        What becomes of what is malformed.
+        The treatment of malformed input.
     """
 
     cut: Cut = Cut.AUTO
@@ -139,7 +139,7 @@ class How:
     mode: Mode = Mode.PERMISSIVE
 
     def read(self, data: Named, id: str | None, on_problem: OnProblem) -> Iterator[Publication]:
-        """Yield the publications of a document; parts of one are put together."""
+        """Yield the publications of a document; merge the parts of each."""
         parts: dict[str, list[Triple]] = {}
         for publication in read_publications(
             data,
@@ -153,7 +153,7 @@ class How:
             yield Publication.of(name, triples)
 
     def refused(self, problem: Problem) -> str | None:
-        """Return what a row says of a problem; ``None`` where there is to be none.
+        """Return the text of a problem's row; ``None`` if the problem has no row.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class How:
 
 
 class Named(BytesIO):
-    """A document in memory, which messages call by a name."""
+    """A document in memory, with a name for messages."""
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(data)
@@ -177,7 +177,7 @@ class Named(BytesIO):
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """Reads rows of documents."""
+    """A reader of rows of documents."""
 
     how: How
     kept: int
@@ -216,7 +216,7 @@ def _batch(
     kept: pa.RecordBatch | None = None,
     taken: list[int | None] | None = None,
 ) -> pa.RecordBatch:
-    """Return rows, which are then forgotten, with the columns that are kept of theirs."""
+    """Return the rows with their kept columns, and clear the lists."""
     columns: dict[str, Any] = {
         name: pa.array([row[place] for row in rows], pa.string())
         for place, name in enumerate(_ROWS.names)
@@ -231,7 +231,7 @@ def _batch(
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Reads rows of lines: those of one graph in a batch are one row."""
+    """A reader of rows of lines: the lines of one graph in a batch become one row."""
 
     how: How
 
@@ -248,8 +248,8 @@ class _Lines:
                 parts = read_lines(data, source, problems.append)
                 rows += ((part.id, "".join(map(_line, part.given)), None) for part in parts)
                 for problem in problems:
-                    if (line := problem.where.line) is not None:  # its number in the batch
-                        several = data.splitlines()  # a row may have more than one
+                    if (line := problem.where.line) is not None:  # counted in the batch
+                        several = data.splitlines()  # a row may have several lines
                         text = several[min(line, len(several)) - 1].decode()
                         where = Place(source, item=repr(text[:_SHOWN]))
                         problem = replace(problem, where=where)
@@ -265,14 +265,14 @@ def _line(triple: Triple) -> str:
 def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
     """Return rows of ``publication``, ``triples`` and ``_corrupt`` for rows of triples.
 
-    Those of one publication may be anywhere in the table; in the micro-batch of a stream.
+    Rows of one publication may be anywhere in the table, or in the micro-batch of a stream.
 
     Parameters
     ----------
     triples
         Columns ``publication``, ``subject``, ``predicate`` and ``object``.
     keep
-        Columns that are to be in the result, too: of the publication's first row.
+        More columns to copy to the result, from the publication's first row.
     """
     schema = schema_of(ROWS_SQL, {name: triples.schema[name] for name in keep})
     chosen = triples.select(*COLUMNS, *keep)
@@ -280,7 +280,7 @@ def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Put the rows of a partition together."""
+    """Join the rows of each publication in a partition."""
     several = [batch for batch in batches if batch.num_rows]
     if not several:
         return
@@ -292,7 +292,7 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows.append((id, lines.decode(), None))
         taken.append(int(numbers[0]))
     ids: list[Any] = table.column(ID).to_pylist() if problems else []
-    for problem in problems:  # whose rows have numbers that say nothing elsewhere
+    for problem in problems:  # row numbers mean nothing outside of the batch
         name = ids[int((problem.where.item or "").removeprefix("row ")) - 1]
         where = Place("<table>" if name is None else str(name))
         rows.append((None, None, str(replace(problem, where=where))))
@@ -303,14 +303,14 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def read_lines(data: bytes, source: str, on_problem: OnProblem) -> Iterator[Publication]:
-    """Yield what lines of N-Quads say of their graphs, each once.
+    """Yield one publication for each graph in lines of N-Quads.
 
-    A blank node is called the same wherever it is in the file.
+    A blank node's name is the same throughout the file.
 
     Parameters
     ----------
     source
-        The file that the lines are of.
+        The file of the lines.
     """
     parts: dict[str, list[Triple]] = {}
     for part in read_rdf(
@@ -328,12 +328,12 @@ def read_lines(data: bytes, source: str, on_problem: OnProblem) -> Iterator[Publ
 
 
 def prefix_of(source: str) -> str:
-    """Return what names of blank nodes begin with in a file, and in no other one."""
+    """Return the prefix of blank node names in a file; no other file has it."""
     return f"f{blake2b(source.encode(), digest_size=8).hexdigest()}"
 
 
 def n_triples(publication: Publication) -> str:
-    r"""Return a publication's triples as N-Triples, blank nodes called by their places.
+    r"""Return a publication's triples as N-Triples; number the blank nodes.
 
     Examples
     --------

@@ -1,22 +1,21 @@
-"""GraphFrames: a big graph cut into publications, and the papers' baselines in bulk.
+"""GraphFrames: a large graph split into publications, and the papers' baselines in bulk.
 
-`pip` brings the Python side only. The side that runs in Java is a Maven package, given to Spark
-when it starts: ``session(packages=[coordinate()])``, a jar of one's own (``GRAPHFRAMES_JAR``,
-``session(jars=frames_jars(os.environ))``), or what a cluster has on its class path.
+`pip` installs the Python part only. The Java part is a Maven package, which Spark must load when it
+starts: ``session(packages=[coordinate()])``, a local jar (``GRAPHFRAMES_JAR``,
+``session(jars=frames_jars(os.environ))``), or the class path of a cluster.
 
-*Parts.* Two triples belong together when they share a subject or object that is an IRI or a blank
-node, as in `semantic.reading`; the object of ``rdf:type`` is shared and connects nothing.
-GraphFrames' `randomized_contraction` is not used: it gave wrong answers in a trial.
+*Parts.* Two triples are connected if they share a subject or object that is an IRI or a blank node,
+as in `semantic.reading`. The object of ``rdf:type`` is shared and connects nothing. GraphFrames'
+`randomized_contraction` is not used, because it gave wrong results in a trial.
 
-*Motifs.* Every node of a subscription is a variable of the motif, constants too, as OPS has it;
-that a node is a constant is looked at afterwards. MIC expands a subscription by all descendants of
-its terms: here a constant may be itself or anything below it. Cost: one self-join of all edges for
-each pattern, one subscription after the other; that is the point of a baseline. Two nodes of a
-motif may be one vertex, as in SPARQL; of the rules only those of sub-classes, sub-properties and
-roots are there.
+*Motifs.* Every node of a subscription is a variable of the motif, including constants, as in OPS.
+Constants are tested afterwards. MIC expands a subscription by all descendants of its terms: here a
+constant may be itself or a descendant. Cost: one self-join of all edges for each pattern, one
+subscription after the other, as expected of a baseline. Two nodes of a motif may be one vertex, as
+in SPARQL. Only the rules of sub-classes, sub-properties and roots are applied.
 
-Source: Wang, Jin, Li: OPS, as Petrovic, Liu, Jacobsen, "G-ToPSS", WWW 2005, section 5, describes
-it; MIC (multidimensional index matching count) as the paper on CTPS describes it.
+Sources: Wang, Jin, Li: OPS, as described by Petrovic, Liu, Jacobsen, "G-ToPSS", WWW 2005, section
+5. MIC (multidimensional index matching count) as described by the paper on CTPS.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _PLACES = ("subject", "predicate", "object")
 
 
 def coordinate() -> str:
-    """Return the Maven coordinate of the side that runs in Java.
+    """Return the Maven coordinate of the Java part.
 
     Examples
     --------
@@ -63,7 +62,7 @@ def coordinate() -> str:
 
 
 def frames_jars(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the jars that an environment names, for `session`.
+    """Return the jars named in an environment, for `session`.
 
     Examples
     --------
@@ -74,12 +73,12 @@ def frames_jars(environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def require_frames(spark: SparkSession) -> None:
-    """Make sure that a session has both sides of GraphFrames.
+    """Make sure that a session has both parts of GraphFrames.
 
     Raises
     ------
     SparkError
-        When the side that runs in Java is not there, or the session is one of Spark Connect.
+        If the Java part is missing, or the session is one of Spark Connect.
     """
     if is_connect(spark):
         what = "GraphFrames' functions need a session in this process"
@@ -107,7 +106,7 @@ def graph_frame(triples: DataFrame) -> Any:
     Raises
     ------
     SparkError
-        When GraphFrames is not there.
+        If GraphFrames is missing.
     """
     distinct = triples.select(*_PLACES).distinct()
     edges = distinct.select(
@@ -121,34 +120,34 @@ def graph_frame(triples: DataFrame) -> Any:
 
 
 def frame_of(vertices: DataFrame, edges: DataFrame) -> Any:
-    """Return a graph of GraphFrames, which has no types.
+    """Return an untyped graph of GraphFrames.
 
     Raises
     ------
     SparkError
-        When GraphFrames is not there.
+        If GraphFrames is missing.
     """
     require_frames(vertices.sparkSession)
     return import_module("graphframes").GraphFrame(vertices, edges)
 
 
 def connected_parts(triples: DataFrame) -> DataFrame:
-    """Return triples with the connected part that each is in, as a column ``publication``.
+    """Return triples with their connected component as a column ``publication``.
 
     Parameters
     ----------
     triples
-        Columns ``subject``, ``predicate`` and ``object``: terms as N-Triples writes them.
+        Columns ``subject``, ``predicate`` and ``object``: terms as N-Triples.
 
     Returns
     -------
     publications
-        Distinct triples; a part is called by the first of its subjects in the order of texts.
+        Distinct triples. The name of a component is its first subject in lexical order.
 
     Raises
     ------
     SparkError
-        When GraphFrames is not there.
+        If GraphFrames is missing.
     """
     distinct = triples.select(*_PLACES).distinct()
     connecting = (sql.col("predicate") != str(TYPE)) & ~sql.col("object").startswith('"')
@@ -166,7 +165,7 @@ def connected_parts(triples: DataFrame) -> DataFrame:
 
 
 def motif(branch: Branch) -> str:
-    """Return a branch's patterns as a motif: a picture of it.
+    """Return a branch's patterns as a motif of GraphFrames.
 
     Examples
     --------
@@ -196,24 +195,24 @@ def match_motif(
     Parameters
     ----------
     triples
-        Columns ``subject``, ``predicate``, ``object``: as N-Triples writes terms, each in one way.
+        Columns ``subject``, ``predicate``, ``object``: N-Triples, with one spelling per term.
     subscription
-        One branch that is the whole query.
+        A query with one branch and without a residual.
     ontology
-        Constants may be what is below them, too: MIC. Without it they are themselves: OPS.
+        Constants also match their descendants: MIC. Without it, they match themselves: OPS.
 
     Returns
     -------
     answers
-        Columns ``subscription`` and ``solution``: variables to terms as N-Triples writes them.
+        Columns ``subscription`` and ``solution``: variables to terms as N-Triples.
 
     Raises
     ------
     SparkError
-        When GraphFrames is not there.
+        If GraphFrames is missing.
     SubscriptionError
-        When there is more to the query than patterns and filters of one branch, or a variable
-        stands for a property and for a node.
+        If the query is more than patterns and filters of one branch, or a variable is both a
+        property and a node.
     """
     branch = _branch(subscription)
     names = _names(branch)
@@ -248,7 +247,7 @@ def _branch(subscription: Subscription) -> Branch:
 
 
 def _below(term: Term, ontology: Ontology | None) -> Iterator[Term]:
-    """Yield a term and all below it, under each of their names."""
+    """Yield a term and its descendants, under each of their names."""
     yield term
     if ontology is not None:
         root = ontology.root(term)

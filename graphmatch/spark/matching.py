@@ -1,10 +1,10 @@
-"""Publications of a DataFrame to matches: a transform, of batches and of streams alike.
+"""A transform of a DataFrame's publications into matches, for batches and for streams.
 
-Rows that are whole publications or documents stay where they are. Triples are made one text a
-publication by Spark itself (in a stream: by the task, of its micro-batch), before they come to
-Python: rows one by one are what costs most on that way. Tasks get Arrow batches (``mapInArrow``)
-and hand them to the compiled core (`graphmatch.spark.tasks`). Nothing is cached, no setting is
-changed.
+Rows that are whole publications or documents need no shuffle. Otherwise Spark joins the triples of
+each publication into one string before they reach Python (in a stream the task does so, per
+micro-batch), because single rows are the most expensive to transfer. Tasks get Arrow batches
+(``mapInArrow``) and pass them to the compiled core (`graphmatch.spark.tasks`). Nothing is cached,
+and no setting is changed.
 """
 
 from __future__ import annotations
@@ -46,61 +46,61 @@ if TYPE_CHECKING:
     Metrics: TypeAlias = str | Observation | None
 
 RESULT = ("publication", "subscription", "solution", "graph", CORRUPT)
-"""The columns of matches, before those that are kept."""
+"""The columns of matches, before the kept ones."""
 
 
 class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(engine))
-    """A transform: the publications of a DataFrame to their matches.
+    """A transform of the publications of a DataFrame into their matches.
 
-    A row of the result is a solution of a match (or a match, without ``solutions``), or what was
-    refused:
+    A row of the result is a solution of a match (or a match, without ``solutions``), or rejected
+    input:
 
     ================ ==============================================================================
     ``publication``  its id
     ``subscription`` the id of the subscription
-    ``solution``     a map of variables to terms as N-Triples has them; empty for ASK
-    ``graph``        what CONSTRUCT and DESCRIBE give, as N-Triples
-    ``_corrupt``     what was refused, where, and what to do; then the others are null
+    ``solution``     a map of variables to terms as N-Triples; empty for ASK
+    ``graph``        the result of CONSTRUCT or DESCRIBE, as N-Triples
+    ``_corrupt``     the problem, its place, and the remedy; then the others are null
     ================ ==============================================================================
 
-    and the columns in ``keep``, of the publication's first row. Rows of the DataFrame that have a
+    and the columns in ``keep``, from the publication's first row. Rows of the DataFrame with a
     ``_corrupt`` are passed on: those of `graphmatch.spark.publications` and of the source ``rdf``.
 
     Parameters
     ----------
     engine
-        The subscriptions with their ontology, or a file that `Engine.save` wrote. It is shipped
-        when the transform is first used; what is subscribed later is not seen until `replace`.
+        The subscriptions with their ontology, or a file of `Engine.save`. The first use of the
+        transform ships it. Later subscriptions take effect with `replace`.
     publication
         The column of publications' ids.
     subject, predicate, object
-        The columns of terms, as N-Triples has them: a row is a triple, and rows of a publication
-        may be anywhere in the table (of a stream: in the micro-batch).
+        The columns of terms as N-Triples. A row is a triple, and rows of a publication may be
+        anywhere in the table (of a stream: in the micro-batch).
     triples
         The column with a publication's triples instead: N-Triples as text, or an array of structs
         with ``subject``, ``predicate`` and ``object``.
     document
-        The column with documents instead, of any syntax of RDF, or feeds: bytes or text. They say
-        what their publications are called.
+        The column with documents instead, of any syntax of RDF, or feeds: bytes or text. The
+        documents determine the ids of their publications.
     source
-        The column with what a document is called, such as its path; relative IRIs need `base`.
+        The column with the documents' names, such as paths; relative IRIs need `base`.
     grouped
-        Whether a row of ``triples`` has a publication's all; otherwise rows of one publication may
-        be anywhere, too.
+        Whether a row of ``triples`` has all triples of its publication. Otherwise rows of one
+        publication may also be anywhere.
     format, cut, base
-        How documents are read, as `Engine.filter` has them.
+        The options for reading documents, as in `Engine.filter`.
     keep
-        Columns of the caller's that are to be in the result, too.
+        More columns to copy to the result.
     solutions
-        Whether solutions are wanted; the ids alone are found faster.
+        Whether to return solutions. Without them, ids are found faster.
     mode
-        ``"PERMISSIVE"``: what is malformed is a row that says so; ``"DROPMALFORMED"``: it is left
-        out; ``"FAILFAST"``: it ends the query. In upper or lower case.
+        The treatment of malformed input. ``"PERMISSIVE"`` gives it a row, ``"DROPMALFORMED"`` drops
+        it, and ``"FAILFAST"`` ends the query. In upper or lower case.
     metrics
-        What `DataFrame.observe` calls what was done, or a ``pyspark.sql.Observation``:
-        publications, triples, matches, refused, warnings, engine (since when it is in force),
-        milliseconds (in the engine, of all tasks). A query that uses the transform twice has to
-        call them by two names.
+        The name of `DataFrame.observe` for the counters, or a ``pyspark.sql.Observation``:
+        publications, triples, matches, refused, warnings, engine (the start of its use),
+        milliseconds (in the engine, of all tasks). A query that uses the transform twice needs two
+        names.
     now
         The time of ``NOW()`` and of mapping functions: by default that of the query, or of the
         micro-batch.
@@ -108,9 +108,9 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     Raises
     ------
     InputError
-        When the format, the cut or the mode is unknown, or the base is no absolute IRI.
+        If the format, the cut or the mode is unknown, or the base is not an absolute IRI.
     SparkError
-        When columns are to be kept that cannot be.
+        If a column cannot be kept.
 
     Examples
     --------
@@ -165,18 +165,18 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         return observed(self.rows(frame), self._metrics)
 
     def replace(self, engine: Engine | str | Path) -> None:
-        """Go on with another engine: from the next query on, and in streams the next micro-batch.
+        """Use another engine: from the next query on, and in streams from the next micro-batch on.
 
-        On Spark Connect, DataFrames that were transformed before go on with the engine before, and
-        so does a stream that runs: what is shipped later does not come to it. Stop it, transform
-        again, and start it from its checkpoint.
+        On Spark Connect, earlier DataFrames and running streams keep the previous engine, because
+        later shipments do not reach them. Stop the stream, transform again, and start it from its
+        checkpoint.
 
         Raises
         ------
         SparkError
-            When it has operators.
+            If it has operators.
         SavedError
-            When it cannot be saved.
+            If it cannot be saved.
         """
         self._engine = engine if isinstance(engine, Engine) else Path(engine)
         if self._shipped is not None:
@@ -184,7 +184,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
             self._shipped = spark, ship(spark, self._engine, before)
 
     def rows(self, frame: DataFrame) -> DataFrame:
-        """Return what tasks say: matches, and in ``_metrics`` what they did."""
+        """Return the rows of tasks: matches, and their counters in ``_metrics``."""
         if self._shipped is None or self._shipped[0] is not frame.sparkSession:
             self._shipped = frame.sparkSession, ship(frame.sparkSession, self._engine)
         kept = [frame[name].alias(f"{KEPT}{number}") for number, name in enumerate(self._keep)]
@@ -208,7 +208,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         return said.select(*RESULT, *named, METRICS)
 
     def _given(self, frame: DataFrame, kept: list[Column]) -> DataFrame:
-        """Return what tasks get: documents, or ids and N-Triples, with the columns to keep."""
+        """Return the input of tasks: documents, or ids and N-Triples, with the columns to keep."""
         if self._document is not None:
             source = sql.lit(None) if self._source is None else frame[self._source]
             data = frame[self._document].alias(DOCUMENT)
@@ -252,7 +252,7 @@ _STRUCT = (
 
 
 def observed(rows: DataFrame, metrics: Metrics) -> DataFrame:
-    """Return the matches of rows, with what tasks did observed."""
+    """Return the matches in rows, and observe the counters of tasks."""
     if metrics is not None:
         names = [part.split()[0] for part in METRICS_SQL.split(", ")]
         sums = [

@@ -1,10 +1,10 @@
-"""Engines on their way to Spark's workers: saved once, shipped as files, opened once a worker.
+"""Engines for Spark's workers: saved once, shipped as files, opened once per worker.
 
-What is shipped is a snapshot as `Engine.save` writes it; Spark brings it to each machine once
-(``addFile``, or ``addArtifacts`` of Spark Connect), and workers map it into memory. An engine that
-changes is shipped again, with a small file whose name has the time of the change. A task takes the
-newest snapshot that is not newer than its query, or its micro-batch: Spark records the time of a
-micro-batch before it runs, so all tasks of one take the same engine, and a later one the next.
+An engine is shipped as a snapshot of `Engine.save`. Spark copies it to each machine once
+(``addFile``, or ``addArtifacts`` of Spark Connect), and workers map it into memory. A changed
+engine is shipped again, with a small file whose name has the time of the change. A task uses the
+newest snapshot that is not newer than its query or micro-batch. Spark records the time of a
+micro-batch before it runs, so all its tasks use the same engine, and a later micro-batch the next.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OPENED = 2
-"""So many engines stay open in a worker: while one is replaced there are two."""
+"""The number of open engines in a worker: two while one is being replaced."""
 
 
 class Worker:
-    """What a worker keeps from one task to the next: an engine, and what it reported.
+    """The state of a worker between tasks: an engine, and its problems.
 
     Parameters
     ----------
     path
         The snapshot.
     stamp
-        Since when it is in force, in microseconds.
+        The time from which it is used, in microseconds.
     limits
-        Those of the engine.
+        The engine's limits.
 
     Attributes
     ----------
     now
-        What ``NOW()`` is; each task says.
+        The value of ``NOW()``, set by each task.
     version
-        Since when it is in force, as ISO 8601 writes it.
+        The time from which it is used, as ISO 8601.
     problems
-        What was reported and not yet taken.
+        The reported problems that no task has taken yet.
     """
 
     def __init__(self, path: Path, stamp: int, limits: Limits) -> None:
@@ -66,16 +66,16 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """How a worker finds an engine: this, and no engine, goes to the workers with each task.
+    """The data by which a worker finds an engine. Tasks carry this instead of an engine.
 
     Parameters
     ----------
     name
-        What the names of its snapshots begin with.
+        The prefix of the names of its snapshots.
     package
         The version of this package that saved it.
     limits
-        What one document and one evaluation may cost.
+        The resource limits of one document and one evaluation.
     """
 
     name: str
@@ -83,14 +83,14 @@ class Snapshots:
     limits: Limits = DEFAULT_LIMITS
 
     def opened(self, now: datetime) -> Worker:
-        """Return the engine that was in force at a time.
+        """Return the engine that was in use at a time.
 
         Raises
         ------
         SparkError
-            When the worker has another version of this package, or there is no snapshot.
+            If the worker has another version of this package, or there is no snapshot.
         SavedError
-            When the snapshot is damaged.
+            If the snapshot is damaged.
         """
         from pyspark import SparkFiles
 
@@ -98,7 +98,7 @@ class Snapshots:
             what = f"the worker has graphmatch {own}, and the driver {self.package}"
             raise SparkError(what, "worker", "Install one version everywhere.")
         root = Path(SparkFiles.getRootDirectory())
-        # A stream of Spark Connect without a shuffle is told the folder above that of its session.
+        # A stream of Spark Connect without a shuffle gets the parent of its session's folder.
         found = list(root.glob(f"{self.name}@*")) or root.glob(f"*/{self.name}@*")
         markers = {int(path.name.rpartition("@")[2]): path for path in found}
         if not markers:
@@ -114,10 +114,10 @@ class Snapshots:
 
 @lru_cache(maxsize=_OPENED)
 def _opened(path: str, stamp: int, limits: Limits) -> Worker:
-    """Return what a worker keeps: here and nowhere else something outlives a task.
+    """Return the worker's state: the only state that outlives a task.
 
-    Spark's workers collect garbage after each task: what an engine consists of is none, and need
-    not be looked at then.
+    Spark's workers collect garbage after each task. An engine's objects are never garbage, so they
+    are excluded.
     """
     worker = Worker(Path(path), stamp, limits)
     gc.freeze()
@@ -125,22 +125,22 @@ def _opened(path: str, stamp: int, limits: Limits) -> Worker:
 
 
 def ship(spark: SparkSession, engine: Engine | Path, before: Snapshots | None = None) -> Snapshots:
-    """Have Spark bring an engine to its workers.
+    """Make Spark ship an engine to its workers.
 
     Parameters
     ----------
     engine
         An engine, or the snapshot of one.
     before
-        What it takes the place of, from the next query or micro-batch on; on Spark Connect, in
-        what is transformed from now on.
+        The snapshots that it replaces, from the next query or micro-batch on; on Spark Connect, in
+        later transforms.
 
     Raises
     ------
     SparkError
-        When it has operators, which are functions of this process.
+        If it has operators, which are functions of this process.
     SavedError
-        When it cannot be saved, or the snapshot is damaged or not there.
+        If it cannot be saved, or the snapshot is damaged or missing.
     """
     if isinstance(engine, Path):
         engine = Engine.open(engine)
@@ -148,7 +148,7 @@ def ship(spark: SparkSession, engine: Engine | Path, before: Snapshots | None = 
         what = f"operators do not run on Spark: {', '.join(one.iri for one in engine.operators)}"
         remedy = "Match without Spark, or leave out the operators and what calls them."
         raise SparkError(what, "engine", remedy)
-    of_connect = is_connect(spark)  # streams have a copy of the session's files as they began
+    of_connect = is_connect(spark)  # streams keep the files that the session had at their start
     known = None if of_connect or before is None else before.name
     name = known or f"graphmatch-{uuid4().hex}"
     if of_connect:
@@ -157,14 +157,14 @@ def ship(spark: SparkSession, engine: Engine | Path, before: Snapshots | None = 
     else:
         from pyspark import SparkFiles
 
-        folder_ = Path(SparkFiles.getRootDirectory(), "saved")  # goes when Spark stops
+        folder_ = Path(SparkFiles.getRootDirectory(), "saved")  # removed when Spark stops
         folder_.mkdir(exist_ok=True)
         _add(spark.sparkContext.addFile, engine, name, folder_)
     return Snapshots(name, version("graphmatch"), engine.limits)
 
 
 def _add(add: Callable[[str], object], engine: Engine, name: str, folder: Path) -> None:
-    """Add a snapshot; then, since that takes a while, a small file that says from when it holds."""
+    """Add a snapshot; then, because that takes a while, a small file with its start time."""
     path = folder / f"{name}-{uuid4().hex}"
     engine.save(path)
     add(str(path))
@@ -174,7 +174,7 @@ def _add(add: Callable[[str], object], engine: Engine, name: str, folder: Path) 
 
 
 def is_connect(session: Any) -> bool:
-    """Whether a session is one of Spark Connect."""
+    """Return whether a session is one of Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 

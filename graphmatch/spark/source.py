@@ -5,10 +5,10 @@
 ...     register(spark)
 ...     return spark.read.format("rdf").load("day/*.nq")
 
-Files are read by workers, through Arrow's file systems: local ones, ``s3:``, ``gs:``, ``abfs:``,
-``hdfs:``, and with ``fsspec+`` before it any of fsspec's. N-Quads and N-Triples are read in ranges
-of bytes between lines where rows are triples, all else file by file. Where only Spark knows a file
-system, or has its passwords, ``spark.read.format("binaryFile")`` reads documents for
+Workers read files through Arrow's file systems: local ones, ``s3:``, ``gs:``, ``abfs:``, ``hdfs:``,
+and with the prefix ``fsspec+`` any of fsspec's. If rows are triples, N-Quads and N-Triples are read
+in ranges of bytes between lines, all else file by file. If only Spark supports a file system, or
+has its passwords, ``spark.read.format("binaryFile")`` reads documents for
 `graphmatch.spark.matches`, and ``spark.read.text`` lines for `graphmatch.spark.publications`.
 
 Source: Spark's Python Data Source API,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _RANGE = 32 << 20
-"""So many bytes of lines are one partition."""
+"""The size of a partition of lines, in bytes."""
 _FILES = 100_000
-"""So many files a stream remembers, at most."""
+"""The maximum number of files that a stream remembers."""
 _AT_ONCE = 8192
 _PIECE = 1 << 20
 _PATTERN = re.compile(r"[*?\[]")
@@ -59,24 +59,24 @@ _OPTIONS = {"path", "rows", "syntax", "cut", "base", "mode"}
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``spark.read.format("rdf")`` and ``spark.readStream.format("rdf")`` known to a session.
+    """Register ``spark.read.format("rdf")`` and ``spark.readStream.format("rdf")`` in a session.
 
     The rows are triples: ``publication``, ``subject``, ``predicate``, ``object``, with terms as
-    N-Triples has them; or with the option ``rows`` as ``publications`` whole ones, ``publication``
-    and ``triples``, which are N-Triples. The column ``_corrupt`` says what was refused, where and
-    why, and the others are null then.
+    N-Triples. With ``rows`` set to ``publications`` they are whole publications: ``publication``,
+    and ``triples`` as N-Triples. The column ``_corrupt`` has the problem of rejected input, with
+    place and cause. The others are null then.
 
     ========== ====================================================================================
     ``path``   a file, a folder or a pattern (``load``)
     ``rows``   ``triples`` or ``publications``
-    ``syntax`` media type or extension, where neither name nor content tells
-    ``cut``    how a document becomes publications, as `Engine.filter` has it
-    ``base``   what relative IRIs are resolved against
+    ``syntax`` media type or extension, if neither name nor content tells
+    ``cut``    how a document is split into publications, as in `Engine.filter`
+    ``base``   the IRI that relative IRIs are resolved against
     ``mode``   ``PERMISSIVE``, ``DROPMALFORMED`` or ``FAILFAST``
     ========== ====================================================================================
 
-    A stream reads the files of a folder, each once, by its name: write a file elsewhere, or under a
-    name that begins with ``.`` or ``_``, and rename it when it is whole.
+    A stream reads each file of a folder once, by its name. Write a file elsewhere, or under a name
+    that begins with ``.`` or ``_``, and rename it when it is complete.
     """
     spark.dataSource.register(RdfSource)
 
@@ -86,7 +86,7 @@ class RdfSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return what it is called."""
+        """Return the name of the format."""
         return "rdf"
 
     def schema(self) -> str:
@@ -124,7 +124,7 @@ class RdfSource(DataSource):
 
 @dataclass(frozen=True)
 class _Part(InputPartition):
-    """What one task reads: a file, or a range of bytes of its lines."""
+    """The input of one task: a file, or a range of bytes of its lines."""
 
     path: str
     begin: int = 0
@@ -133,7 +133,7 @@ class _Part(InputPartition):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is read, and how.
+    """The files to read, and how.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class _Reading:
     whole
         Whether a row is a publication.
     columns
-        The columns that are wanted.
+        The columns of the result.
     """
 
     path: str
@@ -158,7 +158,7 @@ class _Reading:
         Raises
         ------
         InputError
-            When there is no such file or folder.
+            If there is no such file or folder.
         """
         pattern = _PATTERN.search(self.path)
         if pattern is None or Path(self.path).exists():
@@ -184,7 +184,7 @@ class _Reading:
         return dict(sorted(found.items()))
 
     def parts(self, files: Mapping[str, int]) -> list[_Part]:
-        """Return what tasks read of files."""
+        """Return the inputs of tasks for files."""
         found = []
         for path, size in files.items():
             if self._is_lines(path) and size > _RANGE and not self.whole:
@@ -254,10 +254,10 @@ class _Reading:
 
 
 class _Names(Names):
-    """What terms of a part are called: each time the same, and blank nodes as in no other file."""
+    """The names of terms of a part: stable, and blank nodes unlike those of other files."""
 
     def __init__(self, part: _Part) -> None:
-        self._has_names = part.end is not None  # `read_lines` has given them
+        self._has_names = part.end is not None  # `read_lines` has set them
         self._prefix = f"_:{prefix_of(part.path)}n"
         self._called_so: dict[BlankNode, str] = {}
 
@@ -268,7 +268,7 @@ class _Names(Names):
 
 
 def _system(path: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of an address, and what the file is called there."""
+    """Return the file system of an address, and the file's path in it."""
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
     if ":" not in path:
@@ -285,7 +285,7 @@ def _unreadable(path: str, error: Exception) -> InputError:
 
 
 def _line_start(file: IO[bytes] | pa.NativeFile, place: int) -> int:
-    """Return where the first line begins that begins at a place or behind it."""
+    """Return the start of the first line that begins at a place or after it."""
     if place == 0:
         return 0
     place -= 1
@@ -298,7 +298,7 @@ def _line_start(file: IO[bytes] | pa.NativeFile, place: int) -> int:
 
 
 def _lines_before(file: IO[bytes] | pa.NativeFile, end: int) -> int:
-    """Return how many lines come before a place."""
+    """Return the number of lines before a place."""
     file.seek(0)
     count = 0
     while end > 0 and (piece := bytes(file.read(min(end, _PIECE)))):
@@ -308,13 +308,13 @@ def _lines_before(file: IO[bytes] | pa.NativeFile, end: int) -> int:
 
 
 class _TableReader(DataSourceReader):
-    """Reads all files."""
+    """A reader of all files."""
 
     def __init__(self, reading: _Reading) -> None:
         self._reading = reading
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return what tasks read."""
+        """Return the inputs of tasks."""
         files = self._reading.files()
         if not files and _PATTERN.search(path := self._reading.path) and not Path(path).exists():
             what, remedy = "there are no such files", "Check the pattern."
@@ -328,7 +328,7 @@ class _TableReader(DataSourceReader):
 
 
 class _StreamReader(DataSourceStreamReader):
-    """Reads files as they appear; an offset is the names of those that were read."""
+    """A reader of files as they appear; an offset is the names of the files read."""
 
     def __init__(self, reading: _Reading) -> None:
         self._reading = reading
@@ -338,7 +338,7 @@ class _StreamReader(DataSourceStreamReader):
         return {"files": {}}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
-        """Return the offset after all files that are there; there is no limit to read by."""
+        """Return the offset after all present files; the limit is not used."""
         files = {**start["files"], **self._reading.files()}
         if len(files) > _FILES:
             what = f"there are more than {_FILES:,} files"
@@ -347,7 +347,7 @@ class _StreamReader(DataSourceStreamReader):
         return {"files": files}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return what tasks read of the files between two offsets."""
+        """Return the inputs of tasks for the files between two offsets."""
         new = {path: size for path, size in end["files"].items() if path not in start["files"]}
         return self._reading.parts(new)
 

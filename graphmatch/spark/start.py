@@ -1,8 +1,7 @@
-"""A Spark session for those who have none: on a laptop, in a test, for the command.
+"""A Spark session for a laptop, for tests, and for the command.
 
-By default it runs in this process, listens on loopback only, has no web page, and says errors
-only; its workers run this process's Python. Matching needs no session of a particular kind: whoever
-has one uses that.
+By default it runs in this process, listens on loopback only, has no web page, and logs errors only.
+Its workers run this process's Python. Matching works with any existing session.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 _STARTED = {
-    "spark.buffer.pageSize": "1m",  # each small table that is joined takes a page
+    "spark.buffer.pageSize": "1m",  # each small joined table takes a page
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # a row may be a whole publication
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -48,7 +47,7 @@ _PACKAGES = (
 _ALONE = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
 """Settings of a session whose workers are in this process or on this machine."""
 _ENDS = "-XX:+ExitOnOutOfMemoryError"
-"""Otherwise a thread of Spark's own ends, and whoever waits for it waits for ever."""
+"""Without it, a thread of Spark ends, and callers wait for it forever."""
 
 
 def session(
@@ -59,26 +58,26 @@ def session(
     jars: Sequence[str | Path] = (),
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Spark, or take what ``spark-submit`` or a platform has started.
+    """Start Spark, or use the session that ``spark-submit`` or a platform has started.
 
     Parameters
     ----------
     master
-        Where Spark runs; where ``spark-submit`` says, or else in this process, on all of its cores,
-        by default.
+        The place where Spark runs. By default that of ``spark-submit``, or else this process, on
+        all of its cores.
     name
-        What the application is called.
+        The name of the application.
     packages
-        Maven coordinates of what Spark is to load: ``spark.jars.packages``.
+        Maven coordinates of packages that Spark must load: ``spark.jars.packages``.
     jars
-        Files of the same: ``spark.jars``.
+        Files to load: ``spark.jars``.
     settings
-        More settings, which go before ours.
+        More settings, which override the defaults.
 
     Raises
     ------
     SparkError
-        When pyspark or Java is missing, or Spark does not start.
+        If pyspark or Java is missing, or Spark does not start.
     """
     if find_spec("pyspark") is None:
         raise SparkError("Spark's Python package is not installed", "pyspark", pip_install("spark"))
@@ -113,12 +112,12 @@ def session(
 
 
 def connector() -> str:
-    """Return the Maven coordinate of Kafka's connector for the version of Spark that is installed.
+    """Return the Maven coordinate of Kafka's connector for the installed version of Spark.
 
     Raises
     ------
     SparkError
-        When none is.
+        If Spark is not installed.
     """
     try:
         own = version("pyspark")
@@ -129,7 +128,7 @@ def connector() -> str:
 
 
 def explained(error: Exception) -> SparkError:
-    """Return what Spark could not do, in a sentence: what a worker said last, or Spark first."""
+    """Return Spark's failure in a sentence: the last error of a worker, or Spark's first line."""
     text = str(error)
     if missing := _MISSING.search(text):
         what = f"a worker's Python cannot import {missing[1]}"
@@ -147,7 +146,7 @@ def explained(error: Exception) -> SparkError:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """Have Spark find a Java, and this Python for its workers: it looks in the environment only."""
+    """Set the environment in which Spark looks for Java, and for its workers' Python."""
     wanted = {"JAVA_HOME": str(java_home(os.environ))}
     wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     before = {name: os.environ.get(name) for name in wanted}

@@ -1,12 +1,12 @@
-"""What Spark's workers do: Arrow batches of publications in, Arrow batches of matches out.
+"""The work of Spark's workers: from Arrow batches of publications to Arrow batches of matches.
 
-A row that comes back is one of three: a solution of a match; what was refused (`CORRUPT` says it,
-and the other columns are null but for those that the caller keeps); or what the task did
-(`METRICS`), which `graphmatch.spark.matching` adds up and takes out. So each is counted once,
-however often Spark runs a task again.
+A row of the result is a solution of a match, rejected input, or the counters of the task. Rejected
+input has `CORRUPT` and the columns that the caller keeps; its other columns are null.
+`graphmatch.spark.matching` adds up the counters (`METRICS`) and removes their rows. So each is
+counted once, however often Spark repeats a task.
 
-Blank nodes in solutions are called as the triples call them, and those of documents by their places
-in the publication: the same data gives the same rows each time.
+Blank nodes in solutions have the names that the triples have. Those of documents are numbered in
+the publication. So the same data always gives the same rows.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from semantic.tables import lines_of_rows, problem_of_row
 from semantic.terms import Term
 
 ID, TEXTS, ROWS, DOCUMENT, SOURCE = "publication", "triples", "rows", "document", "source"
-"""The columns that tasks get, besides those that are kept.
+"""The columns of tasks' input, besides the kept ones.
 
-``triples`` is N-Triples, ``rows`` what `semantic.tables.lines_of_rows` reads.
+``triples`` is N-Triples, ``rows`` the input of `semantic.tables.lines_of_rows`.
 """
 NOW, FIXED = "_now", "_fixed_now"
-"""The time of the query or the micro-batch, and the one that the caller says it is."""
+"""The time of the query or the micro-batch, and the one that the caller set."""
 CORRUPT, METRICS = "_corrupt", "_metrics"
 KEPT = "_kept_"
-"""What the names of kept columns begin with on their way."""
+"""The prefix of kept columns in tasks."""
 MATCHES_SQL = (
     "publication string, subscription string, solution map<string,string>, graph string, "
     f"{CORRUPT} string"
@@ -68,45 +68,45 @@ _COLUMNS: Mapping[str, Any] = {
     METRICS: _METRICS,
 }
 _CALLED = ("_:", "<<")
-"""What blank nodes begin with, and triples, which may have some: `Names` says their names."""
+"""The prefixes of blank nodes, and of triples, which may have some: `Names` names them."""
 _TABLE = "<table>"
 _ROWS = 8192
-"""So many rows go to Spark at once, about."""
+"""The approximate number of rows in a batch to Spark."""
 
 log = logging.getLogger("graphmatch.spark")
 
 
 class Mode(Choice):
-    """What becomes of what is malformed, as Spark's own readers have it."""
+    """The treatment of malformed input, as in Spark's own readers."""
 
     PERMISSIVE = "PERMISSIVE"
-    """It is a row that says what, where, and what to do."""
+    """Return a row with the problem, its place, and the remedy."""
     DROPMALFORMED = "DROPMALFORMED"
-    """It is counted, and left out."""
+    """Count the input, and drop it."""
     FAILFAST = "FAILFAST"
-    """It ends the query."""
+    """End the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The work of a task: what ``mapInArrow`` calls.
+    """The work of a task, as a function for ``mapInArrow``.
 
     Parameters
     ----------
     snapshots
-        Where the engine is.
+        The snapshots of the engine.
     reading
-        How documents are read: format, cut and base, as `Engine.filter` has them; ``None`` where
+        The options for reading documents: format, cut and base, as in `Engine.filter`; ``None`` if
         rows are triples of publications as N-Triples.
     whole
-        Whether a row has all of its publication; otherwise a task takes all of its rows before it
+        Whether a row has all of its publication. Otherwise a task reads all of its rows before it
         matches any.
     kept
-        How many columns of the caller's are kept.
+        The number of kept columns.
     solutions
-        Whether there is a row for each solution, or one for each match.
+        Whether to return a row for each solution, or one for each match.
     mode
-        What becomes of what is malformed.
+        The treatment of malformed input.
     """
 
     snapshots: Snapshots
@@ -144,13 +144,13 @@ def _time(table: pa.Table, column: str) -> datetime:
 
 
 class _Task:
-    """One task at work: its engine, its rows and what it did."""
+    """A running task: its engine, its rows and its counters."""
 
     def __init__(self, work: Matching, worker: Worker) -> None:
         self._work, self._worker = work, worker
         self._rows: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self._from: list[int | None] = []
-        """The row of the table that each row is of."""
+        """The row of the table for each row of the result."""
         self._kept: pa.Table | None = None
         self._did = dict.fromkeys(
             ("publications", "triples", "matches", "refused", "warnings", "milliseconds"), 0.0
@@ -183,7 +183,7 @@ class _Task:
             yield self._taken()
 
     def ended(self) -> pa.RecordBatch:
-        """Return what the task did, as a row."""
+        """Return the counters of the task as a row."""
         did: dict[str, Any] = {name: int(value) for name, value in self._did.items()}
         did |= {"engine": self._worker.version, "milliseconds": self._did["milliseconds"]}
         self._add(None, **{METRICS: [did]})
@@ -192,7 +192,7 @@ class _Task:
     # -- publications -----------------------------------------------------------------------
 
     def _reports(self, table: pa.Table) -> Iterator[tuple[int, MatchReport]]:
-        """Yield the report of each publication, and the first row that it is in."""
+        """Yield the report of each publication, and its first row."""
         engine, reading = self._worker.engine, self._work.reading
         if reading is not None:
             for row, (data, source) in enumerate(_documents(table)):
@@ -224,7 +224,7 @@ class _Task:
                 self._problem(Problem(what, Place(id), remedy), row)
 
     def _told(self, row: int) -> None:
-        """Say what the engine reported of a row."""
+        """Add the problems that the engine reported for a row."""
         problems = self._worker.problems
         for problem in problems:
             self._problem(problem, row)
@@ -277,7 +277,7 @@ class _Task:
         self._add(row, publication=[id] * len(said), subscription=asked, solution=said)
 
     def _add(self, row: int | None, **columns: Sequence[Any]) -> None:
-        """Add rows, of which other columns are null."""
+        """Add rows; other columns are null."""
         before, count = len(self._from), 0
         for name, values in columns.items():
             column = self._rows[name]
@@ -305,7 +305,7 @@ class _Task:
 
 
 def _maps(dicts: Sequence[Mapping[str, str] | None], type: Any) -> Any:
-    """Return dicts as an array of maps: several times faster than Arrow does it itself."""
+    """Return dicts as an array of maps: several times faster than Arrow's own conversion."""
     ends: list[int | None] = []
     keys: list[str] = []
     values: list[str] = []
@@ -323,14 +323,14 @@ def _maps(dicts: Sequence[Mapping[str, str] | None], type: Any) -> Any:
 
 
 def schema_of(columns: str, kept: Mapping[str, StructField]) -> StructType:
-    """Return the schema of what tasks yield.
+    """Return the schema of tasks' results.
 
     Parameters
     ----------
     columns
-        Their own columns, as Spark's DDL has them.
+        The tasks' own columns, as Spark's DDL.
     kept
-        By name, the columns of the caller's.
+        The kept columns, by name.
     """
     schema = StructType.fromDDL(columns)
     assert isinstance(schema, StructType)
@@ -340,7 +340,7 @@ def schema_of(columns: str, kept: Mapping[str, StructField]) -> StructType:
 
 
 def _documents(table: pa.Table) -> Iterator[tuple[bytes | None, str]]:
-    """Yield documents, and what they are called."""
+    """Yield documents with their names."""
     for batch in table.to_batches():
         column = batch.column(DOCUMENT)
         for row, source in enumerate(batch.column(SOURCE).to_pylist()):
@@ -377,14 +377,14 @@ def _one(column: Any) -> Any:
 
 
 class Names:
-    """What terms of one publication are called where they are told elsewhere.
+    """The names of terms of one publication outside of it.
 
     Parameters
     ----------
     read
-        Gives the publication: it is asked for where there is a blank node.
+        Returns the publication; it is called if there is a blank node.
     written
-        Whether its own blank nodes are called as they are written there, or by their places.
+        Whether its own blank nodes keep their names, or are numbered.
 
     Examples
     --------
@@ -401,7 +401,7 @@ class Names:
         self._fresh: Iterator[str] = iter(())
 
     def said(self, term: Term | str) -> str:
-        """Return a term, or what N-Triples writes for it, as N-Triples writes it."""
+        """Return a term, or its text in N-Triples, as N-Triples."""
         if isinstance(term, str) and not term.startswith(_CALLED):
             return term
         if isinstance(term, str):

@@ -1,11 +1,10 @@
 """Workloads: subscriptions and events, generated from a seed; `WORKLOADS` names them.
 
-A workload is arrays first; SPARQL texts, Arrow tables, documents and publications are made of them
-when an engine asks for them. The same class, size and parameters give the same workload.
+A workload consists of arrays. SPARQL texts, Arrow tables, documents and publications are made of
+them on demand. The same class, size and parameters give the same workload.
 
-An event is asked for by its number and, where it is to be a *new* one, by a serial number: then the
-terms that no subscription needs for its wanted matches get names that depend on the serial number
-and that nothing else has.
+An event has a number. A *new* event also has a serial number: terms that are not necessary for the
+wanted matches get unique names that depend on the serial number.
 """
 
 from __future__ import annotations
@@ -38,36 +37,35 @@ _PLACES = {
     "equalities": "attributes:EqualityWorkload",
 }
 WORKLOADS: Mapping[str, str] = {name: f"{__name__}.{place}" for name, place in _PLACES.items()}
-"""Name to where the class is; the last three are called as the papers' experiments call them."""
+"""The path of each class; the last three have the names in the papers' experiments."""
 UNBOUNDED = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 """The interval that constrains nothing."""
 
 
 def parameters_of(class_: type[Workload]) -> list[str]:
-    """Return what can be chosen of a workload."""
+    """Return the parameters of a workload."""
     return [field.name for field in fields(class_) if field.name != "size"]
 
 
 def workload_class(name: str) -> type[Workload]:
-    """Return a workload's class by its name; `KeyError` for a name that is not in `WORKLOADS`."""
+    """Return a workload's class by its name; raise `KeyError` if it is not in `WORKLOADS`."""
     found: type[Workload] = resolve_name(WORKLOADS[name])
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is generated (at least one of each), and from which seed."""
+    """The number of generated items (at least one of each), and the seed."""
 
     subscriptions: int
     events: int
     seed: int = 1
 
     def planted(self, matching: float, matches: int | None) -> tuple[int, int]:
-        """Return how many subscriptions are cut out of each event, and of how many events.
+        """Return the number of subscriptions taken from each event, and that of such events.
 
-        An event is cut up only as far as half of the subscriptions go; where there are more
-        events, they come again. `matching` is a share of the subscriptions; `matches`, where it is
-        given, their number.
+        At most half of the subscriptions are taken from events. Further events repeat the first
+        ones. `matching` is a share of the subscriptions; `matches`, if given, is their number.
 
         Examples
         --------
@@ -83,9 +81,9 @@ class Size:
 
 @dataclass(eq=False)
 class Workload(ABC):
-    """Subscriptions and events; fields beside the size are what can be chosen.
+    """Subscriptions and events; all fields besides the size are parameters.
 
-    `renews` says whether a new event has new terms.
+    `renews` is true if a new event has new terms.
     """
 
     size: Size
@@ -93,18 +91,18 @@ class Workload(ABC):
 
     @abstractmethod
     def texts(self) -> list[str]:
-        """Return the subscriptions as SPARQL, in their order."""
+        """Return the subscriptions as SPARQL, in order."""
 
     @abstractmethod
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:
-        """Return what is in an event's document, made anew; new if it has a serial number."""
+        """Make the publications of an event's document; new if it has a serial number."""
 
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:
         """Return an event as bytes of a syntax; new if it has a serial number."""
         raise NotImplementedError
 
     def ontology(self) -> Ontology:
-        """Return the ontology; an empty one, if nothing else is said."""
+        """Return the ontology; by default an empty one."""
         from semantic.ontology.ontology import Ontology
 
         return Ontology()
@@ -129,10 +127,10 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What the numbers of one attribute stand for.
+    """The meaning of the numbers of one attribute.
 
-    `names` has the text or IRI of each; it is empty where they are just numbers. Where they are
-    `classes`, an interval is that of a class with all below it, and begins with its own number.
+    `names` has the text or IRI of each; it is empty if they are plain numbers. If they are
+    `classes`, the interval of a class contains its descendants, and begins with its own number.
     """
 
     name: str
@@ -145,7 +143,7 @@ class Column:
         return NamedNode(f"urn:{self.name[0]}:{self.name[1:]}")
 
     def value(self, number: int) -> object:
-        """Return an event's value, as Python has it."""
+        """Return an event's value as a Python object."""
         named = self.names[number] if self.names else number
         return {"iri": named} if self.classes else named
 
@@ -155,7 +153,7 @@ class Column:
         return NamedNode(str(named)) if self.classes else Literal(named)
 
     def pattern(self, low: int, high: int) -> str:
-        """Return what a subscription asks for, as SPARQL."""
+        """Return a subscription's constraint as SPARQL."""
         if self.names and not self.classes:
             return f"?e {self.iri} {self.term(low)} ."
         test = f"?{self.name} >= {low} && ?{self.name} <= {high}"
@@ -164,7 +162,7 @@ class Column:
         return f"?e {self.iri} ?{self.name} FILTER({test})"
 
     def arrow(self, low: NDArray[np.int32], high: NDArray[np.int32]) -> dict[str, Any]:
-        """Return what subscriptions ask for, as columns of an Arrow table."""
+        """Return subscriptions' constraints as columns of an Arrow table."""
         import pyarrow as pa
 
         if not self.names:
@@ -176,7 +174,7 @@ class Column:
 
 
 class TabularWorkload(Workload):
-    """Subscriptions and events that are tables of attributes: `rows` of what is in `columns`."""
+    """Subscriptions and events that are tables of attributes: `rows` with these `columns`."""
 
     rows: Rows
     columns: Sequence[Column]
@@ -205,11 +203,11 @@ class TabularWorkload(Workload):
         return pa.table(found)
 
     def conjunctions(self, read: Callable[[str], Any]) -> list[Any]:
-        """Return the subscriptions as published algorithms on attributes read them, made once.
+        """Return the subscriptions as read by published algorithms on attributes, made once.
 
-        `read` reads a SPARQL text, or raises `UnsupportedError`. It is given one that asks for
-        something of every attribute; the others are made of the same parts, for to read a million
-        texts takes longer than all that is measured.
+        `read` reads a SPARQL text, or raises `UnsupportedError`. It only reads one that constrains
+        every attribute. The others are made of the same parts, because reading a million texts
+        takes longer than the whole measurement.
         """
         sample = read(self._text([(0, 1)] * len(self.columns)))
         if self._conjunctions is None:
@@ -231,7 +229,7 @@ class TabularWorkload(Workload):
         return {c.name: c.value(value) for c, value in zip(self.columns, values, strict=True)}
 
     def events_table(self, numbers: Sequence[int]) -> pa.Table:
-        """Return events as an Arrow table: a row each, a column ``id``, a column an attribute."""
+        """Return events as an Arrow table: a row each, and columns ``id`` and the attributes."""
         import pyarrow as pa
 
         rows = [{"id": f"urn:e:{number}", **self.event(number)} for number in numbers]
@@ -245,14 +243,14 @@ class TabularWorkload(Workload):
 
 
 def ids(count: int) -> list[str]:
-    """Return the ids of so many subscriptions: their numbers."""
+    """Return the ids of `count` subscriptions: their numbers."""
     return list(map(str, range(count)))
 
 
 def distinct_rows(
     random: np.random.Generator, count: int, width: int, below: int
 ) -> NDArray[np.int32]:
-    """Draw rows of different numbers: rows in which one comes twice are drawn again."""
+    """Draw rows of different numbers; draw rows with a repeated number again."""
     rows = random.integers(0, below, (count, width), dtype=np.int32)
     again = np.arange(count)
     while again.size:

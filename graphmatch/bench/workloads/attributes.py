@@ -1,15 +1,16 @@
 """Numbers and few values: ``attributes``, ``ranges`` and ``equalities``.
 
 ``attributes`` and ``ranges`` are DEXIN's (Fan, Liu, Tang, FGCS 2017, section 4 and table 1), with
-integers up to 1,000,000 instead of 0 to 1; by Zipf's law (exponent 1, in its continuous form) a
-range has as large a share of the values as without. ``attributes`` has ranges of one width, which
-follows from the share that is to match: of c ranges each is met with the c-th root of it. In
-``ranges`` with a matching rate ξ subscriptions are cut out of 1/ξ events (section 4.1.7): on one
-attribute each has a constraint that only its event meets, on the others its event does, too.
+integers up to 1,000,000 instead of 0 to 1. With Zipf's law (exponent 1, in its continuous form) a
+range has the same share of the values as without. ``attributes`` has ranges of one width, which
+follows from the share of matches: of c ranges, each matches with the c-th root of that share. In
+``ranges`` with a matching rate ξ, subscriptions are taken from 1/ξ events (section 4.1.7). Each has
+a constraint on one attribute that only its event satisfies. On the other attributes, its event
+satisfies the constraints, too.
 
 ``equalities`` is the simulated load of Gryphon's tree (Aguilera and others, PODC 1999, section on
-performance); the paper's numbers are not in the text at hand. A subscription that would test
-nothing tests the first attribute.
+performance); the paper's numbers are missing in our copy. A subscription without a test gets one of
+the first attribute.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ Pair: TypeAlias = tuple[Places, Places]
 
 LARGEST = 1_000_000
 POPULAR, FALLING = 0.95, 0.85
-"""How likely ``equalities`` test the first attribute; by which factor each further one less."""
+"""The probability that ``equalities`` test the first attribute, and its factor per further one."""
 TRIED = 30
-"""How many events are drawn for each that is kept."""
+"""The number of events drawn for each kept one."""
 SAMPLED = 100_000
-"""In how many subscriptions it is counted which share an event matches."""
+"""The number of subscriptions in which an event's share of matches is counted."""
 
 
 @dataclass(eq=False)
@@ -59,7 +60,7 @@ class AttributeWorkload(TabularWorkload):
 class RangeWorkload(TabularWorkload):
     """Points and ranges, with the paper's M, ξ (0 leaves it to the constraints), θ, η and λ.
 
-    A width of ``None`` is another one for each range; *mixed*, each attribute has one of the two
+    A width of ``None`` means random widths. If *mixed*, each attribute has one of the two
     distributions (section 4.3).
     """
 
@@ -103,7 +104,7 @@ class RangeWorkload(TabularWorkload):
 
 @dataclass(eq=False)
 class EqualityWorkload(TabularWorkload):
-    """Equalities: how many attributes there are, and how many values each has."""
+    """Equalities, with the number of attributes, and of values of each."""
 
     attributes: int = 10
     values: int = 5
@@ -125,9 +126,9 @@ class EqualityWorkload(TabularWorkload):
 
 
 def _away(rows: Rows, matching: float) -> Shares:
-    """Return how far each event's expected share is from what it should be; 0 within a factor of 2.
+    """Return the distance of each event's expected share from the wanted one; 0 within factor 2.
 
-    A column's share is counted in the first rows; columns are independent of each other.
+    A column's share is counted in the first rows; columns are assumed to be independent.
     """
     logarithm: Shares = np.full(len(rows.values), -np.log2(matching))
     for low, high, of in zip(rows.low, rows.high, rows.values.T, strict=True):
@@ -140,7 +141,7 @@ def _away(rows: Rows, matching: float) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """Draws the values of an attribute, as places from 0 to η - 1, and constraints on it."""
+    """A source of an attribute's values, as places from 0 to η - 1, and of constraints on it."""
 
     random: np.random.Generator
     of: RangeWorkload
@@ -154,7 +155,7 @@ class _Drawing:
         return places
 
     def distinct(self, count: int) -> Places:
-        """Draw so many different places, as they are spread."""
+        """Draw `count` different places, by their distribution."""
         every = np.arange(self.of.cardinality)
         weights = 1 / (every + 1.0) if self.zipf else np.ones(every.size)
         found: Places = self.random.choice(every, count, replace=False, p=weights / weights.sum())
@@ -168,7 +169,7 @@ class _Drawing:
         return self._points(point, self.places(start), self.places(start + width))
 
     def around(self, places: Places) -> Pair:
-        """Draw ranges and points that these places are in."""
+        """Draw ranges and points that contain these places."""
         width, count = self._widths(places.size), self.of.cardinality
         share: Shares = (places + 0.5) / count
         if self.zipf:
@@ -179,7 +180,7 @@ class _Drawing:
         return self._points(places, low, np.maximum(self.places(start + width), places))
 
     def alone(self, events: Places, of: Places) -> Pair:
-        """Draw ranges and points around some events' places in which no other event's place is."""
+        """Draw ranges and points around some events' places that contain no other event's place."""
         ends = np.concatenate([[-1], np.sort(events), [self.of.cardinality]])
         place = events[of]
         rank = np.searchsorted(ends, place)
@@ -193,6 +194,6 @@ class _Drawing:
         return self.random.uniform(0.2, 0.8, count)
 
     def _points(self, point: Places, low: Places, high: Places) -> Pair:
-        """Put points in the places of some ranges."""
+        """Replace some ranges by points."""
         is_point = self.random.random(point.size) < self.of.points
         return np.where(is_point, point, low), np.where(is_point, point, high)

@@ -1,9 +1,9 @@
 """``concepts`` (``trees`` in experiments): the workload of CTPS, as in docs/benchmarks.md.
 
-Zhang, Wang, Huang, Yung: CTPS, section 6; the paper's table of parameters is not printed with all
-of its values. Each attribute has a tree of its own. Those subscriptions that are not cut out of an
-event, to match it, match next to nothing. A class is numbered by a walk of its tree from the top,
-so that those below it are an interval: engines that know numbers only are given that.
+Zhang, Wang, Huang, Yung: CTPS, section 6; the paper does not print all values of its table of
+parameters. Each attribute has a tree of its own. Subscriptions taken from an event match it; the
+others match almost nothing. Classes are numbered by a walk of their tree from the top, so that the
+descendants of a class are an interval. Engines that only support numbers get that interval.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LARGEST = 1_000_000
 class ConceptWorkload(TabularWorkload):
     """Classes, strings and ranges: seven columns.
 
-    `height` is how many links lead from a tree's top to its leaves; a share of the subscriptions
-    matches an event (`matching`), or so many (`matches`).
+    `height` is the number of links from a tree's top to its leaves. An event matches a share of the
+    subscriptions (`matching`), or a number (`matches`).
     """
 
     height: int = 5
@@ -99,7 +99,7 @@ def _depth(places: Numbers) -> Numbers:
 
 
 def _interval(places: Numbers, height: int) -> tuple[Numbers, Numbers]:
-    """Return the first and last below each class, as a walk from the top numbers them."""
+    """Return the first and last descendant of each class, as numbered by a walk from the top."""
     depth = _depth(places)
     first = np.zeros_like(places)
     for level in range(1, height + 1):

@@ -1,8 +1,8 @@
-"""``graph``: the workload of G-ToPSS, as docs/benchmarks.md describes it.
+"""``graph``: the workload of G-ToPSS, as described in docs/benchmarks.md.
 
 Petrovic, Liu, Jacobsen: "G-ToPSS: Fast Filtering of Graph-based Metadata", WWW 2005, section 5 and
-table 1. The edges beside the path lie in the same places of each group (drawn from the seed). About
-30 of the overlapping subscriptions are cut out of each graph that is never published.
+table 1. Edges outside of the path are at the same places in each group (drawn from the seed). About
+30 of the overlapping subscriptions are taken from each graph that is never published.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NODES, EDGES, NAMES, PROPERTIES = 35, 90, 2000, 50
 GROUP, GROUPS = 5, 7
 WITH_VARIABLES, VARIABLES = 0.9, 2
 TOPOLOGIES = 10
-"""How many sets of edges subscriptions without variables have."""
+"""The number of sets of edges of subscriptions without variables."""
 OWN_VARIABLES = (2, 3)
-"""How many variables subscriptions have that each have a shape of their own."""
+"""The numbers of variables of subscriptions with a shape of their own."""
 TOGETHER = 30
-"""How many overlapping subscriptions are cut out of one graph that is never published."""
+"""The number of overlapping subscriptions taken from one graph that is never published."""
 SYNTAXES = {
     "nt": RdfFormat.N_TRIPLES,
     "turtle": RdfFormat.TURTLE,
@@ -41,20 +41,20 @@ SYNTAXES = {
     "jsonld": RdfFormat.JSON_LD,
 }
 PREFIXES = {"n": "urn:n:", "p": "urn:p:"}
-"""What Turtle and RDF/XML are written with."""
+"""The prefixes in Turtle and RDF/XML."""
 
 
 @dataclass(eq=False)
 class GraphWorkload(Workload):
     """Publications of 90 edges, subscriptions of 4 (a tree) to 12, as int32.
 
-    A publication matches a share of the subscriptions (`matching`), or so many (`matches`). Their
-    texts differ in constants only but for `shapes` (0: one each); the share `overlap` has edges in
-    common with others.
+    A publication matches a share of the subscriptions (`matching`), or a number (`matches`).
+    Apart from constants, subscriptions have `shapes` different shapes (0: one each). The share
+    `overlap` has edges in common with others.
 
     `patterns` has shape ``(subscriptions, edges, 3)``: subject, property and object of each triple
     pattern; negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``; event *e*
-    is publication *e* modulo how many there are.
+    is publication *e* modulo their number.
     """
 
     edges: int = 8
@@ -85,7 +85,7 @@ class GraphWorkload(Workload):
     def _cut(
         self, random: np.random.Generator, cut: int, names: Ids, properties: Ids
     ) -> tuple[Ids, Ids]:
-        """Cut groups out of graphs, and draw others: names and properties of each subscription."""
+        """Take groups from graphs, and draw others: names and properties of each subscription."""
         count, width = self.size.subscriptions, len(self._motif)
         hidden = max(0, int(count * self.overlap) - cut * len(names))
         parts = [_groups(random, names, properties, np.repeat(np.arange(len(names)), cut), width)]
@@ -102,7 +102,7 @@ class GraphWorkload(Workload):
         return nodes, labels
 
     def texts(self) -> list[str]:
-        """Return the subscriptions: SELECT of the variables, or ASK where there are none."""
+        """Return the subscriptions: SELECT of the variables, or ASK without variables."""
         last = -int(self.patterns.min(initial=0))
         nodes = [f"<urn:n:{name}>" for name in range(NAMES)]
         nodes += [f"?x{star}" for star in range(last, 0, -1)]  # -1 is the last
@@ -157,10 +157,10 @@ class GraphWorkload(Workload):
 def _shapes(
     motif: list[Pair], made: GraphWorkload, count: int, random: np.random.Generator
 ) -> tuple[NDArray[np.intp], Ids, int]:
-    """Draw shapes, none of them twice; `ValueError` where there are none or not enough.
+    """Draw distinct shapes; raise `ValueError` if there are none or not enough.
 
-    Returns the edges of each, ``(shapes, edges)``; its nodes' variables, ``(shapes, 5)``, 0 for
-    none; and how many, the first ones, have no variable.
+    Return the edges of each, ``(shapes, edges)``; its nodes' variables, ``(shapes, 5)``, 0 for
+    none; and the number of shapes without a variable, which come first.
     """
     if not GROUP - 1 <= made.edges <= len(motif):
         raise ValueError(f"a subscription has from {GROUP - 1} to {len(motif)} edges")
@@ -182,7 +182,7 @@ def _starred(
     count: int,
     random: np.random.Generator,
 ) -> tuple[NDArray[np.intp], Ids]:
-    """Draw edges in an order and so many variables for each shape, no shape twice."""
+    """Draw ordered edges and a number of variables for distinct shapes."""
     draw = Random(int(random.integers(1 << 32)))  # noqa: S311 - no secrets
     choices = [choice for several in variables for choice in combinations(range(GROUP), several)]
     drawn: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
@@ -192,7 +192,7 @@ def _starred(
             return np.array(edges, np.intp), np.array(stars, np.int32)
         own = draw.choice(whole)
         ordered, chosen = draw.sample(own, len(own)), draw.choice(choices)
-        called = dict.fromkeys(range(GROUP), 0)  # variables are numbered as they come
+        called = dict.fromkeys(range(GROUP), 0)  # variables are numbered in order of use
         for node in (node for edge in ordered for node in motif[edge]):
             if node in chosen and not called[node]:
                 called[node] = max(called.values()) + 1
@@ -210,7 +210,7 @@ def _motif(random: np.random.Generator) -> list[Pair]:
 
 
 def _spans(motif: list[Pair], edges: tuple[int, ...]) -> bool:
-    """Say whether edges connect all nodes of a group."""
+    """Return whether edges connect all nodes of a group."""
     reached = {0}
     for _ in edges:
         for start, end in (motif[edge] for edge in edges):

@@ -1,9 +1,9 @@
 """``keywords``: feeds, filtered by words of their items' titles, and by topics.
 
-As docs/benchmarks.md describes it. Documents come in a seeded order. Words are of 3 letters and
-more, in lower case, drawn uniformly; a title has them anywhere, as CONTAINS says. The word that is
-in no title is one of the words backwards. The thesaurus has the first 2,000 words as labels, each
-concept below one of the first 250. Feeds without items or that are no XML are left out.
+docs/benchmarks.md describes it. Documents come in a seeded order. Words have 3 letters or more, in
+lower case, and are drawn uniformly; a title may contain them anywhere, as with CONTAINS. Words that
+no title has are reversed words. The thesaurus has the first 2,000 words as labels, each
+concept below one of the first 250. Feeds that have no items or are not XML are left out.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ _XML = frozenset({FeedFormat.RSS, FeedFormat.RSS1, FeedFormat.ATOM})
 
 @dataclass(eq=False)
 class KeywordWorkload(Workload):
-    """Words in the titles of real feed items (`subscriptions`; of a topic none), and topics.
+    """Words in the titles of real feed items (`subscriptions`; empty for a topic), and topics.
 
-    `heard` is how many have words of titles only, `topics` the share of topics.
+    `heard` is the number of subscriptions whose words are all in titles, `topics` the share of
+    topics.
 
     Raises
     ------
     InputError
-        When the feeds have no words in their titles, or cannot be read.
+        If the feeds have no words in their titles, or cannot be read.
     """
 
     feeds: Path = FEEDS
@@ -93,7 +94,7 @@ class KeywordWorkload(Workload):
         ]
 
     def ontology(self) -> Ontology:
-        """Return the thesaurus, where there are topics."""
+        """Return the thesaurus, if there are topics."""
         from semantic.ontology.ontology import Ontology
 
         if not self.topics:
@@ -115,7 +116,7 @@ class KeywordWorkload(Workload):
         return data
 
     def described(self) -> dict[str, object]:
-        """Return the parameters, and how many feeds and items there are."""
+        """Return the parameters, and the numbers of feeds and items."""
         items = sum(len(several) for _, several in self._documents)
         counts = {"documents": len(self._documents), "items": items}
         return {**super().described(), "feeds": str(self.feeds), **counts}
@@ -131,7 +132,7 @@ def titles(item: Publication) -> list[str]:
 
 
 def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publication]]]:
-    """Return the feeds that any reader of XML takes, with their items."""
+    """Return the feeds that any XML reader accepts, with their items."""
     found = []
     for path in files_in(str(folder), problems.append):
         try:
@@ -149,7 +150,7 @@ def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publ
 
 @cache
 def _unheard(word: str, text: str) -> str:
-    """Return a word that a text does not have in it."""
+    """Return a word that a text does not contain."""
     other = word[::-1]
     while other in text:
         other += "q"

@@ -1,1 +1,1 @@
-"""Algorithms whose own papers were not at hand: each says what it is reconstructed from."""
+"""Algorithms whose own papers were not available. Each module names its sources."""

@@ -1,44 +1,45 @@
-"""BE-Tree: subscriptions are parted by an attribute, then by its values, then by the next one.
+"""BE-Tree: subscriptions are partitioned by an attribute, by its values, and by the next attribute.
 
 Sadoghi, Jacobsen: "BE-Tree: an index structure to efficiently match Boolean expressions over
 high-dimensional discrete space", SIGMOD 2011; reconstructed from memory (structure, insertion,
-space partitioning, space clustering, and the names) and from the comparison in Fan, Liu,
-Tang (DEXIN, sections 1.1 and 4).
+space partitioning, space clustering, and the names) and from the comparison in Fan, Liu, Tang
+(DEXIN, sections 1.1 and 4).
 
 A *c-node* has an *l-node*, a list of subscriptions, and a *p-directory* of *p-nodes*, each for an
-attribute. A p-node has a *c-directory*: a tree of buckets, the first with the attribute's whole
-domain, each with its half of the one above, and each with a c-node::
+attribute. A p-node has a *c-directory*: a tree of buckets. The first bucket has the attribute's
+whole domain, each other one half of its parent's, and each bucket has a c-node::
 
-    c-node   l-node: those who ask for nothing that is in the p-directory
+    c-node   l-node: subscriptions without an attribute of the p-directory
       p-node price
         bucket 0 ... 1000     c-node   l-node: 400 ... 600 lies in neither half
           bucket 0 ... 500      c-node   l-node: 100 ... 400
             p-node weight ...
           bucket 500 ... 1000   c-node   l-node: 700 ... 750
 
-1. Insertion: a subscription goes to the p-node of the highest rank of those that it asks for, there
-   to the smallest bucket there is that its constraint lies in, and on from that bucket's c-node.
-2. When an l-node has more than its capacity, its bucket is cut into halves (*space clustering*);
-   what is in neither half is then parted by the attribute of the highest rank that is not in use on
-   the way from the root (*space partitioning*).
+1. Insertion: a subscription goes to the p-node of the highest rank among its attributes, there to
+   the smallest existing bucket that contains its constraint, and on from that bucket's c-node.
+2. If an l-node exceeds its capacity, its bucket is cut into halves (*space clustering*). The
+   subscriptions in neither half are then partitioned by the attribute of the highest rank that is
+   not used on the path from the root (*space partitioning*).
 3. Matching: an event goes into each p-node whose attribute it has, down the buckets of its value,
-   and tests the subscriptions of every l-node on its ways.
+   and tests the subscriptions of every l-node on its paths.
 
 Cost: a test for each subscription whose buckets have the event's values, and a step for each bucket
-on the way. One entry a subscription. What is wide stays in first buckets. Events read arrays, made
-at the first event after a change; matching is compiled.
+on the path. One entry per subscription. Wide constraints stay in first buckets. Events read arrays,
+which the first event after a change makes. Matching is compiled.
 
 Notes
 -----
-- The rank of an attribute is (1 - a) Gain - a Loss with a = 0.5. Gain is how many subscriptions ask
-  for it. The paper's Loss is what was tested in vain for the events of late; here it is how many
-  lie in neither half of the domain: these every event has to test.
-- Capacity is 20, from memory. An l-node without an attribute to part it by gets twice the capacity.
-- The paper's values are discrete. Here a bucket is cut until it is no wider than `atom`; the first
-  and last have what is beyond the domain.
-- A half is made when something goes into it. Deletion is left out.
-- Equalities with terms and presence are constraints on attributes of their own: a term that a
-  subscription has named has a number, an event that has any value has every number.
+- The rank of an attribute is (1 - a) Gain - a Loss with a = 0.5. Gain is the number of
+  subscriptions with the attribute. The paper's Loss counts the failed tests of recent events. Here
+  it is the number of subscriptions in neither half of the domain, which every event has to test.
+- Capacity is 20, from memory. An l-node without an attribute left to partition by gets twice the
+  capacity.
+- The paper's values are discrete. Here a bucket is cut until it is no wider than `atom`. The first
+  and last bucket also take the values beyond the domain.
+- A half is made when it gets its first subscription. Deletion is left out.
+- Equalities with terms and presence are constraints on separate attributes. Each term in a
+  subscription has a number. An event with any value of an attribute passes its presence.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ from semantic.terms import Term
 
 Attribute: TypeAlias = tuple[NamedNode, type[Constraint]]
 Packed: TypeAlias = tuple[Numbers, Values, Numbers, Numbers, Values]
-"""The tree in arrays: buckets, shape ``(buckets, 7)``, with the columns below; where each is cut;
-the members of all l-nodes; where the tests of each begin; and these, shape ``(tests, 3)``: an
+"""The tree in arrays: buckets, shape ``(buckets, 7)``, with the columns below; their middles; the
+members of all l-nodes; the start of each member's tests; and the tests, shape ``(tests, 3)``: an
 attribute's slot among an event's values, low, and high."""
 
 LEFT, RIGHT, FIRST, LAST, SLOT, BEGIN, END = range(7)
@@ -81,15 +82,15 @@ LEFT, RIGHT, FIRST, LAST, SLOT, BEGIN, END = range(7)
 
 ALPHA = 0.5
 TERMS = (0.0, float(1 << 20))
-"""Between what the numbers of terms are; those beyond are in the last bucket."""
+"""The range of the numbers of terms; the last bucket also takes those beyond it."""
 
 
 @dataclass(slots=True, eq=False)
 class Bucket:
-    """A bucket with its c-node; the first of a c-directory stands for its p-node, too.
+    """A bucket with its c-node; the first of a c-directory also stands for its p-node.
 
-    `above` is what it is a half of, or has it in its p-directory; `members` is the l-node. Of those
-    in a p-node and below, `gain` is how many there are, `loss` how many lie in neither half.
+    `above` is the bucket that has it as a half or in its p-directory; `members` is the l-node. In a
+    p-node, `gain` counts the subscriptions in and below it, and `loss` those in neither half.
     """
 
     attribute: Attribute | None
@@ -106,27 +107,27 @@ class Bucket:
 
     @property
     def middle(self) -> float:
-        """Where it is cut."""
+        """The value that separates the halves."""
         return self.low + (self.high - self.low) / 2
 
     def half(self, ends: Domain) -> int | None:
-        """Return the half that a constraint lies in, if it lies in one."""
+        """Return the half that contains a constraint, or ``None``."""
         return 0 if ends[1] <= self.middle else 1 if ends[0] > self.middle else None
 
     def count(self, ends: Domain) -> None:
-        """Count a subscription that has come to a p-node."""
+        """Count a subscription that was added to a p-node."""
         self.gain += 1
         self.loss += self.half(ends) is None
 
     def rank(self) -> float:
-        """Return which p-node is preferred: the larger one."""
+        """Return the rank of a p-node; the largest is preferred."""
         return (1 - ALPHA) * self.gain - ALPHA * self.loss
 
 
 class BETree(FlatMatcher):
     """The BE-Tree index.
 
-    A bucket as wide as `atom` is not cut; an l-node with more subscriptions than its `capacity`, at
+    A bucket as wide as `atom` is not cut. An l-node with more subscriptions than its `capacity`, at
     least 1, is divided.
 
     Examples
@@ -179,7 +180,7 @@ class BETree(FlatMatcher):
                 overfull += self._partition(bucket)
 
     def _smallest(self, bucket: Bucket, ends: Domain) -> Bucket:
-        """Return the smallest bucket that a constraint lies in, at or below one."""
+        """Return the smallest bucket, at or below one, that contains a constraint."""
         while bucket.divided and (half := bucket.half(ends)) is not None:
             below = bucket.halves[half]
             if below is None:
@@ -190,7 +191,7 @@ class BETree(FlatMatcher):
         return bucket
 
     def _cluster(self, bucket: Bucket) -> list[Bucket]:
-        """Space clustering: what lies in a half of a bucket goes there. Return the halves."""
+        """Space clustering: move the members in a half of a bucket there. Return the halves."""
         attribute = bucket.attribute
         if bucket.divided or attribute is None:
             return []
@@ -217,7 +218,7 @@ class BETree(FlatMatcher):
             yield node
 
     def _next_node(self, bucket: Bucket) -> Bucket | None:
-        """Return a p-node of the highest rank, whose attribute is not in use on the way here."""
+        """Return the p-node of the highest rank whose attribute is not used on the path here."""
         used, above = {bucket.attribute}, bucket.above
         while above is not None:
             used.add(above.attribute)
@@ -253,7 +254,7 @@ class BETree(FlatMatcher):
         slots = self._slots = {}
         buckets, rows = [self._root], list[tuple[int, ...]]()
         members, begin, tests = list[int](), [0], list[float]()
-        for bucket in buckets:  # which grow
+        for bucket in buckets:  # the loop appends to it
             halves = []
             for half in bucket.halves:
                 halves.append(0 if half is None else len(buckets))
@@ -266,7 +267,7 @@ class BETree(FlatMatcher):
                 for attribute in _attributes(row):
                     slot = slots.setdefault(attribute, len(slots))
                     tests += slot, *self._ends(row, attribute)
-            own = bucket.attribute  # of the root there is none
+            own = bucket.attribute  # the root has none
             slot = -1 if own is None else slots.setdefault(own, len(slots))
             rows.append((*halves, first, len(buckets), slot, start, len(members)))
         return (
@@ -286,7 +287,7 @@ def _attributes(row: Row) -> Iterator[Attribute]:
 def _match(
     packed: Packed, values: Values, stack: Numbers, found: Numbers
 ) -> tuple[int, int, int, int]:
-    """Find what matches: how many, buckets, those with an l-node, and subscriptions tested."""
+    """Return the counts of matches, buckets, buckets with an l-node, and tested subscriptions."""
     buckets, middles, members, begin, tests = packed
     count, probes, gates, candidates = 0, 0, 0, 0
     stack[0] = 0

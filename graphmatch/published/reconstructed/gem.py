@@ -4,9 +4,9 @@ Fan, Liu, Tang and others: "GEM: an analytic geometrical approach to fast event 
 multi-dimensional content-based publish/subscribe services", INFOCOM 2016; reconstructed from Zhang,
 Wang, Huang, Yung (CTPS, sections 4.2 and 5.3, Algorithms 5 and 9).
 
-Each attribute has T x T cells over (lower, upper): a constraint ``[lower, upper]`` is in cell (y,
-x), where y is the box of *upper* and x that of *lower*; since lower <= upper, only the triangle x
-<= y is used. An event's value that is in box *r* cuts the triangle into parts (section 5.3)::
+Each attribute has T x T cells over (lower, upper). A constraint ``[lower, upper]`` is in cell (y,
+x), where y is the box of *upper* and x that of *lower*. Since lower <= upper, only the triangle x
+<= y is used. An event's value in box *r* cuts the triangle into parts (section 5.3)::
 
     upper                          A  upper is too low           marked, one by one
       | F | F | D | B | B |        B  lower is too high          marked, one by one
@@ -16,23 +16,24 @@ x), where y is the box of *upper* and x that of *lower*; since lower <= upper, o
       | A |                        F  contains the value         not looked at
       +--------r----------> lower
 
-What is not marked after the last attribute matches.
+The constraints that are not marked after the last attribute match.
 
-Cost: O(T² + constraints that do not hold + 2n/T) an attribute for n constraints; one cell for each
+Cost: O(T² + constraints that do not hold + 2n/T) per attribute for n constraints; one cell for each
 constraint.
 
 Notes
 -----
 - The venue is from memory. The original's abstract names more than CTPS describes: a second method,
-  which looks at what is left instead of the parts, a decision between the two for each event, and a
-  cache. This is the first method alone, for every attribute.
-- Algorithm 9 has ``cell[x][r]`` in line 19, where x is not defined; part D is ``cell[r][y]``.
-  Text and figure have (y, x), the algorithm ``cell[x][y]``; it is one triangle.
-- T is open (5 in the example). 50 took least time of 20 to 100 at 100,000 subscriptions.
+  which reads the remaining constraints instead of the parts, a decision between the two for each
+  event, and a cache. This is the first method alone, for every attribute.
+- Algorithm 9 has ``cell[x][r]`` in line 19, where x is not defined; part D is ``cell[r][y]``. Text
+  and figure have (y, x), the algorithm ``cell[x][y]``; it is one triangle.
+- CTPS leaves T open (5 in the example). 50 was the fastest of 20 to 100 at 100,000
+  subscriptions.
 - Only the triangle is stored: cell (y, x) is number y(y + 1)/2 + x. So part A is one run of cells,
   part C with E one, and part B one in each row above r.
-- Boxes divide a domain from 0 in the paper (Rm); it may begin anywhere here.
-- Events of the paper have all attributes. An attribute that is missing marks all that ask for it.
+- Boxes divide a domain from 0 in the paper (Rm). Here it may begin anywhere.
+- Events of the paper have all attributes. A missing attribute marks all its constraints.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Gem(FlatMatcher):
             self.triangles[attribute].add(cell, number, (lower, upper))
 
     def matched(self, event: Event, tally: Tally) -> list[int]:
-        """Mark what does not contain the event's values, and return the rest (Algorithm 9)."""
+        """Mark the constraints without the event's values; return the rest (Algorithm 9)."""
         left = np.ones(len(self.ids), bool)
         for attribute, cells in self.triangles.items():
             start, numbers, ends = cells.arrays()
@@ -101,7 +102,7 @@ class Gem(FlatMatcher):
         return found
 
     def _number(self, x: int, y: int) -> int:
-        """Return the number of cell (y, x); that of (T, 0) is how many there are."""
+        """Return the number of cell (y, x); that of (T, 0) is the number of cells."""
         return y * (y + 1) // 2 + x
 
     def box(self, value: float) -> int:

@@ -1,13 +1,13 @@
-"""H-Tree: an attribute a level, its domain in cells that overlap, a list at the end of each way.
+"""H-Tree: one level per attribute, its domain in overlapping cells, a list at the end of each path.
 
 Qian, Cao, Zhu, Li, Wang: "H-Tree: An efficient index structure for event matching in content-based
 publish/subscribe systems", IEEE Transactions on Parallel and Distributed Systems 26 (6), 2015;
-reconstructed from Fan, Liu, Tang (DEXIN, sections 1.1 and 4): cells that overlap, centre and width,
+reconstructed from Fan, Liu, Tang (DEXIN, sections 1.1 and 4): overlapping cells, centre and width,
 splitting of wide constraints, a tree from attribute to attribute. The rest is decided here.
 
 Some attributes are indexed, each by a level of a tree. A node divides its attribute's domain into
-cells, with one more for those who do not ask; a cell leads to a node of the next attribute, on the
-last level to a list. A cell reaches half its width into both of its neighbours::
+cells, with one more for subscriptions without the attribute. A cell leads to a node of the next
+attribute, on the last level to a list. A cell reaches half its width into both of its neighbours::
 
     price        |--0--|--1--|--2--|--3--|     | any |
     reach of 1      |-----------|
@@ -18,28 +18,28 @@ last level to a list. A cell reaches half its width into both of its neighbours:
                           v
                          list of subscriptions
 
-1. A constraint that is no wider than a cell lies whole in the one that has its centre: that is
-   where its subscription goes. A wider one is cut into parts that are no wider, each in the cell of
-   its own centre. A subscription is in the lists of all combinations.
-2. A value lies in two cells, and an event goes both ways, and the way of those who ask for nothing
-   there; what is in the lists it comes to is tested.
+1. A constraint that is no wider than a cell belongs to the cell of its centre, and its subscription
+   goes there. A wider one is cut into parts no wider than a cell, each in the cell of its own
+   centre. A subscription is in the lists of all combinations.
+2. A value lies in two cells. An event follows both, and the cell of subscriptions without the
+   attribute. The entries of the lists that it reaches are tested.
 
-Cost: at most 3^levels lists an event, and a test for each entry in them. A subscription has one
-entry when its constraints are narrow, and the product of their numbers of parts when they are wide.
+Cost: at most 3^levels lists per event, and a test for each entry in them. A subscription has one
+entry if its constraints are narrow, and the product of their numbers of parts if they are wide.
 Matching is compiled.
 
 Notes
 -----
-- How far cells overlap: as much as the centre of a constraint of a cell's width needs, half
-  a cell on both sides. A value is then in two cells (in one at the domain's ends).
-- 8 levels and 8 cells, and one cell beside for those that do not ask, are those of a later public
-  comparison (github.com/xizeroplus/matching-algorithm, folder Htree). The indexed attributes are
-  the first that subscriptions ask for, unless they are listed.
-- Splitting is bounded, for 8 constraints over half the domain would have 65,536 entries: where a
-  subscription had more than 64 (`copies`), its widest constraints are not split but go where those
-  are who do not ask. Bounds of 4, 16 and 64 took about the same time.
-- A list has a number, whose digits are the cells on the way to it. The tree is made of these, in
-  arrays, when the first event after a change comes.
+- Cells overlap by half a cell on both sides: as much as the centre of a constraint of a cell's
+  width needs. A value is then in two cells (in one at the domain's ends).
+- 8 levels and 8 cells, plus one for subscriptions without the attribute, are those of a later
+  public comparison (github.com/xizeroplus/matching-algorithm, folder Htree). The indexed attributes
+  are the first in subscriptions, unless they are listed.
+- Splitting is bounded, because 8 constraints over half the domain would have 65,536 entries. If a
+  subscription had more than 64 (`copies`), its widest constraints are not split but treated as
+  absent. Bounds of 4, 16 and 64 took about the same time.
+- The digits of a list's number are the cells on the path to it. The first event after a change
+  makes the tree from these numbers, in arrays.
 """
 
 from __future__ import annotations
@@ -69,20 +69,20 @@ from semantic.ontology.ontology import Ontology
 
 Span: TypeAlias = tuple[int, int]
 Tree: TypeAlias = tuple[NDArray[np.int32], Numbers, Numbers, Numbers, Values]
-"""Nodes, shape ``(nodes, cells + 1)``, and where each cell leads: to a node, on the last level to a
-list, from 1; where lists begin; what is in them; where the tests of each subscription begin; and
-these, shape ``(tests, 3)``: slot, low, and high."""
+"""Nodes, shape ``(nodes, cells + 1)``, with the target of each cell: a node, on the last level a
+list, from 1; the start of each list; its entries; the start of each subscription's tests; and the
+tests, shape ``(tests, 3)``: slot, low, and high."""
 
 _HAIR = 1e-9
-"""A constraint that is wider than a cell only as far as doubles go is not."""
+"""A tolerance, in cells: a constraint wider than a cell by a rounding error is not wider."""
 
 
 class HTree(FlatMatcher):
     """The H-Tree index.
 
-    `indexed` are the attributes of the levels; without them, the first ones that subscriptions ask
-    for, as many as there are `levels`. A node divides its attribute's domain into so many `cells`.
-    `ValueError`, when there are more lists than 64 bits can number: ``(cells + 1) ** levels``.
+    `indexed` are the attributes of the levels. By default they are the first `levels` attributes in
+    subscriptions. A node divides its attribute's domain into `cells` cells. Raise `ValueError` if
+    64 bits cannot number all lists: ``(cells + 1) ** levels``.
 
     Examples
     --------
@@ -113,13 +113,14 @@ class HTree(FlatMatcher):
         self._levels = {attribute: level for level, attribute in enumerate(self._indexed)}
         self._rows: list[Row] = []
         self.lists: list[array[int]] = []
-        """In which lists each subscription is."""
+        """The lists of each subscription."""
         self._tree: Tree | None = None
 
     def _span(self, low: float, high: float) -> Span:
-        """Return the first and last cell that has the centre of a part of a constraint.
+        """Return the first and last cell with the centre of a part of a constraint.
 
-        However ends are rounded, a value in it has one of them among its own two.
+        For any rounding of the ends, one of the two cells of each value in the constraint is among
+        them.
         """
         low, high = self._scaled(low), self._scaled(high)
         parts = max(ceil(high - low - _HAIR), 1)
@@ -129,12 +130,12 @@ class HTree(FlatMatcher):
         return max(min(first, self._cells - 1), 0), max(min(last, self._cells - 1), 0)
 
     def _near(self, value: float) -> Span:
-        """Return the cells that a value is in: the first whose reach it is in, and the next."""
+        """Return the two cells of a value: the first that reaches it, and the next."""
         first = floor(self._scaled(value) - 0.5)
         return max(first, 0), min(first + 1, self._cells - 1)
 
     def _scaled(self, value: float) -> float:
-        """Return how many cells of the domain are below a value."""
+        """Return the number of cells of the domain below a value."""
         low, high = self.domain
         return (min(max(value, low), high) - low) / (high - low) * self._cells
 
@@ -146,7 +147,7 @@ class HTree(FlatMatcher):
             if attribute in self._levels:
                 first, last = self._span(low, high)
                 asked.append((last - first + 1, first, self._levels[attribute]))
-        spans, copies = [range(self._cells, self._cells + 1)] * self._depth, 1  # who do not ask
+        spans, copies = [range(self._cells, self._cells + 1)] * self._depth, 1  # not constrained
         for parts, first, level in sorted(asked, key=lambda one: one[0]):
             copies *= parts
             if copies > self._copies:
@@ -162,7 +163,7 @@ class HTree(FlatMatcher):
     def matched(self, event: Event, tally: Tally) -> list[int]:
         if self._tree is None:
             self._tree = self._made()
-        near = [(1, 0)] * self._depth  # not in any cell
+        near = [(1, 0)] * self._depth  # an empty range: in no cell
         for attribute, level in self._levels.items():
             if attribute in event.numbers:
                 near[level] = self._near(event.numbers[attribute])
@@ -175,7 +176,7 @@ class HTree(FlatMatcher):
         return numbers
 
     def _made(self) -> Tree:
-        """Make the tree of the lists there are: a node for each of the ways that begin alike."""
+        """Make the tree of the lists, with a node for each prefix of their paths."""
         width = self._cells + 1
         sizes = np.array([len(lists) for lists in self.lists], np.int64)
         entries = np.fromiter(chain.from_iterable(self.lists), np.int64, sizes.sum())
@@ -216,7 +217,7 @@ class HTree(FlatMatcher):
 def _match(
     tree: Tree, values: Values, near: Numbers, work: tuple[Numbers, NDArray[np.bool_], Numbers]
 ) -> tuple[int, int, int, int]:
-    """Find what matches: how many did, cells that were looked up and led on, and entries tested."""
+    """Return the counts of matches, cells read, cells that led on, and entries tested."""
     nodes, begin, numbers, where, tests = tree
     stack, marks, found = work
     count, probes, gates, candidates = 0, 0, 0, 0

@@ -1,29 +1,29 @@
-"""iBroker: subscriptions are lists of constraints, and what several have in common is one node.
+"""iBroker: subscriptions are lists of constraints, and equal steps of several share a node.
 
 Park, Chung: "iBroker: an intelligent broker for ontology-based publish/subscribe systems", ICDE
 2009; reconstructed from Zhang, Wang, Huang, Yung (CTPS, section 2).
 
-A subscription is taken apart into steps: from a class to an attribute of it, from the attribute to
-the class of its value, from there to the next attribute. The first level of the index is a hash
-table of classes and attributes, the second, for each of them, has the class or attribute that comes
-next, and leads to a node for each constraint on it. Identical steps of different subscriptions have
-one node. A subscription is the linked list of its nodes. For a publication the hierarchy is walked
-up from each vertex, the nodes that are met on the way become true, and the lists are traversed.
+A subscription is split into steps: from a class to an attribute of it, from the attribute to the
+class of its value, from there to the next attribute. The first level of the index is a hash table
+of classes and attributes. The second has, for each of them, the next class or attribute, with a
+node for each constraint on it. Identical steps of different subscriptions share one node. A
+subscription is the linked list of its nodes. For a publication the hierarchy is walked up from each
+vertex, the nodes on the way become true, and the lists are traversed.
 
-Cost: for each edge of a publication the classes above both of its vertices, and the constraints
-that are there; then the lists whose first node is true, each up to the first node that is false.
-Memory: an entry for each step that differs from all others.
+Cost: for each edge of a publication, the classes above both of its vertices, and the constraints
+there; then the lists whose first node is true, each up to the first false node. Memory: an entry
+for each distinct step.
 
 Notes
 -----
-- CTPS describes it in five lines; the rest is inferred.
-- Classes, constants and "anything" are kept apart in the first level: a constant matches itself
-  only, as in SPARQL. The class of a vertex is that of its first ``gm:descendantOf``; what else is
-  asked of a variable is the node's constraint.
+- CTPS describes it in five lines. The rest is inferred.
+- Classes, constants and "anything" are separate in the first level: a constant matches itself only,
+  as in SPARQL. The class of a vertex is that of its first ``gm:descendantOf``. Its other filters
+  are the node's constraint.
 - CTPS's nodes are true or false. Here a node has the edges of the publication that made it true,
-  because a list all of whose nodes are true says too little: the two steps of an edge have to be
-  one edge's, and a variable has to be one vertex. Those edges are joined as in G-ToPSS.
-- Which lists are traversed is left open. Here a list hangs at its first node.
+  because a list of true nodes is not sufficient: the two steps of an edge must be of one edge, and
+  a variable must be one vertex. Those edges are joined as in G-ToPSS.
+- CTPS does not say which lists are traversed. Here a list is attached to its first node.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from semantic.terms import Term, Triple
 
 
 class _Key(NamedTuple):
-    """A class or attribute, or what a vertex is besides."""
+    """A class or attribute, or another kind of vertex."""
 
     kind: Literal["attribute", "class", "constant", "anything"]
     term: Term | None = None
@@ -52,12 +52,12 @@ class _Key(NamedTuple):
 
 _ANYTHING = _Key("anything")
 _VALUE = Variable("value")
-"""Stands for whatever variable is tested, so that equal constraints are one."""
+"""Replaces any tested variable, so that equal constraints are one."""
 
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A step that subscriptions have in common; `lists` are those whose list begins here."""
+    """A step that subscriptions share; `lists` are the subscriptions that begin here."""
 
     constraint: tuple[Filter, ...]
     lists: list[GraphPattern] = field(default_factory=list)
@@ -71,7 +71,7 @@ class IBroker(GraphMatcher):
         self._lists: dict[GraphPattern, tuple[_Node, ...]] = {}
 
     def insert(self, pattern: GraphPattern) -> None:
-        """Make the subscription's list: two nodes for each edge, new ones where there are none."""
+        """Make the subscription's list: two nodes for each edge, new ones if missing."""
         nodes = []
         for start, label, end in pattern.edges:
             attribute = _Key("attribute", label)
@@ -87,7 +87,7 @@ class IBroker(GraphMatcher):
         return nodes.setdefault(constraint, _Node(constraint))
 
     def _asked(self, vertex: Vertex, pattern: GraphPattern) -> tuple[_Key, tuple[Filter, ...]]:
-        """Return what a vertex of a subscription has to be: a class or constant, and the rest."""
+        """Return the class or constant of a subscription's vertex, and its other filters."""
         if not isinstance(vertex, int):
             return _Key("constant", vertex), ()
         tests = [_nameless(test) for test in pattern.tests.get(vertex, ())]
@@ -98,13 +98,13 @@ class IBroker(GraphMatcher):
         return _ANYTHING, tuple(tests)
 
     def left(self, pattern: GraphPattern) -> Tests:
-        """Return no filters: nodes have tested all."""
+        """Return no filters, because the nodes have tested all."""
         return {}
 
     def matched(
         self, publication: Publication, links: Links, tally: Tally
     ) -> Iterator[tuple[GraphPattern, list[Row]]]:
-        """Make nodes true, traverse the lists, and join what their nodes have."""
+        """Make nodes true, traverse the lists, and join the edges of their nodes."""
         true = self._true(publication, links, tally)
         for pattern in (pattern for node in true for pattern in node.lists):
             tally.candidates += 1
@@ -118,7 +118,7 @@ class IBroker(GraphMatcher):
     def _true(
         self, publication: Publication, links: Links, tally: Tally
     ) -> dict[_Node, dict[Triple, None]]:
-        """Return the nodes that edges of the publication make true, with these."""
+        """Return the nodes that edges of the publication make true, with these edges."""
         true: dict[_Node, dict[Triple, None]] = {}
         way_up: dict[Term, list[_Key]] = {}
         for triple in publication.triples:
@@ -138,7 +138,7 @@ class IBroker(GraphMatcher):
         return true
 
     def _way_up(self, vertex: Term, links: Links) -> list[_Key]:
-        """Return what a vertex is: itself, anything, and every class above it."""
+        """Return the keys of a vertex: itself, anything, and every class above it."""
         root = self.ontology.root(vertex)
         above = dict.fromkeys([root, *self.ontology.ancestors(vertex, links)])
         classes = (_Key("class", class_) for class_ in above)
@@ -146,7 +146,7 @@ class IBroker(GraphMatcher):
 
 
 def _nameless(test: Filter) -> Filter:
-    """Return a filter with one variable for all."""
+    """Return a filter with `_VALUE` as its variable."""
     if isinstance(test, AnyOf):
         alternatives = tuple(replace(one, variable=_VALUE) for one in test.tests)
         return replace(test, variable=_VALUE, tests=alternatives)

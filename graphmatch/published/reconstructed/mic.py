@@ -1,34 +1,34 @@
-"""MIC: multidimensional index matching count; what is below a class is put into the index.
+"""MIC: multidimensional index matching count, with the descendants of classes in the index.
 
 Reconstructed from Zhang, Wang, Huang, Yung (CTPS, section 2; the original is their reference 14).
 
-The index has three levels. The first is a hash table of edge labels; the second, for each label, a
-hash table of pairs of vertices, where a variable is a mark; the third, for pairs that end in a
-variable, a binary tree of the intervals into which the variable's range is divided. For a
-constraint ``?x ≤ C`` the edges of ?x are put in once for each class below C, and for C: no
-hierarchy is looked at when matching. Each edge of a publication is looked up with its vertices and
-with the mark in their places; the edges of subscriptions that it hits are counted, and a
-subscription of which all were hit is a candidate.
+The index has three levels. The first is a hash table of edge labels. The second, for each label, is
+a hash table of pairs of vertices, with a mark for a variable. The third, for pairs that end in a
+variable, is a binary tree of the intervals into which the variable's range is divided. For a
+constraint ``?x ≤ C`` the edges of ?x are added once for C and each class below it, so matching does
+not read the hierarchy. Each edge of a publication is looked up with its vertices and with the mark
+in their places. The hit edges of subscriptions are counted, and a subscription whose edges were all
+hit is a candidate.
 
-Cost: four look-ups and a way down a tree for an edge of a publication; |below(C)| entries for an
-edge with one constrained variable, |below(C)| · |below(D)| for one with two, so that memory grows
-as classes stand higher above others.
+Cost: four look-ups and a path down a tree per edge of a publication; |below(C)| entries for an edge
+with one constrained variable, |below(C)| · |below(D)| for one with two. So memory grows with the
+height of classes.
 
 Notes
 -----
 - CTPS expands "any edge (s, p, o)" to "(Ts, Tp, To)" in section 2, "one subscription to many
   subscriptions" in section 1. It is edges here. The sizes in its section 6 (8,500 subscriptions at
-  height 1, 1,000 at 4, less than 500 at 5) go with that: 3, 31 and 63 entries an edge.
-- A class that stands in a subscription as a constant matches itself only, as in SPARQL; what is
-  expanded is ``gm:descendantOf``, alone and not beside ``||``. Properties are not expanded (Tp),
-  for in SPARQL they have no hierarchy without entailment.
-- What a publication itself says of classes is not in the index. Where it says any, its vertices
-  are looked up as all classes above them, too.
-- Counts are of distinct edges, not of hits. Nevertheless a count alone reports too many: a variable
-  that comes twice may have been hit with two vertices. Candidates are joined, as in G-ToPSS.
-- How the third level divides a range is left open: here where a range begins or ends. Ends are
-  rounded outwards to single precision, for SPARQL compares with an ``xsd:float`` in it, and values
-  are tested once more on solutions, as other filters are.
+  height 1, 1,000 at 4, less than 500 at 5) agree with that: 3, 31 and 63 entries per edge.
+- A class that is a constant in a subscription matches itself only, as in SPARQL. Only
+  ``gm:descendantOf`` outside of ``||`` is expanded. Properties are not (Tp), because in SPARQL they
+  have no hierarchy without entailment.
+- The index does not have a publication's own statements about classes. If a publication has
+  any, its vertices are also looked up as all classes above them.
+- Counts are of distinct edges, not of hits. A count alone still reports too many: two vertices may
+  have hit a repeated variable. Candidates are joined, as in G-ToPSS.
+- CTPS does not say how the third level divides a range. Here ranges divide it at their ends. Ends
+  are rounded outwards to single precision, because SPARQL compares with an ``xsd:float`` in that
+  precision. Values are tested again on solutions, as by other filters.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EVERYTHING = Interval()
 
 
 class Entry(NamedTuple):
-    """An edge of a subscription, and whether its ends are put in as what is below a class."""
+    """An edge of a subscription, and whether its ends are descendants of a class."""
 
     pattern: GraphPattern
     edge: int
@@ -70,8 +70,8 @@ class Entry(NamedTuple):
 class Part:
     """A part of a variable's range, and a node of the third level.
 
-    Below `split` is the first child, and the rest is the second. A range is kept at the topmost
-    parts that lie in it, so those that hold a number are on the way down to it.
+    The first child has the numbers below `split`, the second the rest. A range is kept at the
+    topmost parts inside it, so the path down to a number has all ranges that contain it.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Part:
     children: tuple[Part, ...] = ()
 
     def insert(self, range_: Interval, entry: Entry) -> None:
-        """Put an entry in; parts are divided where the range begins and ends."""
+        """Add an entry; divide parts at the ends of the range."""
         low, end = range_.low, nextafter(range_.high, inf)
         walk = [(self, -inf, inf)]
         for part, first, last in walk:
@@ -95,7 +95,7 @@ class Part:
                 walk.append((part.children[1], part.split, last))
 
     def at(self, number: float | None) -> Iterator[Entry]:
-        """Yield the entries whose ranges hold a number; what is none is held by everything only."""
+        """Yield the entries whose ranges contain a number; ``None`` is in unlimited ranges only."""
         part = self
         yield from part.entries
         while number is not None and part.children:
@@ -110,20 +110,20 @@ class Mic(GraphMatcher):
         self._labels: dict[Term, dict[Pair, Part]] = {}
 
     def insert(self, pattern: GraphPattern) -> None:
-        """Put each edge in wherever it may be hit."""
+        """Add each edge in all places where it may be hit."""
         for label, pair, range_, entry in self._places(pattern):
             pairs = self._labels.setdefault(label, {})
             pairs.setdefault(pair, Part()).insert(range_, entry)
 
     def left(self, pattern: GraphPattern) -> Tests:
-        """Return all filters but those that were expanded."""
+        """Return all filters that were not expanded."""
         left = {s: tuple(t for t in ts if not _is_expanded(t)) for s, ts in pattern.tests.items()}
         return {star: tests for star, tests in left.items() if tests}
 
     def matched(
         self, publication: Publication, links: Links, tally: Tally
     ) -> Iterator[tuple[GraphPattern, list[Row]]]:
-        """Count the edges that are hit, and join those of the candidates."""
+        """Count the hit edges, and join those of the candidates."""
         hit: dict[tuple[GraphPattern, int], dict[tuple[Term, Term], None]] = {}
         for v, label, w in publication.triples:
             for entry in self._hit(v, label, w, links, tally):
@@ -158,12 +158,12 @@ class Mic(GraphMatcher):
                     yield entry
 
     def _seen_as(self, vertex: Term, links: Links) -> list[Term | None]:
-        """Return as what a vertex is looked up: itself, any, and what it is said to be below."""
+        """Return the look-up keys of a vertex: itself, the mark, and its stated ancestors."""
         above = self.ontology.ancestors(vertex, links) if links else ()
         return [vertex, None, *({self.ontology.root(vertex), *above} - {vertex})]
 
     def _places(self, pattern: GraphPattern) -> Iterator[tuple[Term, Pair, Interval, Entry]]:
-        """Yield where the edges of a subscription are put in; the range is that of the end."""
+        """Yield the places of a subscription's edges; the range is that of the end."""
         for number, (v, label, w) in enumerate(pattern.edges):
             starts, start_is_below = self._expanded(v, pattern)
             ends, end_is_below = self._expanded(w, pattern)
@@ -176,7 +176,7 @@ class Mic(GraphMatcher):
     def _expanded(
         self, vertex: Vertex, pattern: GraphPattern
     ) -> tuple[Collection[Term | None], bool]:
-        """Return what a vertex may be, and whether that is all that is below a class."""
+        """Return the possible terms of a vertex, and whether they are descendants of a class."""
         if not isinstance(vertex, int):
             return [vertex], False
         tests = filter(_is_expanded, pattern.tests.get(vertex, ()))
@@ -192,7 +192,7 @@ def _is_expanded(test: Filter) -> bool:
 
 
 def _range(tests: Iterable[Filter]) -> Interval:
-    """Return between what a number has to be, rounded outwards to single precision."""
+    """Return the range of a number, rounded outwards to single precision."""
     low, high = EVERYTHING
     for test in tests:
         if not isinstance(test, Comparison) or (number := number_of(test.constant)) is None:

@@ -6,29 +6,28 @@ frequent attribute, and that counters are counted down.
 
 A constraint is one or two predicates: ``=``, or ``>=`` and ``<=``. The index has two levels:
 
-1. Subscription partitioning: a subscription belongs to the partition of its *pivot*, which of its
-   attributes is the least frequent one among subscriptions. An event looks only into the
-   partitions of the attributes that it has.
+1. Subscription partitioning: a subscription belongs to the partition of its *pivot*, the attribute
+   that is least frequent among subscriptions. An event reads only the partitions of its attributes.
 2. Predicate partitioning: in a partition, the predicates of each attribute and operator are a list
-   in order of their constants. What holds is one run of it: for ``=`` the equal constants, for
-   ``>=`` all up to the event's value, for ``<=`` all from it on.
+   in order of their constants. Those that hold are one run of it: for ``=`` the equal constants,
+   for ``>=`` all up to the event's value, for ``<=`` all from it on.
 
-The predicates that hold are counted, and a subscription of which all hold matches.
+The predicates that hold are counted. A subscription matches if all its predicates hold.
 
 Cost: O(predicates that hold, in the partitions of the event's attributes), a bisection for each
-list, and one look at each counter; an entry for each predicate. Fastest where events have few of
+list, and one read of each counter; an entry for each predicate. It is fastest if events have few of
 many attributes.
 
 Notes
 -----
-- The frequency of an attribute is how many conjunctions ask for it when a subscription comes; the
-  first of several that are as rare is taken. Subscriptions do not move when frequencies change.
+- The frequency of an attribute is the number of conjunctions with it when a subscription is added.
+  The first of equally rare attributes is taken. Subscriptions do not move when frequencies change.
 - From memory, the original hashes attributes to a few segments of each operator's list, with a
-  signature that says which are empty. Here a dictionary has each pivot and attribute.
-- Counters are counted up, and compared with how many predicates each subscription has.
-- ``>`` and ``<`` are ``>=`` and ``<=`` of the next double. An end that is infinite is no predicate;
-  a constraint without ends is ``>= -infinity``, for the value has to be there.
-- A list is put in order when the first event after new predicates reads it.
+  signature of the empty ones. Here a dictionary has each pivot and attribute.
+- Counters are counted up, and compared with the number of predicates of each subscription.
+- ``>`` and ``<`` are ``>=`` and ``<=`` of the next double. An infinite end adds no predicate. A
+  constraint without ends is ``>= -infinity``, because the value must be present.
+- The first event after new predicates sorts the lists that it reads.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from graphmatch.published.base import Event, FlatMatcher, Numbers, Row, Tally, V
 
 
 class Operator(Enum):
-    """What a predicate compares with its constant by."""
+    """The comparison of a predicate with its constant."""
 
     EQUAL = "="
     AT_LEAST = ">="
@@ -53,7 +52,7 @@ class Operator(Enum):
 
 
 class Predicates:
-    """The predicates of an attribute and operator: number of the subscription to constant."""
+    """The predicates of an attribute and operator: the constant of each subscription number."""
 
     def __init__(self) -> None:
         self.constants: dict[int, float] = {}
@@ -65,7 +64,7 @@ class Predicates:
         self._ordered = None
 
     def hold(self, operator: Operator, value: float) -> Numbers:
-        """Return whose predicates hold for a value."""
+        """Return the subscriptions whose predicates hold for a value."""
         if self._ordered is None:
             numbers = np.fromiter(self.constants, np.int64)
             constants = np.fromiter(self.constants.values(), np.float64)
@@ -95,9 +94,9 @@ class OpIndex(FlatMatcher):
 
     def clear(self) -> None:
         self.partitions: dict[NamedNode, dict[NamedNode, dict[Operator, Predicates]]] = {}
-        """Pivot to attribute to operator to the list of its predicates."""
+        """The list of predicates by pivot, attribute and operator."""
         self._predicates = array("q")
-        """How many each subscription has."""
+        """The number of predicates of each subscription."""
 
     def insert(self, number: int, row: Row) -> None:
         """Put each predicate into the partition of the row's pivot."""

@@ -1,29 +1,28 @@
-"""OPS: each subscription is looked for as a subgraph, every node of it a variable.
+"""OPS: each subscription is searched for as a subgraph whose nodes are all variables.
 
 Wang, Jin, Li: "An Ontology-Based Publish/Subscribe System", Middleware 2004; reconstructed from
 Petrovic, Liu, Jacobsen (G-ToPSS, sections 2 and 5) and Zhang and others (CTPS, sections 2 and 6).
 
-Two things are kept of a publication and of the ontology: the possible edges, by their label, and
-the possible vertices, each class with all that is above it. Subscriptions are matched one by one.
-A search maps the nodes of a subscription to vertices of the publication, edge by edge: each edge of
-the publication with that label is tried, whatever vertices it has, for "any node of a publication
-can match with any other node in the subscription graph". What is no variable to the subscriber is
-one here, with a test of what it is bound to; where a node is bound already, it has to be that
-vertex. Where an edge cannot be mapped the search goes back.
+The matcher keeps the possible edges of a publication, by label, and the possible vertices of the
+ontology, each class with all its ancestors. Subscriptions are matched one by one. A search maps the
+nodes of a subscription to vertices of the publication, edge by edge. It tries each edge of the
+publication with that label, whatever vertices it has, because "any node of a publication can match
+with any other node in the subscription graph". A constant of the subscriber is also a variable
+here, with a test of its binding. If a node is bound already, it must be that vertex. If an edge
+cannot be mapped, the search backtracks.
 
-Cost: subscriptions · (edges with one label) ^ (edges of a subscription) at worst; it is next to
-one edge a subscription where labels differ. A test of a class is a look-up.
+Cost: subscriptions · (edges with one label) ^ (edges of a subscription) at worst; it is close to
+one edge per subscription if labels differ. A test of a class is a look-up.
 
 Notes
 -----
-- The two papers that describe it do not say in which order edges are tried; here each shares a node
-  with one before it, where there is one. A constant is tested when its node is bound, not at the
-  end.
-- A subgraph isomorphism maps two nodes to two vertices. SPARQL does not ask for that, so two
+- Neither paper states the order in which edges are tried. Here each shares a node with an earlier
+  one, if possible. A constant is tested when its node is bound, not at the end.
+- A subgraph isomorphism maps two nodes to two vertices. SPARQL does not require that, so two
   variables may be the same vertex here: it is a homomorphism.
-- CTPS's OPS keeps possible vertices and edges only, so that its memory depends on the height of the
-  tree (section 6). So do the vertices here: all pairs of a class and what is above it; far from the
-  505 MB at height 4 of CTPS, which must hold more. Possible edges are the publication's alone.
+- CTPS's OPS keeps possible vertices and edges only, so its memory depends on the height of the tree
+  (section 6). The vertices here also do: all pairs of a class and an ancestor. They are far below
+  the 505 MB at height 4 of CTPS, which must hold more. Possible edges are the publication's alone.
 - Instances that a publication states itself are followed from vertex to vertex.
 - Other filters than those of classes are tested on solutions, as in G-ToPSS.
 """
@@ -42,7 +41,7 @@ from semantic.terms import Term
 
 
 class Ops(GraphMatcher):
-    """Subscriptions one by one."""
+    """The subscriptions, matched one by one."""
 
     def clear(self) -> None:
         of = self.ontology
@@ -67,7 +66,7 @@ class Ops(GraphMatcher):
                 yield pattern, rows
 
     def is_below(self, term: Term, concept: Term, links: Links) -> bool:
-        """Look a class up among those above a term, and above those that it is said to be."""
+        """Look a class up among a term's ancestors, including those by stated links."""
         root = self.ontology.root
         wanted = root(concept)
         reached = {root(term)}
@@ -86,14 +85,14 @@ class Ops(GraphMatcher):
 def _search(
     edges: tuple[Edge, ...], possible: Mapping[Term, list[tuple[Term, Term]]], tally: Tally
 ) -> list[Row]:
-    """Map the edges of a subscription, in all ways, and return what its stars are bound to then."""
+    """Map the edges of a subscription in all ways, and return the bindings of its stars."""
     rows: list[Row] = []
     nodes: dict[Vertex, Term] = {}
-    # of each edge that is being mapped: how many nodes were bound before, and what is to try
+    # For each edge being mapped: the number of nodes bound before, and the edges still to try.
     steps = [(0, iter(possible.get(edges[0].label, ())))]
     while steps:
         before, tries = steps[-1]
-        while len(nodes) > before:  # go back
+        while len(nodes) > before:  # backtrack
             nodes.popitem()
         pair = next(tries, None)
         if pair is None:
@@ -112,7 +111,7 @@ def _search(
 
 
 def _bind(nodes: dict[Vertex, Term], node: Vertex, vertex: Term) -> bool:
-    """Bind a node, and say whether it can be this vertex."""
+    """Bind a node, and return whether it can be this vertex."""
     if node in nodes:
         return nodes[node] == vertex
     if not isinstance(node, int) and node != vertex:

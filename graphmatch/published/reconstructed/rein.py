@@ -1,25 +1,25 @@
-"""REIN: what does not contain the value is marked, and the rest matches.
+"""REIN: constraints without the value are marked, and the rest match.
 
 Qian, Cao, Zhu, Li: "REIN: A fast event matching approach for content-based publish/subscribe
 systems", INFOCOM 2014; reconstructed from Fan, Liu, Tang (DEXIN, sections 1.1 and 4).
 
 Each attribute has two lists of buckets that divide its domain evenly: one has the low ends of all
-constraints, one the high ends. For an event's value that falls into bucket *b*:
+constraints, one the high ends. For an event's value in bucket *b*:
 
-1. Low ends in the buckets after *b* are too high, and high ends in those before it too low: their
+1. Low ends in the buckets after *b* are too high, and high ends in those before it too low. Their
    subscriptions are marked in a bit array without a comparison.
 2. Each end in the two buckets *b* is compared, and marked if it is on the wrong side.
 
-What is not marked after the last attribute matches.
+The subscriptions that are not marked after the last attribute match.
 
-Cost: O(constraints that do not hold + constraints in two buckets) an attribute; two entries for
-each constraint. Fastest where constraints are wide.
+Cost: O(constraints that do not hold + constraints in two buckets) per attribute; two entries for
+each constraint. It is fastest if constraints are wide.
 
 Notes
 -----
-- The number of buckets is left open in DEXIN's comparison; it is 1,000 here, from memory of the
+- DEXIN's comparison does not give the number of buckets. It is 1,000 here, from memory of the
   original.
-- Events of the paper have all attributes. An attribute that is missing marks all that ask for it.
+- Events of the paper have all attributes. A missing attribute marks all its constraints.
 - The bit array is one of bytes.
 """
 
@@ -33,7 +33,7 @@ from semantic.ontology.ontology import Ontology
 
 
 class Rein(FlatMatcher):
-    """The REIN index, with so many `buckets` in each list.
+    """The REIN index, with `buckets` buckets in each list.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Rein(FlatMatcher):
 
     def clear(self) -> None:
         self.lists: dict[NamedNode, tuple[Buckets, Buckets]] = {}
-        """Attribute to the buckets of its low ends, and those of its high ends."""
+        """The buckets of the low ends, and of the high ends, of each attribute."""
 
     def insert(self, number: int, row: Row) -> None:
         for attribute, low, high in all_ends(row):

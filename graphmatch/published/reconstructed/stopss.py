@@ -1,29 +1,33 @@
-"""S-ToPSS: an event becomes all the more general ones, and each is matched by its contents.
+"""S-ToPSS: an event is expanded into all more general events, and each is matched by its contents.
 
 Petrovic, Burcea, Jacobsen: "S-ToPSS: Semantic Toronto Publish/Subscribe System", VLDB 2003;
 reconstructed from Zhang, Wang, Huang, Yung (CTPS, sections 1 and 2), and from memory.
 
-Three stages stand before a matcher that knows nothing of meaning. Synonyms: attributes and values
-with different names get their root's. Concepts: an event whose attribute or value has something
-above it in the hierarchy is an event with that one in its place, too; so one event becomes as many
-as there are choices. Mapping functions: what follows from an event's values otherwise, such as
-experience = present date - graduation year, is added to it. The matcher counts: it looks up which
-predicates an event's pairs satisfy, and a subscription matches when all of its own do.
+Three stages precede a matcher without semantics:
 
-Cost: an event with classes at depths d1, d2, ... becomes (d1 + 1)(d2 + 1)... events, each of which
-costs as many steps as there are subscriptions, predicates satisfied, and ranges on its attributes.
+- Synonyms: attributes and values with different names are replaced by their root.
+- Concepts: if an attribute or value of an event has an ancestor, there is also an event with the
+  ancestor in its place. So one event becomes as many as there are choices.
+- Mapping functions: other values derived from an event's values, such as experience =
+  present date minus graduation year, are added to it.
+
+The matcher counts the predicates that an event's pairs satisfy. A subscription matches if all its
+predicates are satisfied.
+
+Cost: an event with classes at depths d1, d2, ... becomes (d1 + 1)(d2 + 1)... events. Each takes as
+many steps as there are subscriptions, satisfied predicates, and ranges on its attributes.
 Subscriptions are stored once.
 
 Notes
 -----
-- Any content-based matcher will do (the paper takes that of ToPSS). This one counts.
-- More general events go through the matcher one by one, as if each had been published; nothing
-  that was found for one is kept for the next. A match of several of them is one match.
-- An attribute's place is taken by each of those above it that somebody asks for, beside its own:
-  a subscription may ask for both. Attributes that nobody asks for make no events.
-- Only `Below` is met by a value that took another's place: in SPARQL, equality with a class is
-  not met by one below it. As in `ctps`, ``?x a :Computer`` asks for those below it, too.
-- Mapping functions are SPARQL queries here, and are run before events are made.
+- Any content-based matcher will do (the paper uses ToPSS). This one counts.
+- More general events are matched one by one, as if each had been published, without shared results.
+  A subscription that matches several of them is one match.
+- An attribute is replaced by each of its ancestors in a subscription, and also keeps its place: a
+  subscription may have both. Attributes that are in no subscription make no events.
+- A value that replaced another satisfies `Below` only: in SPARQL, a descendant does not equal a
+  class. As in `ctps`, ``?x a :Computer`` includes descendants.
+- Mapping functions are SPARQL queries here, and run before events are made.
 """
 
 from __future__ import annotations
@@ -66,15 +70,15 @@ Counts: TypeAlias = NDArray[np.int32]
 
 @dataclass(slots=True)
 class General(Event):
-    """An event made of another; in `replaced` attributes the value took another's place."""
+    """An event made of another; in the `replaced` attributes an ancestor replaced the value."""
 
     replaced: frozenset[NamedNode] = frozenset()
 
 
 class SToPSS(ConceptMatcher):
-    """S-ToPSS over a counting matcher; `now` is what ``NOW()`` gives in mapping functions.
+    """S-ToPSS over a counting matcher; `now` is the result of ``NOW()`` in mapping functions.
 
-    `OntologyError`, when a mapping function has a unit that is unknown.
+    Raise `OntologyError` if a mapping function has an unknown unit.
 
     Examples
     --------
@@ -97,10 +101,10 @@ class SToPSS(ConceptMatcher):
     def clear(self) -> None:
         super().clear()
         self._predicates: dict[Predicate, array[int]] = {}
-        """Who has a predicate that is no range."""
+        """The conjunctions with each predicate that is not a range."""
         self._ranges: dict[NamedNode, Buckets] = {}
         self._sizes = array("i")
-        """How many predicates each conjunction has."""
+        """The number of predicates of each conjunction."""
 
     def insert(self, number: int, row: Row) -> None:
         self._sizes.append(len(row))
@@ -113,7 +117,7 @@ class SToPSS(ConceptMatcher):
     # --- The stages -------------------------------------------------------------------------------
 
     def match(self, publication: Publication) -> MatchReport:
-        """Match a publication, roots put in, with what mapping functions give; see `Matcher`."""
+        """Match a publication, with roots and the results of mapping functions; see `Matcher`."""
         rooted = self.ontology.rewrite(publication)
         if not len(self._functions):
             return FlatMatcher.match(self, rooted)
@@ -124,7 +128,7 @@ class SToPSS(ConceptMatcher):
         return replace(report, counters=counters, problems=tuple(problems))
 
     def general(self, event: Event) -> Iterator[General]:
-        """Yield an event for each choice of what is above its attributes and values."""
+        """Yield an event for each choice of its attributes and values or their ancestors."""
         found: dict[NamedNode, dict[Term, bool]] = {}
         for attribute, value in event.terms.items():
             for asked in self.above(attribute):
@@ -142,7 +146,7 @@ class SToPSS(ConceptMatcher):
     # --- The counting matcher ---------------------------------------------------------------------
 
     def matched(self, event: Event, tally: Tally) -> Iterable[int]:
-        """Match each more general event by itself, and return what any of them matches."""
+        """Match each more general event by itself, and return the matches of any."""
         sizes = np.array(self._sizes)
         hit = np.zeros(sizes.size, np.bool_)
         for each in self.general(event):
@@ -151,7 +155,7 @@ class SToPSS(ConceptMatcher):
         return numbers
 
     def _counted(self, event: General, tally: Tally) -> Counts:
-        """Return how many predicates of each conjunction an event satisfies."""
+        """Return the number of predicates of each conjunction that an event satisfies."""
         counts = np.zeros(len(self._sizes), np.int32)
         for attribute, value in event.terms.items():
             asked: list[Constraint] = [Below(value), Present()]

@@ -5,29 +5,30 @@ reconstructed from Fan, Liu, Tang (DEXIN, sections 1.1 and 4.1.3), and from the 
 Wu: a hierarchical table whose size sets the rate of false positives.
 
 Each attribute's range is bisected layer by layer: the first layer is one cell, the last has the
-most and smallest. A constraint is rounded outwards to cells of the last layer, and its subscription
-is placed into the fewest cells, of any layers, that cover it: two a layer at most. With four layers
-over 0 to 8, ``[1.5, 6.2]`` is in the cells marked ``*``. A value is in one cell of each layer::
+most and smallest cells. A constraint is rounded outwards to cells of the last layer. Its
+subscription is placed into the fewest cells, of any layers, that cover it: at most two per layer.
+With four layers over 0 to 8, ``[1.5, 6.2]`` is in the cells marked ``*``. A value is in one cell of
+each layer::
 
     1  |               .               |
     2  |       .       |       .       |
     3  |   .   | * 2-3 | * 4-5 |   .   |
     4  | 0 |*1 | 2 | 3 | 4 | 5 |*6 | 7 |
 
-Whatever subscriptions are in an event's cells are counted, and one that is counted for as many
-attributes as it asks for matches. It may report too many, never too few: values and ends in one
-cell of the last layer are not told apart. More layers are more exact, and take more room and time.
+The subscriptions in an event's cells are counted. A subscription matches if its count is its number
+of attributes. The result may have too many matches, never too few: values and ends in one cell of
+the last layer are not distinguished. More layers are more exact, and need more memory and time.
 
-Cost: O(layers + constraints that hold) an attribute, and one look at each counter; an entry for
-each cell that covers a constraint, two a layer at most.
+Cost: O(layers + constraints that hold) per attribute, and one read of each counter; an entry for
+each cell that covers a constraint, at most two per layer.
 
 Notes
 -----
 - That a constraint goes into the fewest cells after it was rounded is inferred.
-- The number of layers is open. It is 13 here, as an implementation by others has it
+- The number of layers is open. It is 13 here, as in another implementation
   (github.com/csalg/pubsub): 4,096 cells in the last one.
 - Cells are numbered as a heap: the halves of cell c are 2c and 2c + 1.
-- What is outside of the domain counts as in its first or last cell.
+- Values outside of the domain count as in its first or last cell.
 """
 
 from __future__ import annotations
@@ -67,9 +68,9 @@ class Tama(FlatMatcher):
 
     def clear(self) -> None:
         self.cells: dict[NamedNode, defaultdict[int, array[int]]] = {}
-        """Attribute to cell to the numbers of the subscriptions there."""
+        """The numbers of the subscriptions in each cell of an attribute."""
         self._asks = array("q")
-        """For how many attributes each subscription asks."""
+        """The number of attributes of each subscription."""
 
     def insert(self, number: int, row: Row) -> None:
         self._asks.append(len(row))
@@ -100,7 +101,7 @@ class Tama(FlatMatcher):
     def _covering(self, low: float, high: float) -> Iterator[int]:
         """Yield the fewest cells that cover a range."""
         first, last = self._leaf(low), self._leaf(high)
-        while first <= last:  # a cell of which the one above is not covered whole
+        while first <= last:  # a cell whose parent is not covered as a whole
             if first % 2 == 1:
                 yield first
                 first += 1
@@ -111,6 +112,6 @@ class Tama(FlatMatcher):
             last //= 2
 
     def _leaf(self, value: float) -> int:
-        """Return the cell of the last layer that a number is in."""
+        """Return the cell of the last layer that contains a number."""
         leaves = 1 << (self._layers - 1)
         return leaves + self.cell(value, leaves)
