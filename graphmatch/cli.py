@@ -208,8 +208,8 @@ def demo(
 
 
 def main() -> None:
-    """Run the command; what an output's encoding cannot write is written as an escape."""
-    if sys.stdout is None:  # It is closed: writing fails then, as to any other output.
+    """Run the command; escape characters that the encoding of the output lacks."""
+    if sys.stdout is None:  # Writing to a closed output must fail, as to any other.
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -125,7 +125,7 @@ _AT_ONCE = 8192
 
 
 class Engine(Matcher):
-    """Matches publications against standing SPARQL subscriptions over an ontology.
+    """Matcher of publications and standing SPARQL subscriptions over an ontology.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class Engine(Matcher):
         return self._labels[1]
 
     def _adopt(self, knowledge: Knowledge) -> tuple[int, int, list[str], list[str]]:
-        """Hand an ontology to the core.
+        """Pass an ontology to the core.
 
         Returns
         -------
@@ -318,7 +318,7 @@ class Engine(Matcher):
             if begins:
                 self._adopt(knowledge)
 
-    # -- coming and going -------------------------------------------------------------------
+    # -- subscriptions ----------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription | str, query: str | None = None) -> None:
         """Add a subscription: an id and SPARQL text, or a parsed `Subscription`.
@@ -383,7 +383,7 @@ class Engine(Matcher):
             self._operators.follow(self._core)
         self._operators.report_problems()
 
-    # -- very many subscriptions ------------------------------------------------------------
+    # -- bulk loading -----------------------------------------------------------------------
 
     def subscribe_many(
         self, rows: Iterable[Subscription | tuple[str, str | Query]]
@@ -579,7 +579,7 @@ class Engine(Matcher):
         for id in ids or self._core.ids():
             yield from linter.lint(self.subscription(id))
 
-    # -- the ontology -----------------------------------------------------------------------
+    # -- ontology ---------------------------------------------------------------------------
 
     def replace_ontology(self, ontology: Ontology, annotator: Annotator | None = None) -> Change:
         """Replace the ontology.
@@ -616,7 +616,7 @@ class Engine(Matcher):
         with self._changing:
             return self.replace_ontology(self.ontology.update(added, removed))
 
-    # -- a publication's way ----------------------------------------------------------------
+    # -- pipeline ---------------------------------------------------------------------------
 
     def match(self, publication: Publication | Event) -> MatchReport:
         """Return the subscriptions that a publication matches, with solutions.
@@ -926,7 +926,7 @@ class Engine(Matcher):
         """
         return tuple(self._operators.describe(self.subscription(id)))
 
-    # -- why --------------------------------------------------------------------------------
+    # -- explanations -----------------------------------------------------------------------
 
     def index_plan(self, id: str) -> IndexPlan:
         """Return the index plan of a subscription, with its residual.
@@ -1051,7 +1051,7 @@ class Engine(Matcher):
             found = evaluation(asked.native)
         return found, Provenance(knowledge, enriched, language)
 
-    # -- others like it ---------------------------------------------------------------------
+    # -- copies -----------------------------------------------------------------------------
 
     def sibling(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
         """Return an engine with the same ontology and no subscriptions.
@@ -1124,7 +1124,7 @@ class Engine(Matcher):
         engine._core.attach_enricher(engine._known)
         return engine
 
-    # -- saving -----------------------------------------------------------------------------
+    # -- snapshots --------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Save a snapshot for `open`: the engine with ontology and options.

@@ -198,7 +198,7 @@ class Knowledge:
         core.set_ontology(None, self.stated(None))
         return core
 
-    # -- questions --------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------
 
     def evaluation(
         self, publication: Publication, now: datetime, calls: _native.Calls | None = None
@@ -274,7 +274,7 @@ class Knowledge:
         term = self.concepts.resolved(term)
         return self.ontology.root(term) if self.rdfs else term
 
-    # -- what the core gets -----------------------------------------------------------------
+    # -- input for the core -----------------------------------------------------------------
 
     def stated(self, before: Knowledge | None) -> dict[str, Any]:
         """Return the ontology for `_native.Core.set_ontology`; `before` is the previous one."""
@@ -336,7 +336,7 @@ class Knowledge:
         )
         return everything, [str(term) for term in before.concepts.changed(self.concepts)]
 
-    # -- what is left to Python -------------------------------------------------------------
+    # -- steps in Python --------------------------------------------------------------------
 
     def rewritten_constants(self, parser: SubscriptionParser, id: str, text: str) -> list[str]:
         """Return a query's constants as root terms and in base units.

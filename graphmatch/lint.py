@@ -191,7 +191,7 @@ def _same(text: str) -> str:
     return _VARIABLE.sub(numbered, text)
 
 
-# -- what a query says ----------------------------------------------------------------------
+# -- parts of a query -----------------------------------------------------------------------
 
 
 class _Asked:
@@ -655,7 +655,7 @@ def _everything(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _is_met_by_all(patterns: Sequence[TriplePattern]) -> bool:
-    """Whether nearly every feed item or publication matches the patterns, with one subject."""
+    """Whether patterns have one subject and match nearly every feed item or publication."""
     used = Counter(node for p in patterns for node in (p.predicate, p.object))
     return len({p.subject for p in patterns}) == 1 and all(
         isinstance(p.subject, Variable)

@@ -71,7 +71,7 @@ class Analysed:
     Parameters
     ----------
     function
-        Its name and text.
+        The name and the text.
     query
         The parsed text.
     reads

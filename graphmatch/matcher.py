@@ -297,7 +297,7 @@ def _places(report: MatchReport) -> NDArray[np.uint32]:
 
 
 class Matcher(Protocol):
-    """Add subscriptions, and return those that a publication matches.
+    """Protocol of matchers: they store subscriptions, and match publications against them.
 
     Tests check every implementation against these laws:
 

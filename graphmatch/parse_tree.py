@@ -101,7 +101,7 @@ def _constant(arg: Expression, constants: Sequence[Term]) -> Expression:
     return _filled(arg, constants) if isinstance(arg, Op) else arg
 
 
-# -- variables that nothing binds -----------------------------------------------------------
+# -- unbound variables ----------------------------------------------------------------------
 
 Bound: TypeAlias = frozenset[Variable]
 Use: TypeAlias = tuple[Variable, Expression | None, Bound]
@@ -210,7 +210,7 @@ def _ops(expressions: Iterable[Expression]) -> Iterator[Op]:
     return (each for each in expressions if isinstance(each, Op))
 
 
-# -- from rdflib's parse tree ---------------------------------------------------------------
+# -- conversion of rdflib's parse tree ------------------------------------------------------
 
 _NAMES: Mapping[str, str] = {
     "ConditionalOrExpression": "||",

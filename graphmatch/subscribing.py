@@ -106,7 +106,7 @@ def read_subscriptions(
     paths
         ``.rq`` and ``.jsonl`` files, or folders of them; ``.toml`` files.
     parser
-        Analyses the queries; a new one by default.
+        Parses the queries; a new one by default.
     ontology
         The ontology for topics; without it, they are categories.
     on_problem

@@ -83,7 +83,7 @@ class Annotation:
 
 
 class Annotator:
-    """Search for the labels of an ontology in text.
+    """Annotator of text with the labels of an ontology.
 
     A label matches consecutive words (`semantic.annotation.words` defines a word) in one paragraph,
     regardless of case, Unicode form and punctuation. If labels overlap, the one with the most
@@ -213,8 +213,8 @@ class Annotator:
     def readable_text(self, markup: str) -> str:
         """Return `plain_text` without the links and share buttons that feeds add to a text.
 
-        A link counts at the beginning of a line or after the end of a sentence, if the rest of the
-        line is short and not a sentence (`semantic.annotation.markup.LINKS`).
+        A link is removed only at the beginning of a line or after the end of a sentence, if the
+        rest of the line is short and not a sentence (`semantic.annotation.markup.LINKS`).
 
         Examples
         --------

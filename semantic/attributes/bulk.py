@@ -50,7 +50,7 @@ _KEYS = 2**62
 _NO_ID = "Give each row an id of its own."
 
 TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
-"""Values of all rows, or the bytes and the offsets of terms in N-Triples syntax, and false."""
+"""Values of all rows, or the bytes and the offsets of N-Triples terms with a false flag."""
 Refused: TypeAlias = tuple[int, SubscriptionError]
 """The number of an invalid row, and the error."""
 
