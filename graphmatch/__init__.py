@@ -1,6 +1,6 @@
-"""Says which of many standing subscriptions a new RDF graph matches, and with which bindings.
+"""Match new RDF graphs against many standing subscriptions, with solutions.
 
-What is named here is imported when it is first used, so that the command starts at once.
+Public names are imported on first use, so that the command starts fast.
 """
 
 from importlib import import_module
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from the module that has it; the version is the installed package's."""
+    """Import a public name from its module; the version is that of the installed package."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -57,5 +57,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return what there is, imported or not."""
+    """Return all public names, imported or not."""
     return sorted({*globals(), *__all__, "__version__"})

@@ -38,18 +38,18 @@ _LATER = {
     "spark": "graphmatch.command.spark",
     "watch": "graphmatch.command.watch",
 }
-"""Commands with many options of their own, to the modules that have them as ``app``."""
+"""Commands with many options, mapped to the modules that define them as ``app``."""
 
 
 class Commands(TyperGroup):
-    """The commands; ``filter`` does not wait for the options of those in `_LATER`."""
+    """The group of all commands; those in `_LATER` load on demand."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return list(dict.fromkeys((*super().list_commands(ctx), *_LATER)))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; one that is not there yet has the others loaded."""
+        """Return a command; load all commands of `_LATER` if it is not loaded yet."""
         if cmd_name not in self.commands:
             for name, module in _LATER.items():
                 self.commands[name] = typer.main.get_command(import_module(module).app)
@@ -208,8 +208,8 @@ def demo(
 
 
 def main() -> None:
-    """Run the command; what an output's encoding cannot write is written as an escape."""
-    if sys.stdout is None:  # It is closed: writing fails then, as to any other output.
+    """Run the command; escape characters that the encoding of the output lacks."""
+    if sys.stdout is None:  # Writing to a closed output must fail, as to any other.
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -1,12 +1,12 @@
-"""The engine: subscriptions and an ontology in, publications through, matches out.
+"""The engine: it matches publications against subscriptions over an ontology.
 
-A publication's way is `Engine.match`:
+The pipeline of a publication is `Engine.match`:
 
     read → enrich (concepts, root terms, units, rules, mapping functions) → index → solutions
-         → what the index can't decide is evaluated → report
+         → evaluate the residual → report
 
-The compiled core (`graphmatch._native`) does all of it except two steps, which Python does for
-publications with a term that needs them: units and mapping functions (`graphmatch.knowledge`).
+The compiled core (`graphmatch._native`) does all of it except two steps. Python converts units and
+runs mapping functions, for publications with a term that needs them (`graphmatch.knowledge`).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from semantic.attributes.events import Event
 
 Document: TypeAlias = "bytes | str | Path | Readable | rdflib.Graph"
-"""What `Engine.filter` reads."""
+"""Sources that `Engine.filter` reads."""
 
 _Taken = TypeVar("_Taken")
 _READ = (
@@ -121,35 +121,34 @@ _READ = (
     "filter(source) and read_publications(source) read documents and datasets."
 )
 _AT_ONCE = 8192
-"""So many subscriptions are taken in between two publications."""
+"""Maximum number of subscriptions added between two publications."""
 
 
 class Engine(Matcher):
-    """Matches publications against standing SPARQL subscriptions over an ontology.
+    """Matcher of publications and standing SPARQL subscriptions over an ontology.
 
     Parameters
     ----------
     ontology
-        What is known; an empty one by default.
+        The ontology; an empty one by default.
     entailment
-        ``"rdfs"``, or ``"none"`` to take publications as they are
-        (docs/reference/semantics.md).
+        ``"rdfs"``, or ``"none"`` to match publications as stated (docs/reference/semantics.md).
     annotator
-        Finds the ontology's labels in feed items; one over `Ontology.labels` by default.
+        Finds labels in feed items; by default an annotator over `Ontology.labels`.
     clock
-        Says what ``NOW()`` is, once a publication.
+        Returns the value of ``NOW()``, once per publication.
     on_problem
-        Called with what of a publication cannot be used (an unknown unit, say), and with
-        mapping functions that fail.
+        Called for unusable parts of a publication (an unknown unit, for example), and for failed
+        mapping functions.
     limits
-        What one document, one subscription and one evaluation may cost.
+        Resource limits per document, subscription and evaluation.
     operators
         Functions that subscriptions may call (docs/guides/operators.md).
 
     Notes
     -----
-    An engine may be used from several threads: publications are matched at the same time, and
-    changes are made while none is.
+    An engine is thread-safe: publications are matched concurrently, and changes wait until no
+    match is running.
 
     Examples
     --------
@@ -207,7 +206,7 @@ class Engine(Matcher):
         self._labels: tuple[list[Label], Annotator] | None = None
         self._known: Knowledge | None = None
         self._saved: tuple[Options, bytes] | None = None
-        """What is known, as it is saved: while it stays."""
+        """Saved options and ontology, valid until the ontology changes."""
 
     def _know(self, ontology: Ontology, annotator: Annotator | None) -> Knowledge:
         known = self._made(ontology, annotator)
@@ -218,21 +217,21 @@ class Engine(Matcher):
         return ontology, annotator or self._annotator_for(ontology.labels()), is_own
 
     def _annotator_for(self, labels: list[Label]) -> Annotator:
-        """Return an annotator for labels: the one at hand, if these have not changed."""
+        """Return an annotator for labels; reuse the current one if they have not changed."""
         if self._labels is None or self._labels[0] != labels:
             self._labels = labels, Annotator(labels)
         return self._labels[1]
 
     def _adopt(self, knowledge: Knowledge) -> tuple[int, int, list[str], list[str]]:
-        """Hand an ontology to the core.
+        """Pass an ontology to the core.
 
         Returns
         -------
         triples, names
-            How many differ.
+            The numbers of changed triples and names.
         concerned, waiting
-            The subscriptions that were filed anew, and those for which units or classes have to be
-            found first.
+            The subscriptions that were reindexed, and those that need units or classes resolved
+            first.
         """
         change = self._core.set_ontology(knowledge, knowledge.stated(self._known))
         self._known, self._saved = knowledge, None
@@ -245,17 +244,17 @@ class Engine(Matcher):
 
     @property
     def ontology(self) -> Ontology:
-        """What the engine knows."""
+        """The engine's ontology."""
         return self._knowledge.ontology
 
     @property
     def entailment(self) -> Entailment:
-        """Whether anything follows from the ontology."""
+        """Whether the ontology's rules apply."""
         return self._entailment
 
     @property
     def limits(self) -> Limits:
-        """What one document, one subscription and one evaluation may cost."""
+        """Resource limits per document, subscription and evaluation."""
         return self._limits
 
     @property
@@ -265,24 +264,24 @@ class Engine(Matcher):
 
     @property
     def parser(self) -> SubscriptionParser:
-        """Reads the queries that the engine takes."""
+        """The parser for the engine's queries."""
         return self._parser
 
     @property
     def annotator(self) -> Annotator | None:
-        """The annotator that the engine was given, if it was given one."""
+        """The annotator passed to the engine, or ``None``."""
         return self._knowledge.own_annotator
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
-        """The subscriptions, in the order of subscribing."""
+        """The subscriptions, in the order in which they were added."""
         with self._changing:
             return tuple(map(self.subscription, self._core.ids()))
 
     def names(self, numbers: NDArray[np.uint32]) -> list[str | None]:
-        """Return the ids of subscriptions by the numbers that reports have, ``None`` for none.
+        """Return the ids of subscriptions by their numbers in reports; ``None`` if unknown.
 
-        A number is that of another subscription only when its own has gone.
+        A number is reused only after its subscription was removed.
         """
         return self._core.names(numbers)
 
@@ -292,7 +291,7 @@ class Engine(Matcher):
         Raises
         ------
         UnknownError
-            When there is none with this id.
+            If the id is unknown.
         """
         found = _asked(self._core.subscription, id)
         if found is None:
@@ -307,9 +306,9 @@ class Engine(Matcher):
         return isinstance(id, str) and bool(_asked(self._core.__contains__, id))
 
     def _note_words(self) -> None:
-        """Have ``gm:words`` of feed items made from the first subscription on that names them.
+        """Enable ``gm:words`` of feed items once a subscription uses them.
 
-        The indexes of operators follow what subscriptions call.
+        Also update the indexes of operators to the calls of all subscriptions.
         """
         self._operators.follow(self._core)
         knowledge = self._knowledge
@@ -319,18 +318,18 @@ class Engine(Matcher):
             if begins:
                 self._adopt(knowledge)
 
-    # -- coming and going -------------------------------------------------------------------
+    # -- subscriptions ----------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription | str, query: str | None = None) -> None:
-        """Take a subscription in: an id and SPARQL text, or a parsed `Subscription`.
+        """Add a subscription: an id and SPARQL text, or a parsed `Subscription`.
 
         Raises
         ------
         SubscriptionError
-            When the text cannot be a subscription; with its line and column. When a unit in it
-            is unknown, or incompatible with its attribute's.
+            If the text is not a valid subscription; with line and column. Also if one of its units
+            is unknown or incompatible with the attribute.
         DuplicateError
-            When the id is taken.
+            If the id is taken.
         """
         with self._changing:
             self._take(*_row(subscription, query))
@@ -338,14 +337,14 @@ class Engine(Matcher):
         self._operators.report_problems()
 
     def replace(self, subscription: Subscription | str, query: str | None = None) -> None:
-        """Put a subscription in the place of the one that has its id: also in the order.
+        """Replace the subscription with the same id, and keep its place in the order.
 
         Raises
         ------
         UnknownError
-            When there is none with this id.
+            If the id is unknown.
         SubscriptionError
-            As `subscribe`; then the one that is there stays.
+            As for `subscribe`; the old subscription then stays.
         """
         id, text, comment = _row(subscription, query)
         with self._changing:
@@ -356,7 +355,7 @@ class Engine(Matcher):
             raise UnknownError(id)
 
     def _take(self, id: str, text: str, comment: str, *, replaces: bool = False) -> bool:
-        """Hand a subscription to the core, with its units and classes found where it has some."""
+        """Add a subscription to the core, and resolve its units and classes if it has any."""
         try:
             try:
                 return self._core.subscribe(id, text, comment, None, replaces)
@@ -371,12 +370,12 @@ class Engine(Matcher):
         return self._knowledge.rewritten_constants(self._parser, id, text)
 
     def unsubscribe(self, id: str) -> None:
-        """Forget a subscription.
+        """Remove a subscription.
 
         Raises
         ------
         UnknownError
-            When there is none with this id.
+            If the id is unknown.
         """
         with self._changing:
             if not _asked(self._core.unsubscribe, id):
@@ -384,24 +383,24 @@ class Engine(Matcher):
             self._operators.follow(self._core)
         self._operators.report_problems()
 
-    # -- very many subscriptions ------------------------------------------------------------
+    # -- bulk loading -----------------------------------------------------------------------
 
     def subscribe_many(
         self, rows: Iterable[Subscription | tuple[str, str | Query]]
     ) -> tuple[GraphMatchError, ...]:
-        """Take many subscriptions in: a fraction of the work of taking them in one by one.
+        """Add many subscriptions, much faster than one by one.
 
         Parameters
         ----------
         rows
-            Ids with SPARQL texts or queries, or parsed subscriptions. Publications are matched in
-            between.
+            Ids with SPARQL texts or queries, or parsed subscriptions. Publications are matched
+            between batches.
 
         Returns
         -------
         refused
-            Why some were not taken in, in their order: the errors that `subscribe` would raise. The
-            others were.
+            The errors of invalid subscriptions, as `subscribe` would raise them, in order. All
+            others were added.
 
         Examples
         --------
@@ -423,14 +422,14 @@ class Engine(Matcher):
         return tuple(refused)
 
     def _take_in(self, rows: Sequence[tuple[str, str, str]]) -> Iterator[GraphMatchError]:
-        """Take some subscriptions in; yield why some were refused."""
+        """Add some subscriptions; yield the errors of invalid ones."""
         begin = 0
         while begin < len(rows):
             some = rows[begin:]
-            one_by_one = 1  # of which units or names of classes have to be found first
+            one_by_one = 1  # The core stops at one with units or class names.
             try:
                 taken, errors = self._core.subscribe_many(*zip(*some, strict=True))
-            except UnicodeEncodeError:  # The core has taken none of them.
+            except UnicodeEncodeError:  # The core has added none of them.
                 taken, errors, one_by_one = 0, [], len(some)
             for place, error in errors:
                 yield _error_of(error, *some[place][:2])
@@ -445,11 +444,11 @@ class Engine(Matcher):
     def subscribe_table(
         self, table: ArrowTable | ArrowBatch, id: str = "id", query: str = "query"
     ) -> tuple[GraphMatchError, ...]:
-        """Take many subscriptions in that are rows of an Arrow table.
+        """Add the subscriptions in an Arrow table, one per row.
 
-        A table with a column of SPARQL texts has these as its subscriptions. The columns of any
-        other are attributes, or an attribute, a space and an operator: ``brand``, ``price <=``,
-        ``target isa``; a row constrains those in which it has a value.
+        If the table has a column of SPARQL texts, these are the subscriptions. Otherwise, each
+        column name is an attribute, or an attribute, a space and an operator: ``brand``,
+        ``price <=``, ``target isa``. Null adds no constraint.
 
         Parameters
         ----------
@@ -461,12 +460,12 @@ class Engine(Matcher):
         Returns
         -------
         refused
-            Why some were not taken in, in their order; the others were.
+            The errors of invalid rows, in order; all others were added.
 
         Raises
         ------
         InputError
-            When there is no column of ids, or a column's name is no constraint.
+            If the column of ids is missing, or a column name is invalid.
         """
         from semantic.arrow import texts_of_table
         from semantic.attributes.bulk import Rows, rows_of_table
@@ -484,7 +483,7 @@ class Engine(Matcher):
         return tuple(error for _, error in sorted(refused, key=lambda one: one[0]))
 
     def prepare(self, query: str, parameters: Iterable[str]) -> PreparedQuery:
-        """Return a query with parameters, which takes in columns of terms as subscriptions.
+        """Prepare a query with parameters, to add subscriptions as columns of terms.
 
         Parameters
         ----------
@@ -498,7 +497,8 @@ class Engine(Matcher):
         Raises
         ------
         SubscriptionError
-            When the query is no subscription, or a parameter stands where no constant can.
+            If the query is not a valid subscription, or a parameter is used where a constant is not
+            allowed.
 
         Examples
         --------
@@ -525,18 +525,18 @@ class Engine(Matcher):
         return PreparedQuery(query, names, self._take_in_rows)
 
     def _take_in_rows(self, rows: Rows) -> list[tuple[int, GraphMatchError]]:
-        """Take rows of terms in; return the places of those that were refused."""
+        """Add rows of terms; return the indices and errors of invalid rows."""
         refused: list[tuple[int, GraphMatchError]] = []
         with self._changing:
             for name in rows.names:
-                with suppress(UnknownNameError):  # those who say it are refused one by one
+                with suppress(UnknownNameError):  # Each row with this name gets an error below.
                     self._core.resolve(str(name), str(self._knowledge.root(name)))
             ids = rows.ids.data, rows.ids.offsets
             try:
                 errors = self._core.subscribe_batch(
                     rows.query, rows.parameters, ids, rows.columns, rows.chosen
                 )
-            except _native.InvalidSubscriptionError as every:  # a shape that is larger than a limit
+            except _native.InvalidSubscriptionError as every:  # The shape exceeds a limit.
                 errors = [(place, every) for place in range(len(rows.chosen))]
             for place, error in errors:
                 id = rows.ids.get(int(rows.chosen[place]))
@@ -552,19 +552,19 @@ class Engine(Matcher):
         return refused
 
     def lint(self, *ids: str) -> Iterator[Warned]:
-        """Yield what is probably wrong with subscriptions, such as a class that doesn't exist.
+        """Yield probable mistakes in subscriptions, such as a class that doesn't exist.
 
         Cost: 10 ms for each query that differs in more than its constants; see `graphmatch.lint`.
 
         Parameters
         ----------
         ids
-            Which subscriptions, all by default; those that ask the same are found among these.
+            The subscriptions to check, all by default; duplicates are found among these.
 
         Raises
         ------
         UnknownError
-            When there is none with an id.
+            If an id is unknown.
 
         Examples
         --------
@@ -579,19 +579,18 @@ class Engine(Matcher):
         for id in ids or self._core.ids():
             yield from linter.lint(self.subscription(id))
 
-    # -- the ontology -----------------------------------------------------------------------
+    # -- ontology ---------------------------------------------------------------------------
 
     def replace_ontology(self, ontology: Ontology, annotator: Annotator | None = None) -> Change:
-        """Go on with another ontology.
+        """Replace the ontology.
 
-        Everything is made ready while publications are still matched by the old one; the step
-        from the old to the new is taken between two publications. Of the subscriptions those
-        are filed anew that the difference concerns.
+        The engine prepares the new ontology while it still matches by the old one, and switches
+        between two publications. It reindexes only the subscriptions that the difference affects.
 
         Parameters
         ----------
         annotator
-            One for the new ontology; by default the one that the engine was given, if any.
+            An annotator for the new ontology; by default the one passed to the engine, if any.
         """
         problems: list[Problem] = []
         with self._changing:
@@ -606,28 +605,29 @@ class Engine(Matcher):
                     problems.append(replace(error.problem, what=what))
             self._operators.follow(self._core)
         self._operators.report_problems()
-        for problem in problems:  # not before: the callback may use the engine
+        for problem in problems:  # Only now, because the callback may use the engine.
             self._on_problem(problem)
         return Change(triples, names, len(concerned))
 
     def update_ontology(
         self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()
     ) -> Change:
-        """Go on with the ontology amended by some triples; see `Ontology.update`."""
+        """Change the ontology by some triples; see `Ontology.update`."""
         with self._changing:
             return self.replace_ontology(self.ontology.update(added, removed))
 
-    # -- a publication's way ----------------------------------------------------------------
+    # -- pipeline ---------------------------------------------------------------------------
 
     def match(self, publication: Publication | Event) -> MatchReport:
-        """Say which subscriptions a publication matches, and with which solutions.
+        """Return the subscriptions that a publication matches, with solutions.
 
-        Of an `Event` no term is made, but for one with dates, quantities and the like.
+        The values of an `Event` are not converted to terms, except in events with dates, quantities
+        or similar values.
 
         Raises
         ------
         InputError
-            When an event has a name or a value that cannot be written as RDF.
+            If an event has a name or a value that cannot be written as RDF.
 
         Examples
         --------
@@ -658,7 +658,7 @@ class Engine(Matcher):
         now: datetime,
         source: str,
     ) -> MatchReport:
-        """Return the report of a publication, after Python's steps if these are needed."""
+        """Return the report of a publication, after Python's steps if it needs any."""
         enriched: Enriched | None = None
         steps = 0
         asked: CallSession | None = None
@@ -672,7 +672,7 @@ class Engine(Matcher):
                 publication = publication_of(found.id, found.triples(), source)
             knowledge: Knowledge = found.knowledge
             steps |= found.steps
-            if found.steps & ITEM:  # The core finds the labels from now on.
+            if found.steps & ITEM:  # From now on, the core finds the labels.
                 self._core.set_annotator(knowledge.annotator.native, found.version)
             triples, prepared = publication.given, None
             if steps != ITEM:
@@ -703,39 +703,39 @@ class Engine(Matcher):
         base: str | None = None,
         name: str | None = None,
     ) -> Iterator[MatchReport]:
-        r"""Match the publications of documents, each when it is read.
+        r"""Match the publications of documents as they are read.
 
         Triples become Python objects only in feeds, for cuts into items, subjects and components,
-        and if units or mapping functions are applied. Several publications of a file or of bytes
-        are matched together, so that threads wait less for each other. So the next reports may
-        lack subscriptions that were made after the last one.
+        and if units or mapping functions apply. Publications of a file or of bytes are matched in
+        batches, to reduce waiting between threads. The next reports may therefore lack
+        subscriptions that were added after the last one.
 
         Parameters
         ----------
         source
-            A document as bytes or as an open binary file; the name of a file or a folder (all
-            files in it); ``"-"`` for standard input; an `rdflib.Graph` or `rdflib.Dataset`.
+            A document as bytes or as an open binary file. Also the name of a file or a folder (all
+            files in it), ``"-"`` for standard input, an `rdflib.Graph` or an `rdflib.Dataset`.
         format
-            Media type or extension of the RDF syntax, where neither name nor content tells.
+            Media type or extension of the RDF syntax, if neither name nor content shows it.
         cut
-            How a document becomes publications; see `semantic.reading`.
+            How to split a document into publications; see `semantic.reading`.
         base
-            What relative IRIs are resolved against; without one they are errors.
+            Base IRI; without one, relative IRIs are errors.
         name
-            What bytes or an open file are called in messages, and a document that names no
-            publication of its own; ``<memory>``, or the file's own name, by default.
+            Name of bytes or of an open file in messages, and id of a publication if the document
+            names none. The default is ``<memory>``, or the name of the file.
 
         Returns
         -------
         reports
-            One for each publication, made when it is asked for; `MatchReport.read` gives the
-            publication of one that something matches.
+            One report per publication, made on demand; `MatchReport.read` returns the publication
+            if something matches it.
 
         Raises
         ------
         InputError
-            When the format or the cut is unknown, the base is no absolute IRI, or there is no such
-            file; before anything is read.
+            Before reading, if the format or the cut is unknown, the base is not an absolute IRI, or
+            the file does not exist.
 
         Examples
         --------
@@ -768,7 +768,7 @@ class Engine(Matcher):
         return map(self.match, tuple(Publication.of_rdflib(source)))
 
     def _filter_bytes(self, data: bytes, name: str, reading: _Reading) -> Iterator[MatchReport]:
-        """Match a document in memory: in one call where it is one publication."""
+        """Match a document in memory: in one call if it is one publication."""
         now = self._clock()
         cut, base = reading.cut.value, reading.base
         found = None
@@ -806,7 +806,7 @@ class Engine(Matcher):
     def _filter_pieces(
         self, data: Iterator[bytes], name: str, reading: _Reading, *, waits: bool
     ) -> Iterator[MatchReport]:
-        """Match the publications of a document as it comes, some together."""
+        """Match the publications of a document in batches as it arrives."""
         cut, base = reading.cut, reading.base
         try:
             syntax, data = recognise(data, name, reading.syntax, cut, self._limits)
@@ -838,19 +838,18 @@ class Engine(Matcher):
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
 
-        Rows that are no triple are reported (`on_problem`), and the rest goes on. No Python object
-        is made for a row.
+        Invalid rows are reported (`on_problem`) and skipped. Rows do not become Python objects.
 
         Parameters
         ----------
         table
             A ``pyarrow.Table`` or ``RecordBatch`` with the columns ``publication``, ``subject``,
-            ``predicate``, ``object``: terms as N-Triples has them, as texts or dictionary-encoded.
+            ``predicate``, ``object``. Terms are N-Triples, as texts or dictionary-encoded.
 
         Raises
         ------
         InputError
-            When a column is missing.
+            If a column is missing.
         """
         from semantic.tables import TripleTable
 
@@ -864,26 +863,26 @@ class Engine(Matcher):
             yield from self._filter_bytes(lines, id, reading)
 
     def match_events(self, table: ArrowTable | ArrowBatch, id: str = "id") -> EventReports:
-        """Match the events of an Arrow table: a row an event, a column an attribute.
+        """Match the events of an Arrow table, with one event per row and one attribute per column.
 
         Parameters
         ----------
         table
-            A ``pyarrow.Table`` or ``RecordBatch``. Structs are paths, lists several values, nulls
-            no value.
+            A ``pyarrow.Table`` or ``RecordBatch``. Structs are paths, lists are several values, and
+            nulls are ignored.
         id
-            The column with the events' ids; where there is none, events are named by their numbers.
+            The column of event ids; without it, row numbers are the ids.
 
         Returns
         -------
         reports
-            One a row, with the numbers of all subscriptions that match as one array. All are kept
-            in memory: of very many events, match some at a time.
+            One report per row, with the numbers of all matching subscriptions as one array. All are
+            kept in memory, so match a large table in parts.
 
         Raises
         ------
         InputError
-            When a name or a value cannot be written as RDF, or an event has no attributes.
+            If a name or a value cannot be written as RDF, or an event has no attributes.
 
         Examples
         --------
@@ -907,9 +906,9 @@ class Engine(Matcher):
         return EventReports(parts, self._on_problem)
 
     def enrich(self, publication: Publication) -> Publication:
-        """Return the publication with all that follows: concepts, roots, units, rules.
+        """Return the publication with all derived triples: concepts, roots, units, rules.
 
-        Matching itself derives only what some subscription asks for.
+        Matching itself derives only the triples that subscriptions ask for.
         """
         with self._changing:
             enriched = self._knowledge.enrich(publication, self._clock())
@@ -918,24 +917,24 @@ class Engine(Matcher):
         return enriched.publication
 
     def calls(self, id: str) -> tuple[str, ...]:
-        """Return, as lines, which operators a subscription calls, and what that costs.
+        """Return the operators that a subscription calls, with their costs, as lines.
 
         Raises
         ------
         UnknownError
-            When there is none with this id.
+            If the id is unknown.
         """
         return tuple(self._operators.describe(self.subscription(id)))
 
-    # -- why --------------------------------------------------------------------------------
+    # -- explanations -----------------------------------------------------------------------
 
     def index_plan(self, id: str) -> IndexPlan:
-        """Return how a subscription is indexed, and what is left to evaluate.
+        """Return the index plan of a subscription, with its residual.
 
         Raises
         ------
         UnknownError
-            When there is none with this id.
+            If the id is unknown.
         """
         from graphmatch.explain.index_plan import IndexPlan
 
@@ -945,17 +944,17 @@ class Engine(Matcher):
         return IndexPlan.of(id, plan)
 
     def explain(self, id: str, publication: Publication, language: str = "en") -> Explanation:
-        """Say why a subscription matches a publication, or what fails first.
+        """Explain why a subscription matches a publication, or which condition fails first.
 
         Parameters
         ----------
         language
-            The reader's: in which labels terms are shown.
+            The reader's language, for the labels of terms.
 
         Raises
         ------
         UnknownError
-            When there is no subscription with this id.
+            If the id of the subscription is unknown.
         """
         from graphmatch.explain.explanation import explain
 
@@ -982,9 +981,9 @@ class Engine(Matcher):
         subscriptions: Collection[str] | None = None,
         language: str = "en",
     ) -> Mapping[str, tuple[Evidence, ...]]:
-        """Return, by subscription, the triples that a match rests on, and why they hold.
+        """Return, by subscription, the triples that a match uses, and why they hold.
 
-        The reasons are those of the time of the match, whatever changed later. A large publication
+        The reasons reflect the time of the match, despite later changes. A large publication
         (`Limits.reason_triples`) gets none.
 
         Parameters
@@ -994,7 +993,7 @@ class Engine(Matcher):
         subscriptions
             The subscriptions whose matches get reasons; all by default.
         language
-            The reader's: in which labels terms are shown.
+            The reader's language, for the labels of terms.
         """
         from graphmatch.explain.evidence import evidence
 
@@ -1034,9 +1033,9 @@ class Engine(Matcher):
         calls: Iterable[Call],
         matches: CoreMatches | None,
     ) -> tuple[_native.Evaluation, Provenance]:
-        """Prepare questions about a publication as it was matched.
+        """Prepare queries over a publication as it was matched.
 
-        Without matches, it is enriched with everything that follows from it.
+        Without matches, it is enriched with all derived triples.
         """
         from graphmatch.explain.provenance import Provenance
 
@@ -1055,18 +1054,18 @@ class Engine(Matcher):
             found = evaluation(asked.native)
         return found, Provenance(knowledge, enriched, language)
 
-    # -- others like it ---------------------------------------------------------------------
+    # -- copies -----------------------------------------------------------------------------
 
     def sibling(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
-        """Return an engine without subscriptions that knows what this one knows.
+        """Return an engine with the same ontology and no subscriptions.
 
-        Ontology, annotator, operators and limits are shared, so it says of a subscription what this
-        one would say. Cost: that of handing the ontology to the core, 0.1 s for DBpedia's.
+        Ontology, annotator, operators and limits are shared, so both engines treat a subscription
+        alike. Cost: passing the ontology to the core, 0.1 s for that of DBpedia.
 
         Parameters
         ----------
         clock, on_problem
-            As a new engine has them.
+            As for a new engine.
 
         Examples
         --------
@@ -1089,17 +1088,17 @@ class Engine(Matcher):
         return engine
 
     def copy(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
-        """Return an engine like this one, by way of a snapshot; changes of one spare the other.
+        """Return an independent copy of this engine, made through a snapshot.
 
         Parameters
         ----------
         clock, on_problem
-            As a new engine has them.
+            As for a new engine.
 
         Raises
         ------
         SavedError
-            When there is no room for the snapshot.
+            If there is no space for the snapshot.
 
         Examples
         --------
@@ -1128,18 +1127,18 @@ class Engine(Matcher):
         engine._core.attach_enricher(engine._known)
         return engine
 
-    # -- saving -----------------------------------------------------------------------------
+    # -- snapshots --------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Save the engine to a file, ontology and options included: a snapshot for `open`.
+        """Save a snapshot for `open`: the engine with ontology and options.
 
-        A snapshot that is there already is replaced: whoever opens it meanwhile finds the old one
-        or the new one, whole. Publications are matched in the meantime, and no changes are made.
+        An existing snapshot is replaced atomically, so a reader opens either the old or the new
+        one. Meanwhile publications are matched, and changes wait.
 
         Raises
         ------
         SavedError
-            When something else is there, or the file cannot be written.
+            If the path exists and is not a snapshot, or the file cannot be written.
         """
         from graphmatch.saving import Options, save, written
 
@@ -1164,26 +1163,26 @@ class Engine(Matcher):
         limits: Limits | None = None,
         operators: Iterable[Operator] = (),
     ) -> Self:
-        """Return the engine that was saved to a file.
+        """Open a saved engine.
 
-        The file is not needed afterwards. Nothing in it is run. Open only files that you trust: a
-        checksum detects damage, but not changes on purpose.
+        The file is not needed afterwards, and nothing in it is executed. Open only files that you
+        trust: a checksum detects damage, but not deliberate changes.
 
         Parameters
         ----------
         clock, on_problem
-            As a new engine has them: they are not in the file.
+            As for a new engine: they are not in the file.
         limits
-            As a new engine has them; by default those of the engine that was saved.
+            As for a new engine; by default those of the saved engine.
         operators
-            As a new engine has them. Those that the engine had are needed; what was measured of
-            them is in the file.
+            As for a new engine. All operators of the saved engine are required; the file has their
+            statistics.
 
         Raises
         ------
         SavedError
-            When nothing was saved there, by another version, or when it is damaged; when the
-            engine that was saved had operators that are not given.
+            If the file is not a snapshot, is from another version or is damaged, or an operator of
+            the saved engine is missing.
 
         Examples
         --------
@@ -1218,14 +1217,14 @@ class Engine(Matcher):
 
 
 class _Reading(NamedTuple):
-    """How documents are read.
+    """Options for reading documents.
 
     Parameters
     ----------
     cut, syntax, base
-        As `Engine.filter` has them.
+        As for `Engine.filter`.
     on_problem
-        Called with what is wrong with a document.
+        Called for each problem of a document.
     """
 
     cut: Cut
@@ -1235,24 +1234,24 @@ class _Reading(NamedTuple):
 
     @property
     def extension(self) -> str | None:
-        """The syntax, by its extension."""
+        """The syntax, as a file extension."""
         return None if self.syntax is None else self.syntax.file_extension
 
     def tell(self, faults: Iterable[Fault], name: str) -> None:
-        """Report what is wrong with a document."""
+        """Report the faults of a document."""
         for fault in faults:
             self.on_problem(problem_of(fault, name))
 
 
 def _unexplained(id: str, publication: str, why: str) -> Problem:
-    """Return the problem of a subscription that could not be evaluated for an explanation."""
+    """Return the problem of a subscription whose evaluation failed for an explanation."""
     remedy = "Simplify the query or the publication, or raise the limit."
     what = f"{id}: cannot be explained: {why}"
     return Problem(what, Place(publication), remedy, Severity.WARNING)
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:
-    """Ask the core about an id; return ``None`` if it is not Unicode: it is unknown then."""
+    """Ask the core about an id; return ``None`` if it is not Unicode, and so unknown."""
     try:
         return ask(id)
     except UnicodeEncodeError:
@@ -1270,7 +1269,7 @@ def _row(subscription: object, query: object = None) -> tuple[str, str, str]:
 
 
 def _error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:
-    """Return the error of a subscription that the core refuses."""
+    """Convert a core error about a subscription."""
     if isinstance(error, _native.DuplicateIdError):
         return DuplicateError(id)
     assert isinstance(error, _native.InvalidSubscriptionError)

@@ -1,16 +1,16 @@
-"""What an engine knows: one ontology, what the core gets of it, and the steps left to Python.
+"""Enrichment: one ontology, its input for the core, and the steps that run in Python.
 
 A `Knowledge` is complete before it is used. The core annotates text and applies root terms and
 rules. Python converts units and runs mapping functions, for publications with a term that needs
-it, and hands over the labels before the first feed item.
+it, and passes the labels to the core before the first feed item.
 
-Matching derives only what some subscription asks for. Mapping functions, and explanations of
-subscriptions that do not match, get everything that follows, from the same rules of the core:
+Matching derives only the triples that subscriptions ask for. Mapping functions, and explanations of
+subscriptions that do not match, get all derived triples, from the same rules of the core:
 `Knowledge.follow`, `Knowledge.enrich`. The reasons of matches come from their report.
-One publication's way is always
+The pipeline of a publication is always
 
     concepts that its text names → an event as a graph → root terms → units → rules and mapping
-    functions, in turn until nothing is new → the attributes and words that are asked for
+    functions, in turn until no triple is new → the requested attributes and words
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from graphmatch.mapping import MappingFunctions
 
 ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
-"""Steps of enrichment, as the core numbers them."""
+"""Steps of enrichment, with the core's numbers."""
 PREPARED = ITEM | EVENT | ROOTS | UNITS
 """The steps that `Knowledge.prepare` always does."""
 
 
 class Entailment(Choice):
-    """Which rules publications and the ontology are seen under."""
+    """The rules that apply to publications and the ontology."""
 
     RDFS = "rdfs"
     NONE = "none"
@@ -58,16 +58,16 @@ class Entailment(Choice):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a change of the ontology meant.
+    """The effects of an ontology update.
 
     Parameters
     ----------
     triples
-        How many triples follow from one ontology and not from the other.
+        The number of triples that follow from only one of the ontologies.
     names
-        How many names have another root, or have one for the first time.
+        The number of names with another root, or with a root for the first time.
     concerned
-        How many subscriptions were filed anew.
+        The number of reindexed subscriptions.
     """
 
     triples: int
@@ -77,26 +77,25 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Enriched:
-    """A publication as subscriptions see it, and how it came about.
+    """An enriched publication, and its provenance.
 
     Parameters
     ----------
     publication
-        E(P): what was stated and what follows, roots put in.
+        E(P): the stated and derived triples, with root terms.
     stated
-        As it was read, with what its text names.
+        The publication as read, with the concepts that its text names.
     found
-        The triples that were found in texts: the property of the text, the label and its form
-        (``None`` for words), and the part of the text.
+        The triples found in texts: the property of the text, the label and its form (``None`` for
+        words), and the part of the text.
     origins
-        Each triple of E(P) with the rule and the triple that it was derived by, if it was.
+        Each triple of E(P) with the rule and the triple that derived it, if any.
     mapped
-        Triples that mapping functions gave, each with the name of the function.
+        The triples from mapping functions, each with the name of the function.
     runs
-        How many times a mapping function was run.
+        The number of mapping function runs.
     problems
-        What of the publication could not be used (an unknown unit), and mapping functions that
-        failed.
+        The unusable parts of the publication (an unknown unit), and failed mapping functions.
     """
 
     publication: Publication
@@ -110,7 +109,7 @@ class Enriched:
 
 Found: TypeAlias = tuple[Term, tuple[str, int] | None, str]
 Known: TypeAlias = tuple[Ontology, Annotator, bool]
-"""An ontology, what finds labels in text, and whether the engine was given that annotator."""
+"""An ontology, its annotator, and whether that annotator was passed to the engine."""
 
 
 class Knowledge:
@@ -119,15 +118,14 @@ class Knowledge:
     Parameters
     ----------
     known
-        The ontology, or what makes it and its annotator when they are first asked for: the core
-        of an engine that was opened knows by itself what most publications need.
+        The ontology, or a function that makes it and its annotator on first use: the core of an
+        opened engine needs neither for most publications.
     entailment
-        Whether its rules are applied.
+        Whether the ontology's rules apply.
     annotator
         Finds labels in text; none by default.
     core
-        The one that the ontology is handed to, by an engine; one of its own by default, made when
-        it is first needed.
+        The core that gets the ontology from an engine; by default a new one, made on first use.
     """
 
     def __init__(
@@ -145,8 +143,8 @@ class Knowledge:
             else known
         )
         self._making = RLock()
-        self._shared = None if core is None else ref(core)  # the core refers to its knowledge
-        # Whether some subscription asks for `gm:words`; the engine tells of later ones.
+        self._shared = None if core is None else ref(core)  # The core refers to its knowledge.
+        # Whether a subscription asks for `gm:words`; the engine updates it later.
         self.words = core is not None and core.has_term(str(WORDS))
 
     def _made(self) -> Known:
@@ -158,39 +156,39 @@ class Knowledge:
 
     @property
     def ontology(self) -> Ontology:
-        """What is known."""
+        """The ontology."""
         return self._made()[0]
 
     @property
     def annotator(self) -> Annotator:
-        """Finds labels in text."""
+        """The annotator of texts."""
         return self._made()[1]
 
     @property
     def own_annotator(self) -> Annotator | None:
-        """The annotator that the engine was given, if it was given one."""
+        """The annotator passed to the engine, or ``None``."""
         _, annotator, is_own = self._made()
         return annotator if is_own else None
 
     @cached_property
     def functions(self) -> MappingFunctions | None:
-        """The ontology's mapping functions, as they are run; ``None`` where it has none.
+        """The ontology's mapping functions, ready to run; ``None`` if it has none.
 
         Raises
         ------
         OntologyError
-            When one is none, or has a unit that is unknown or that its attribute cannot have.
+            If a function is invalid, or has a unit that is unknown or wrong for its attribute.
         """
         ontology = self.ontology
         if not (self.rdfs and ontology.mapping):
             return None
-        from graphmatch.mapping import MappingFunctions  # few ontologies have any
+        from graphmatch.mapping import MappingFunctions  # Few ontologies have any.
 
         return MappingFunctions(ontology.mapping, ontology.root, units=ontology.units)
 
     @property
     def _core(self) -> _native.Core:
-        """The core that has the ontology."""
+        """The core with the ontology."""
         shared = None if self._shared is None else self._shared()
         return self._own if shared is None else shared
 
@@ -200,25 +198,25 @@ class Knowledge:
         core.set_ontology(None, self.stated(None))
         return core
 
-    # -- questions --------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------
 
     def evaluation(
         self, publication: Publication, now: datetime, calls: _native.Calls | None = None
     ) -> _native.Evaluation:
-        """Prepare queries over a publication and the ontology, in which ``NOW()`` is `now`.
+        """Prepare queries over a publication and the ontology, with `now` as ``NOW()``.
 
-        What is known of calls of operators is looked up.
+        Known results of operator calls are reused.
         """
         triples, stated, shown = ordered(publication)
         id, time = plain(publication.id), moment(now)
         return self._core.evaluation(id, triples, stated, shown, time, calls)
 
     def has_term(self, term: Term) -> bool:
-        """Return whether the ontology or a subscription has a term."""
+        """Return whether the ontology or a subscription contains a term."""
         return self._core.has_term(str(term))
 
     def follow(self, triples: Iterable[Triple]) -> Derived:
-        """Return triples, roots put in, and all that follows from them by rules: E(P).
+        """Return E(P): the triples with root terms, and all triples derived from them by rules.
 
         Examples
         --------
@@ -242,44 +240,44 @@ class Knowledge:
         steps: int,
         mentions: Iterable[Mention] | None = None,
     ) -> tuple[Derived, int, bool]:
-        """Have the core do some steps with everything that follows; see `_native.Core.entail`."""
+        """Have the core do some steps without pruning; see `_native.Core.entail`."""
         rows = None if mentions is None else [(_text(p), _text(o)) for p, o in mentions]
         found, shown, is_whole = self._core.entail(plain(id), given, stated, steps, rows)
         return dict(found), shown, is_whole
 
     @property
     def closure(self) -> frozenset[Triple]:
-        """Everything that follows from the ontology alone, C(O); without rules, what it states.
+        """C(O): all triples that follow from the ontology alone; without rules, the stated ones.
 
-        A high hierarchy of n terms has many more than n pairs.
+        A deep hierarchy of n terms has many more than n pairs.
         """
         return frozenset(self._core.closure())
 
     @cached_property
     def concepts(self) -> Concepts:
-        """The classes of the ontology by their names."""
+        """The classes of the ontology by name."""
         return Concepts(self.ontology)
 
     @property
     def units(self) -> Units | None:
-        """What is known of units."""
+        """The ontology's units; ``None`` without rules."""
         return self.ontology.units if self.rdfs else None
 
     def root(self, term: Term) -> Term:
-        """Return the term that stands for this one.
+        """Return the root term of a term.
 
         Raises
         ------
         UnknownNameError
-            When an attribute subscription names a class that is unknown, or several.
+            If an attribute subscription names a class that is unknown or ambiguous.
         """
         term = self.concepts.resolved(term)
         return self.ontology.root(term) if self.rdfs else term
 
-    # -- what the core gets -----------------------------------------------------------------
+    # -- input for the core -----------------------------------------------------------------
 
     def stated(self, before: Knowledge | None) -> dict[str, Any]:
-        """Return the ontology for `_native.Core.set_ontology`; `before` was known before."""
+        """Return the ontology for `_native.Core.set_ontology`; `before` is the previous one."""
         ontology, texts = self.ontology, _Texts()
         names = ontology.names
         everything, changed = self._changed(before)
@@ -303,7 +301,7 @@ class Knowledge:
 
     @property
     def _maps_all(self) -> bool:
-        """Whether every publication is mapped: some function names no property."""
+        """Whether every publication is mapped, because a function names no property."""
         return self.functions is not None and self.functions.always
 
     def _steps(self) -> Iterable[tuple[str, int]]:
@@ -320,7 +318,7 @@ class Knowledge:
 
     @property
     def reads_items(self) -> bool:
-        """Whether the texts of feed items are read."""
+        """Whether the engine reads the texts of feed items."""
         return self.words or self.annotator.concerns(RSS["item"])
 
     def _folding(self) -> tuple[bool, bool] | None:
@@ -328,7 +326,7 @@ class Knowledge:
         return (options.casefold, options.nfkc) if options.folds else None
 
     def _changed(self, before: Knowledge | None) -> tuple[bool, list[str]]:
-        """Return whether every subscription is concerned, and which names of classes are."""
+        """Return whether all subscriptions are affected, and which class names are."""
         if before is None:
             return False, []
         mine, theirs = self.ontology, before.ontology
@@ -338,16 +336,15 @@ class Knowledge:
         )
         return everything, [str(term) for term in before.concepts.changed(self.concepts)]
 
-    # -- what is left to Python -------------------------------------------------------------
+    # -- steps in Python --------------------------------------------------------------------
 
     def rewritten_constants(self, parser: SubscriptionParser, id: str, text: str) -> list[str]:
-        """Return a query's constants with root terms put in, in base units.
+        """Return a query's constants as root terms and in base units.
 
         Raises
         ------
         SubscriptionError
-            When a unit is unknown, or incompatible with its attribute's; when a class is named
-            that is unknown.
+            If a unit is unknown or incompatible with its attribute, or a class name is unknown.
         """
         rewritten = rewritten_query(id, parser.query(id, text), self.root, self.units)
         return [written(term) for term, _ in rewritten.constants()]
@@ -355,15 +352,15 @@ class Knowledge:
     def enrich(
         self, publication: Publication, now: datetime, mentions: Iterable[Mention] | None = None
     ) -> Enriched:
-        """Return a publication with everything that follows, and how it came about.
+        """Return a publication with all derived triples, and their provenance.
 
         Parameters
         ----------
         now
-            What ``NOW()`` gives in mapping functions.
+            The value of ``NOW()`` in mapping functions.
         mentions
-            What is asked for: of attributes and ``gm:words``, those are found; by default those
-            of the engine's subscriptions.
+            The attributes and ``gm:words`` to derive; by default those that the engine's
+            subscriptions ask for.
         """
         asked = None if mentions is None else tuple(mentions)
         asks = self.words if asked is None else any(p == WORDS for p, _ in asked)
@@ -410,9 +407,9 @@ class Knowledge:
         return found, stated, list(words)
 
     def _as_graph(self, publication: Publication) -> Publication:
-        """Return an event with what its attributes say in the ontology's words.
+        """Add the triples that an event's attributes state in the ontology's vocabulary.
 
-        A publication is an event when its first triple is an attribute; others stay as they are.
+        A publication is an event if its first triple is an attribute; others are unchanged.
         """
         triples = publication.triples
         if not triples or name_of(triples[0][1]) is None:
@@ -421,12 +418,12 @@ class Knowledge:
         return publication.with_derived(found)
 
     def _normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
-        """Return a publication with roots put in, in base units."""
+        """Return a publication with root terms and base units."""
         ontology = self.ontology
         return ontology.units.normal(ontology.rewrite(publication), on_problem)
 
     def prepare(self, publication: Publication, steps: int, now: datetime) -> Enriched:
-        """Do the steps that a publication calls for and the core does not do."""
+        """Do the steps that a publication needs and the core does not do."""
         if steps & MAPPING:
             return self.enrich(publication, now, [(WORDS, None)] if self.words else [])
         found, stated, words = self._annotated(publication, self.words)
@@ -442,8 +439,8 @@ def _text(term: Term | None) -> str | None:
 def ordered(publication: Publication) -> tuple[tuple[Triple, ...], int, int]:
     """Return the triples in the order of the core.
 
-    Those that somebody stated come first, and those that only some patterns see last. Also returns
-    how many were stated, and how many every pattern sees.
+    Stated triples come first, and those that only some patterns see come last. Also return the
+    number of stated triples, and the number that every pattern sees.
     """
     shown, derived = publication.seen_by_any, publication.derived
     stated = [triple for triple in shown if triple not in derived]
@@ -458,7 +455,7 @@ def _place(publication: Publication) -> Place:
 
 
 def incomplete(place: Place) -> Problem:
-    """Return the problem of a publication from which more follows than is derived."""
+    """Return the problem of a publication whose derivation is incomplete."""
     what = (
         "it is incomplete: more follows than the limits `derived_triples` and `event_paths` allow,"
         " or its texts take half of `publication_seconds`"
@@ -468,12 +465,12 @@ def incomplete(place: Place) -> Problem:
 
 
 class _Texts(dict[Term, str]):
-    """The N-Triples texts of terms."""
+    """Terms in N-Triples."""
 
     def __missing__(self, term: Term) -> str:
         self[term] = text = written(term)
         return text
 
     def rows(self, triples: Iterable[Triple]) -> list[tuple[str, str, str]]:
-        """Return the texts of triples."""
+        """Return the triples as texts."""
         return [(self[s], self[p], self[o]) for s, p, o in triples]

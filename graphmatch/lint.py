@@ -1,14 +1,14 @@
-"""A linter of subscriptions: valid queries that can't mean what somebody wanted.
+"""A linter for subscriptions: it finds valid queries that are probably mistakes.
 
-`lint` warns of what can never match (a term that no vocabulary has, a comparison that is always an
-error, filters that contradict each other), of what matches everything, and of what is there twice.
-Each warning has a code; `CODES` lists them. Terms of namespaces that neither the ontology nor a
-well-known vocabulary defines are left alone, for publications may bring them.
+`lint` warns of conditions that can never match (a term that no vocabulary has, a comparison that is
+always an error, filters that contradict each other), of queries that match everything, and of
+duplicates. Each warning has a code; `CODES` lists them. It ignores terms in namespaces that neither
+the ontology nor a well-known vocabulary defines, because publications may introduce them.
 
 Cost: 10 ms for each query that differs in more than its constants, and 0.3 ms for each of the
-others, so it is asked by `graphmatch check` and `Engine.lint`, not when somebody subscribes. What
-can't be parsed by `graphmatch.parse_tree` gets the warnings that need no expressions; if it is too
-large for that, one that says so.
+others. Therefore `graphmatch check` and `Engine.lint` run it, but subscribing does not. A query
+that `graphmatch.parse_tree` can't parse gets only the warnings that need no expressions. If it is
+too large to parse, a warning says so.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ _OF_ITEMS: Mapping[NamedNode, str] = {
     ENCLOSURE["length"]: _NUMBER,
     ENCLOSURE["type"]: _TEXT,
 }
-"""What kind of value feed items have: docs/reference/feeds.md."""
+"""The kinds of values in feed items: docs/reference/feeds.md."""
 _ONCE = (RSS["title"], RSS["link"], RSS["description"], CONTENT["encoded"], DC["date"])
-"""Properties that an item has once."""
+"""Properties with one value per item."""
 _USUAL = frozenset({TYPE, *_ONCE[:3], DC["date"], DCTERMS["isPartOf"]})
 """Properties that nearly every item has."""
 _ONLY_ITEMS = frozenset({*_ONCE[:4], ENCLOSURE["enclosure"], RSS["item"]})
-"""Properties, and the class, that make something an item."""
+"""Properties, and a class, that only feed items have."""
 
 _OWN_VOCABULARIES: Mapping[str, str] = {
     RSS.iri: "item items channel title link description image textinput name url",
@@ -98,26 +98,26 @@ _OWN_VOCABULARIES: Mapping[str, str] = {
     ENCLOSURE.iri: "enclosure url type length",
     RDF.iri: "reifies dirLangString li",
 }
-"""Terms of vocabularies that rdflib doesn't list, or not all of."""
+"""Terms that rdflib's vocabularies lack."""
 
 _MORE_DIGITS = re.compile(r"[0-9]+(?=[0-9]{4})")
-"""The digits before the last four: `value_of` has no number of very many, which is a valid one."""
+"""The digits before the last four: `value_of` rejects very long numbers, though they are valid."""
 
 _VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>\s]*>|([?$]\w+|_:\w+)')
-"""A variable or blank node; texts and IRIs are passed over, as there may be a question mark."""
+"""A variable or blank node; texts and IRIs match first, because they may contain ``?``."""
 
 _DEEP = 30
-"""With more brackets, a query that is not parsed is taken for one that is nested too deeply."""
+"""Number of brackets above which an unparsed query counts as too deeply nested."""
 
 _HARMLESS = frozenset({"OPTIONAL", "UNION", "ORDER BY", "LIMIT or OFFSET", "BIND or expression"})
-"""What of a query leaves it as many publications as before."""
+"""Parts of a query that do not reduce the number of matching publications."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warned(Problem):
-    """A problem with a code of `CODES`; its place is the subscription's id.
+    """A problem with a code of `CODES`; its place is the id of the subscription.
 
-    `other` is the id of the subscription that it duplicates.
+    `other` is the id of the subscription of which it is a duplicate.
     """
 
     severity: Severity = Severity.WARNING
@@ -126,18 +126,17 @@ class Warned(Problem):
 
 
 _Finding: TypeAlias = tuple[str, str]
-"""What is wrong, and what to do."""
+"""The mistake and the remedy."""
 _Key = TypeVar("_Key")
 
 
 def lint(subscription: Subscription, ontology: Ontology) -> tuple[Warned, ...]:
-    """Return what is probably wrong with a subscription.
+    """Return the probable mistakes in a subscription.
 
     Parameters
     ----------
     ontology
-        What publications are matched by; a term of its namespaces that it doesn't have is warned
-        of.
+        The ontology for matching; `lint` warns of unknown terms in its namespaces.
 
     Examples
     --------
@@ -151,7 +150,7 @@ def lint(subscription: Subscription, ontology: Ontology) -> tuple[Warned, ...]:
 
 
 class Linter:
-    """Warns of several subscriptions; with `duplicates` of those that ask what one before asked."""
+    """Linter of several subscriptions; with `duplicates`, it also warns of equal ones."""
 
     def __init__(self, ontology: Ontology, *, duplicates: bool = True) -> None:
         self.ontology = ontology
@@ -161,7 +160,7 @@ class Linter:
         self._first: dict[str, str] = {}
 
     def lint(self, subscription: Subscription) -> tuple[Warned, ...]:
-        """Return what is probably wrong with a subscription; see `lint`."""
+        """Return the probable mistakes in a subscription; see `lint`."""
         asked = _Asked(subscription, self._trees.parse(subscription.query), self._known)
         warnings = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
         place = Place(subscription.id)
@@ -171,7 +170,7 @@ class Linter:
         )
 
     def _duplicate(self, subscription: Subscription) -> Iterator[Warned]:
-        """Yield a warning where a subscription before asks the same."""
+        """Yield a warning if an earlier subscription has the same query."""
         if not self._duplicates:
             return
         first = self._first.setdefault(_same(subscription.query.text), subscription.id)
@@ -182,7 +181,7 @@ class Linter:
 
 
 def _same(text: str) -> str:
-    """Return a query's text with its variables numbered in the order of the text."""
+    """Return the text of a query with its variables numbered by first use."""
     numbers: dict[str, int] = {}
 
     def numbered(found: re.Match[str]) -> str:
@@ -192,11 +191,11 @@ def _same(text: str) -> str:
     return _VARIABLE.sub(numbered, text)
 
 
-# -- what a query says ----------------------------------------------------------------------
+# -- parts of a query -----------------------------------------------------------------------
 
 
 class _Asked:
-    """A subscription as the rules see it; `tree` is ``None`` if it could not be parsed."""
+    """A subscription for the rules; `tree` is ``None`` if it could not be parsed."""
 
     def __init__(self, subscription: Subscription, tree: Op | None, known: _Known) -> None:
         self.subscription = subscription
@@ -205,7 +204,7 @@ class _Asked:
         self.ops = () if tree is None else tuple(tree.walk())
 
     def show(self, expression: Expression) -> str:
-        """Write an expression as SPARQL does."""
+        """Write an expression as SPARQL."""
         if isinstance(expression, str):
             return expression
         if not isinstance(expression, Op):
@@ -225,14 +224,14 @@ class _Asked:
 
     @cached_property
     def triples(self) -> list[tuple[Expression, ...]]:
-        """All triple patterns; those that a solution can rest on where there is no parse tree."""
+        """All triple patterns; without a parse tree, those that a solution can use."""
         if self.tree is None:
             return [tuple(pattern) for pattern in self.subscription.supports]
         return [op.args for op in self.ops if op.name == "triple"]
 
     @cached_property
     def properties(self) -> Mapping[Expression, set[Expression]]:
-        """What each subject is asked for: its properties, and its classes."""
+        """The properties and classes that patterns ask of each subject."""
         found = defaultdict(set)
         for subject, predicate, object_ in self.triples:
             found[subject].add(object_ if predicate == TYPE else predicate)
@@ -249,14 +248,14 @@ class _Asked:
 
     @cached_property
     def kinds(self) -> Mapping[Expression, str]:
-        """Of which kind the values of variables are, as far as that is certain."""
+        """The kinds of the values of variables, if certain."""
         found: defaultdict[Expression, set[str | None]] = defaultdict(set)
         for subject, predicate, object_ in self.triples:
             if isinstance(object_, Variable):
                 found[object_].add(self._kind_of_object(subject, predicate))
         for op in self.ops:
             if op.name in ("bind", "as"):
-                found[op.args[1]].add(None)  # a kind that may depend on other kinds
+                found[op.args[1]].add(None)  # The kind may depend on other kinds.
             elif op.name == "values":
                 for variable in op.clause("vars"):
                     found[variable].add(None)
@@ -275,12 +274,12 @@ class _Asked:
 
     @cached_property
     def dates(self) -> frozenset[Expression]:
-        """The variables that feeds give as xsd:dateTime, whatever else they may be."""
+        """The variables with xsd:dateTime values in feeds, whatever other values they have."""
         given = (DC["date"], DCTERMS["modified"])
         return frozenset(o for _, p, o in self.triples if p in given and isinstance(o, Variable))
 
     def kind(self, expression: Expression) -> str | None:
-        """Return of which kind an expression's value is, if that is certain."""
+        """Return the kind of an expression's value, if certain."""
         if isinstance(expression, Literal):
             return _kind_of_datatype(expression.datatype)
         if isinstance(expression, NamedNode):
@@ -306,20 +305,20 @@ def _kind_of_datatype(datatype: NamedNode) -> str | None:
 
 
 def _certain(found: Mapping[_Key, set[str | None]]) -> dict[_Key, str]:
-    """Return the kinds of what has one kind."""
+    """Return the kinds of the keys that have exactly one."""
     alone = ((key, next(iter(kinds))) for key, kinds in found.items() if len(kinds) == 1)
     return {key: kind for key, kind in alone if kind is not None}
 
 
 class _Known:
-    """What vocabularies and an ontology have."""
+    """The terms of vocabularies and of an ontology."""
 
     def __init__(self, ontology: Ontology) -> None:
         self.ontology = ontology
 
     @cached_property
     def vocabularies(self) -> Mapping[str, Sequence[str]]:
-        """The names that well-known namespaces have."""
+        """The names in well-known namespaces."""
         from rdflib import namespace as ns
 
         listed = (ns.RDF, ns.RDFS, ns.OWL, ns.SKOS, ns.XSD, ns.DC, ns.DCTERMS, ns.FOAF)
@@ -337,7 +336,7 @@ class _Known:
             try:
                 query = parser.query(function.name, function.text)
             except SubscriptionError:
-                continue  # making an engine of it raises this
+                continue  # The engine raises this error.
             made += (term for term, _ in query.constants())
             made += (node for triple in query.template() for node in triple)
         named = (iri for _, iri in ontology.pairs.labels)
@@ -345,10 +344,10 @@ class _Known:
 
     @cached_property
     def own(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
-        """Which names the ontology has, by kind and namespace, of namespaces that are its own.
+        """The names in the ontology's own namespaces, by kind and namespace.
 
-        A namespace is its own if a term in it has a text, or a link to another term in it. Many
-        ontologies declare terms of others, or put some above or below their own.
+        A namespace is its own if a term in it has a literal, or a link to another term in it. Many
+        ontologies declare foreign terms, or put some above or below their own.
         """
         stated, root = self.ontology.stated, self.ontology.root
         subjects = {s: root(s) for s, _, _ in stated if isinstance(s, NamedNode)}
@@ -376,7 +375,7 @@ class _Known:
 
     @cached_property
     def ranges(self) -> Mapping[Term, str]:
-        """Of which kind the values of the ontology's properties are, by their ranges."""
+        """The kinds of the values of the ontology's properties, by their ranges."""
         found: defaultdict[Term, set[str | None]] = defaultdict(set)
         for subject, _, object_ in self.ontology.of(RANGE):
             if isinstance(object_, NamedNode):
@@ -384,7 +383,7 @@ class _Known:
         return _certain(found)
 
     def is_known(self, term: NamedNode) -> bool:
-        """Whether the ontology names a term."""
+        """Whether the ontology contains a term."""
         return term in self.mentioned or self.ontology.root(term) != term
 
 
@@ -415,7 +414,7 @@ def _unknown_terms(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _places(asked: _Asked) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
-    """Yield the IRIs of a query, with what each has to be where it stands."""
+    """Yield the IRIs of a query, each with the kinds of terms allowed at its place."""
     for _, predicate, object_ in asked.triples:
         steps = predicate.walk() if isinstance(predicate, Op) else ()
         for step in (predicate, *chain.from_iterable(op.args for op in steps)):
@@ -479,7 +478,7 @@ def _comparisons(asked: _Asked) -> Iterator[_Finding]:
 def _incomparable(
     asked: _Asked, one: Expression, other: Expression, operator: str
 ) -> tuple[str, str] | None:
-    """Return why two values never compare, the other being a constant if any is."""
+    """Return why two values never compare; a constant, if any, must come second."""
     kinds = asked.kind(one), asked.kind(other)
     is_ordered = operator not in ("=", "IN") and kinds[1] == _NUMBER
     if is_ordered and isinstance(other, Literal) and not value_of(other) and _has_value(other):
@@ -500,7 +499,7 @@ def _incomparable(
     if None in kinds or kinds[0] == kinds[1]:
         return None
     if _RESOURCE in kinds and isinstance(other if kinds[0] == _RESOURCE else one, Variable):
-        return None  # what is mostly a text may be an IRI, too
+        return None  # A value that is usually a text may also be an IRI.
     what = f"{asked.show(one)} is {kinds[0]}, and {asked.show(other)} is {kinds[1]}"
     return what, _remedy(kinds, other)
 
@@ -553,7 +552,7 @@ def _literals(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _has_value(literal: Literal) -> bool:
-    """Whether a literal is written as one of its datatype, however many digits it has."""
+    """Whether a literal is valid for its datatype, regardless of its number of digits."""
     if value_of(literal) is not None:
         return True
     shorter = _MORE_DIGITS.sub("", literal.value)
@@ -567,7 +566,7 @@ def _regexes(asked: _Asked) -> Iterator[_Finding]:
         flags_at = 2 if op.name == "REGEX" else 3
         pattern, flags = op.args[1], op.args[flags_at] if len(op.args) > flags_at else Literal("")
         if isinstance(pattern, Literal) and isinstance(flags, Literal):
-            regex = f"{pattern}, {flags}"  # as the evaluator reads it
+            regex = f"{pattern}, {flags}"  # The evaluator's syntax.
             solutions = Store().query(f'SELECT (REGEX("", {regex}) AS ?read) {{}}')
             assert isinstance(solutions, QuerySolutions)
             if any(solution["read"] is None for solution in solutions):
@@ -605,7 +604,7 @@ def _contradictions(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _value_kind(constant: NamedNode | Literal) -> object:
-    """Return what values a constant is ordered with; ``None`` where it is with none."""
+    """Return the kind of values that a constant is ordered with; ``None`` if there is no order."""
     if isinstance(constant, NamedNode):
         return None
     value = value_of(constant)
@@ -613,7 +612,7 @@ def _value_kind(constant: NamedNode | Literal) -> object:
 
 
 def _is_above(one: Comparison, other: Comparison) -> bool:
-    """Whether all that one comparison allows is above all that another one does."""
+    """Whether all values that one comparison allows are above those of another."""
     if one.operator in (Operator.LT, Operator.LE) or other.operator in (Operator.GT, Operator.GE):
         return False
     is_open = one.operator is Operator.GT or other.operator is Operator.LT
@@ -656,7 +655,7 @@ def _everything(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _is_met_by_all(patterns: Sequence[TriplePattern]) -> bool:
-    """Whether patterns ask of one subject what everything has."""
+    """Whether patterns have one subject and match nearly every feed item or publication."""
     used = Counter(node for p in patterns for node in (p.predicate, p.object))
     return len({p.subject for p in patterns}) == 1 and all(
         isinstance(p.subject, Variable)
@@ -696,4 +695,4 @@ _RULES: Mapping[str, Callable[[_Asked], Iterator[_Finding]]] = {
     "channel-and-item": _channels,
 }
 CODES = (*_RULES, "duplicate")
-"""What there are warnings of: docs/reference/errors.md says what each means."""
+"""The codes of all warnings; docs/reference/errors.md explains them."""

@@ -1,27 +1,27 @@
-"""Mapping functions: SPARQL CONSTRUCT queries that add to a publication what follows from it.
+"""Mapping functions: SPARQL CONSTRUCT queries that add derived triples to a publication.
 
-S-ToPSS's third way to bring publication and subscription together, after synonyms and
-taxonomies: a function over a publication's values, such as experience, which is
-today less the graduation year. Here a function is a CONSTRUCT query. It is asked of what a
-subscription is asked of, and what it gives is the publication's. Functions may feed
-each other, and rules in between; `MappingFunctions.run` goes round until nothing is new.
+They are S-ToPSS's third method to relate publications and subscriptions, after synonyms and
+taxonomies. Such a function computes with a publication's values: for example, experience is the
+current year minus the graduation year. Here a function is a CONSTRUCT query over the same data as a
+subscription, and its results become part of the publication. Functions may feed each other, also
+through rules. `MappingFunctions.run` repeats rounds until no triple is new.
 
-A function is run only where the publication has a triple that its solutions can rest
-on, and again only after a triple has come that its patterns ask for. A publication
-without such a triple costs one look-up a triple, however many functions there are; a
-run costs what the query costs, and each round loads the publication once.
+A function runs only if the publication has a triple that its solutions can use, and again only
+after a new triple that its patterns ask for. A publication without such a triple costs one look-up
+per triple, regardless of the number of functions. A run costs as much as its query, and each round
+loads the publication once.
 
-In each round all functions whose turn it is see the same triples. What they give is
-added, the rules are applied, and the next round looks only at what is new to find
-whose turn it is. As long as a function's answer depends on nothing but the triples
-that its patterns ask for, the result is that of running all of them in every round.
+In each round, all due functions see the same triples. Their results are added, the rules apply, and
+the next round checks only the new triples for functions that are due. If the results of a function
+depend only on triples that its patterns ask for, the outcome equals that of running all functions
+in every round.
 
-A template with blank nodes gives other ones whenever it is filled in. Named by what they stand
-next to, they are the same ones when the same is derived of them again (`named_by_content`).
+A template with blank nodes creates new nodes in each run. They are named by their neighbours, so
+that a repeated derivation gives the same nodes (`named_by_content`).
 
 Source: M. Petrovic, I. Burcea, H.-A. Jacobsen, "S-ToPSS: Semantic Toronto
-Publish/Subscribe System" (VLDB 2003), section 2. That a function is a query, and that
-functions feed each other by way of rules, is ours. A. Hogan, "Canonical Forms for Isomorphic
+Publish/Subscribe System" (VLDB 2003), section 2. Functions as queries, and functions that feed each
+other through rules, are additions of this project. A. Hogan, "Canonical Forms for Isomorphic
 and Equivalent RDF Graphs" (ACM Transactions on the Web 11(4), 2017), section 4.1, for its hashes.
 """
 
@@ -66,19 +66,19 @@ _NARROW = "The publication goes on without it: narrow its pattern, or raise the 
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """A mapping function that was analysed.
+    """A mapping function after analysis.
 
     Parameters
     ----------
     function
-        Its name and text.
+        The name and the text.
     query
-        What the text says.
+        The parsed text.
     reads
-        What its solutions can rest on: a property, or ``rdf:type`` and a class; in the order of
-        the query. ``None`` stands for any.
+        The triples that its solutions can use: a property, or ``rdf:type`` and a class; in the
+        order of the query. ``None`` means any.
     adds
-        What its template has, in the same way.
+        The triples of its template, in the same form.
     """
 
     function: MappingFunction
@@ -93,8 +93,8 @@ class Analysed:
         Raises
         ------
         OntologyError
-            When its text is no query, none that could be a subscription, or no CONSTRUCT; with
-            line and column where they are known.
+            If its text is not a query, not a valid subscription, or not a CONSTRUCT; with line and
+            column if known.
 
         Examples
         --------
@@ -122,7 +122,7 @@ class Analysed:
 
 
 def _mention(property_: Node, object_: Node) -> Mention:
-    """Return a pattern's property, and its class where it is about one."""
+    """Return a pattern's property, and its class if it has one."""
     if not isinstance(property_, NamedNode):
         return None, None
     if property_ == TYPE and isinstance(object_, NamedNode):
@@ -132,17 +132,17 @@ def _mention(property_: Node, object_: Node) -> Mention:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What mapping functions made of a publication.
+    """The results of the mapping functions for a publication.
 
     Parameters
     ----------
     closed
-        The publication and all that follows by rules and functions. What functions gave has
-        no triple that it was derived from.
+        The closure of the publication under rules and functions. Triples from functions have no
+        origin.
     mapped
-        What functions gave, each triple with the name of the first function that gave it.
+        The triples from functions, each with the name of the first function that returned it.
     runs
-        How many times a function was run, those included that failed in the end.
+        The number of function runs, including those that failed in the end.
     """
 
     closed: Derived
@@ -156,19 +156,19 @@ class MappingFunctions:
     Parameters
     ----------
     functions
-        In the order of their files: of two that give the same triple the first is named.
+        The functions in file order. If two return the same triple, the first is named.
     root
-        Gives the term that stands for a term and its synonyms.
+        Returns the root term of a term.
     limits
-        ``mapping_rounds`` and ``mapping_triples`` hold for one publication.
+        ``mapping_rounds`` and ``mapping_triples`` apply to each publication.
     units
-        Brings the quantities in queries to base units, as those of publications are.
+        Converts the quantities in queries to base units, like those of publications.
 
     Raises
     ------
     OntologyError
-        When a function is none (see `Analysed.of`); when a query has a unit that is unknown, or
-        that its attribute cannot have.
+        If a function is invalid (see `Analysed.of`), or a query has a unit that is unknown or wrong
+        for its attribute.
 
     Examples
     --------
@@ -209,18 +209,18 @@ class MappingFunctions:
 
     @property
     def always(self) -> bool:
-        """Whether some function may be run for any publication whatever."""
+        """Whether a function may run for any publication."""
         return self._reads.always
 
     def reading(self) -> Iterator[Term]:
-        """Yield the properties that a publication has for which a function may be run."""
+        """Yield the properties of publications for which a function may run."""
         return self._reads.properties()
 
     def __len__(self) -> int:
         return len(self._functions)
 
     def __iter__(self) -> Iterator[Analysed]:
-        """Yield the functions, in their order."""
+        """Yield the functions in order."""
         return iter(self._functions)
 
     def run(
@@ -235,15 +235,15 @@ class MappingFunctions:
         Parameters
         ----------
         rooted
-            The publication, roots put in.
+            The publication with root terms.
         evaluator
-            Applies the rules and evaluates the functions; over the same ontology.
+            Applies the rules and evaluates the functions, with the same ontology.
         now
-            What ``NOW()`` gives; the machine's time by default.
+            The value of ``NOW()``; the system time by default.
         on_problem
-            Called with each function that fails: it cannot be evaluated, it gives too much, or
-            it goes on without end. What is returned is then what the others give: nothing of a
-            function that fails stays.
+            Called for each function that fails: it cannot be evaluated, returns too much, or does
+            not terminate. The results are then those of the other functions; all triples of a
+            failed function are dropped.
         """
         closed = evaluator.follow(rooted.triples)
         if not self._reads.any_of(closed):
@@ -287,20 +287,20 @@ def _in_base_units(analysed: Analysed, root: Callable[[Term], Term], units: Unit
 
 
 class Evaluator(Protocol):
-    """What applies rules and evaluates queries under an ontology: `graphmatch.knowledge`."""
+    """An object that applies rules and evaluates queries: `graphmatch.knowledge`."""
 
     def follow(self, triples: Iterable[Triple]) -> Derived:
-        """Return triples, roots put in, and all that follows from them by rules."""
+        """Return triples with root terms, and all triples derived from them by rules."""
 
     def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
-        """Prepare questions about a publication."""
+        """Prepare queries over a publication."""
 
     def has_term(self, term: Term) -> bool:
-        """Return whether the ontology has a term."""
+        """Return whether the ontology contains a term."""
 
 
 class _Failure(NamedTuple):
-    """A function that cannot go on, and why."""
+    """A failed function, and the reason."""
 
     function: int
     what: str
@@ -308,7 +308,7 @@ class _Failure(NamedTuple):
 
 
 class Triggers:
-    """Which functions a triple concerns; functions are numbers here.
+    """Look-up of the functions that a triple affects; functions are numbers here.
 
     Examples
     --------
@@ -329,19 +329,19 @@ class Triggers:
 
     @property
     def always(self) -> bool:
-        """Whether every triple concerns some function."""
+        """Whether every triple affects some function."""
         return bool(self._always)
 
     def properties(self) -> Iterator[Term]:
-        """Yield the properties whose triples may concern a function."""
+        """Yield the properties of triples that may affect a function."""
         return (property_ for property_ in self._properties if property_ is not None)
 
     def any_of(self, triples: Iterable[Triple]) -> bool:
-        """Whether any of the triples may concern any function."""
+        """Whether any of the triples may affect any function."""
         return bool(self._always) or not self._properties.isdisjoint(t[1] for t in triples)
 
     def of(self, triple: Triple) -> set[int]:
-        """Return the functions that a triple concerns."""
+        """Return the functions that a triple affects."""
         _, property_, object_ = triple
         if property_ not in self._properties:
             return self._always
@@ -353,14 +353,14 @@ class Triggers:
 
 @dataclass(slots=True)
 class _Attempt:
-    """One way through the rounds, without the functions that were dropped.
+    """One run of all rounds, without the dropped functions.
 
     Parameters
     ----------
     reads, mentions
-        Which functions can rest on a triple, and which depend on it.
+        Look-ups of the functions that can use a triple, and of those that depend on it.
     mapped
-        What functions gave, each triple with the first function that gave it.
+        The triples from functions, each with the first function that returned it.
     """
 
     queries: Sequence[Query]
@@ -378,10 +378,10 @@ class _Attempt:
     _pending: set[int] = field(default_factory=set)
     _awake: set[int] = field(default_factory=set)
     _fed: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Functions to those for which they made something new to look at."""
+    """Each function with those that got new input from it."""
 
     def go(self, closed: Derived) -> Derived | list[_Failure]:
-        """Return the closure under rules and functions, or who failed."""
+        """Return the closure under rules and functions, or the failures."""
         fresh: Iterable[Triple] = closed
         rounds = 0
         while due := self._due(fresh, closed):
@@ -409,7 +409,7 @@ class _Attempt:
         return closed
 
     def _due(self, fresh: Iterable[Triple], closed: Derived) -> list[int]:
-        """Return the functions whose turn it is, now that there are new triples."""
+        """Return the functions that are due because of new triples."""
         for triple in fresh:
             concerned = self.mentions.of(triple)
             if not concerned:
@@ -423,7 +423,7 @@ class _Attempt:
         return sorted(due)
 
     def _source(self, triple: Triple, closed: Derived) -> int | None:
-        """Return the function by whose triple rules led to this one."""
+        """Return the function whose result led to this triple by rules, if any."""
         seen = set()
         current: Triple | None = triple
         while current is not None and current not in seen:
@@ -437,7 +437,7 @@ class _Attempt:
     def _answer(
         self, function: int, closed: Derived, asked: _native.Evaluation
     ) -> list[Triple] | _Failure:
-        """Run a function; return what is new in its answer."""
+        """Run a function; return the new triples in its result."""
         self.runs += 1
         limit = self.limits.mapping_triples
         most = limit + len(closed)
@@ -464,7 +464,7 @@ class _Attempt:
         return new
 
     def _endless(self, producing: Set[int]) -> Iterator[_Failure]:
-        """Yield a failure for each function that keeps itself going; for all if none is seen to."""
+        """Yield a failure for each function that feeds itself; if none is found, for all."""
         limit = self.limits.mapping_rounds
         what = f"it still gives new triples after `mapping_rounds` ({limit}) rounds"
         looping = {function for function in producing if self._feeds(function, function)}
@@ -472,7 +472,7 @@ class _Attempt:
             yield _Failure(function, what, _LOOP)
 
     def _feeds(self, function: int, other: int) -> bool:
-        """Whether one function fed another, by way of any number of them."""
+        """Whether one function fed another, directly or through others."""
         agenda = [function]
         seen: set[int] = set()
         for current in agenda:
@@ -488,7 +488,7 @@ def _so_far(rooted: Publication, closed: Derived) -> Publication:
 
 
 def _is_new(closed: Derived, evaluator: Evaluator) -> Callable[[BlankNode], bool]:
-    """Return a test for blank nodes that neither the publication nor the ontology has."""
+    """Return a test for blank nodes that are new to the publication and the ontology."""
     known = {term for triple in closed for term in triple if isinstance(term, BlankNode)}
 
     def is_new(node: BlankNode) -> bool:
@@ -503,16 +503,16 @@ def _is_new(closed: Derived, evaluator: Evaluator) -> Callable[[BlankNode], bool
 def named_by_content(
     triples: Sequence[Triple], is_new: Callable[[BlankNode], bool]
 ) -> Sequence[Triple]:
-    """Return the triples with each new blank node named by what they say of it.
+    """Name each new blank node by a digest of its triples.
 
-    A name is a digest of the triples that a node is in, its new neighbours put in by their own
-    digests, as often as there are new nodes: colour refinement. Where it cannot tell two nodes
-    apart, all nodes keep the names that they have. Costs O(nodes · triples).
+    Each digest includes those of new neighbours. The digests are refined as many times as there are
+    new nodes (colour refinement). If two nodes stay indistinguishable, their group keeps its names.
+    Costs O(nodes · triples).
 
     Parameters
     ----------
     is_new
-        Whether nothing but these triples can speak of a blank node.
+        Whether only these triples can contain a blank node.
 
     Examples
     --------
@@ -540,7 +540,7 @@ def named_by_content(
 
 
 def _parts(about: Mapping[BlankNode, Iterable[Triple]]) -> list[list[BlankNode]]:
-    """Return the nodes in groups, those together that triples hold together."""
+    """Group the nodes by connection through triples."""
     parts: list[list[BlankNode]] = []
     seen: set[BlankNode] = set()
     for start in about:
@@ -559,13 +559,13 @@ def _parts(about: Mapping[BlankNode, Iterable[Triple]]) -> list[list[BlankNode]]
 
 
 def _names(about: Mapping[BlankNode, Iterable[Triple]]) -> dict[Term, Term]:
-    """Return the names of the nodes of one group; none where two would be called the same."""
+    """Return the names of the nodes of one group; empty if two would have the same name."""
     colours: dict[Term, str] = dict.fromkeys(about, "")
     for _ in about:
         colours = {node: _colour(node, triples, colours) for node, triples in about.items()}
     if len(set(colours.values())) != len(colours):
         return {}
-    whole = "".join(sorted(colours.values()))  # like nodes of unlike groups are two
+    whole = "".join(sorted(colours.values()))  # Similar nodes in different groups stay distinct.
     return {node: BlankNode(f"gm{_digest(colour + whole)}") for node, colour in colours.items()}
 
 

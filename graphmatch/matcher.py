@@ -1,7 +1,7 @@
-"""What a matcher is: subscriptions go in, publications are matched against them.
+"""The matcher protocol: add subscriptions, and match publications against them.
 
-The engine and every published algorithm keep this protocol, so that each can be
-put in another's place, compared with it, and held against the oracle.
+The engine and every published algorithm implement this protocol, so that each can replace another,
+be compared with it, and be tested against the oracle.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _LONG = 60
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a matcher can express; what it cannot, it refuses with `UnsupportedError`.
+    """The features of a matcher; it rejects the others with `UnsupportedError`.
 
     Parameters
     ----------
     property_variables
-        Variables in the property's place of a triple pattern.
+        Variables in the predicate of a triple pattern.
     comparisons
         Filters that compare a variable with a constant.
     taxonomy
@@ -45,20 +45,20 @@ class Capabilities:
     full_sparql
         Subscriptions that are not `Subscription.exact`.
     entailment
-        Whether it applies the ontology's rules to publications itself: all of them, or those of
-        its trees (sub-properties, subclasses) if the algorithm knows no others.
+        Whether it applies the ontology's rules to publications itself: all of them, or only those
+        of its trees (sub-properties, subclasses), depending on the algorithm.
     joins
         Patterns with several subjects, variables in several places, several patterns with one
         property. Without them a subscription is a conjunction of constraints on the attributes
         of one resource.
     terms
-        Constants in an object's place, and equality with an IRI or a text.
+        Constants as objects, and equality with an IRI or a text.
     presence
-        Variables in an object's place of which no more is asked.
+        Variables as objects without further conditions.
     exact
-        Whether it reports what matches, and nothing else; one that is not may report too many.
+        Whether all reported matches are true; otherwise it may report too many.
     complete
-        Whether it reports all that matches.
+        Whether it reports all matches.
     """
 
     property_variables: bool = True
@@ -81,12 +81,12 @@ class Match:
     Parameters
     ----------
     subscription, publication
-        Their ids.
+        The ids.
     solutions
-        One mapping a solution of SELECT (with repetitions, as SPARQL has them); one empty
-        mapping for ASK; none for CONSTRUCT and DESCRIBE.
+        One mapping per solution of SELECT (with repetitions, as in SPARQL); one empty mapping for
+        ASK; empty for CONSTRUCT and DESCRIBE.
     graph
-        What CONSTRUCT or DESCRIBE gives; ``None`` for the other forms.
+        The result of CONSTRUCT or DESCRIBE; ``None`` for the other forms.
     """
 
     subscription: str
@@ -96,20 +96,20 @@ class Match:
 
 
 class Counters(NamedTuple):
-    """What a matcher did for one publication; tests assert these instead of times.
+    """Counters of the work for one publication; tests assert these instead of times.
 
     Parameters
     ----------
     probes
         Look-ups in the index.
     gates
-        Keys of the index that the publication has.
+        Index keys that occur in the publication.
     candidates
-        Subscriptions (or what several share) that were looked at one by one.
+        Subscriptions (or shared parts of several) that were checked one by one.
     joins
-        Those of them that were joined; in G-ToPSS, natural joins of two binding tables.
+        Candidates that were joined; in G-ToPSS, natural joins of two binding tables.
     verified
-        Solutions of which a filter was decided outside the index.
+        Solutions with a filter that was decided outside the index.
     mapped
         Mapping functions that were run.
     evaluated
@@ -117,11 +117,11 @@ class Counters(NamedTuple):
     matched
         Subscriptions that matched.
     called
-        Calls of operators that were made.
+        Operator calls that were made.
     recalled
-        Those that were not made, as an earlier publication's were kept.
+        Operator calls that were not made, because an earlier result was cached.
     triples
-        Triples that the publication states; of the engine only.
+        Stated triples of the publication; engine only.
     """
 
     probes: int = 0
@@ -139,22 +139,22 @@ class Counters(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of an operator that was made for a publication.
+    """An operator call for a publication.
 
     Parameters
     ----------
     operator
-        Its IRI.
+        The operator's IRI.
     arguments
-        What it was called with.
+        The arguments.
     given
-        What it gave; ``None`` when that is unknown.
+        The result; ``None`` if it is unknown.
     seconds
-        What it took.
+        The duration.
     why
-        Why it is unknown.
+        Why the result is unknown.
     kept
-        Whether it was made for an earlier publication.
+        Whether the result was cached from an earlier publication.
     """
 
     operator: str
@@ -165,7 +165,7 @@ class Call:
     kept: bool = False
 
     def __str__(self) -> str:
-        """Return the call and what it gave as one line."""
+        """Return the call and its result as one line."""
         said = ", ".join(map(_short, self.arguments))
         given = f"unknown: {self.why}" if self.given is None else _short(self.given)
         took = "known from before" if self.kept else f"{1000 * self.seconds:.3g} ms"
@@ -173,7 +173,7 @@ class Call:
 
 
 def _short(term: Term) -> str:
-    """Write a term in some 60 characters."""
+    """Write a term in about 60 characters."""
     if isinstance(term, Literal) and term.datatype in (XSD["boolean"], XSD["double"]):
         return term.value
     text = compact(term)
@@ -182,16 +182,16 @@ def _short(term: Term) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A subscription that calls left open which gave nothing.
+    """A subscription left undecided by failed calls.
 
     Parameters
     ----------
     subscription
-        Its id.
+        The id.
     calls
-        What is unknown.
+        The failed calls.
     matched
-        Whether it is among the matches nevertheless, perhaps with fewer solutions.
+        Whether it matches nevertheless, perhaps with fewer solutions.
     """
 
     subscription: str
@@ -200,7 +200,7 @@ class Unknown:
 
 
 class Matches(Sequence[Match]):
-    """Matches that are made when they are looked at; equal to any sequence of equal ones."""
+    """Matches that are created on access; equal to any sequence of equal matches."""
 
     @property
     @abstractmethod
@@ -225,21 +225,21 @@ class Matches(Sequence[Match]):
 
 @dataclass(slots=True)
 class MatchReport:
-    """The matches of one publication, in the order of subscribing, and what they took.
+    """The matches of one publication, in the order of subscribing, with counters.
 
     It is iterable: ``for match in matcher.match(publication)``.
 
     Parameters
     ----------
     publication
-        Its id.
+        The id.
     matches
-        One for each subscription that it matches. Those of the engine are made when they are looked
-        at; whoever wants no solutions asks for `subscriptions`.
+        One match per matching subscription. The engine creates them on access; `subscriptions` is
+        enough for their ids.
     counters
-        What matching did.
+        The counters of the work done.
     problems
-        What of the publication could not be used, and mapping functions that failed.
+        The unusable parts of the publication, and failed mapping functions.
     """
 
     publication: str
@@ -247,14 +247,14 @@ class MatchReport:
     counters: Counters = field(default_factory=Counters)
     problems: tuple[Problem, ...] = ()
     unknown: tuple[Unknown, ...] = ()
-    """Subscriptions that are neither reported nor refuted, or not with all solutions."""
+    """Undecided subscriptions, or those whose solutions may be incomplete."""
     calls: Sequence[Call] = field(default=(), repr=False, compare=False)
-    """The calls of operators that were made or known from before, in their order."""
+    """The operator calls that were made or cached, in order."""
     origin: Callable[[], Publication | None] | None = field(default=None, repr=False, compare=False)
-    """Gives the publication again."""
+    """Returns the publication again."""
 
     def read(self) -> Publication:
-        """Return the publication, with the triples that were stated.
+        """Return the publication with the stated triples.
 
         Raises
         ------
@@ -271,7 +271,7 @@ class MatchReport:
         return iter(self.matches)
 
     def __len__(self) -> int:
-        """Return how many subscriptions matched."""
+        """Return the number of matching subscriptions."""
         return len(self.matches)
 
     @property
@@ -283,9 +283,9 @@ class MatchReport:
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
-        """The numbers of the subscriptions that matched: equal for equal ones, while they stand.
+        """The numbers of the matching subscriptions, stable as long as these exist.
 
-        Of a matcher that numbers none, their places in this report.
+        If the matcher has no such numbers, these are their places in this report.
         """
         return self.matches.numbers if isinstance(self.matches, Matches) else _places(self)
 
@@ -297,33 +297,33 @@ def _places(report: MatchReport) -> NDArray[np.uint32]:
 
 
 class Matcher(Protocol):
-    """Takes subscriptions in and says which of them a publication matches.
+    """Protocol of matchers: they store subscriptions, and match publications against them.
 
-    The laws, which tests hold every implementation to:
+    Tests check every implementation against these laws:
 
     1. `subscribe` with an id that is taken raises `DuplicateError` and changes nothing.
-    2. `subscribe` with what the matcher cannot express raises `UnsupportedError`, likewise.
-    3. `unsubscribe` with an unknown id raises `UnknownError`. After it the matcher behaves as if
-       the subscription had never been there; the id is free again.
+    2. `subscribe` with unsupported features raises `UnsupportedError` and changes nothing.
+    3. `unsubscribe` with an unknown id raises `UnknownError`. Afterwards the matcher behaves as if
+       the subscription had never existed; the id is free again.
     4. A matcher without subscriptions matches nothing.
-    5. `match` changes neither its argument nor what the next call returns: the same publication
+    5. `match` changes neither its argument nor the result of the next call: the same publication
        gives the same report, up to the order of solutions.
     6. The matches are those of docs/reference/semantics.md; a subscription appears at most
-       once, in the order of subscribing. The order of solutions is not fixed, unless the query
-       fixes it.
-    7. `match_many` gives what `match` gives, one after the other.
+       once, in the order of subscribing. The order of solutions is undefined, unless the query
+       defines it.
+    7. `match_many` returns the results of `match`, one after the other.
     """
 
     capabilities: ClassVar[Capabilities]
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Take a subscription in."""
+        """Add a subscription."""
 
     def unsubscribe(self, id: str) -> None:
-        """Forget a subscription."""
+        """Remove a subscription."""
 
     def match(self, publication: Publication) -> MatchReport:
-        """Say which subscriptions a publication matches, and how."""
+        """Return the matches of a publication."""
 
     def match_many(self, publications: Iterable[Publication]) -> Iterator[MatchReport]:
         """Match several publications, lazily."""
@@ -331,14 +331,14 @@ class Matcher(Protocol):
             yield self.match(publication)
 
     def __len__(self) -> int:
-        """Return how many subscriptions there are."""
+        """Return the number of subscriptions."""
 
     def __contains__(self, id: object) -> bool:
         """Whether there is a subscription with this id."""
 
 
 class DuplicateError(GraphMatchError):
-    """A subscription whose id is taken."""
+    """The id of a new subscription is taken."""
 
     def __init__(self, id: str) -> None:
         what = "this id has a subscription already"
@@ -346,14 +346,14 @@ class DuplicateError(GraphMatchError):
 
 
 class UnknownError(GraphMatchError):
-    """An id that no subscription has."""
+    """The id belongs to no subscription."""
 
     def __init__(self, id: str) -> None:
         super().__init__(Problem("no subscription has this id", Place(plain(id)), "Check the id."))
 
 
 class UnsupportedError(GraphMatchError):
-    """A subscription that a matcher cannot express."""
+    """The matcher does not support a subscription."""
 
     def __init__(self, id: str, what: str) -> None:
         remedy = "Give it to the engine, which accepts all of SPARQL."

@@ -1,7 +1,7 @@
-"""The parse tree of a query: for the linter, which looks at variables and expressions.
+"""The parse tree of a query: for the linter, which checks variables and expressions.
 
-rdflib's parser is asked, since the core shows patterns only: 10 ms for each query that differs in
-more than its constants. It can't parse SPARQL 1.2.
+rdflib's parser is used, because the core returns patterns only. It takes 10 ms for each query that
+differs in more than its constants, and can't parse SPARQL 1.2.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphmatch.subscription import Query
 from semantic.terms import Node, Term
 
 LONGEST = 10_000
-"""Characters of a query's text up to which it is parsed: at most a few seconds."""
+"""Maximum length of a query for parsing, in characters: at most a few seconds."""
 
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUPCONCAT"})
 """The names of aggregates."""
@@ -33,17 +33,17 @@ _STRUCTURE = frozenset({"group", "select", "optional", "minus", "union", "graph"
 class Op:
     """An operator with its operands: a function, a part of a pattern, a clause.
 
-    A query is a ``select`` of a ``group``, of which the parts are ``triple``, ``filter``, ``bind``,
-    ``values``, ``optional``, ``minus``, ``graph``, ``union``, ``group`` and ``select``; its clauses
-    are ``project``, ``template``, ``by``, ``having``, ``order`` and ``values``. Functions have
-    SPARQL's names, and ``call`` is any other.
+    A query is a ``select`` of a ``group``. The parts of a group are ``triple``, ``filter``,
+    ``bind``, ``values``, ``optional``, ``minus``, ``graph``, ``union``, ``group`` and ``select``.
+    The clauses are ``project``, ``template``, ``by``, ``having``, ``order`` and ``values``.
+    Functions have SPARQL's names, and ``call`` is any other function.
     """
 
     name: str
     args: tuple[Expression, ...] = ()
 
     def clause(self, name: str) -> tuple[Expression, ...]:
-        """Return the operands of the operand that has a name; none where there is none."""
+        """Return the operands of the operand with a name; empty if there is none."""
         return next((arg.args for arg in self.ops if arg.name == name), ())
 
     @property
@@ -52,7 +52,7 @@ class Op:
         return [arg for arg in self.args if isinstance(arg, Op)]
 
     def walk(self) -> Iterator[Op]:
-        """Yield this operator and all below, but what a CONSTRUCT makes."""
+        """Yield this operator and all below it, except the template of a CONSTRUCT."""
         yield self
         for op in self.ops:
             if op.name != "template":
@@ -63,7 +63,7 @@ Expression: TypeAlias = Op | Node | str
 
 
 class TreeParser:
-    """Parses queries, those that differ in constants only once.
+    """Parser of queries; those that differ only in constants are parsed once.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class TreeParser:
         self._parsed = lru_cache(maxsize=1024)(_parsed)
 
     def parse(self, query: Query) -> Op | None:
-        """Return the parse tree; ``None`` where rdflib can't parse it, or it is too long."""
+        """Return the parse tree; ``None`` if rdflib can't parse the query, or it is too long."""
         constants = [term for term, _ in query.constants()]
         slots = [
             NamedNode(f"{_SLOT}{n}")
@@ -91,7 +91,7 @@ class TreeParser:
 
 
 def _filled(op: Op, constants: Sequence[Term]) -> Op:
-    """Put constants into their slots."""
+    """Replace slots by constants."""
     return Op(op.name, tuple(_constant(arg, constants) for arg in op.args))
 
 
@@ -101,15 +101,15 @@ def _constant(arg: Expression, constants: Sequence[Term]) -> Expression:
     return _filled(arg, constants) if isinstance(arg, Op) else arg
 
 
-# -- variables that nothing binds -----------------------------------------------------------
+# -- unbound variables ----------------------------------------------------------------------
 
 Bound: TypeAlias = frozenset[Variable]
 Use: TypeAlias = tuple[Variable, Expression | None, Bound]
-"""A variable, the expression that it is used in (none: it is selected), and what is bound there."""
+"""A variable, the expression with its use (``None`` if selected), and the bound variables there."""
 
 
 def unbound(tree: Op) -> Iterator[Use]:
-    """Yield the uses of variables that nothing binds where they are used."""
+    """Yield the uses of unbound variables."""
     return _in_pattern(tree, frozenset())
 
 
@@ -136,9 +136,9 @@ def _in_pattern(op: Op, outer: Bound, left: Bound = frozenset()) -> Iterator[Use
     Parameters
     ----------
     outer
-        What a solution around it binds, for EXISTS.
+        Variables bound by an outer solution, for EXISTS.
     left
-        What is bound before OPTIONAL, for its filters.
+        Variables bound before OPTIONAL, for its filters.
     """
     if op.name == "select":
         yield from _in_select(op, outer)
@@ -164,7 +164,7 @@ def _in_expression(
     Parameters
     ----------
     aggregated
-        What is bound inside of aggregates, if that is something else.
+        Variables bound inside aggregates, if different.
     """
     if isinstance(expression, Variable) and expression not in bound:
         yield expression, expression, bound
@@ -210,7 +210,7 @@ def _ops(expressions: Iterable[Expression]) -> Iterator[Op]:
     return (each for each in expressions if isinstance(each, Op))
 
 
-# -- from rdflib's parse tree ---------------------------------------------------------------
+# -- conversion of rdflib's parse tree ------------------------------------------------------
 
 _NAMES: Mapping[str, str] = {
     "ConditionalOrExpression": "||",
@@ -235,29 +235,29 @@ _NAMES: Mapping[str, str] = {
     "HavingClause": "having",
     "OrderClause": "order",
 }
-"""Our names of rdflib's nodes, of which the operands are their fields in order."""
+"""Our names of rdflib's nodes; the operands are the fields in order."""
 _MODIFIER = re.compile(r" +(?=[*+]|\?(?!\w))")
 _TRANSPARENT = frozenset({"||", "&&", "|path", "/path", "as", "union"})
-"""What stands around one operand too."""
+"""Nodes that may also have one operand, which then replaces them."""
 
 
 def _parsed(text: str) -> Op | None:
-    """Return the parse tree of a query, or ``None`` where it is none for rdflib."""
+    """Return the parse tree of a query, or ``None`` if rdflib cannot parse it."""
     from pyparsing import ParseBaseException
     from rdflib.plugins.sparql.parser import parseQuery
 
     if len(text) > LONGEST:
         return None
     try:
-        # The core writes spaces before the modifiers of paths, which rdflib does not take there. No
-        # constant has these characters, as all are placeholders.
+        # The core writes spaces before the modifiers of paths, which rdflib rejects. No constant
+        # has these characters, because all are placeholders.
         return _Reading(text).select(parseQuery(_MODIFIER.sub("", text))[1])
     except (ParseBaseException, RecursionError):
         return None
 
 
 class _Reading:
-    """Reads rdflib's parse tree of a query, whose text stands for what rdflib leaves out."""
+    """Converter of rdflib's parse tree; the query's text replaces parts that rdflib omits."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -311,7 +311,7 @@ class _Reading:
             case "PathElt":
                 step = self._expression(value.part)
                 return Op(f"{value.mod}path", (step,)) if value.mod else step
-            case "InversePath":  # rdflib leaves out of what
+            case "InversePath":  # rdflib omits the operand.
                 return Op("^path", (self._text,))
             case "InlineData" | "ValuesClause":
                 rows = (Op("row", self._each(_listed(row))) for row in _listed(value.value))
@@ -343,6 +343,6 @@ def _listed(value: Any) -> list[Any]:
     from rdflib.namespace import RDF
     from rdflib.plugins.sparql.parserutils import CompValue
 
-    if value is None or value == RDF.nil:  # what rdflib has for ()
+    if value is None or value == RDF.nil:  # rdflib represents () as nil.
         return []
     return [value] if isinstance(value, str | CompValue) else list(value)

@@ -63,8 +63,8 @@ class PreparedQuery:
         Raises
         ------
         InputError
-            When the number or the length of the columns is wrong, an id is not a text, or a value
-            is not a term.
+            If the number or the length of the columns is wrong, an id is not a text, or a value is
+            not a term.
         """
         import numpy as np
 
@@ -106,7 +106,7 @@ def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
 def _column(
     parameter: str, terms: Terms, length: int
 ) -> tuple[TermColumn, NDArray[np.bool_] | None]:
-    """Return a column for the core, and which rows have a value (``None``: the core looks)."""
+    """Return a column for the core, and a mask of values (``None``: the core checks)."""
     import numpy as np
     import pyarrow as pa
 
@@ -116,7 +116,7 @@ def _column(
         if len(array) != length:
             what = f"{place} has {len(array)} terms for {length} ids"
             raise _input_error(what, "Give one term for each id.")
-        if array.null_count == length:  # of any type, so there is nothing to read
+        if array.null_count == length:  # All values are null, of any type.
             return np.zeros(length, np.int64), np.zeros(length, np.bool_)
         if (found := numbers(array)) is not None:
             return found

@@ -1,7 +1,7 @@
-"""The report of the compiled core, whose matches are made on access.
+"""The report of the compiled core, with matches created on access.
 
-A report of ten thousand matches is a few arrays. The ids and the numbers of the subscriptions are
-there without a Python object for each match.
+A report of ten thousand matches consists of a few arrays. The ids and the numbers of the
+subscriptions do not need a Python object per match.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class CoreMatches(Matches):
     Parameters
     ----------
     publication
-        Its id.
+        The id.
     found
         The report of the core.
     on_problem
-        Called with each match whose solutions are incomplete, when these are read.
+        Called for each match whose solutions are incomplete, when they are read.
     enriched
-        The publication as Python enriched it, if it did.
+        The publication enriched by Python, if it was.
     """
 
     __slots__ = ("_enriched", "_ids", "_on_problem", "_publication", "_reported", "found")
@@ -95,14 +95,14 @@ class CoreMatches(Matches):
         return knowledge, Enriched(whole, own, {row[0]: row[1:] for row in read}, origins)
 
     def texts(self, most: int | None = None) -> Iterator[_Row]:
-        """Yield ids, solutions, graphs, and whether these are all.
+        """Yield ids, solutions, graphs, and whether the solutions are complete.
 
-        Terms are N-Triples, those of evaluations objects.
+        Terms are N-Triples; those of evaluations are objects.
 
         Parameters
         ----------
         most
-            So many solutions are looked for; of evaluations there may be more.
+            Maximum number of solutions to search for; evaluations may return more.
         """
         yield from self._rows(0, len(self), most, texts=True)
 
@@ -139,7 +139,7 @@ class CoreMatches(Matches):
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
-        """The numbers of the subscriptions: equal for equal ones, as long as they are there."""
+        """The numbers of the subscriptions, stable as long as these exist."""
         return self.found.numbers()
 
 
@@ -158,13 +158,13 @@ def report_of(
     Parameters
     ----------
     on_problem
-        Called with each match whose solutions are incomplete, when these are read.
+        Called for each match whose solutions are incomplete, when they are read.
     enriched
-        The publication as Python enriched it, if it did.
+        The publication enriched by Python, if it was.
     origin
-        Gives the publication again; by default from the report.
+        Returns the publication again; by default from the report.
     calls, recalled, unknown
-        The calls of operators, how many were known from before, and what they left open.
+        The operator calls, the number of cached ones, and the undecided subscriptions.
     """
     probes, gates, candidates, joins, evaluated, triples = found.counters()
     problems = () if enriched is None else enriched.problems
@@ -187,7 +187,7 @@ def report_of(
 
 
 def read_again(found: _native.Report, source: str) -> Publication | None:
-    """Return the publication of a report, if it is still kept."""
+    """Return the publication of a report, if it is still available."""
     triples = found.triples()
     return None if triples is None else publication_of(found.publication, triples, source)
 
@@ -202,21 +202,21 @@ def _left_open(publication: str, unknown: Unknown) -> Problem:
 
 
 class EventReports(Sequence[MatchReport]):
-    """The reports of a table's events, a row each; made when somebody looks at them.
+    """The reports of a table's events, one per row, created on access.
 
     Parameters
     ----------
     parts
-        Of some rows each: the ids, what the core found, and by row the reports of those for which
-        Python had to do something first.
+        Batches of rows: the ids, the core's results, and the reports by row for events that Python
+        had to prepare.
 
     Attributes
     ----------
     numbers
-        The numbers of the subscriptions that rows match, row after row; `Engine.names` has their
-        ids.
+        The numbers of the subscriptions that rows match, row after row; `Engine.names` returns
+        their ids.
     offsets
-        Where those of each row begin, and the end of the last, shape ``(rows + 1,)``.
+        The start of each row in `numbers`, and the end of the last, shape ``(rows + 1,)``.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Snapshots: the options and the ontology of an engine, beside the core's state.
+"""Snapshots: the options and the ontology of an engine, next to the core's state.
 
-The core writes and reads the file (``native/src/snapshot.rs``). Options and ontology are JSON in
-it. The options are decoded when a file is opened, the ontology when it is first used.
+The core writes and reads the file (``native/src/snapshot.rs``). Options and ontology are JSON. The
+options are decoded when a file is opened, and the ontology on first use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from semantic.vocabulary import PREFIXES
 
 _AGAIN = "Save it again, and name the file that was saved to."
 _MALFORMED = (AttributeError, GraphMatchError, IndexError, KeyError, TypeError, ValueError)
-"""Errors of reading JSON that has another structure."""
+"""Errors raised by JSON with an unexpected structure."""
 
 
 class SavedError(GraphMatchError):
@@ -47,11 +47,11 @@ class Options:
     entailment
         ``"rdfs"`` or ``"none"``.
     synonyms
-        How texts are looked up.
+        The options for text look-up.
     limits
         Limits of one document, one subscription and one evaluation.
     operators
-        The operators by their IRIs: the version, and whether each has an index.
+        The operators by IRI: the version, and whether each has an index.
     measured
         Statistics of their calls; see `Statistics.written`.
     """
@@ -68,7 +68,7 @@ class Options:
 
     @classmethod
     def read(cls, said: bytes) -> Options:
-        """Return the options of JSON."""
+        """Parse the options from JSON."""
         options = json.loads(said)
         operators = {
             str(iri): (str(version), bool(is_indexed))
@@ -79,17 +79,17 @@ class Options:
 
 
 def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None:
-    """Write a snapshot; one that was saved there before is replaced.
+    """Write a snapshot; replace an existing one.
 
     Parameters
     ----------
     known
-        The ontology, as `written` gives it.
+        The ontology, as returned by `written`.
     """
     if is_special(path):
         raise SavedError(path, "is a pipe or a device", "Name a file.")
     try:
-        # A link stays a link: the file it leads to is replaced.
+        # A symbolic link must stay a link, so its target is replaced.
         core.save(Path(realpath(path)), options.written(), known)
     except _native.CorruptSnapshotError:
         what = "is there already, and nothing was saved to it"
@@ -109,7 +109,7 @@ def opened(
     limits
         Limits of the engine; those of the file by default.
     operators
-        The operators that there are now: IRI, whether it has an index.
+        The current operators: IRI, and whether it has an index.
     """
 
     def chosen(said: bytes) -> Limits:
@@ -142,7 +142,7 @@ def opened(
 
 
 def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
-    """Return an ontology, and the annotator that an engine was given, as JSON."""
+    """Return an ontology, and the annotator passed to an engine, as JSON."""
     terms: dict[Term, int] = {}
     triples = [terms.setdefault(term, len(terms)) for triple in ontology.stated for term in triple]
     pairs = ontology.pairs

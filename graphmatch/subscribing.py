@@ -1,11 +1,11 @@
-"""Subscriptions of files and folders: one ``.rq`` each, or JSON Lines or TOML for many.
+"""Subscriptions in files and folders: one per ``.rq`` file, or many in JSON Lines or TOML.
 
-A line of JSON Lines is ``{"id": …, "query": …, "comment": …}``; in place of ``query`` it has
+A line of JSON Lines is ``{"id": …, "query": …, "comment": …}``. Instead of ``query`` it may have
 ``where``, attribute constraints (`semantic.attributes`), or ``topics`` and ``words``
-(`graphmatch.topics`). The comment may be left out. A ``[[subscription]]`` of a TOML file has the
-same keys; such files are read where they are named, not in folders. The id of an ``.rq`` file is
-its name without the ending; its comment is the block of ``#`` lines at its head. One bad
-subscription is reported and the rest goes on.
+(`graphmatch.topics`). The comment is optional. A ``[[subscription]]`` of a TOML file has the same
+keys; such files are read if named, but not in folders. The id of an ``.rq`` file is its name
+without the extension, and its comment is the block of ``#`` lines at the top. An invalid
+subscription is reported, and reading continues.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ _TABLE = re.compile(r"^[ \t]*\[\[[ \t]*subscription[ \t]*\]\]", re.MULTILINE)
 
 
 def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem) -> None:
-    """Take in the subscriptions of files and folders; refused ones are reported.
+    """Add the subscriptions of files and folders; report invalid ones.
 
     Parameters
     ----------
     on_problem
-        Called with each that is none, whose id is taken, or whose topic, class or unit is unknown.
+        Called for each subscription that is invalid, has a duplicate id, or has an unknown topic,
+        class or unit.
 
     Examples
     --------
@@ -67,19 +68,19 @@ def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem
 def subscribe_topics(
     engine: Engine, topics: Topics, id: str | None = None, comment: str = ""
 ) -> None:
-    """Take in a subscription by topics and words.
+    """Add a subscription by topics and words.
 
     Parameters
     ----------
     id
-        Its id; by default a name that says what it is.
+        The id; by default a name made of the topics and words.
 
     Raises
     ------
     SubscriptionError
-        When the engine's ontology has no such topic, or there is nothing to look for.
+        If the engine's ontology has no such topic, or there is no topic and no word.
     DuplicateError
-        When the id is taken.
+        If the id is taken.
 
     Examples
     --------
@@ -105,11 +106,11 @@ def read_subscriptions(
     paths
         ``.rq`` and ``.jsonl`` files, or folders of them; ``.toml`` files.
     parser
-        Analyses the queries; a new one by default.
+        Parses the queries; a new one by default.
     ontology
-        Has the topics of subscriptions by topics and words; without it, they are categories.
+        The ontology for topics; without it, they are categories.
     on_problem
-        Called with each subscription that cannot be accepted.
+        Called for each subscription that cannot be accepted.
     """
     known = ontology or Ontology()
     reader = _Reader(parser or SubscriptionParser(), on_problem, lambda: known)
@@ -118,14 +119,14 @@ def read_subscriptions(
 
 
 def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
-    """Return what a TOML file says, and the lines of its ``[[subscription]]`` tables.
+    """Parse a TOML file; return it with the lines of its ``[[subscription]]`` tables.
 
     Raises
     ------
     InputError
-        When it is no TOML.
+        If it is not TOML.
     OSError
-        When it cannot be read.
+        If it cannot be read.
     """
     text = _decoded(_read(path), Place(str(path)))
     if len(text) > DEFAULT_LIMITS.text_characters:
@@ -142,7 +143,7 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
 
 
 def _loaded(text: str) -> dict[str, Any]:
-    """Read TOML; a key of very many parts would take memory by the square of their number."""
+    """Parse TOML; a key with very many parts would take memory quadratic in their number."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.partition("=")[0].count(".") > _KEY_PARTS and not line.startswith("#"):
             what = f"a key of more than {_KEY_PARTS} parts (at line {number}, column 1)"
@@ -154,7 +155,7 @@ def _loaded(text: str) -> dict[str, Any]:
 
 @dataclass
 class _Reader:
-    """Reads subscriptions; `ontology` is called where one names a topic."""
+    """Reader of subscriptions; it calls `ontology` if one names a topic."""
 
     parser: SubscriptionParser
     on_problem: OnProblem
@@ -162,7 +163,7 @@ class _Reader:
 
     @cached_property
     def concepts(self) -> Concepts | None:
-        """The ontology's terms by their names."""
+        """The ontology's terms by name."""
         return known_concepts(self.ontology())
 
     def of_files(self, paths: Iterable[Path]) -> Iterator[tuple[Place, Subscription]]:
@@ -233,7 +234,7 @@ class _Reader:
 
 
 def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the tables ``[[subscription]]`` of a TOML file, with their lines."""
+    """Yield the ``[[subscription]]`` tables of a TOML file, with their lines."""
     table, lines = read_tables(path)
     found = table.get("subscription", [])
     is_listed = isinstance(found, list) and all(isinstance(row, dict) for row in found)
@@ -265,8 +266,8 @@ def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription
 
 
 def _read(path: Path) -> bytes:
-    """Return a file's bytes; refuse one that is too long, as a device without an end is."""
-    most = 4 * DEFAULT_LIMITS.text_characters  # as many bytes of UTF-8
+    """Return the bytes of a file; reject one that is too long, such as an endless device."""
+    most = 4 * DEFAULT_LIMITS.text_characters  # The maximum in UTF-8 bytes.
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:

@@ -1,13 +1,13 @@
-"""A subscription: a standing query with an id, and what of it an index can use.
+"""A subscription: a standing query with an id, and its necessary part for an index.
 
-`SubscriptionParser` makes one of SPARQL text, by the compiled core. The query itself is kept whole
-(`query`); beside it stands its *necessary part*: branches of triple patterns and filters such that
-every solution of the query is a solution of one of the branches. Where the necessary part is all
-there is (`exact`), a matcher's solutions are the answer; otherwise `remainder` names what has to be
-evaluated on the candidates, and why.
+`SubscriptionParser` parses SPARQL text with the compiled core. A subscription keeps the whole query
+(`query`) and its *necessary part*: branches of triple patterns and filters. Every solution of the
+query is a solution of one of the branches. If the necessary part is the whole query (`exact`), a
+matcher's solutions are final. Otherwise `remainder` names the parts to evaluate on the candidates,
+with reasons.
 
-The engine takes texts as they are; this is for whoever looks at what a query asks for: published
-algorithms, explanations, mapping functions.
+The engine needs only texts. This module serves code that inspects queries: published algorithms,
+explanations, mapping functions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PROLOGUE = re.compile(
 _WORD = re.compile(r"[^\W\d]\w*|\S")
 _BEGINNINGS = frozenset({"SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "PREFIX", "BASE", "VERSION"})
 _UNREADABLE = ("not SPARQL: ", "the prefix ")
-"""How the core's messages begin that a wrong first word may lead to."""
+"""Beginnings of core messages that a wrong first word may cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Subscription:
     Parameters
     ----------
     id
-        What matches are reported under; distinct within a matcher.
+        Unique id within a matcher; matches refer to it.
     query
         The whole query.
     form
@@ -73,17 +73,17 @@ class Subscription:
     projection
         The variables that solutions bind, in the order of the SELECT clause.
     distinct
-        Whether equal solutions count once.
+        Whether duplicate solutions are removed.
     branches
-        Every solution meets all patterns and filters of at least one of these.
+        Every solution satisfies all patterns and filters of at least one of these.
     supports
-        Every triple pattern that a solution can rest on, optional ones too, each with variables of
-        its own; of a path any triple with one of its properties.
+        Every triple pattern that a solution can use, including optional ones, each with its own
+        variables; for a path, any triple with one of its properties.
     remainder
-        What the branches leave open, one entry a reason (``"OPTIONAL"``,
-        ``"FILTER REGEX"``); empty when the one branch is the whole query.
+        Parts that the branches leave open, one entry per reason (``"OPTIONAL"``,
+        ``"FILTER REGEX"``); empty if the only branch is the whole query.
     comment
-        What the subscriber says about it, for people.
+        The subscriber's comment, for people.
     """
 
     id: str
@@ -98,12 +98,12 @@ class Subscription:
 
     @property
     def exact(self) -> bool:
-        """Whether the solutions of the one branch are the solutions of the query."""
+        """Whether the solutions of the only branch are the solutions of the query."""
         return not self.remainder
 
     @classmethod
     def of(cls, id: str, query: Query, comment: str = "") -> Subscription:
-        """Make the subscription of a query that was analysed."""
+        """Create the subscription of an analysed query."""
         branches, supports, remainder = query.view()
         return cls(
             id,
@@ -118,41 +118,40 @@ class Subscription:
         )
 
     def rewritten(self, root: Callable[[Term], Term], units: Units | None = None) -> Subscription:
-        """Return the subscription as an ontology reads it: roots put in, in base units.
+        """Return the subscription with root terms and base units.
 
         Parameters
         ----------
         root
-            Gives each constant its root.
+            Returns the root of a constant.
         units
-            What is known of units; without it, quantities stay as they are.
+            The ontology's units; without them, quantities are unchanged.
 
         Raises
         ------
         SubscriptionError
-            When a unit is unknown, or incompatible with its attribute's; when a class is named
-            that is unknown.
+            If a unit is unknown or incompatible with its attribute, or a class name is unknown.
         """
         query = rewritten_query(self.id, self.query, root, units)
         return Subscription.of(self.id, query, self.comment)
 
 
 def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = None) -> Query:
-    """Return a query with its constants replaced by their roots, and in base units.
+    """Return a query with its constants as root terms and in base units.
 
     Raises
     ------
     UnitError
-        When a unit of the query is unknown, or incompatible with its attribute's.
+        If a unit of the query is unknown or incompatible with its attribute.
     UnknownNameError
-        When it names a class that is unknown.
+        If it names an unknown class.
     """
     terms: list[Term] = [root(term) if replaced else term for term, replaced in query.constants()]
     if units is not None and units.concern(terms):
         of: defaultdict[int, list[Use]] = defaultdict(list)
-        converted: set[int] = set()  # Properties whose values are asked for in base units.
+        converted: set[int] = set()  # Properties with values requested in base units.
         for constant, attribute, siblings in query.uses():
-            if (attribute, constant) in siblings:  # A unit is named.
+            if (attribute, constant) in siblings:  # The pattern names a unit.
                 places = [p for p, _ in siblings if units.in_base_units(terms[attribute], terms[p])]
                 converted.update((attribute, *places) if places else ())
             beside = ((terms[p], None if value is None else terms[value]) for p, value in siblings)
@@ -167,13 +166,12 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
 def rewritten_query(
     id: str, query: Query, root: Callable[[Term], Term], units: Units | None
 ) -> Query:
-    """Return what `rewritten` gives for the query of a subscription.
+    """Return the query of a subscription, `rewritten`.
 
     Raises
     ------
     SubscriptionError
-        When a unit is unknown, or incompatible with its attribute's; when a class is named that is
-        unknown.
+        If a unit is unknown or incompatible with its attribute, or a class name is unknown.
     """
     try:
         return rewritten(query, root, units)
@@ -184,7 +182,7 @@ def rewritten_query(
 
 
 def branch_of(patterns: Iterable[Sequence[Any]], filters: Iterable[Sequence[Any]]) -> Branch:
-    """Return a branch of the core's patterns and filters: see `_native.Query.view`."""
+    """Convert the core's patterns and filters to a branch: see `_native.Query.view`."""
     return Branch(
         tuple(TriplePattern(*nodes) for nodes in patterns),
         tuple(_filter(*made) for made in filters),
@@ -192,7 +190,7 @@ def branch_of(patterns: Iterable[Sequence[Any]], filters: Iterable[Sequence[Any]
 
 
 def _filter(kind: str, variable: Variable, *parts: Any) -> Filter:
-    """Return a filter as the core says it: see `_native.Query.view`."""
+    """Convert a filter of the core: see `_native.Query.view`."""
     match kind:
         case "compare":
             operator, constant = parts
@@ -214,18 +212,18 @@ def _filter(kind: str, variable: Variable, *parts: Any) -> Filter:
 
 
 class SubscriptionParser:
-    """Makes subscriptions of SPARQL text.
+    """Parser of subscriptions in SPARQL.
 
-    Cost: some 30 µs a subscription of a few patterns.
+    Cost: about 30 µs per subscription of a few patterns.
 
     Parameters
     ----------
     prefixes
-        Those that hold without being declared.
+        The prefixes that need no declaration.
     limits
-        Bounds on a subscription.
+        Limits on a subscription.
     operators
-        Those that queries may call: IRI, whether it has an index.
+        The operators that queries may call: IRI, and whether it has an index.
 
     Examples
     --------
@@ -248,13 +246,13 @@ class SubscriptionParser:
         self._limits = limits
 
     def query(self, id: str, text: str) -> Query:
-        """Return the query that a text says.
+        """Parse a query.
 
         Raises
         ------
         SubscriptionError
-            When the text is not SPARQL, or cannot be a subscription; with line and column. When
-            it is too long.
+            If the text is not SPARQL, or not a valid subscription; with line and column. Also if it
+            is too long.
         """
         try:
             return self._core.parse(text)
@@ -264,18 +262,18 @@ class SubscriptionParser:
             raise not_unicode(id, error) from None
 
     def parse(self, id: str, text: str, comment: str = "") -> Subscription:
-        """Return the subscription that a text says; see `query`."""
+        """Parse a subscription; see `query`."""
         return Subscription.of(id, self.query(id, text), comment)
 
 
 def not_unicode(id: str, error: UnicodeEncodeError) -> SubscriptionError:
-    """Return the error of an id, a text or a comment that has half a character."""
+    """Return the error of an id, a text or a comment with a lone surrogate."""
     what = f"not Unicode: a surrogate, {error.object[error.start]!a}"
     return SubscriptionError(Problem(what, Place(plain(id)), "Write the character itself."))
 
 
 def refusal(id: str, error: _native.InvalidSubscriptionError, text: str = "") -> SubscriptionError:
-    """Return the error of a text that the core refuses; see first whether it begins as a query."""
+    """Return the error of an invalid text; check first whether it begins like a query."""
     what, remedy, line, column = error.args
     begin = _PROLOGUE.match(text)
     found = _WORD.match(text, begin.end() if begin else 0)
@@ -288,7 +286,7 @@ def refusal(id: str, error: _native.InvalidSubscriptionError, text: str = "") ->
 
 
 class AttributeSubscription:
-    """A conjunction of attribute constraints: what CTPS, DEXIN and Gryphon subscribe."""
+    """A conjunction of attribute constraints, as in CTPS, DEXIN and Gryphon."""
 
     @staticmethod
     def of(
@@ -297,19 +295,19 @@ class AttributeSubscription:
         comment: str = "",
         parser: SubscriptionParser | None = None,
     ) -> Subscription:
-        """Return the subscription that some constraints are.
+        """Create a subscription from constraints.
 
         Parameters
         ----------
         where
             Attribute to constraint (docs/reference/attributes.md).
         parser
-            Reads the query that they are; one for many subscriptions saves time.
+            Parses the resulting query; sharing one between subscriptions saves time.
 
         Raises
         ------
         SubscriptionError
-            When an attribute or a constraint means nothing.
+            If an attribute or a constraint is invalid.
 
         Examples
         --------

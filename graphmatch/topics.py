@@ -1,11 +1,10 @@
-"""Subscriptions without SPARQL: topics and words of feed items, written as a query.
+"""Subscriptions without SPARQL: topics and words of feed items, translated to a query.
 
-A topic is a class or concept of the ontology, found by its label, prefixed name or IRI; without an
-ontology it is a category as the feed writes it (``dc:subject``). A word is looked for in title,
-description and content, as a reader sees them: whole words, whatever the case, the Unicode form,
-soft hyphens and markup; several words in this order, whatever is between them but words and ends of
-paragraphs (`semantic.annotation.words`). In scripts that are written without spaces it is found
-anywhere.
+A topic is a class or concept of the ontology, found by its label, prefixed name or IRI. Without an
+ontology it is a category as written in the feed (``dc:subject``). Words are searched in the visible
+text of title, description and content. They match whole words, regardless of case, Unicode form,
+soft hyphens and markup. The words of a phrase must be consecutive in one paragraph
+(`semantic.annotation.words`). In scripts without spaces a word matches anywhere.
 
 Limits: only feed items (``rss:item``) match; a web address in a text is one word.
 """
@@ -26,23 +25,23 @@ from semantic.ontology.ontology import Ontology
 from semantic.terms import SURROGATE, Term, local_name
 
 KEYS = ("id", "topics", "words", "not-words", "match", "comment")
-"""What a row of a file of subscriptions may have that names topics or words."""
+"""The keys of a subscription by topics or words in a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """What somebody wants to read about.
+    """The topics and words that a reader is interested in.
 
     Parameters
     ----------
     topics
-        Labels, prefixed names or IRIs of the ontology's terms; or categories.
+        Labels, prefixed names or IRIs of the ontology's terms, or categories.
     words
         Words or phrases.
     without
         Words or phrases that no text of the item may have.
     any_of
-        Whether one of the topics and words is enough; otherwise an item has them all.
+        Whether one of the topics and words is enough; otherwise an item must have all.
 
     Examples
     --------
@@ -61,14 +60,14 @@ class Topics:
     any_of: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a text in the place of several, whose characters would be topics."""
+        """Reject a text instead of a sequence, because its characters would become topics."""
         for text in (self.topics, self.words, self.without):
             if isinstance(text, str):
                 raise TypeError(f"Topics takes a tuple of texts, not {text!r}. Write ({text!r},).")
 
     @classmethod
     def of_row(cls, row: Mapping[str, object], place: Place) -> Topics:
-        """Return what a row of a file says.
+        """Parse a row of a file.
 
         Parameters
         ----------
@@ -79,7 +78,7 @@ class Topics:
         Raises
         ------
         SubscriptionError
-            When a key or a value means nothing.
+            If a key or a value is invalid.
 
         Examples
         --------
@@ -103,7 +102,7 @@ class Topics:
 
     @property
     def name(self) -> str:
-        """A name that says what it is: the id where none is given.
+        """A descriptive name: the default id.
 
         Examples
         --------
@@ -119,13 +118,13 @@ class Topics:
         Parameters
         ----------
         concepts
-            The ontology's terms by their names; without it, topics are categories.
+            The ontology's terms by name; without it, topics are categories.
 
         Raises
         ------
         SubscriptionError
-            When there is neither a topic nor a word, when one is empty, when a word has no letter
-            and no digit, or when the ontology has no such topic, or several.
+            If there is neither a topic nor a word, if one is empty, if a word has no letter and no
+            digit, or if the ontology has no such topic or several.
         """
         place = Place(self.name)
         if not (self.topics or self.words):
@@ -147,7 +146,7 @@ class Topics:
         if self.any_of:
             wanted = ["\n  UNION ".join(f"{{ {one} }}" for one in (*about, *texts))]
         else:
-            # The index finds an item by its topics, or by its first word.
+            # The index finds items by their topics, or by the first word.
             first = about or texts[:1]
             wanted = [*first, *map(_exists, texts if about else texts[1:])]
         unwanted = (_word(word, n) for n, word in enumerate(self.without, len(self.words) + 1))
@@ -156,7 +155,7 @@ class Topics:
 
 
 def known_concepts(ontology: Ontology) -> Concepts | None:
-    """Return an ontology's terms by their names; ``None`` of an empty ontology."""
+    """Return an ontology's terms by name; ``None`` for an empty ontology."""
     return Concepts(ontology) if ontology.stated or ontology.pairs.labels else None
 
 

@@ -1,1 +1,1 @@
-"""Why a subscription matches a publication, or what failed first and what came closest."""
+"""Explanations: why a subscription matches or does not match, with near misses."""

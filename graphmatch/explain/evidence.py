@@ -1,4 +1,4 @@
-"""The triples that a match rests on, and why they hold."""
+"""The triples that a match uses, and why they hold."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
 from semantic.terms import Node, Solution, Term, Triple, written
 
 LOOKED_AT = 1000
-"""How many solutions are looked at."""
+"""Maximum number of solutions to examine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A triple that met a pattern, or a value that a filter is true of, and why it holds.
+    """A triple that matches a pattern, or a value that satisfies a filter, with reasons.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Evidence:
     triple
         The triple that matches the pattern; ``None`` for a filter.
     reasons
-        Why the triple holds, or an is-a that the filter asks for.
+        Why the triple holds, or why the is-a relation that the filter tests holds.
     value
         The value of the filter's variable; ``None`` for a pattern.
     """
@@ -60,7 +60,7 @@ def in_ntriples(triple: Triple) -> str:
 
 
 def distinct_reasons(evidence: Iterable[Evidence]) -> list[str]:
-    """Return why the triples that met a subscription's patterns hold, each reason once."""
+    """Return the distinct reasons why the matching triples hold."""
     found = (r for each in evidence for r in each.reasons if r != "in the ontology")
     return list(dict.fromkeys(found))
 
@@ -68,9 +68,9 @@ def distinct_reasons(evidence: Iterable[Evidence]) -> list[str]:
 def evidence(
     subscription: Subscription, match: Match, evaluation: Evaluation, provenance: Provenance
 ) -> Iterator[Evidence]:
-    """Yield the triples that a match's first solution rests on, with their reasons."""
+    """Yield the triples that the first solution of a match uses, with their reasons."""
     first = match.solutions[0] if match.solutions else {}
-    # A step inside a path of any length may be any that the branch allows: it tells nothing.
+    # The branch leaves the steps inside a path of any length open, so they prove nothing.
     loose = any(check.startswith("path ") for check in subscription.remainder)
     for row in evaluation.rows(subscription.query, LOOKED_AT):
         known = frozenset(map(Variable, row))
@@ -101,7 +101,7 @@ def proofs(
 
 
 def _true(filter_: Filter, value: Term, provenance: Provenance) -> Iterator[str]:
-    """Yield the ways through the ontology that make a filter true."""
+    """Yield the paths through the ontology that make a filter true."""
     for test in filter_.tests if isinstance(filter_, AnyOf) else (filter_,):
         if isinstance(test, TaxonomyTest) and provenance.is_true(test, value):
             reason = provenance.taxonomy_reason(test, value)
@@ -117,7 +117,7 @@ def _variables(pattern: TriplePattern | Filter) -> frozenset[Variable]:
 def solutions(
     evaluation: Evaluation, branch: Branch, bindings: Solution | None = None, most: int = 1000
 ) -> Iterator[Solution]:
-    """Yield at most `most` solutions of a branch that agree with bindings, these included."""
+    """Yield up to `most` solutions of a branch that agree with `bindings` and include them."""
     bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
     if not all(_can_be(pattern, bound) for pattern in branch.patterns):
         return
@@ -131,18 +131,18 @@ def solutions(
 def first(
     evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
 ) -> Solution | None:
-    """Return a solution of a branch that agrees with bindings, if there is one."""
+    """Return a solution of a branch that agrees with `bindings`, if any."""
     return next(solutions(evaluation, branch, bindings, 1), None)
 
 
 def instance(pattern: TriplePattern, solution: Solution) -> Triple:
-    """Return the triple that a solution makes of a pattern."""
+    """Instantiate a pattern with a solution."""
     s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
     return s, p, o
 
 
 def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
-    """Whether a bound pattern can be a triple: another branch may have bound a property's place."""
+    """Whether a bound pattern is a valid triple; another branch may have bound its predicate."""
     subject, predicate = (
         bindings.get(node.value, node) if isinstance(node, Variable) else node
         for node in (pattern.subject, pattern.predicate)
@@ -152,7 +152,7 @@ def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
 
 
 def _where(branch: Branch, bindings: Solution) -> str:
-    """Write a branch as a group pattern, with terms for the variables that are bound."""
+    """Write a branch as a group pattern, with bound variables replaced by their terms."""
 
     def write(node: Node) -> str:
         return written(bindings.get(node.value, node) if isinstance(node, Variable) else node)

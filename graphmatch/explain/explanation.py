@@ -1,8 +1,8 @@
 """The reasons why a subscription matches a publication, or the first condition that fails.
 
-The necessary part is asked pattern by pattern, then filter by filter, then whole; the first
-question without an answer is the reason. Slow and thorough: it is made for a person who wonders
-about one pair.
+An explanation evaluates the necessary part pattern by pattern, then filter by filter, then the
+whole query. The first step without a solution is the reason. This is slow and thorough, because it
+serves a person who asks about one pair.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from semantic.vocabulary import PREFIXES
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The answer of `Engine.explain`; ``str()`` writes it for people.
+    """The result of `Engine.explain`; ``str()`` formats it for people.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class Explanation:
     evidence
         For a match, the triples of one solution.
     failure
-        For no match, the first thing that failed.
+        Without a match, the first condition that failed.
     nearest
-        The triples that came closest to it.
+        The triples closest to that condition.
     held
-        For no match, the triples of one solution of the conditions before the first that failed.
+        Without a match, the triples of one solution of the conditions before the failed one.
     calls
-        The calls of operators in their order, with results, as lines.
+        The operator calls in order, with results, as lines.
     """
 
     subscription: str
@@ -56,16 +56,16 @@ class Explanation:
 
     @property
     def internals(self) -> tuple[str, ...]:
-        """How the subscription is indexed, as lines."""
+        """The index plan, as lines."""
         rows = (line for row in self.plan.rows for line in row.describe(self.prefixes))
         return (*self.plan.describe(self.prefixes), *rows)
 
     def __str__(self) -> str:
-        """Return the answer as lines."""
+        """Return the explanation as lines."""
         return "\n".join(self._lines())
 
     def as_json(self) -> dict[str, object]:
-        """Return the answer for JSON, as ``graphmatch explain --json`` writes it."""
+        """Return the explanation for JSON, as written by ``graphmatch explain --json``."""
         return {
             "subscription": self.subscription,
             "publication": self.publication,
@@ -106,7 +106,7 @@ class Explanation:
 def explain(
     plan: IndexPlan, match: Match | None, evaluation: Evaluation, provenance: Provenance
 ) -> Explanation:
-    """Explain one pair; `evaluation` is over the enriched publication."""
+    """Explain one pair; `evaluation` queries the enriched publication."""
     prefixes, publication = provenance.prefixes, provenance.publication
     branches = plan.subscription.branches
     blank = Explanation(plan.subscription.id, publication.id, plan, match, prefixes=prefixes)
@@ -137,7 +137,7 @@ def explain(
 def _failure(
     branch: Branch, evaluation: Evaluation, nearest: Nearest, words: Wording
 ) -> tuple[str, tuple[Near, ...], Branch] | None:
-    """Return the first thing that fails of a branch, what came nearest, and what held before."""
+    """Return the first failed condition of a branch, the near misses, and the conditions before."""
     for number, pattern in enumerate(branch.patterns):
         before = branch.patterns[:number]
         if first(evaluation, Branch((pattern,))) is None:
@@ -164,7 +164,7 @@ def _not_together(
     nearest: Nearest,
     words: Wording,
 ) -> tuple[str, tuple[Near, ...]]:
-    """Say which patterns are met, each by itself, but not by triples that go together."""
+    """Describe the patterns that match separately but not jointly, with near misses."""
     met = f"{words.pattern(pattern)} is met, but not together with"
     for other in before:
         if first(evaluation, Branch((other, pattern))) is None:

@@ -1,8 +1,8 @@
 """The index plan of a subscription: its rows in the index, and why candidates are evaluated.
 
-The core decides (`Engine::index_plan` in ``engine.rs``). The index knows publications only, so the
-patterns that triples of the ontology may match are left to the evaluation. If a branch has no other
-patterns, the index gets each pattern that a solution can rest on by itself.
+The core decides (`Engine::index_plan` in ``engine.rs``). The index covers publications only, so
+evaluation handles the patterns that ontology triples may match. If a branch has no other patterns,
+the index gets each pattern that a solution can use as a separate branch.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SUSPENDED = "it matches nothing until the ontology fits its units and names of c
 """The reason why a suspended subscription does not match."""
 
 _LEAST_SHARE = 0.00001
-"""Smaller shares of publications are shown as less than this."""
+"""Smallest share of publications that is shown; smaller ones are shown as less than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """How a subscription is indexed.
+    """The index plan of a subscription.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class IndexPlan:
     entries
         The branches in the index. Each makes the subscription a candidate.
     rows
-        How these are indexed, except those in predicate tables.
+        The plans of these branches, except those in predicate tables.
     residual
-        Why candidates are evaluated; empty if the solutions of the index are the answer.
+        Why candidates are evaluated; empty if the solutions of the index are final.
     unindexed
         Whether every publication is a candidate, because the index takes none of the patterns.
     suspended
@@ -58,7 +58,7 @@ class IndexPlan:
 
     @classmethod
     def of(cls, id: str, plan: Mapping[str, Any]) -> IndexPlan:
-        """Make the plan of the core's description: see `_native.Core.index_plan`."""
+        """Create the plan from the core's description; see `_native.Core.index_plan`."""
         return cls(
             Subscription.of(id, plan["query"]),
             tuple(branch_of(*entry) for entry in plan["entries"]),
@@ -70,7 +70,7 @@ class IndexPlan:
 
     @property
     def exact(self) -> bool:
-        """Whether the solutions of the index are the answer."""
+        """Whether the solutions of the index are final."""
         return not (self.residual or self.unindexed or self.suspended)
 
     def describe(self, prefixes: Mapping[str, str]) -> tuple[str, ...]:
@@ -92,14 +92,14 @@ class IndexPlan:
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """How one branch is indexed.
+    """The index plan of one branch.
 
     Parameters
     ----------
     access
         The access pattern of its posting list.
     second
-        The pattern that is looked up next, before the join.
+        The next pattern to look up, before the join.
     frequency
         The estimated share of publications with the access pattern.
     met, sampled
@@ -107,7 +107,7 @@ class RowPlan:
     postings
         The length of the posting list.
     alike
-        The number of rows with the same join program: the same patterns but for constants.
+        The number of rows with the same join program: equal patterns except for constants.
     """
 
     access: AccessPattern

@@ -1,12 +1,11 @@
-"""The nearest miss: what of a publication came closest to a pattern or filter that failed.
+"""Near misses: the triples and values of a publication closest to a failed pattern or filter.
 
-Of a triple pattern these are the triples that share the most terms with it, and of these those
-whose object is the fewest is-a links away from the one that is wanted; of a filter, the values
-that are nearest to its constant. Numbers, times and quantities have a distance that is exact where
-both are; a term and a class have the links that lead from one to the other over the nearest term
-above both.
+For a triple pattern, these are the triples that share the most terms with it. Ties are broken by
+the number of is-a links between the objects. For a filter, they are the values nearest to its
+constant. The distance of two numbers, times or quantities is exact if both are exact. The distance
+of a term and a class is the number of links between them through their nearest common ancestor.
 
-Cost: one look at each triple, or at each of the first 1,000 solutions.
+Cost: one pass over the triples, or over the first 1,000 solutions.
 
 Source of the distance of terms: Rada, Mili, Bicknell and Blettner: Development and application of a
 metric on semantic nets, IEEE Transactions on Systems, Man, and Cybernetics 19(1), 1989.
@@ -48,22 +47,22 @@ from semantic.values import Instant, Number, Operator, Quantity, compare, value_
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 
 NEAREST = 3
-"""How many near misses, and how many values of one, are shown."""
+"""Maximum number of near misses, and of values in one of them, to show."""
 _DAY = 86_400
 _ABOVE_ALL = tuple(namespace.iri for namespace in (OWL, RDF, RDFS, SKOS))
-"""Whose classes are above nearly everything: that two terms are below one says nothing."""
+"""Namespaces with classes above nearly all terms, which are useless as common ancestors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A triple that came close to what failed.
+    """A near miss: a triple close to a failed condition.
 
     Parameters
     ----------
     triple
-        One of the publication, stated or derived, or of the ontology.
+        A triple of the publication, stated or derived, or of the ontology.
     why
-        Why it does not do; empty where the triple says it.
+        Why it does not match; empty if the triple shows it.
     reasons
         Why the triple holds, as in `Evidence`.
     """
@@ -73,7 +72,7 @@ class Near:
     reasons: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """Return it as what JSON has."""
+        """Return the near miss for JSON."""
         triple, reasons = in_ntriples(self.triple), list(self.reasons)
         return {"triple": triple, "because": reasons, "but": self.why or None}
 
@@ -88,7 +87,7 @@ class Nearest:
     # -- patterns ---------------------------------------------------------------------------
 
     def to_pattern(self, pattern: TriplePattern) -> tuple[Near, ...]:
-        """Return the triples that come closest to a pattern that no triple meets."""
+        """Return the triples closest to a pattern without matches."""
         if (name := isa_name_of(pattern.predicate)) is not None:
             return self._to_class(pattern, name)
         publication = self._provenance.publication
@@ -107,12 +106,12 @@ class Nearest:
         return tuple(self._near(t, miss) for t, miss in [*misses, *more][:NEAREST])
 
     def _kept(self, triples: Sequence[Triple]) -> list[Triple]:
-        """Leave out those that were derived from others."""
+        """Leave out triples that were derived from others."""
         chosen = frozenset(triples)
         return [t for t in triples if not chosen.intersection(self._provenance.sources(t))]
 
     def _object_miss(self, pattern: TriplePattern, triple: Triple) -> Miss | None:
-        """Say how an object differs from that of a pattern, where nothing else does."""
+        """Describe how a triple's object misses a pattern's, if only the objects differ."""
         wanted, given = pattern.object, triple[2]
         if isinstance(wanted, Variable) or wanted == given or pattern.predicate != triple[1]:
             return None
@@ -129,7 +128,7 @@ class Nearest:
         return self._distances.not_below(given, wanted)
 
     def _texts(self, wanted: Literal, given: Term) -> Miss | None:
-        """Say what of a literal is the same as of another one."""
+        """Describe the similarity of a term to a wanted literal."""
         if not isinstance(given, Literal):
             return None
         if compare(given, Operator.EQ, wanted):
@@ -141,7 +140,7 @@ class Nearest:
         return None
 
     def _to_class(self, pattern: TriplePattern, name: str) -> tuple[Near, ...]:
-        """Return the values of an attribute, or all classes there are, that come near a class."""
+        """Return the values of an attribute closest to a class; without values, the types."""
         triples, wanted = self._provenance.publication.triples, pattern.object
         found = [t for t in triples if t[1] == attribute(name)] or [
             t for t in triples if t[1] == TYPE
@@ -160,7 +159,7 @@ class Nearest:
         return min(misses, key=_rank)
 
     def _to_attribute(self, name: str) -> tuple[Near, ...]:
-        """Return the attributes that share a step with one that is not there."""
+        """Return the attributes that share a step with a missing attribute."""
         asked = frozenset(steps(name))
         shared = {
             triple: len(asked.intersection(steps(own)))
@@ -173,7 +172,7 @@ class Nearest:
     # -- filters ----------------------------------------------------------------------------
 
     def to_filter(self, branch: Branch, filter_: Filter) -> Iterator[tuple[Term, Near]]:
-        """Yield the values that come closest to passing a filter, and where they stand."""
+        """Yield the values closest to passing a filter, with their triples."""
         name = filter_.variable.value
         values: dict[Term, Triple] = {}
         for solution in solutions(self._evaluation, branch, None, LOOKED_AT):
@@ -188,7 +187,7 @@ class Nearest:
     # -- joins ------------------------------------------------------------------------------
 
     def of_join(self, pattern: TriplePattern, other: TriplePattern) -> tuple[Near, ...]:
-        """Return triples that meet each of two patterns that are not met together."""
+        """Return triples that match either of two patterns that do not match jointly."""
         found = (self._meeting(p, NEAREST - 1) for p in (pattern, other))
         return tuple(self._near(triple, None) for triples in found for triple in triples)
 
@@ -197,7 +196,7 @@ class Nearest:
         return [instance(pattern, solution) for solution in found]
 
     def apart(self, pattern: TriplePattern, other: TriplePattern, words: Wording) -> str:
-        """Say which variable of two patterns has no value in common."""
+        """Describe a variable whose values in two patterns are disjoint."""
         for variable in sorted(pattern.variables & other.variables, key=str):
             one, two = (self._values(p, variable) for p in (pattern, other))
             if not one.keys() & two.keys():
@@ -226,14 +225,14 @@ def _some(values: dict[Term, None], words: Wording) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """By how much a term misses something: to order by, infinite if unknown, and for people."""
+    """Distance of a term from a condition, infinite if unknown, with a text for people."""
 
     distance: Fraction | float
     why: str
 
 
 class Distances:
-    """Distances under an ontology, and the is-a links that the publication states itself.
+    """Distances by an ontology and the is-a links stated in the publication.
 
     Examples
     --------
@@ -249,7 +248,7 @@ class Distances:
         self._ontology, self._links, self._language = ontology, links, language
 
     def miss(self, filter_: Filter, term: Term) -> Miss:
-        """Say by how much a term misses a filter that is not true of it."""
+        """Return by how much a term misses a filter that is false for it."""
         match filter_:
             case AnyOf(_, tests):
                 misses = sorted((self.miss(test, term) for test in tests), key=_rank)
@@ -299,7 +298,7 @@ class Distances:
         return self._ontology.shown_names.shown(term, self._language)
 
     def _write(self, term: Term) -> str:
-        """Write a term; of one that has a value and is no text, the value alone."""
+        """Write a term: only the value of a number, date etc., otherwise the whole term."""
         if isinstance(term, Literal) and not isinstance(value_of(term), str | None):
             return term.value
         return self._shown(term)
@@ -316,7 +315,7 @@ class Distances:
         return self.not_below(term, concept)
 
     def not_below(self, low: Term, high: Term) -> Miss:
-        """Say what leads from one term to another that it is not below.
+        """Return the distance of a term to another that is not its ancestor.
 
         Examples
         --------
@@ -339,7 +338,7 @@ class Distances:
         return Miss(distance, f"{says}: both are below {self._shown(common[0])}")
 
     def _above(self, term: Term) -> dict[Term, int]:
-        """Return the terms above, with this one, each with how many links lead there."""
+        """Return the term and its ancestors, each with the number of links to it."""
         steps = {self._ontology.root(term): 0}
         queue = list(steps)
         for current in queue:
@@ -365,7 +364,7 @@ def _is_above_all(term: Term) -> bool:
 
 
 def _between(value: object, wanted: object) -> tuple[Fraction | float, str] | None:
-    """Return how much is between two values, and how to write it; ``None``: they have no scale."""
+    """Return the distance of two values and its text; ``None`` if they have no common scale."""
     match value, wanted:
         case Number(one), Number(other):
             if not (math.isfinite(one) and math.isfinite(other)):
@@ -383,7 +382,7 @@ def _between(value: object, wanted: object) -> tuple[Fraction | float, str] | No
 
 
 def _amount(number: Fraction, *, exact: bool) -> str:
-    """Write a number; of a float six digits."""
+    """Write a number: exactly, or with six significant digits."""
     if number.denominator == 1:
         return str(number.numerator)
     quotient = Decimal(number.numerator) / Decimal(number.denominator)
@@ -398,7 +397,7 @@ def _time(seconds: Fraction) -> str:
 
 
 class Wording:
-    """Writes a branch: as constraints, if it asks for attributes of one subject and nothing else.
+    """Writer of a branch: as constraints, if all its patterns are attributes of one subject.
 
     Examples
     --------
@@ -457,6 +456,6 @@ class Wording:
 
 
 def _attribute_of(pattern: TriplePattern) -> str | None:
-    """Return the name of the attribute that a pattern asks for."""
+    """Return the name of the attribute in a pattern."""
     name = name_of(pattern.predicate)
     return isa_name_of(pattern.predicate) if name is None else name

@@ -1,7 +1,7 @@
-"""Why a triple holds of a publication: stated, found in its text, or derived, and how.
+"""The provenance of a publication's triples: stated, found in its text, or derived, and how.
 
-A derived triple leads back, step by step, to one that the publication states. The core returns
-the rule of each step; here it is written with the terms that it went through.
+A derived triple leads back, step by step, to a triple that the publication states. The core returns
+the rule of each step. This module writes the step with the terms on its path.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Provenance:
     knowledge
         The enricher.
     language
-        The reader's: in which labels terms are shown.
+        The reader's language, for the labels of terms.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Provenance:
         self.ontology = ontology = knowledge.ontology
         self.publication = enriched.publication
         self.links = ontology.links(enriched.stated)
-        """The is-a links that the publication states itself."""
+        """The is-a links stated in the publication."""
         self.prefixes = ontology.prefixes
         self.language = language
         self._origins = enriched.origins
@@ -59,16 +59,16 @@ class Provenance:
 
     @cached_property
     def _measured(self) -> Mapping[Triple, Triple]:
-        """The quantities in base units, with the triples as they were before."""
+        """Triples with quantities in base units, mapped to the original triples."""
         normal = self._known.units.normal_triples(self._rooted, lambda *_: None)
         return {} if normal is None else normal.origins
 
     def holds(self, triple: Triple) -> bool:
-        """Whether a triple is the publication's, stated or derived."""
+        """Whether the publication has a triple, stated or derived."""
         return triple in self._origins
 
     def sources(self, triple: Triple) -> Iterator[Triple]:
-        """Yield the triples that one was derived from, the last one first."""
+        """Yield the triples from which a triple was derived, the last step first."""
         while (origin := self._origins.get(triple)) is not None:
             triple = origin[1]
             yield triple
@@ -78,19 +78,19 @@ class Provenance:
         return self._knowledge.concepts.called(text.value) if is_text(text) else ()
 
     def is_true(self, test: TaxonomyTest, value: Term) -> bool:
-        """Whether one of the taxonomy operators holds of a term."""
+        """Whether a taxonomy test is true for a term."""
         return taxonomy_test(self.ontology, test.operator, value, test.concept, self.links)
 
     def taxonomy_reason(self, test: TaxonomyTest, value: Term) -> str:
-        """Return why one of the taxonomy operators holds of a term."""
+        """Return why a taxonomy test is true for a term."""
         if test.operator is TaxonomyOperator.ANCESTOR:
             return self._path(test.concept, value)
         return self._path(value, test.concept)
 
     def reasons(self, triple: Triple) -> list[str]:
-        """Return the steps that lead to a triple, the last one first; none where it is stated.
+        """Return the steps that lead to a triple, the last step first; empty if it is stated.
 
-        A triple that is the ontology's alone has the reason "in the ontology".
+        A triple from the ontology alone has the reason "in the ontology".
         """
         if triple not in self._origins:
             return ["in the ontology"]
@@ -116,7 +116,7 @@ class Provenance:
     def _naming(
         self, property_: Term, named: tuple[str, int] | None, text: str, concept: Term
     ) -> str:
-        """Say where a text names a concept, and by which label."""
+        """Describe where a text names a concept, and by which label."""
         where, name = self._write(property_), self._write(concept)
         if named is None:
             return f"it has the words of {where}"
@@ -128,7 +128,7 @@ class Provenance:
         return f"“{text}” in {where} contains {label}, which names {name}"
 
     def _conversion(self, measured: Triple, triple: Triple) -> str:
-        """Say what a quantity was before it was brought to base units."""
+        """Describe the conversion of a quantity to base units."""
         before, after = self._write(measured[2]), self._write(triple[2])
         if isinstance(measured[2], Literal) and is_text(measured[2]):
             return f"{before} is brought to {after}"
@@ -163,7 +163,7 @@ class Provenance:
                 return
 
     def _step(self, rule: str, parent: Triple, triple: Triple) -> str:
-        """Say how a rule derives one triple from another."""
+        """Describe how a rule derives one triple from another."""
         is_inverse = rule in ("inverse", "narrower") and parent[::2] == triple[2::-2]
         if rule == "rdfs2" and triple[0] == parent[0]:
             return f"{self._write(triple[2])} is the domain of {self._write(parent[1])}"
@@ -176,7 +176,7 @@ class Provenance:
         return path or f"it follows from {' '.join(map(self._write, parent))}"
 
     def _path(self, low: Term, high: Term) -> str:
-        """Write the way up from one term to another; nothing where there is none."""
+        """Write the path up from one term to another; return an empty string without one."""
         path = self.ontology.path(low, high, self.links)
         return " ⊑ ".join(self._write(term) for term in path) if len(path) > 1 else ""
 

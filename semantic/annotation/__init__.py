@@ -1,1 +1,1 @@
-"""Text to concepts: the labels of an ontology found in feed items."""
+"""Annotation: find the labels of an ontology in feed items."""

@@ -1,11 +1,11 @@
-"""Concepts in the text of feed items: the labels of an ontology, found word by word.
+"""Annotation of feed items: a word-by-word search for the labels of an ontology.
 
 A plain RSS item states no concepts. `Annotator` finds the labels of an ontology in its title,
 description, content and categories. The engine adds each concept to the item as
 ``dcterms:subject``.
 
-The compiled core searches (`graphmatch/native/src/annotation.rs`). Its rules of languages and
-markup are configured here: `semantic.annotation.languages` and `semantic.annotation.markup`.
+The compiled core implements the search (`graphmatch/native/src/annotation.rs`). Its language and
+markup rules are in `semantic.annotation.languages` and `semantic.annotation.markup`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
 
 
 class Label(NamedTuple):
-    """A name of a concept, as the ontology writes it.
+    """A name of a concept, as written in the ontology.
 
-    ``None`` as its language is that of a name that holds in every language.
+    A label whose language is ``None`` holds in every language.
     """
 
     text: str
@@ -41,19 +41,19 @@ class Label(NamedTuple):
 
 
 class Form(IntEnum):
-    """How a text has a label; of two labels in one place the earlier form is found."""
+    """The form of a label in a text; if two labels have one place, the lower form wins."""
 
-    SAME = 0  # but for case, Unicode form and punctuation
-    INFLECTED = 1  # with a word in another form: "soups" for "soup"
-    COMPOUND = 2  # as a part of a word: "Klimapolitik" for "Klima"
+    SAME = 0  # Equal except for case, Unicode form and punctuation.
+    INFLECTED = 1  # A word has another form: "soups" for "soup".
+    COMPOUND = 2  # The label is part of a word: "Klimapolitik" for "Klima".
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
     """A label found in a text.
 
-    `start` and `end` say where, in code points (of a compound: the whole word), and `text` is that
-    part of the text.
+    `start` and `end` are its offsets in code points, and `text` is the text between them. For a
+    compound, they cover the whole word.
     """
 
     label: Label
@@ -67,53 +67,51 @@ class Occurrence:
 class Annotation:
     """A concept that an item names.
 
-    `property` is where it was found (``rss:title``, ``rss:description``, ``content:encoded`` or
-    ``dc:subject``). `occurrence` is where in the `Annotator.plain_text` of the literal; of a
-    description or content, in its `Annotator.readable_text`.
+    `property` is the property of the literal (``rss:title``, ``rss:description``,
+    ``content:encoded`` or ``dc:subject``). `occurrence` has offsets in the `Annotator.plain_text`
+    of the literal; for a description or content, in its `Annotator.readable_text`.
     """
 
     item: Term
     property: NamedNode
     occurrence: Occurrence
 
-    @builtins.property  # the name is a field's here
+    @builtins.property  # A field hides the name `property`.
     def triple(self) -> Triple:
         """The triple that the annotation adds to the publication."""
         return (self.item, _SUBJECT, self.occurrence.label.concept)
 
 
 class Annotator:
-    """Finds the labels of an ontology in text.
+    """Annotator of text with the labels of an ontology.
 
-    A label is found where its words stand one after the other, whatever the case, the Unicode form
-    and the punctuation (`semantic.annotation.words` says what a word is), inside one paragraph. If
-    labels overlap, the one with most letters is found, and of equally long ones the first. All
-    concepts of that label are found. Labels of more than 64 words are not found.
+    A label matches consecutive words (`semantic.annotation.words` defines a word) in one paragraph,
+    regardless of case, Unicode form and punctuation. If labels overlap, the one with the most
+    letters wins; if several are equally long, the first wins. All concepts of that label are found.
+    Labels of more than 64 words never match.
 
     A word *tells* something if it is not a stop word and has three letters or digits; a Han
     character counts as two. A label without such a word, for example "US", "C++", "AT&T" or "The
-    Who", is found only where the text has it letter by letter, case and punctuation included, and
-    not as a part of something that goes on ("C" in "C++", 国 in 中国). A label without a letter or
-    digit is never found.
+    Who", must match exactly, including case and punctuation, and must not be part of a longer
+    expression ("C" in "C++", 国 in 中国). A label without a letter or digit never matches.
 
-    Other labels are found in other forms, too (`semantic.annotation.languages`): each word may be
-    a plural or another case. Words with capitals inside (*iPhone*, *NATO*) have no other forms.
-    Where a label's word begins with a capital that is not its beginning's, another form has one,
-    too. A label of one word is also found as a part of a German compound. The forms are those of
-    the text's language, or of English if that is unknown. Only labels of that language and labels
-    without a language have them.
+    Other labels also match in other forms (`semantic.annotation.languages`): each word may be a
+    plural or in another grammatical case. Words with capitals inside (*iPhone*, *NATO*) have no
+    other forms. If a word after the first of a label is capitalized, its other forms must be, too.
+    A label of one word also matches part of a German compound. The forms follow the language of the
+    text, or English if that is unknown. Only labels of that language and labels without a language
+    have them.
 
-    Labels are looked for in the language of the text, as it is stated or else guessed. If it is
-    unknown, all are looked for. Languages are compared by their primary subtag (``en`` is
-    ``en-GB``'s); labels without a language are always looked for.
+    The annotator searches for labels in the stated or guessed language of the text. If the language
+    is unknown, it searches for all labels. Languages are compared by primary subtag (``en-GB``
+    equals ``en``). Labels without a language are always included.
 
     Parameters
     ----------
     labels
-        The labels. Where several labels of one concept are found in one place, the first
-        is named in the result.
+        The labels. If several labels of one concept match in one place, the result names the first.
     stem
-        Whether other forms of labels are found.
+        Whether to match other forms of labels.
 
     Examples
     --------
@@ -134,7 +132,7 @@ class Annotator:
 
     @property
     def native(self) -> _native.Annotator:
-        """The compiled annotator, made when it is first needed."""
+        """The compiled annotator, built on first use."""
         if self._native is None:
             rules = {
                 "function_words": [(code, list(words)) for code, words in STOP_WORDS.items()],
@@ -148,7 +146,7 @@ class Annotator:
         return self._native
 
     def concerns(self, term: Term) -> bool:
-        """Whether there may be something to find in a publication that has a term."""
+        """Whether a publication that contains the term may have annotations."""
         return term == _ITEM and bool(self.labels)
 
     def annotate(self, publication: Publication) -> list[Annotation]:
@@ -156,14 +154,14 @@ class Annotator:
 
         The annotator reads the literals of ``rss:title``, ``rss:description``,
         ``content:encoded`` and ``dc:subject`` of its subjects of type ``rss:item``. A literal's
-        language is its tag; without one the item's ``dc:language``, without that the channel's. If
-        none or several are stated, it is guessed from all texts of the item. A concept that is
-        named twice is there twice.
+        language is its tag, otherwise the item's ``dc:language``, otherwise the channel's. If none
+        or several are stated, it is guessed from all texts of the item. A concept named twice is
+        returned twice.
         """
         return self.annotations(publication.triples)
 
     def annotations(self, triples: Iterable[Triple]) -> list[Annotation]:
-        """Return the concepts that the items in some triples name; see `annotate`."""
+        """Return the concepts that items in the triples name; see `annotate`."""
         texts = self.native.texts(triples) if self.labels else ()
         return [
             Annotation(item, name, self._occurrence(*row))
@@ -172,7 +170,7 @@ class Annotator:
         ]
 
     def words(self, triples: Iterable[Triple]) -> dict[Triple, NamedNode]:
-        """Return ``gm:words`` of the feed items in triples, with the properties that had them.
+        """Return ``gm:words`` triples of the feed items in triples, with their source properties.
 
         Examples
         --------
@@ -190,18 +188,18 @@ class Annotator:
         return found
 
     def find(self, text: str, language: str | None = None) -> list[Occurrence]:
-        """Return the labels in a plain text, by position; markup in it is taken for text.
+        """Return the labels in a plain text, by position; markup is treated as text.
 
-        Its language is guessed where no tag is given.
+        The language is guessed if no tag is given.
         """
         return [self._occurrence(*row) for row in self.native.find(text, language)]
 
     def plain_text(self, markup: str) -> str:
-        r"""Return the text that a reader of markup sees: HTML, whole or cut off, or plain text.
+        r"""Return the visible text of markup: complete or truncated HTML, or plain text.
 
-        A block element's edges become an empty line, a line break a newline; other tags leave
-        nothing, so that a word with a tag inside stays one word. A tag that is not closed ends with
-        the text.
+        A block element's edges become an empty line, and a line break becomes a newline. Other tags
+        are removed, so that a word with a tag inside stays one word. An unclosed tag extends to the
+        end of the text.
 
         Examples
         --------
@@ -215,8 +213,8 @@ class Annotator:
     def readable_text(self, markup: str) -> str:
         """Return `plain_text` without the links and share buttons that feeds add to a text.
 
-        A link counts at the beginning of a line or after the end of a sentence, if the rest of the
-        line is short and not a sentence (`semantic.annotation.markup.LINKS`).
+        A link is removed only at the beginning of a line or after the end of a sentence, if the
+        rest of the line is short and not a sentence (`semantic.annotation.markup.LINKS`).
 
         Examples
         --------

@@ -1,12 +1,12 @@
-"""Languages of texts and labels: tags, function words, and the endings of nouns.
+"""Languages of texts and labels: tags, function words, and noun endings.
 
-A label means something else in another language (*pays*, *have*, *See*, *most*). The annotator
-therefore looks for labels in the language of a text. If the text does not state it, the annotator
-guesses it by function words, which make up a third to a half of running text.
+A label may mean something else in another language (*pays*, *have*, *See*, *most*). The annotator
+therefore searches for labels in the language of the text. If none is stated, the annotator guesses
+the language by function words, which make up a third to a half of running text.
 
 Words with the same Snowball stem may be forms of one word. Stems alone go too far for the names of
-concepts (*market* and *marketing*, *Arbeit* and *Arbeiter*), so the endings in which two words
-differ must also be those of a plural or a case.
+concepts (*market* and *marketing*, *Arbeit* and *Arbeiter*). The endings in which two words differ
+must therefore be those of a plural or a case.
 
 References
 ----------
@@ -49,7 +49,7 @@ ENDINGS: Mapping[str, list[tuple[str, str]]] = MappingProxyType(
 )
 """The pairs of endings in which two forms of a noun or adjective differ, in alphabetical order.
 
-In other languages all words with one stem are forms of one word.
+In languages not listed, all words with the same stem are forms of one word.
 """
 
 _STEMMERS = """
@@ -69,7 +69,7 @@ _NO_LANGUAGE = frozenset({"", "mul", "und", "zxx"})
 
 
 def primary_subtag(tag: str | None) -> str | None:
-    """Return the language of a language tag, without region and script; ``None`` for none.
+    """Return the language of a tag, without region and script; ``None`` if it states none.
 
     Examples
     --------

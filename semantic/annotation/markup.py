@@ -1,7 +1,7 @@
-"""The text of a literal that may hold HTML, as the descriptions of feeds do.
+"""Text extraction from literals that may contain HTML, such as feed descriptions.
 
-The compiled core drops tags and decodes character references. It builds no tree, because only the
-words are wanted, and takes linear time on any input.
+The compiled core drops tags and decodes character references. It builds no tree, because it needs
+only the words, and takes linear time on any input.
 
 Source: the HTML standard, sections 13.2.5 (tokenization) and 15.3 (elements that a browser shows
 as blocks).
@@ -15,7 +15,7 @@ _BLOCK_NAMES = """
     optgroup option p pre section select summary table tbody td tfoot th thead title tr ul
 """
 BLOCKS = set(_BLOCK_NAMES.split())
-"""The elements whose edges become an empty line. No label is found across it."""
+"""The elements whose edges become an empty line. Labels never match across one."""
 
 _LINKS = (
     "Continue reading|Keep reading|Read more|Read the full|Read the rest|Weiterlesen|Lire la suite"
@@ -31,7 +31,7 @@ LINKS = (
     rf"(?m)(?:{_LINKS})(?:.{{0,180}}(?:[^.\s]|\.\.))?[^\S\n]{{0,10}}$"
     rf"|(?:{_POSTS}) .{{0,100}} (?:{_APPEARED}) .{{0,80}}$"
 )
-"""Finds the links and share buttons that feeds add to a text, each to the end of its line.
+"""Pattern for links and share buttons that feeds add to a text, each up to the end of its line.
 
-The line is short. Behind a link it is no sentence.
+The rest of the line must be short and, after a link, must not end like a sentence.
 """

@@ -1,13 +1,13 @@
-"""The words of feed items in one spelling, for subscriptions that search words.
+"""Folded words of feed items, for subscriptions that search words.
 
 Each text of an item gives one ``gm:words``: the words of the text, folded, with a space before and
-after each. A subscription finds a word or a phrase in it by ``CONTAINS``, whatever the case, the
-Unicode form, the markup and the punctuation.
+after each. A subscription finds a word or a phrase in it by ``CONTAINS``, regardless of case,
+Unicode form, markup and punctuation.
 
-A word is a run of letters, digits and their marks; in scripts without spaces (Han, kana, Thai,
-Lao, Khmer, Burmese) one letter with its marks. ``+`` and ``#`` after a word and a full stop before
-one are words, since they are part of names (C++, F#, .NET). A web address is one word, and so is
-an empty line. Everything else separates words.
+A word is a run of letters, digits and their marks. In scripts without spaces (Han, kana, Thai, Lao,
+Khmer, Burmese) it is one letter with its marks. ``+`` and ``#`` after a word and a full stop before
+one are words, because names contain them (C++, F#, .NET). A web address is one word, and so is an
+empty line. Everything else separates words.
 
 Folding is NFKC and case folding. It also drops soft hyphens, joiners and variation selectors, and
 the dot that case folding leaves over an i (of Turkish ``İ``). Accents stay: ``pâte`` is not
@@ -26,7 +26,7 @@ WORDS = GM["words"]
 
 
 def folded(text: str) -> str:
-    """Return the words of a plain text in one spelling, with a space before and after each.
+    """Return the folded words of a plain text, with a space before and after each.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Very many attribute subscriptions in a table: a query with parameters, and a column for each.
+"""Bulk loading of attribute subscriptions from a table: queries with a column per parameter.
 
-Rows of the same shape (`semantic.attributes.constraints`) have one query. Numbers of Arrow stay
-arrays; of other columns each different value is looked at once. A row of a table means what the
-object of JSON means that says the same.
+Rows of the same shape (`semantic.attributes.constraints`) share one query. Arrow numbers stay
+arrays. In other columns, each distinct value is parsed once. A row of a table means the same as the
+equivalent JSON object.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ _KEYS = 2**62
 _NO_ID = "Give each row an id of its own."
 
 TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
-"""Values of all rows, or the bytes and the offsets of terms in N-Triples syntax, and false."""
+"""Values of all rows, or the bytes and the offsets of N-Triples terms with a false flag."""
 Refused: TypeAlias = tuple[int, SubscriptionError]
-"""The number of a row, and why it is no subscription."""
+"""The number of an invalid row, and the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Subscriptions with one query, the `chosen` ones of some rows, shape ``(n,)``.
+    """Subscriptions that share one query: the rows with the numbers `chosen`, shape ``(n,)``.
 
-    `parameters` are variables of the query that stand for the terms of a column each. `names` stand
-    for names of classes, and have to be resolved (`Concepts`).
+    `parameters` are variables of the query, one per column of terms. `names` are placeholders of
+    class names, which `Concepts` must resolve.
     """
 
     query: str
@@ -79,17 +79,17 @@ def rows_of_table(
 ) -> Iterator[tuple[Rows, int] | Refused]:
     """Yield the attribute subscriptions of an Arrow table by shape.
 
-    A column is called as an attribute, which means equality, or as an attribute, a space and an
-    operator: ``brand``, ``price.value <=``, ``target isa``, ``title ignore case contains``. Null
-    constrains nothing. `id` is the column with the ids.
+    A column name is an attribute, which means equality, or an attribute, a space and an operator:
+    ``brand``, ``price.value <=``, ``target isa``, ``title ignore case contains``. Null adds no
+    constraint. `id` is the column with the ids.
 
-    Yields rows of one part of the table, with the number of rows before it; or the number of a row
-    that is no subscription, and why.
+    Yields rows of one record batch with the number of rows before it, or the number of an invalid
+    row with the error.
 
     Raises
     ------
     InputError
-        When there is no column of ids, or a column's name is no constraint.
+        If the column of ids is missing, or a column name is invalid.
     """
     own = place_of(table, id, _NO_ID)
     heads = headings([name for place, name in enumerate(table.schema.names) if place != own])
@@ -107,14 +107,14 @@ def rows_of_table(
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a column constrains: an attribute, and its operator if the column's name has one."""
+    """A parsed column name: an attribute, and an operator if the name has one."""
 
     attribute: str
     operator: str | None
     ignore_case: bool
 
     def taken_apart(self, value: object) -> tuple[tuple[Test, ...], list[Constant]]:
-        """Return the tests and constants of a value that stands below."""
+        """Return the tests and constants of a value in the column."""
         if self.operator is not None:
             value = {self.operator: value, **({IGNORE: True} if self.ignore_case else {})}
         ((_, tests),), constants = taken_apart({self.attribute: value})
@@ -122,10 +122,10 @@ class Heading:
 
 
 def headings(names: Sequence[str]) -> list[Heading]:
-    """Return what some columns constrain.
+    """Parse column names.
 
-    Raises `InputError` when a name has no operator that is known, or no attribute, or two say the
-    same.
+    Raises `InputError` if a name has an unknown operator or no valid attribute, or two names have
+    the same attribute and operator.
 
     Examples
     --------
@@ -163,8 +163,7 @@ def _heading(name: str) -> Heading:
 class _Column:
     """A column of constraints, and its values.
 
-    `kinds` says by row what is tested: 0 where it has no value, -1 where that means nothing;
-    `tests` are those of each kind.
+    `kinds` has one number per row: an index into `tests`, 0 for null, or -1 for an invalid value.
     """
 
     def __init__(self, heading: Heading, array: ArrowArray) -> None:
@@ -191,7 +190,7 @@ class _Column:
             where = Place(f"column {heading.attribute!r}")
             raise InputError(Problem(what, where, remedy)) from error
         known: dict[tuple[Test, ...], int] = {(): 0}
-        self._of_values = np.zeros(len(values) + 1, np.int32)  # the last one is that of null
+        self._of_values = np.zeros(len(values) + 1, np.int32)  # The last element is for null.
         for place, value in enumerate(values):
             if value is None:
                 continue
@@ -205,7 +204,7 @@ class _Column:
         self.kinds = self._of_values[self._places]
 
     def constants(self, row: int) -> list[Constant]:
-        """Return the constants of a row; an `UnplacedError` where its value means nothing."""
+        """Return the constants of a row; raise `UnplacedError` if its value is invalid."""
         if self._numbers is not None:
             return self.heading.taken_apart(self._numbers[row].item())[1]
         found = self._apart[int(self._places[row])]
@@ -214,7 +213,7 @@ class _Column:
         return found
 
     def columns(self, row: int) -> Iterator[Column]:
-        """Yield the columns of constants for the rows that are tested as one is."""
+        """Yield the columns of constants for all rows with the same tests as the given row."""
         if self._numbers is not None:
             yield self._numbers
             return
@@ -227,20 +226,20 @@ class _Column:
             yield self._places, terms
 
     def names(self) -> Iterator[Constant]:
-        """Yield the terms that stand for names of classes."""
+        """Yield the placeholders of class names."""
         for apart in self._apart.values():
             if not isinstance(apart, UnplacedError):
                 yield from _named(apart)
 
 
 class _Batch:
-    """The rows of one batch: their ids, and the constraints, those of one attribute together."""
+    """The rows of one batch: their ids, and the constraints grouped by attribute."""
 
     def __init__(self, ids: Texts, columns: Sequence[_Column], before: int) -> None:
         self._ids, self._columns, self._before = ids, columns, before
 
     def rows(self) -> Iterator[tuple[Rows, int] | Refused]:
-        """Yield the rows by shape, and why some are refused."""
+        """Yield the rows by shape, and the errors of invalid rows."""
         import numpy as np
 
         blank = self._ids.blank()
@@ -251,7 +250,7 @@ class _Batch:
             kinds, size = column.kinds, len(column.tests)
             refused |= kinds < 0
             empty &= kinds == 0
-            if size == 2 and kinds.all():  # the same of all rows, or refused
+            if size == 2 and kinds.all():  # All valid rows have the same tests.
                 continue
             if span * size > _KEYS:
                 different, keys = np.unique(keys, return_inverse=True)
@@ -292,7 +291,7 @@ class _Batch:
         return [column for column in self._columns if column.kinds[row]]
 
     def _wrong(self, row: int, *, is_blank: bool) -> Problem:
-        """Say what is wrong with a row: with the id, else with the first value that is wrong."""
+        """Describe the error of a row: its blank id, otherwise its first invalid value."""
         if is_blank:
             return Problem("the id is null or empty", Place(""), _NO_ID)
         try:

@@ -1,8 +1,8 @@
-"""Classes and concepts by their names, as attribute subscriptions and topics give them.
+"""Classes and concepts by name, for attribute subscriptions and topics.
 
-A name is a prefixed name, the last part of an IRI, a label, or one of these in another case; the
-first that names something decides. Subscriptions are written before anybody knows which ontology
-they will be matched under, so a name is resolved when one is filed.
+A name is a prefixed name, the last part of an IRI, a label, or one of these in another case. These
+are tried in this order, and the first hit wins. The author of a subscription may not know the
+ontology, so the name is resolved when the engine indexes the subscription.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from semantic.ontology.ontology import Ontology
 from semantic.terms import Term, compact, local_name
 
 _LISTED = 10
-"""How many terms a message names."""
+"""Maximum number of terms listed in a message."""
 
 
 class Concepts:
-    """The classes and concepts of one ontology by their names.
+    """The classes and concepts of one ontology by name.
 
     Examples
     --------
@@ -40,9 +40,9 @@ class Concepts:
         self._resolved: dict[Term, Term] = {}
 
     def resolved(self, term: Term) -> Term:
-        """Return the term that a name stands for; any other term as it is.
+        """Resolve a placeholder to its term; return any other term unchanged.
 
-        Raises `UnknownNameError` when the name is unknown, or several terms have it.
+        Raises `UnknownNameError` if the name is unknown or ambiguous.
         """
         if (name := concept_name_of(term)) is None:
             return term
@@ -61,8 +61,8 @@ class Concepts:
         raise UnknownNameError(Problem(what, Place(name), "Give one of these, or its IRI."))
 
     def changed(self, other: Concepts) -> frozenset[Term]:
-        """Return the names that were resolved here and are otherwise, or not at all, there."""
-        resolved = tuple(self._resolved)  # at once: other threads may be resolving names
+        """Return the placeholders resolved here that `other` resolves differently or not at all."""
+        resolved = tuple(self._resolved)  # Copied, because other threads may be resolving names.
         return frozenset(term for term in resolved if other._find(term) != self._find(term))
 
     def _find(self, term: Term) -> Term | None:
@@ -72,7 +72,7 @@ class Concepts:
             return None
 
     def called(self, name: str) -> tuple[Term, ...]:
-        """Return the classes and concepts that a name may stand for."""
+        """Return the classes and concepts that a name may denote."""
         prefix, colon, local = name.partition(":")
         if colon and (namespace := self._ontology.prefixes.get(prefix)) is not None:
             return self.known(namespace + local)
@@ -81,7 +81,7 @@ class Concepts:
         return named or found or self._folded.get(_folded(name), ())
 
     def known(self, iri: str) -> tuple[Term, ...]:
-        """Return the class, concept or instance with an IRI, by its root; empty for none."""
+        """Return the root term of a class, concept or instance by IRI; empty if unknown."""
         try:
             term = self._ontology.root(NamedNode(iri))
         except ValueError:
@@ -92,7 +92,7 @@ class Concepts:
 
     @cached_property
     def _folded(self) -> Mapping[str, tuple[Term, ...]]:
-        """The terms by their names in one case."""
+        """The terms by case-folded name."""
         found: defaultdict[str, dict[Term, None]] = defaultdict(dict)
         names = self._ontology.value_names
         for name in names:
@@ -100,7 +100,7 @@ class Concepts:
         return {name: tuple(terms) for name, terms in found.items()}
 
     def advice(self, name: str) -> str:
-        """Say what may be meant by a name that nothing has."""
+        """Suggest terms for an unknown name."""
         near = get_close_matches(_folded(name.rpartition(":")[2]), list(self._folded), 3)
         meant = dict.fromkeys(self._compact(term) for each in near for term in self._folded[each])
         if meant:

@@ -1,4 +1,4 @@
-"""Attribute constraints, and the SPARQL that they mean.
+"""Attribute constraints, and their translation to SPARQL.
 
 ``{"price.value": {">": 100, "<=": 400}, "brand": "Acme", "target": {"isa": "Computer"}}`` is
 
@@ -9,13 +9,13 @@
       FILTER(?price_value > 100) FILTER(?price_value <= 400)
     }
 
-One triple pattern an attribute, one variable for its value: several tests of one attribute are
-about the *same* value. Equality with a text or an IRI needs no variable where nothing else is asked
-of the value: it is a constant of the pattern.
+Each attribute has one triple pattern and one variable, so several tests of one attribute apply to
+the *same* value. If equality with a text or an IRI is the only test, the pattern has a constant
+instead of a variable.
 
-Constraints are first taken apart into a *shape* (*price.value: > number, <= number; brand: = text;
+Constraints are first separated into a *shape* (*price.value: > number, <= number; brand: = text;
 target: isa IRI*) and constants (100, 400, "Acme", Computer). Subscriptions of one shape differ in
-constants only, so very many of them are one query and columns of constants
+constants only, so thousands of them become one query with columns of constants
 (`semantic.attributes.bulk`).
 """
 
@@ -47,31 +47,31 @@ from semantic.vocabulary import XSD
 Test: TypeAlias = tuple[str, Any]
 """An operator and the kind of its constant; for ``in`` the kinds of all its constants."""
 Shape: TypeAlias = tuple[tuple[str, tuple[Test, ...]], ...]
-"""Attributes, each with its tests, in the order in which they are written."""
+"""Attributes with their tests, in the order of the constraints."""
 Constant: TypeAlias = NamedNode | Literal
 _Part: TypeAlias = str | int | NamedNode
-"""Of a query: text, the place of a constant among those of the shape, or a constant of all."""
+"""Part of a query: SPARQL text, the index of a constant, or a property common to the shape."""
 
 _COMPARISONS = ("<", "<=", ">", ">=")
 _FUNCTIONS = {"contains": "CONTAINS", "starts": "STRSTARTS", "ends": "STRENDS"}
 OPERATORS = ("=", "!=", *_COMPARISONS, "in", *_FUNCTIONS, "isa", "exists")
 NUMERIC: Mapping[str, Test] = {op: (op, "value") for op in ("=", "!=", *_COMPARISONS)}
-"""The tests that any number may be put to."""
+"""The tests that accept any number."""
 IGNORE = "ignore case"
 _FOLDED = f"{IGNORE} "
-"""Stands before the operator of a test of texts that takes upper and lower case for the same."""
+"""Prefix of a text operator that ignores case."""
 _FOLDABLE = frozenset({"=", *_FUNCTIONS})
 _KINDS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(_COMPARISONS, frozenset({"text", "value", "quantity"})),
     **dict.fromkeys(_FUNCTIONS, frozenset({"text", "tagged"})),
     **{_FOLDED + operator: frozenset({"text"}) for operator in _FOLDABLE},
 }
-"""What may stand after an operator; after the others anything."""
+"""The kinds of constants that an operator accepts; the other operators accept all kinds."""
 _BY_TERM = frozenset({"text", "iri", "tagged", "other"})
 _NUMBERS = frozenset(XSD[name] for name in ("integer", "decimal", "double"))
 _ORDERED = frozenset({"!=", *_COMPARISONS})
 _DIGITS = 18
-"""Of so many characters, any number of JSON has a value."""
+"""Maximum length at which every JSON number has a comparable value."""
 _NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
 
 REMEDY = 'Write {"id": "…", "where": {"attribute": constraint}} on one line.'
@@ -79,9 +79,9 @@ _FIELDS = frozenset({"id", "where", "comment"})
 
 
 def attribute_query(id: str, where: object) -> str:
-    """Return the SPARQL that a conjunction of constraints is (docs/reference/attributes.md).
+    """Translate a conjunction of constraints to SPARQL (docs/reference/attributes.md).
 
-    `id` is the subscription's, for the `SubscriptionError` of a constraint that means nothing.
+    Raises `SubscriptionError` with the subscription's `id` if a constraint is invalid.
 
     Examples
     --------
@@ -95,9 +95,9 @@ def attribute_query(id: str, where: object) -> str:
 
 
 def of_row(row: dict[str, Any], reader: LineReader, number: int) -> tuple[str, Any, str]:
-    """Return the id, the constraints and the comment that a line of JSON says.
+    """Return the id, the constraints and the comment of a JSON line.
 
-    Raises `InputError` when a field is missing, or none that is known.
+    Raises `InputError` if a field is missing, unknown or of the wrong type.
     """
     id, comment = row.get("id"), row.get("comment", "")
     if not isinstance(id, str) or not id.strip() or not isinstance(comment, str):
@@ -119,7 +119,7 @@ def of_row(row: dict[str, Any], reader: LineReader, number: int) -> tuple[str, A
 def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
     """Return the shape of an attribute subscription and its constants.
 
-    Raises `TermError` when something in `where` is no constraint.
+    Raises `TermError` if `where` contains an invalid constraint.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
 
 
 def _tests(given: Any, constants: list[Constant]) -> tuple[Test, ...]:
-    """Return the tests of one attribute; their constants go to the others."""
+    """Return the tests of one attribute, and append their constants to `constants`."""
     if type(given) is not dict or "value" in given or "iri" in given:
         return (_test("=", given, constants),)
     if IGNORE in given:
@@ -153,7 +153,7 @@ def _tests(given: Any, constants: list[Constant]) -> tuple[Test, ...]:
     if not given:
         raise TermError("the constraint is empty", 'Write {"exists": true}.')
     tests: list[Test] = []
-    for operator, operand in given.items():  # most are numbers of JSON
+    for operator, operand in given.items():  # Most operands are JSON numbers: a fast path.
         is_number = type(operand) is Literal and operand.datatype in _NUMBERS
         if is_number and operator in NUMERIC and len(operand.value) <= _DIGITS:
             constants.append(operand)
@@ -164,7 +164,7 @@ def _tests(given: Any, constants: list[Constant]) -> tuple[Test, ...]:
 
 
 def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a constraint with ``ignore case`` in the names of its operators."""
+    """Move ``ignore case`` of a constraint into the names of its operators."""
     if not isinstance(given[IGNORE], bool):
         raise TermError(f"{IGNORE!r} is neither true nor false", "Write true or false.")
     rest = {operator: operand for operator, operand in given.items() if operator != IGNORE}
@@ -177,7 +177,7 @@ def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
-    """Return a test; its constants go to the others."""
+    """Return a test, and append its constants to `constants`."""
     if type(operand) is str and operator == "=" and not may_be_dated(operand):
         constants.append(plain(operand))
         return operator, "text"
@@ -216,7 +216,7 @@ def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
 
 
 def _constant(operator: str, operand: object) -> Constant:
-    """Return the term of a value; texts that are compared may be dates."""
+    """Return the term of a value; in a comparison, a text may be a date."""
     term = term_of(operand)
     if not isinstance(operand, str) or not (operator in NUMERIC or operator == "in"):
         return term
@@ -229,7 +229,7 @@ def _constant(operator: str, operand: object) -> Constant:
 
 
 def _class(constant: Constant) -> NamedNode:
-    """Return the term of a class; a name is looked up when the ontology is known."""
+    """Return the IRI of a class, or a placeholder for its name until the ontology is known."""
     if isinstance(constant, NamedNode):
         return constant
     if _kind(constant) != "text" or not constant.value.strip():
@@ -239,10 +239,11 @@ def _class(constant: Constant) -> NamedNode:
 
 
 def _kind(constant: Constant) -> str:
-    """Return how a constant is compared.
+    """Return the kind of a constant, which decides how it is compared.
 
-    ``text`` and ``iri`` are compared by term, ``value`` (numbers, dates, booleans) and
-    ``quantity`` by value, and ``other`` (texts in a language, unknown datatypes) by term.
+    ``text``, ``iri``, ``tagged`` (texts with a language) and ``other`` (unknown datatypes) are
+    compared by term. ``value`` (numbers, dates), ``boolean`` and ``quantity`` are compared by
+    value.
     """
     if isinstance(constant, NamedNode):
         return "iri"
@@ -258,9 +259,9 @@ def _kind(constant: Constant) -> str:
 
 
 def sparql(shape: Shape, constants: Sequence[Constant | str]) -> str:
-    """Return the query of a shape with its constants, or with variables in their places.
+    """Return the query of a shape with its constants, or with variables instead.
 
-    Raises `AttributeNameError` where a name is none.
+    Raises `AttributeNameError` if an attribute name is invalid.
     """
     parts = _parts(shape)
     return "".join([str(constants[p]) if isinstance(p, int) else str(p) for p in parts])
@@ -293,7 +294,7 @@ def _parts(shape: Shape) -> tuple[_Part, ...]:
 
 
 def _variable(name: str, variables: dict[str, None]) -> str:
-    """Return a variable called nearly as the attribute."""
+    """Return a new variable named after the attribute."""
     plain = _NOT_IN_A_NAME.sub("_", name).strip("_") or "value"
     chosen, number = plain, 1
     while chosen in variables:

@@ -2,11 +2,10 @@
 
 ``{"id": "e1", "price.value": 399, "tags": ["a", "b"], "target": {"weight": 2}}`` is the event
 ``e1`` with the attributes ``price.value``, ``tags`` (two values) and ``target.weight``. Nested
-objects are paths; of a list, each element is a value, so which values stood together in one of
-several nested objects is not kept. Texts are texts here: that one names a class is seen when the
-event is enriched.
+objects become paths. Each element of a list is a value, so a list of nested objects loses the
+grouping of their values. Texts stay texts here; enrichment finds those that name a class.
 
-The subject is the id where that is an IRI, and a blank node otherwise.
+The subject is the id if that is an IRI, and a blank node otherwise.
 """
 
 from __future__ import annotations
@@ -41,25 +40,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Values: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
-"""Values of all rows: numbers, places among terms, or texts, with whether these are IRIs."""
+"""Values of all rows: numbers, indices into terms, or texts with a flag that is true for IRIs."""
 EventColumn: TypeAlias = "tuple[str, Values, NDArray[np.bool_] | None]"
-"""A property, its values, and which rows have one, if not all do."""
+"""A property, its values, and a mask of the rows with a value (``None`` if all have one)."""
 _REMEDY = 'Write {"id": "…", "attribute": value} on one line.'
 _VALUES = frozenset({"value", "datatype", "language", "unit"})
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Attributes and their values, of which no term has been made yet.
+    """Attributes and their values, before conversion to RDF terms.
 
     Parameters
     ----------
     id
         An IRI, or any name.
     attributes
-        Name to value, list of values, or nested attributes; ``None`` is no value.
+        Name to value, list of values, or nested attributes; ``None`` is ignored.
     source
-        Where it was read, for messages.
+        The event's place in its file, for messages.
 
     Examples
     --------
@@ -77,9 +76,9 @@ class Event:
 
 
 def event(id: str, attributes: Mapping[str, object], source: Place | None = None) -> Publication:
-    """Return an event as a publication, as `Event` describes it.
+    """Convert an event (see `Event`) to a publication.
 
-    Raises `InputError` when a name or a value cannot be written as RDF.
+    Raises `InputError` if a name or a value cannot be written as RDF, or if the event is empty.
     """
     place = source or Place(id)
     try:
@@ -99,7 +98,7 @@ def _subject(id: str) -> NamedNode | BlankNode:
 
 
 def _triples(subject: Term, path: str, value: object) -> Iterator[Triple]:
-    """Yield the triples of what stands at a path."""
+    """Yield the triples of a value or object at a path."""
     if isinstance(value, Mapping) and not (path and _is_value(value)):
         for name, inner in value.items():
             if not isinstance(name, str):
@@ -135,16 +134,16 @@ def read_events(
     *,
     on_problem: OnProblem = warn_problem,
 ) -> Iterator[Publication]:
-    """Yield the events of a file of JSON Lines; ``-`` is standard input.
+    """Yield the events of a JSON Lines file; ``-`` is standard input.
 
-    An event without ``id`` is named after its file and line.
+    The id of an event without ``id`` is its file and line.
 
     Parameters
     ----------
     path
         The file.
     on_problem
-        Called with each line that is no event, and with a file that cannot be read.
+        Called for each invalid line, and for an unreadable file.
     """
     reader = LineReader(path, _REMEDY, on_problem)
     try:
@@ -168,9 +167,9 @@ def _of_row(row: dict[str, Any], name: str, place: Place) -> Publication:
 
 
 class EventColumns:
-    """The events of a record batch, a row each, column by column.
+    """The events of a record batch, one per row, column by column.
 
-    `id` names the column with the ids; `before` counts the rows of the batches before.
+    `id` names the column with the ids; `before` is the number of rows in earlier batches.
     """
 
     def __init__(self, batch: ArrowBatch, id: str, before: int) -> None:
@@ -190,9 +189,9 @@ class EventColumns:
         return Event(self.ids.get(row), values)
 
     def columns(self) -> list[EventColumn] | None:
-        """Return properties, their values, and where these are; ``None`` if rows differ in paths.
+        """Return properties with values and masks; ``None`` if rows may differ in their paths.
 
-        Raises `InputError` when a name or a value cannot be written as RDF.
+        Raises `InputError` if a name or a value cannot be written as RDF.
         """
         found: list[EventColumn] = []
         for name, array, are_names in self._flat():
@@ -207,7 +206,7 @@ class EventColumns:
         return found
 
     def _flat(self) -> Iterator[tuple[str, ArrowArray | None, bool]]:
-        """Yield paths, values, and whether these are names; without values if rows differ."""
+        """Yield paths, values (``None`` if rows may differ), and whether the values are IRIs."""
         from pyarrow import types
 
         waiting = list(self._arrays.items())[::-1]
@@ -231,7 +230,7 @@ class EventColumns:
 
 
 def _values(array: ArrowArray, are_names: bool) -> tuple[Values, NDArray[np.bool_] | None]:
-    """Return values as far as the core reads them: numbers, texts, IRIs; the others as terms."""
+    """Return values as numbers, texts or IRIs if the core reads these; otherwise as terms."""
     if is_text(array) and len(array):
         texts = Texts.of_array(array)
         first = texts.get(0)

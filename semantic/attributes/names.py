@@ -1,15 +1,15 @@
-"""The names of attributes, and the properties that stand for them.
+"""The names of attributes, and the properties that represent them.
 
 An attribute is a path of steps, ``target.hardDisk.size.value``. A step is a *local name*, the
-last part of a property's IRI, and means every property of that local name, whatever vocabulary it
-is of; or it is one property's IRI in angle brackets, ``<https://schema.org/name>``, and means that
-property alone. So what an attribute means depends neither on the publication nor on which
-other vocabularies are in use.
+last part of a property's IRI, and denotes every property with that local name in any vocabulary. A
+step in angle brackets, ``<https://schema.org/name>``, denotes only the property with that IRI. The
+meaning of an attribute therefore depends neither on the publication nor on the other vocabularies
+in use.
 
-The attribute ``a.b`` is the property ``urn:graphmatch:attribute:a.b`` of an event, and
-``urn:graphmatch:isa:a.b`` has the classes that its values belong to as its objects. A class that a
-subscription names by a text is ``urn:graphmatch:concept:NAME`` until the ontology is known. What an
-IRI cannot hold is percent-encoded.
+The property of the attribute ``a.b`` is ``urn:graphmatch:attribute:a.b``. The objects of
+``urn:graphmatch:isa:a.b`` are the classes of its values. If a subscription gives the name of a
+class as text, the class is ``urn:graphmatch:concept:NAME`` until the ontology is known. Characters
+that are invalid in an IRI are percent-encoded.
 
 Source: CTPS (Zhang, Wang, Huang and Yung), section 3.2, on names of attributes.
 """
@@ -31,20 +31,20 @@ from semantic.vocabulary import ATTRIBUTE, GM, ISA, PREFIXES
 _STEP = re.compile(r"<[^<>]*>|[^.<>]+")
 _PATH = re.compile(rf"(?:{_STEP.pattern})(?:\.(?:{_STEP.pattern}))*")
 _KEPT = "-._~:/@!$&'()*+,;="
-"""The characters of ASCII, beside letters and digits, that stand in an IRI as they are."""
+"""The ASCII characters, besides letters and digits, that are not percent-encoded."""
 _CONCEPT = GM["concept:"].value
 _CACHED = 65_536
 
 
 class AttributeNameError(UnplacedError):
-    """Text that names no attribute."""
+    """The name of an attribute is invalid."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, "Write steps with points between them: target.hardDisk.size.value.")
 
 
 def encoded(text: str) -> str:
-    """Return a text as a part of an IRI; `urllib.parse.unquote` gives it back.
+    """Encode a text as part of an IRI; `urllib.parse.unquote` decodes it.
 
     Examples
     --------
@@ -60,10 +60,10 @@ def encoded(text: str) -> str:
 
 
 def steps(name: str) -> tuple[str, ...]:
-    """Return the steps of an attribute's name.
+    """Split the name of an attribute into steps.
 
-    Raises `AttributeNameError` where a step is empty or a bracket is alone, and at more steps than
-    the limit ``attribute_steps``.
+    Raises `AttributeNameError` if a step is empty, a bracket is unbalanced, or the name has more
+    steps than the limit ``attribute_steps``.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def steps(name: str) -> tuple[str, ...]:
 
 
 def canonical(name: str) -> str:
-    """Return a name with its prefixed names written out: ``foaf:name`` is one property.
+    """Expand prefixed names in an attribute's name: ``foaf:name`` is one property.
 
-    Raises `AttributeNameError` as `steps`, and where what stands in angle brackets is no IRI.
+    Raises the errors of `steps`, and `AttributeNameError` if angle brackets hold an invalid IRI.
 
     Examples
     --------
@@ -106,13 +106,13 @@ def _written_out(step: str) -> str:
 
 @lru_cache(maxsize=_CACHED)
 def attribute(name: str) -> NamedNode:
-    """Return the property that stands for an attribute; errors are those of `canonical`."""
+    """Return the property of an attribute; errors are those of `canonical`."""
     return _property(ATTRIBUTE.iri, canonical(name))
 
 
 @lru_cache(maxsize=_CACHED)
 def isa(name: str) -> NamedNode:
-    """Return the property whose objects are the classes of an attribute's values, likewise."""
+    """Return the property for the classes of an attribute's values; errors as in `canonical`."""
     return _property(ISA.iri, canonical(name))
 
 
@@ -124,18 +124,18 @@ def _property(namespace: str, name: str) -> NamedNode:
 
 
 def name_of(property_: object) -> str | None:
-    """Return the name of the attribute that a property stands for; ``None`` for another term."""
+    """Return the attribute name of a property of `attribute`; ``None`` for another term."""
     return _after(ATTRIBUTE.iri, property_)
 
 
 def isa_name_of(property_: object) -> str | None:
-    """Return the name of the attribute whose values' classes a property has, likewise."""
+    """Return the attribute name of a property of `isa`; ``None`` for another term."""
     return _after(ISA.iri, property_)
 
 
 @lru_cache(maxsize=_CACHED)
 def is_derived(property_: object) -> bool:
-    """Whether a property is an attribute, or has the classes of an attribute's values."""
+    """Whether `attribute` or `isa` made a property."""
     return name_of(property_) is not None or isa_name_of(property_) is not None
 
 
@@ -146,7 +146,7 @@ def _after(namespace: str, property_: object) -> str | None:
 
 
 def step_names(properties: Iterable[NamedNode]) -> frozenset[str]:
-    """Return what a step may be called that goes along any of some properties.
+    """Return all step names that denote at least one of the properties.
 
     Examples
     --------
@@ -162,9 +162,9 @@ def step_names(properties: Iterable[NamedNode]) -> frozenset[str]:
 
 @lru_cache(maxsize=_CACHED)
 def concept(name: str) -> NamedNode:
-    """Return the term that stands for a class's name until an ontology is known.
+    """Return a placeholder for the name of a class until an ontology is known.
 
-    An IRI, in angle brackets or not, is itself.
+    An IRI, with or without angle brackets, is returned unchanged.
 
     Examples
     --------
@@ -176,10 +176,10 @@ def concept(name: str) -> NamedNode:
         try:
             return NamedNode(iri)
         except ValueError:
-            pass  # an odd name: no term is called so
+            pass  # An invalid IRI is treated as a name, which will be unknown.
     return NamedNode(_CONCEPT + encoded(name))
 
 
 def concept_name_of(term: object) -> str | None:
-    """Return the name that a term stands for until an ontology is known; ``None`` of others."""
+    """Return the name in a placeholder of `concept`; ``None`` for another term."""
     return _after(_CONCEPT, term)

@@ -1,12 +1,12 @@
-"""Values of attributes as JSON and Python write them, as RDF terms.
+"""Conversion of attribute values from JSON and Python to RDF terms.
 
-A number of JSON is an ``xsd:integer``, ``xsd:decimal`` or ``xsd:double`` as its text says (``5``,
-``5.0``, ``5e0``), a string is a plain text. Anything else is an object: ``{"value": "…",
+A JSON number is an ``xsd:integer``, ``xsd:decimal`` or ``xsd:double`` depending on its notation
+(``5``, ``5.0``, ``5e0``), and a string is a plain text. Other values are objects: ``{"value": "…",
 "datatype": "xsd:date"}``, ``{"value": "…", "language": "de"}``, ``{"value": 40, "unit": "GB"}``,
-``{"iri": "…"}``. JSON has no dates, so a string that is written as one, ``2026-01-31`` or
-``2026-01-31T12:00:00Z``, is one, in subscriptions and in events alike.
+``{"iri": "…"}``. JSON has no dates, so a string in the form ``2026-01-31`` or
+``2026-01-31T12:00:00Z`` is a date, in subscriptions and in events.
 
-Subscriptions and events come as lines of JSON, which are read here, too; every fault has its place.
+This module also reads JSON Lines of subscriptions and events, and reports the place of each error.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from semantic.values import value_of
 from semantic.vocabulary import PREFIXES, XSD
 
 _DIGITS = 4300
-"""A number may have as many characters as Python reads of one."""
+"""Maximum length of a number: the default limit of Python's ``int()``."""
 _BITS = (10**_DIGITS).bit_length() - 1
-"""The bits of a number of so many digits."""
+"""Maximum size of an integer with ``_DIGITS`` digits, in bits."""
 _INTEGER, _DECIMAL, _DOUBLE = XSD["integer"], XSD["decimal"], XSD["double"]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 _TYPED = frozenset({"value", "datatype", "language", "unit", "iri"})
@@ -41,11 +41,11 @@ _ORDERED = frozenset(XSD[n] for n in ("integer", "decimal", "double", "float", "
 
 
 class TermError(UnplacedError):
-    """A value that is no RDF term."""
+    """A value cannot be converted to an RDF term."""
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of its fields, which have to differ."""
+    """Return the object with the given fields; raise `TermError` if a name repeats."""
     made = dict(pairs)
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
@@ -75,10 +75,10 @@ _DECODER = json.JSONDecoder(
 
 
 def decode(text: str) -> Any:
-    """Read JSON whose numbers become literals as their text says.
+    """Parse JSON, with numbers as literals that keep their notation.
 
-    Raises `ValueError` when it is not JSON, or has too long a number; `TermError` when a field is
-    there twice, or a number does not compare.
+    Raises `ValueError` if the text is not JSON or has too long a number. Raises `TermError` if a
+    field is duplicate, or a number is NaN or infinite.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def decode(text: str) -> Any:
 
 
 def plain(text: str) -> Literal:
-    """Return a plain text as a literal; a `TermError` where it has half a character."""
+    """Return a plain literal; raise `TermError` if the text has a lone surrogate."""
     try:
         return Literal(text)
     except ValueError as error:
@@ -98,7 +98,7 @@ def plain(text: str) -> Literal:
 
 
 def term_of(value: object) -> NamedNode | Literal:
-    """Return the term that a value of JSON or Python is; a `TermError` where it is none.
+    """Convert a JSON or Python value to a term; raise `TermError` if that is impossible.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _number(value: float | Decimal) -> Literal:
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     if isinstance(value, int):
         return Literal(text, datatype=_INTEGER)
-    if text.lower().lstrip("-+")[:1] in "ins":  # infinity, or not a number
+    if text.lower().lstrip("-+")[:1] in "ins":  # Infinity or NaN.
         _no_number(text)
     return Literal(text, datatype=_DOUBLE if "e" in text else _DECIMAL)
 
@@ -184,7 +184,7 @@ def _text(name: str, field: object) -> str:
 
 
 def _checked(literal: Literal) -> Literal:
-    """Return a literal whose text is one of its datatype's, where the datatype is known here."""
+    """Return a literal; raise `TermError` if its text is invalid for a known datatype."""
     if (literal.datatype in _ORDERED or is_quantity(literal)) and value_of(literal) is None:
         what = f"{literal.value!r} is not of the datatype {literal.datatype.value}"
         remedy = "Write it as XML Schema does: 2026-01-31, 2026-01-31T12:00:00Z, 5, 5.0, true."
@@ -193,7 +193,7 @@ def _checked(literal: Literal) -> Literal:
 
 
 def _iri(text: str) -> NamedNode:
-    """Return the term of an IRI or of a prefixed name."""
+    """Parse an IRI or a prefixed name."""
     try:
         return expanded(text, PREFIXES)
     except ValueError as error:
@@ -202,17 +202,17 @@ def _iri(text: str) -> NamedNode:
 
 
 def may_be_dated(text: str) -> bool:
-    """Whether a text has to be looked at more closely: it may be a date."""
+    """Whether a text may be a date, so that `dated` must parse it."""
     return text[4:5] == "-"
 
 
 def looks_dated(text: str) -> bool:
-    """Whether a text is written as a date or a time, of whatever day."""
+    """Whether a text has the form of a date or time, even if the day does not exist."""
     return _DATE.fullmatch(text) is not None
 
 
 def dated(literal: Literal) -> Literal:
-    """Return the date or time that a plain text says, and any other literal as it is.
+    """Convert a plain text to a date or time; return any other literal unchanged.
 
     Examples
     --------
@@ -233,10 +233,10 @@ def dated(literal: Literal) -> Literal:
 
 @dataclass(frozen=True, slots=True)
 class LineReader:
-    """Reads the objects of one document of JSON Lines.
+    """Reader of the objects in one JSON Lines document.
 
-    `source` is its name, `remedy` what a line has to look like; each line that cannot be used is
-    reported, and so is one of more than ``text_characters`` of the limits.
+    `source` is its name, and `remedy` describes a valid line for messages. The reader reports each
+    invalid line, and each line longer than ``text_characters`` of the limits.
     """
 
     source: str
@@ -245,12 +245,12 @@ class LineReader:
     limits: Limits = DEFAULT_LIMITS
 
     def file(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the objects of the file that is called as the document; see `rows`."""
+        """Yield the objects of the file `source`; see `rows`."""
         with Path(self.source).open("rb") as file:
             yield from self.rows(file)
 
     def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the objects with the numbers of their lines; empty lines are passed over."""
+        """Yield line numbers and objects; skip empty lines."""
         for number, line in enumerate(lines, 1):
             if not (text := line.removeprefix(BOM_UTF8).strip(b" \t\r\n")):
                 continue
@@ -268,7 +268,7 @@ class LineReader:
                 self.on_problem(Problem("not a JSON object", self.place(number), self.remedy))
 
     def place(self, number: int, item: str | None = None) -> Place:
-        """Return the place of a line, and of what is in it."""
+        """Return the place of a line, or of an item in it."""
         return Place(self.source, line=number, item=item)
 
     def _fault(self, number: int, line: bytes, error: Exception) -> Problem:
