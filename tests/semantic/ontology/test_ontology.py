@@ -83,7 +83,7 @@ def test_terms_that_it_does_not_know() -> None:
 
 
 def test_what_is_a_link() -> None:
-    """Is-a links are the stated triples of the is-a properties and their sub-properties."""
+    """Stated triples of the is-a properties, and of their sub-properties, are is-a links."""
     ontology = ontology_of("""
         :kind rdfs:subPropertyOf rdfs:subClassOf . :A :kind :B . :B rdfs:subClassOf :C .
         :over rdfs:subPropertyOf skos:narrower . :art :over :jazz .
