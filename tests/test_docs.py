@@ -156,8 +156,8 @@ OF_OTHERS = {
 def named_wrongly(text: str, known: dict[str, Any]) -> Iterator[str]:
     """Yield unknown commands in a text, and unknown options of known commands.
 
-    In code, any word after "graphmatch" is a command; elsewhere only after the name of a group, as in
-    "graphmatch broker match".
+    In code, any word after "graphmatch" is a command; elsewhere only after the name of a group, as
+    in "graphmatch broker match".
     """
     groups = {name.partition(" ")[0] for name in known if " " in name}
     text = re.sub(
@@ -268,8 +268,8 @@ Call: TypeAlias = tuple[ast.Call, Function, str | None]
 class Messages:
     """The messages in the sources, with "…" for variable parts.
 
-    A message is the first argument of ``Problem(…)``, or of a function that passes a parameter on to
-    it. A name stands for all values that its function assigns to it.
+    A message is the first argument of ``Problem(…)``, or of a function that passes a parameter on
+    to it. A name stands for all values that its function assigns to it.
     """
 
     def __init__(self) -> None:
@@ -419,8 +419,8 @@ class Sources:
     def say(self, message: str) -> bool:
         """Return whether a string of the sources covers at least half of the message.
 
-        "…" in either stands for any text in the other. Text in the place of "…" counts if it is itself a
-        string of the sources, as in ``f"{what} more than {limit} deep"``.
+        "…" in either stands for any text in the other. Text in the place of "…" counts if it is
+        itself a string of the sources, as in ``f"{what} more than {limit} deep"``.
         """
         if message in self.texts or gapped(message, lines=True).search(self.all):
             return True

@@ -131,7 +131,7 @@ def documents() -> Once:
 
 
 def queries() -> Once:
-    """Return a function that subscribes and matches a mutated query, if it is valid."""
+    """Return a function that matches a mutated query, and returns whether it was valid."""
     samples = sorted((ROOT / "data" / "subscriptions").glob("*.rq"))
     seeds = [*(query.encode() for query in QUERIES), *(path.read_bytes() for path in samples)]
     matching = Engine(on_problem=lambda _: None)

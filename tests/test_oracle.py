@@ -433,7 +433,7 @@ def test_roots_are_their_own_roots(
 
 
 # --------------------------------------------------------------------------------------
-# Examples: roots
+# Examples of roots
 
 
 @pytest.mark.parametrize(
@@ -482,7 +482,7 @@ def test_solutions_bind_roots() -> None:
 
 
 # --------------------------------------------------------------------------------------
-# Examples: entailment
+# Examples of entailment
 
 
 @pytest.mark.parametrize(
@@ -517,7 +517,7 @@ def test_news(ontology: str, publication: str, news: str) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# Examples: delta solutions
+# Examples of delta solutions
 
 
 def test_a_solution_of_the_ontology_alone_is_no_match() -> None:
@@ -588,7 +588,7 @@ def test_hidden_variables_count_before_they_are_projected_away() -> None:
 
 
 # --------------------------------------------------------------------------------------
-# Examples: taxonomy operators, comparisons, three-valued logic
+# Examples of taxonomy operators, comparisons, three-valued logic
 
 
 def test_taxonomy_operators_walk_stated_links() -> None:
