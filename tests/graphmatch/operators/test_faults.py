@@ -125,7 +125,7 @@ def test_that_a_fault_leaves_only_its_own_open(
     begin = time.perf_counter()
     check(engine.match(told("a")), said)
     assert time.perf_counter() - begin < 10
-    # The engine must find failing tests undecided again.
+    # Only the faulty subscription is undecided.
     other = engine.match(told("b"))
     assert [one.subscription for one in other.unknown] == ["bad"]
     engine._operators.close()

@@ -55,7 +55,7 @@ def made(name: str, counts: dict[tuple[str, ...], int]) -> Operator:
         return function(argument, constant)
 
     def several(calls: list[tuple[Term, Term]]) -> list[object]:
-        # If one call of a batch raised an error, all would fail.
+        # One error in a batch would fail all calls.
         return [None if say(name, a.value, c.value) is None else function(a, c) for a, c in calls]
 
     if name == "later":
@@ -410,7 +410,7 @@ def test_that_explanations_know_indexes() -> None:
     report = engine.match(yes)
     assert list(report.subscriptions) == ["one", "both"]
     assert list(engine.match(no).subscriptions) == ["not"]
-    # With other calls around it, the operator is called, but only once.
+    # Next to other calls, it is called once.
     assert sorted(called) == ["a b", "a c"]
     assert engine.evidence(report)["one"][0].triple == (X, P, Literal("a b"))
     plan = engine.index_plan("one")
