@@ -71,7 +71,7 @@ def enrich(knowledge: Knowledge, publication: Publication) -> Publication:
         (":a skos:broaderTransitive :b .", ":x :p :a", ":x :p :b"),
         (":bg rdfs:subPropertyOf skos:broader . :a :bg :b .", ":x :p :a", ":x :p :b"),
         (":over owl:inverseOf skos:broader . :b :over :a .", ":x :p :a", ":x :p :b"),
-        (":a skos:broader :b .", ":x rdfs:seeAlso :a", ""),  # Metadata properties are excluded.
+        (":a skos:broader :b .", ":x rdfs:seeAlso :a", ""),  # Properties of RDFS are excluded.
         # Schema stated with sub-properties of the schema vocabulary.
         (":kind rdfs:subPropertyOf rdfs:subClassOf . :A :kind :B .", ":x a :A", ":x a :B"),
         (":sup owl:inverseOf rdfs:subClassOf . :B :sup :A .", ":x a :A", ":x a :B"),

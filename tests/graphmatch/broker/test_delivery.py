@@ -802,7 +802,7 @@ async def publish_and_send(place: str, url: str, published: str, claims: str) ->
                 await broker.broker.publish(text.encode(), format="nq")
                 file.write(f"urn:g-{name}\n")
                 file.flush()
-                # Sleep less than the receiver needs, so that deliveries wait.
+                # Otherwise, a backlog would grow at the receiver.
                 await asyncio.sleep(0.015)
         await asyncio.to_thread(broker.matcher.stop)
 

@@ -95,7 +95,7 @@ def once(*names: str) -> Callable[[Receiver], bool]:
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[bool]:
-    """Mount a small file system if the user may, as root."""
+    """Mount a small file system if permitted (only to root)."""
     folder.mkdir()
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], capture_output=True

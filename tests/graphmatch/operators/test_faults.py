@@ -264,7 +264,7 @@ def test_that_calls_that_run_together_take_their_time_once() -> None:
         return True
 
     engine, _ = engine_with(Operator("urn:op:bad", waits_a_little), seconds=2.0)
-    # It needs only one solution, so the engine makes its calls singly.
+    # It needs only one solution, so its calls run singly.
     engine.unsubscribe("not bad")
     many = [(NamedNode("urn:x"), P, Literal(str(n))) for n in range(40)]
     assert not engine.match(Publication.of("p", many)).unknown

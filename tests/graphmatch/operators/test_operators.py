@@ -184,7 +184,7 @@ def test_that_every_order_gives_what_evaluating_everything_gives(seed: int) -> N
         assert list(report.subscriptions) == [
             s.id for s in engine.subscriptions if s.id in set(report.subscriptions)
         ]
-    # The engine calls a pure operator once for all publications, unless the call failed.
+    # A pure operator is called once for all publications, unless it failed.
     assert all(n == 1 or say(*key) is None for key, n in counts.items())
     for one in subscriptions[::2]:
         engine.unsubscribe(one.id)

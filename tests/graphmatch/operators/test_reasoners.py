@@ -1,4 +1,4 @@
-"""HermiT and Pellet as operators in a long-running Java process. Each start takes a second."""
+"""HermiT and Pellet as operators in a running Java process. Each start takes a second."""
 
 from __future__ import annotations
 
