@@ -47,9 +47,9 @@ def unexpected(problem: Problem) -> None:
         # A leads to a cycle, so the cycle's first name wins.
         ([], {C: B, B: D, D: C, A: C}, NONE, B),
         ([(A, B)], {A: D, B: C}, frozenset({D}), C),  # The first of two chain ends wins.
-        # A cycle in a file has no end, so it stays apart from A,
+        # A cycle in a file has no end, so it stays apart from A.
         ([(A, D)], {C: B, B: C}, frozenset({A}), B),
-        ([(A, B)], {C: B, B: C}, frozenset({A}), B),  # but its names can still be the root.
+        ([(A, B)], {C: B, B: C}, frozenset({A}), B),  # A name in the cycle can still be the root.
         ([(A, TYPE)], {TYPE: A}, frozenset({A}), TYPE),  # Built-in terms win.
     ],
 )
