@@ -1,11 +1,11 @@
-"""How tests are run: generated cases, real data, caches, and several processes.
+"""Configuration of the tests: generated cases, real data, caches and processes.
 
 - Hypothesis tries few cases; ``--hypothesis-profile hunt`` tries many, and does not shrink.
-- Tests marked ``data`` are left out where the folder of real data is not beside the project.
-- Processes of one run (``-n``) take whole files, and one of them all that has to do with Spark.
-- Compiled ontologies go to a folder of the run's own. The compiled loops of published algorithms
-  are forgotten when one of their files has changed: the cache knows only of the file that a loop
-  itself is in.
+- Tests marked ``data`` are skipped if the folder of real data is not next to the project.
+- With ``-n``, each process takes whole files, and one process takes all Spark tests.
+- Compiled ontologies go to a temporary folder of the run. The compiled loops of published
+  algorithms are deleted if a source file is newer, because Numba's cache checks only the file
+  with the loop.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class ByFile(LoadScopeScheduling):
-    """Gives a process one file after the other, so that what a module shares is made once."""
+    """Give each process whole files, so that module fixtures are built once."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return SPARK if file.startswith(SPARK) else file  # one session, one Java
+        return SPARK if file.startswith(SPARK) else file  # Share one session and one Java process.
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
@@ -63,9 +63,9 @@ def _forget_stale_loops(folder: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-if "PYTEST_XDIST_WORKER" not in os.environ:  # those that it starts find all this done
+if "PYTEST_XDIST_WORKER" not in os.environ:  # Workers inherit this environment.
     _CACHE = TemporaryDirectory(prefix="graphmatch-tests-")
     atexit.register(_CACHE.cleanup)
-    os.environ["LC_ALL"] = "C.UTF-8"  # or labels would be shown in the developer's language
-    os.environ["XDG_CACHE_HOME"] = _CACHE.name  # where platformdirs looks first
+    os.environ["LC_ALL"] = "C.UTF-8"  # Otherwise, labels would be in the developer's language.
+    os.environ["XDG_CACHE_HOME"] = _CACHE.name  # Here platformdirs looks first.
     _forget_stale_loops(ROOT / "graphmatch" / "published")

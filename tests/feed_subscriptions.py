@@ -1,7 +1,7 @@
-"""Subscriptions over an ontology and feeds, drawn by chance, most of them from what an item says.
+"""Random subscriptions over an ontology and feeds, mostly drawn from the triples of an item.
 
-Each asks for an item, by a pattern that the ontology has nothing for: so every solution rests on
-the publication, and whoever evaluates a subscription need not see to that.
+Each contains a pattern for an item that no ontology triple can match. So every solution uses
+the publication, and an evaluator need not check that.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _WORD = re.compile(r"[A-Za-z]{4,12}")
 
 
 class FeedSubscriptions:
-    """Draws subscriptions.
+    """Generator of subscriptions.
 
     Parameters
     ----------
     ontology
-        Its classes and properties are asked for.
+        Source of classes and properties.
     items
-        Enriched publications; what subscriptions are drawn from.
+        Enriched publications, from which subscriptions are drawn.
     seed
         The same seed gives the same subscriptions.
     """
@@ -47,7 +47,7 @@ class FeedSubscriptions:
         self._asked_schema = False
 
     def texts(self, number: int) -> list[str]:
-        """Return so many subscriptions as SPARQL."""
+        """Return a number of subscriptions as SPARQL."""
         return [self._text() for _ in range(number)]
 
     def _text(self) -> str:
@@ -81,14 +81,14 @@ class FeedSubscriptions:
     def _new(self, name: str) -> str:
         return f"?{name}{next(self._names)}"
 
-    # -- what an item says -----------------------------------------------------------------------
+    # -- Triples of an item ----------------------------------------------------------------------
 
     def _value(self, property_: NamedNode) -> Term | None:
         values = self._item[property_]
         return self._draw.choice(values) if values else None
 
     def _word(self, property_: NamedNode) -> str:
-        """Return a word of the item, or now and then of another one."""
+        """Return a word of the item, or sometimes of another item."""
         item = self._draw.choice(self._items) if self._draw.random() < 0.2 else self._item
         words = [w for value in item[property_] for w in _WORD.findall(getattr(value, "value", ""))]
         return self._draw.choice(words) if words else "politics"
@@ -161,10 +161,10 @@ class FeedSubscriptions:
             )
         )
 
-    # -- what the ontology knows -------------------------------------------------------------
+    # -- Ontology ----------------------------------------------------------------------------
 
     def _class(self) -> Term:
-        """Return a topic of the item, what is above it, or any class."""
+        """Return a topic of the item, an ancestor of it, or any class."""
         topic = self._value(DCTERMS["subject"])
         if topic is None or self._draw.random() < 0.15:
             return self._draw.choice(self._classes)
@@ -199,7 +199,7 @@ class FeedSubscriptions:
         )
 
     def _schema(self) -> str:
-        if self._asked_schema:  # two of them would have thousands of solutions
+        if self._asked_schema:  # Two such patterns would have thousands of solutions.
             return self._topic()
         self._asked_schema = True
         topic, other = self._new("topic"), self._new("property")
@@ -229,12 +229,12 @@ def _of_items(publication: Publication) -> Iterator[tuple[Term, Term, Term]]:
 
 
 def rooted(text: str, root: Callable[[Term], Term]) -> str:
-    """Return a subscription with roots in the place of its IRIs."""
+    """Return a subscription with each IRI replaced by its root."""
     return re.sub(r"<([^<>\s]+)>", lambda found: str(root(NamedNode(found[1]))), text)
 
 
 def one_of_each(publications: Iterable[Publication], most: int) -> list[Publication]:
-    """Return so many publications of each source at the most, the first ones."""
+    """Return at most the first `most` publications of each source."""
     by_source: defaultdict[str, list[Publication]] = defaultdict(list)
     for publication in publications:
         by_source[publication.source.source].append(publication)

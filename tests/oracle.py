@@ -1,11 +1,11 @@
-"""The oracle: what a match is, computed slowly and in the words of docs/reference/semantics.md.
+"""The oracle: a slow definition of a match, in the words of docs/reference/semantics.md.
 
-It shares no code with what it judges: only the data types and the names of vocabulary
-terms are imported. Entailment is a fixpoint over all pairs of triples, a basic graph
-pattern is a nested loop over all triples, a taxonomy is walked link by link.
+It shares no code with the code under test: it imports only data types and the names of vocabulary
+terms. Entailment is a fixpoint over all pairs of triples, a basic graph pattern is a nested loop
+over all triples, and taxonomies are walked link by link.
 
-A query is a small tree (`Query`, `Group`, `Pattern`, filters) that knows its own truth
-(`answer`) and its own text (`to_sparql`).
+A query is a small tree (`Query`, `Group`, `Pattern`, filters) that knows its own truth (`answer`)
+and its own text (`to_sparql`).
 
 Source: SPARQL 1.1 section 18 (algebra), 17.2 and 17.3 (three-valued logic, operators).
 """
@@ -54,7 +54,7 @@ from semantic.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A triple pattern; a blank node in it is the query's own, that is, a hidden variable."""
+    """A triple pattern; a blank node in it is a hidden variable of the query."""
 
     subject: Node
     predicate: Node
@@ -85,7 +85,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Isa:
-    """``gm:descendantOf(?variable, constant)`` and its kin."""
+    """``gm:descendantOf(?variable, constant)`` and similar operators."""
 
     variable: Variable
     which: Taxonomic
@@ -94,10 +94,10 @@ class Isa:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """``CONTAINS(LCASE(STR(?variable)), constant)`` and its kin.
+    """``CONTAINS(LCASE(STR(?variable)), constant)`` and similar functions.
 
-    ``view`` is the functions around the variable, the innermost first. Regular expressions are
-    such as mean the same in Python.
+    ``view`` holds the functions around the variable, innermost first. Regular expressions must mean
+    the same in Python.
     """
 
     variable: Variable
@@ -139,7 +139,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class NotExists:
-    """Of patterns and filters only: what SPARQL means by more than that is disputed."""
+    """NOT EXISTS of patterns and filters only, because SPARQL is ambiguous beyond that."""
 
     group: Group
 
@@ -240,7 +240,7 @@ def _text_of_text(node: Text) -> str:
 
 
 def variables_of(group: Group) -> frozenset[Variable]:
-    """Return the variables that solutions of the group may bind: those ``*`` stands for."""
+    """Return the variables that solutions of the group may bind: those of ``*``."""
     found = {node for pattern in group.patterns for node in pattern if isinstance(node, Variable)}
     for part in group.parts:
         match part:
@@ -259,7 +259,7 @@ _EQUIVALENCES = frozenset({SAME_AS, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY})
 
 
 def _key(term: Term) -> Term:
-    """Return what a synonym is known by: of a text, the text without its language tag."""
+    """Return a synonym's key: for a string, the string without its language tag."""
     if isinstance(term, Literal) and (term.language or term.datatype == XSD["string"]):
         return Literal(term.value)
     return term
@@ -267,7 +267,7 @@ def _key(term: Term) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Term to root; calling it with a term that has no other root gives the term back."""
+    """A map from terms to roots; calling it with any other term returns that term."""
 
     of: Mapping[Term, Term]
 
@@ -324,8 +324,8 @@ class Roots:
 def roots(ontology: Iterable[Triple], synonyms: Iterable[Pair] = ()) -> Roots:
     """Find the root of every term. A synonym pair is (synonym, root).
 
-    Replacing terms may close a cycle, and so make more terms the same: repeated until
-    nothing is new.
+    Replacing terms may close a cycle and so merge more terms, so the search repeats until nothing
+    changes.
     """
     ontology, synonyms = frozenset(ontology), unambiguous(synonyms)
     named = {_key(root): root for _, root in synonyms}
@@ -354,7 +354,7 @@ def roots(ontology: Iterable[Triple], synonyms: Iterable[Pair] = ()) -> Roots:
 
 
 def unambiguous(synonyms: Iterable[Pair]) -> tuple[Pair, ...]:
-    """Leave out the rows of names that rows give several roots, and those that say nothing."""
+    """Remove rows that map a name to itself, or that give it several roots."""
     saying = [(name, root) for name, root in synonyms if _key(name) != _key(root)]
     return tuple(
         (name, root)
@@ -364,7 +364,7 @@ def unambiguous(synonyms: Iterable[Pair]) -> tuple[Pair, ...]:
 
 
 def _end(name: Term, synonyms: Iterable[Pair]) -> Term:
-    """Return the end of a name's chain; of a circle the first name."""
+    """Return the end of a name's chain, or the first name of a cycle."""
     following = {_key(a): _key(b) for a, b in synonyms}
     way = [name]
     while following.get(way[-1], way[0]) not in way:
@@ -389,7 +389,7 @@ def _partition(pairs: Iterable[Pair]) -> list[frozenset[Term]]:
 
 
 def _links(triples: Iterable[Triple]) -> frozenset[Pair]:
-    """Return the stated is-a links, each from the narrower to the broader."""
+    """Return the stated is-a links, from narrower to broader."""
     found = set()
     for s, p, o in triples:
         if p in (SUBCLASS, SUBPROPERTY, BROADER, BROADER_TRANSITIVE, TYPE):
@@ -400,7 +400,7 @@ def _links(triples: Iterable[Triple]) -> frozenset[Pair]:
 
 
 def _reachable(start: Term, links: Iterable[Pair]) -> frozenset[Term]:
-    """Return what one or more links lead to."""
+    """Return the terms that one or more links lead to."""
     found: set[Term] = set()
     while new := {b for a, b in links if a == start or a in found} - found:
         found |= new
@@ -459,7 +459,7 @@ def _from_two(schema: Triple, triple: Triple) -> Iterator[Conclusion]:
 
 
 def _heard_from_one(triple: Triple) -> Iterator[Conclusion]:
-    """A publication's equivalences: not in the ontology, where they make roots."""
+    """Apply a publication's equivalences; those of the ontology define roots."""
     a, says, b = triple
     if says == EQUIVALENT_CLASS:
         yield "own equivalentClass", (a, SUBCLASS, b)
@@ -485,9 +485,9 @@ def _may_be(triple: Triple) -> bool:
 
 
 def conclusions(c: frozenset[Triple], e: frozenset[Triple] | None) -> Iterator[Conclusion]:
-    """Yield, with its rule, all that one step gives.
+    """Yield all conclusions of one step, each with its rule.
 
-    Of *c* alone where *e* is ``None``; otherwise with at least one premise in *e*.
+    If *e* is ``None``, use only *c*; otherwise use at least one premise of *e*.
     """
     everything = c if e is None else c | e
     for first in everything:
@@ -518,20 +518,20 @@ def _saturated(c: frozenset[Triple], e: frozenset[Triple] | None) -> frozenset[T
 def closure(
     ontology: Iterable[Triple], publication: Iterable[Triple]
 ) -> tuple[frozenset[Triple], frozenset[Triple]]:
-    """Return *C(O)* and *E(P)*, of triples whose terms are roots already."""
+    """Return *C(O)* and *E(P)* of triples that consist of roots."""
     c = _saturated(frozenset(ontology), None)
     return c, _saturated(c, frozenset(publication))
 
 
 # --------------------------------------------------------------------------------------
-# The graph that a subscription is asked of
+# The graph that a subscription sees
 
 
 @dataclass(frozen=True)
 class World:
-    """What one publication is matched in: *C(O)*, *E(P)*, the stated links, the roots.
+    """Everything that one match depends on: *C(O)*, *E(P)*, the stated links and the roots.
 
-    Attributes are of *E(P)*, too, but only for patterns that name their property.
+    Attributes belong to *E(P)*, but only for patterns that name their property.
     """
 
     background: frozenset[Triple]
@@ -562,11 +562,11 @@ class World:
         return self.background | self.news
 
     def seen(self, pattern: Pattern) -> frozenset[Triple]:
-        """Return the triples that a pattern may be met by."""
+        """Return the triples that a pattern can match."""
         return self.graph | self.published(pattern)
 
     def published(self, pattern: Pattern) -> frozenset[Triple]:
-        """Return those of *E(P)*."""
+        """Return the triples of *E(P)* that a pattern can match."""
         named = isinstance(pattern.predicate, NamedNode)
         return self.news | self.attributes if named else self.news
 
@@ -608,11 +608,11 @@ def _value(literal: Literal) -> tuple[str, object]:
 
 
 def compare(left: Term, operator: Operator, right: Term) -> Truth:
-    """Compare two terms as SPARQL's operators do.
+    """Compare two terms with a SPARQL operator.
 
-    Literals of two known kinds are not equal; where SPARQL 1.1's table calls that an error
-    it lets an implementation know better (17.3.1). A dateTime with a zone and one without
-    are never equal, and have an order where it holds for every zone (XML Schema 1.1, 3.3.7).
+    Literals of two known kinds are unequal; SPARQL 1.1's table calls this an error, but allows
+    extensions (17.3.1). A dateTime with a zone never equals one without, and the two have an order
+    only if it holds for every zone (XML Schema 1.1, 3.3.7).
     """
     if operator == "!=":
         equal = compare(left, "=", right)
@@ -634,7 +634,7 @@ def compare(left: Term, operator: Operator, right: Term) -> Truth:
 
 
 def _sign(a: object, b: object) -> int | None:
-    """Return -1, 0 or 1 for two values of one kind, ``None`` where they have no order."""
+    """Return -1, 0 or 1 for two values of one kind, or ``None`` if they have no order."""
     if isinstance(a, datetime) and isinstance(b, datetime):
         if (a.tzinfo is None) == (b.tzinfo is None):
             return (a > b) - (a < b)
@@ -649,7 +649,7 @@ def _sign(a: object, b: object) -> int | None:
 
 
 # --------------------------------------------------------------------------------------
-# Tests of text (SPARQL 1.1, 17.4.2 and 17.4.3)
+# String functions (SPARQL 1.1, 17.4.2 and 17.4.3)
 
 
 def _viewed(term: Term | None, view: TextView) -> Literal | None:
@@ -670,7 +670,7 @@ def _is_text(term: Term | None) -> TypeGuard[Literal]:
 
 
 def text_truth(test: Text, term: Term | None) -> Truth:
-    """Decide a test of text, of a term or of nothing."""
+    """Evaluate a string test on a term or on an unbound variable."""
     for view in test.view:
         term = _viewed(term, view)
     wanted = test.constant
@@ -703,14 +703,14 @@ def text_truth(test: Text, term: Term | None) -> Truth:
 
 Binding: TypeAlias = dict[Node, Term]
 Row: TypeAlias = frozenset[tuple[str, Term]]
-"""A solution: (variable's name, term) for each variable that is bound."""
+"""A solution: a (variable name, term) pair for each bound variable."""
 
 Answer: TypeAlias = Counter[Row]
 """A multiset of solutions."""
 
 
 def _basic(patterns: Iterable[Pattern], world: World, given: Binding) -> Iterator[Binding]:
-    """Yield every way to extend *given*, blank nodes of the query included."""
+    """Yield each extension of *given*, including the query's blank nodes."""
     match list(patterns):
         case []:
             yield given
@@ -808,11 +808,11 @@ def _truth(constraint: Filter, solution: Binding, world: World) -> Truth:
 
 
 # --------------------------------------------------------------------------------------
-# Section 4: what rests on the publication
+# Section 4: delta solutions
 
 
 def _basic_graph_patterns(group: Group) -> Iterator[tuple[Pattern, ...]]:
-    """Yield those of the query that count: not those under MINUS and NOT EXISTS."""
+    """Yield the query's patterns except those in MINUS and NOT EXISTS."""
     yield group.patterns
     for part in group.parts:
         match part:
@@ -824,7 +824,7 @@ def _basic_graph_patterns(group: Group) -> Iterator[tuple[Pattern, ...]]:
 
 
 def rests(where: Group, solution: Binding, world: World) -> bool:
-    """Whether a triple pattern, with the solution's bindings put in, is a triple of *E(P)*."""
+    """Return whether the solution makes some triple pattern a triple of *E(P)*."""
     return any(
         all(isinstance(node, NamedNode | Literal) or node in solution for node in pattern)
         and tuple(solution.get(node, node) for node in pattern) in world.published(pattern)
@@ -838,12 +838,12 @@ def rests(where: Group, solution: Binding, world: World) -> bool:
 
 
 def all_solutions(query: Query, world: World) -> Answer:
-    """Answer the query as SPARQL does, whatever the solutions rest on."""
+    """Return all solutions, as SPARQL does."""
     return _answer(query, world, resting=False)
 
 
 def answer_in(query: Query, world: World) -> Answer:
-    """Answer the query with the solutions that rest on the publication: the matches."""
+    """Return only the solutions that use the publication: the matches."""
     return _answer(query, world, resting=True)
 
 
@@ -855,7 +855,7 @@ def answer(
     *,
     entailment: Entailment = "rdfs",
 ) -> Answer:
-    """Answer the query from what was stated. It matches when the answer isn't empty."""
+    """Answer the query from stated triples. It matches if the answer is not empty."""
     return answer_in(query, World.of(ontology, publication, synonyms, entailment=entailment))
 
 

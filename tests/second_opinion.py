@@ -1,4 +1,4 @@
-"""What owlrl, which is independent of this project, says follows under RDFS."""
+"""RDFS entailment by owlrl, which is independent of this project."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.strategies import EX, LITERALS
 
 SCHEMA = (SUBCLASS, SUBPROPERTY, DOMAIN, RANGE)
 _TEXTS: dict[Term, Term] = {literal: Literal(f"text {n}") for n, literal in enumerate(LITERALS)}
-"""rdflib forgets how a number was written, and owlrl takes equal values for one term."""
+"""Replacements: rdflib forgets lexical forms, and owlrl merges literals with equal values."""
 
 
 class _FiveRules(RDFS_Semantics):  # type: ignore[misc]
-    """RDFS without its rule that literals of one value are the same."""
+    """RDFS without its rule that equal values are the same literal."""
 
     def one_time_rules(self) -> None:
         pass
 
 
 def spoken(triples: Iterable[Triple]) -> list[Triple]:
-    """Return the triples that both understand: no SKOS or OWL, no blank nodes."""
+    """Return the triples that both reasoners support: no SKOS, OWL or blank nodes."""
     return [
         (s, p, _TEXTS.get(o, o))
         for s, p, o in triples
@@ -37,7 +37,7 @@ def spoken(triples: Iterable[Triple]) -> list[Triple]:
 
 
 def by_owlrl(graph: Iterable[Triple]) -> set[Triple]:
-    """Return owlrl's closure of a graph, triples with literal subjects left out."""
+    """Return owlrl's closure of a graph, without triples that have literal subjects."""
     text = " .\n".join([*(" ".join(map(str, triple)) for triple in graph), ""])
     closed = rdflib.Graph().parse(data=text, format="nt")
     owlrl.DeductiveClosure(_FiveRules, axiomatic_triples=False, datatype_axioms=False).expand(
@@ -50,7 +50,7 @@ def by_owlrl(graph: Iterable[Triple]) -> set[Triple]:
 
 
 def ours(graph: Iterable[Triple]) -> set[Triple]:
-    """Leave out what RDFS says of everything: rules 1, 4, 6, 8, 10, 12 and 13."""
+    """Remove RDFS triples that hold for every term: rules 1, 4, 6, 8, 10, 12 and 13."""
     beyond = (RDF["Property"], RDFS["Resource"], RDFS["Literal"], RDFS["Class"])
     return {
         (s, p, o)

@@ -1,9 +1,9 @@
 """Hypothesis strategies: ontologies, publications, and subscriptions that often match.
 
-Everything is drawn from one small vocabulary, so that things meet. A subscription is
-derived from what is true: some triples of the world (`oracle.World`), with terms turned
-into variables, filters that mostly hold of those very triples, and now and then something
-changed so that it may fail. Constants are any name of a term, not only its root.
+One small vocabulary serves everything, so that patterns and triples often match. A subscription
+is derived from true triples of the world (`oracle.World`): some terms become variables, most
+filters hold, and sometimes a change makes it fail. A constant is any name of a term, not only its
+root.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ TEXT_SYNONYMS: tuple[tuple[Pair, ...], ...] = (
     ((Literal("US"), Literal("USA")), (Literal("USA"), Literal("United States"))),
     ((Literal("US"), Literal("United States")), (Literal("US"), Literal("ultrasound"))),
 )
-"""A pair, a chain, and a name in dispute."""
+"""A pair, a chain, and a name with two roots."""
 
-# Equal by value and not by term: the ones, the truths, the first two dateTimes.
+# Some have equal values but differ as terms: the ones, the truths, the first two dateTimes.
 LITERALS = (
     Literal("1", datatype=XSD["integer"]),
     Literal("01", datatype=XSD["integer"]),
@@ -99,19 +99,19 @@ LITERALS = (
 NODES = (*RESOURCES, *CLASSES, *CONCEPTS)
 TERMS: tuple[Term, ...] = (*NODES, *PROPERTIES, *LITERALS)
 ORDERED = tuple(literal for literal in LITERALS if literal.language is None)
-"""Constants for ``<`` and its kin. SPARQL 1.1 gives IRIs and tagged texts no order;
-implementations do, so they are not asked."""
+"""Constants for ``<`` and similar operators. SPARQL 1.1 does not order IRIs and tagged strings,
+but implementations do, so the tests omit them."""
 
 TEXTS = (
     *map(Literal, ("US", "us", "U", "States", "united states", "United", "en", "EN", "*", "")),
     *map(Literal, ("1", "01", "true", "2024-01", "http://example.org/", "ann", "ultra")),
     *(Literal(text, language="en") for text in ("US", "s")),
 )
-"""Constants for tests of text."""
+"""Constants for string functions."""
 PATTERNS = tuple(
     map(Literal, ("US", "nit.d", "^us$", "(States|US)", "[U]", "t+es", "ex?ample", ""))
 )
-"""Regular expressions that mean the same to Python and to the evaluator."""
+"""Regular expressions with the same meaning in Python and the evaluator."""
 VIEWS: tuple[tuple[TextView, ...], ...] = (
     *((), ("STR",), ("LANG",), ("LCASE",), ("UCASE",)),
     *(("STR", "LCASE"), ("STR", "UCASE"), ("LCASE", "STR")),
@@ -122,7 +122,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One publication and one subscription, with what they are matched under."""
+    """One publication and one subscription, with their ontology and synonyms."""
 
     ontology: tuple[Triple, ...]
     synonyms: tuple[Pair, ...]
@@ -147,15 +147,15 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a generated subscription may hold."""
+    """Features of generated subscriptions."""
 
     patterns: int = 4
     variable_properties: bool = True
     blank_nodes: bool = True
     comparisons: bool = True
     taxonomic: bool = True
-    texts: bool = True  # tests of text and of language, IN, || of one variable, !=
-    forms: bool = True  # projections, DISTINCT and ASK; otherwise SELECT *, of no variables too
+    texts: bool = True  # String and language tests, IN, || of one variable, !=
+    forms: bool = True  # Projections, DISTINCT and ASK; otherwise SELECT *, even without variables
     everything: bool = False  # OPTIONAL, UNION, MINUS, NOT EXISTS, && || !, BOUND
 
 
@@ -190,13 +190,13 @@ def _dag(members: Sequence[Term], link: Term, most: int) -> st.SearchStrategy[li
 
 
 def _knot(members: Sequence[Term], link: Term) -> st.SearchStrategy[list[Triple]]:
-    """Return a link that runs against the others: it may close a cycle."""
+    """Return a link against the direction of the others, which may close a cycle."""
     return _some([(b, link, a) for a, b in combinations(members, 2)], 1, 1)
 
 
 @st.composite
 def ontologies(draw: st.DrawFn) -> tuple[Triple, ...]:
-    """Draw an ontology: taxonomies, schema, equivalences, instances, a little data."""
+    """Draw an ontology: taxonomies, schema, equivalences, instances and a little data."""
     outside: tuple[Term, ...] = (*RESOURCES, BlankNode("o0"))
     parts: list[st.SearchStrategy[list[Triple]]] = [
         _dag(CLASSES, SUBCLASS, 7),
@@ -226,7 +226,7 @@ def ontologies(draw: st.DrawFn) -> tuple[Triple, ...]:
 
 @st.composite
 def synonyms(draw: st.DrawFn) -> tuple[Pair, ...]:
-    """Draw the pairs (synonym, root) of a synonym file: of IRIs of one kind, and of texts."""
+    """Draw pairs (synonym, root) of a synonym file: IRIs of one kind, and strings."""
     pairs: list[Pair] = []
     if _chance(draw, 30):
         kind = draw(st.sampled_from((RESOURCES, CLASSES, PROPERTIES, CONCEPTS)))
@@ -237,7 +237,7 @@ def synonyms(draw: st.DrawFn) -> tuple[Pair, ...]:
 
 
 def pairs_of(synonyms: Iterable[Pair]) -> SynonymPairs:
-    """Give the package what a synonym file with these rows would."""
+    """Convert rows of a synonym file to the package's type."""
     where = Place("generated")
     terms = [SynonymRow(a, b, where) for a, b in synonyms if isinstance(a, NamedNode)]
     texts = [SynonymRow(a.value, b.value, where) for a, b in synonyms if isinstance(a, Literal)]
@@ -246,7 +246,7 @@ def pairs_of(synonyms: Iterable[Pair]) -> SynonymPairs:
 
 @st.composite
 def _data(draw: st.DrawFn, nodes: Sequence[Term], most: int, least: int = 0) -> list[Triple]:
-    """Draw triples of the properties, with loops and several edges between two nodes."""
+    """Draw data triples, including loops and multiple edges between two nodes."""
     kinds = (nodes, LITERALS, nodes, LITERALS, nodes, LITERALS, CONCEPTS, (*CLASSES, *PROPERTIES))
     triples: list[Triple] = []
     for _ in range(draw(st.integers(least, most))):
@@ -263,7 +263,7 @@ def _data(draw: st.DrawFn, nodes: Sequence[Term], most: int, least: int = 0) -> 
 def publications(
     draw: st.DrawFn, ontology: Sequence[Triple] = (), name: str = "http://example.org/publication"
 ) -> Publication:
-    """Draw a publication: data with blank nodes, types, now and then schema of its own."""
+    """Draw a publication: data with blank nodes, types, and sometimes schema."""
     here = draw(st.permutations(RESOURCES))[:4]
     nodes: tuple[Term, ...] = (*here, BlankNode("b0"), BlankNode("b1"))
     triples = draw(_data(nodes, most=7, least=1))
@@ -297,13 +297,13 @@ def publications(
 
 
 class _Writer:
-    """Turns true triples into patterns, and remembers what each variable stands for."""
+    """Convert true triples to patterns, and record the term behind each variable."""
 
     def __init__(self, draw: st.DrawFn, world: World, profile: Profile) -> None:
         self.draw, self.world, self.profile = draw, world, profile
         self.witness: dict[Variable, Term] = {}
-        self._names: dict[Term, Node | None] = {}  # None: stays a constant
-        self._free = 2  # variables that may stand on a property, or part from their like
+        self._names: dict[Term, Node | None] = {}  # None keeps it constant.
+        self._free = 2  # Variables for properties, or for repeated terms
         self._used: list[Triple] = []
         self._blanks = 0
 
@@ -314,7 +314,7 @@ class _Writer:
         return self.draw(st.sampled_from(items))
 
     def triple(self) -> Triple:
-        """Pick a triple, mostly one that meets those picked before."""
+        """Pick a triple, usually one that shares a term with earlier ones."""
         news, everything = _listed(self.world.news), _listed(self.world.graph)
         data = [t for t in news if t[1] in PROPERTIES or t[1] == TYPE]
         pool = self.pick([data or news, news, news, everything])
@@ -377,13 +377,13 @@ class _Writer:
         return self._constant(term)
 
     def fresh_part(self) -> None:
-        """Forget the blank nodes of the query: they live in one basic graph pattern."""
+        """Forget the query's blank nodes, which are local to one basic graph pattern."""
         self._names = {
             term: name for term, name in self._names.items() if not isinstance(name, BlankNode)
         }
 
     def spoilt(self, patterns: list[Pattern]) -> list[Pattern]:
-        """Change one place, so that the patterns may have no solution."""
+        """Change one position, so that the patterns may have no solution."""
         at = self.draw(st.integers(0, len(patterns) - 1))
         changed, variables = patterns[at], sorted(self.witness, key=str)
         place = self.pick(("subject", "predicate", "object", "object"))
@@ -401,7 +401,7 @@ class _Writer:
         ]
 
     def test(self, variables: Sequence[Variable]) -> Filter:
-        """Write a comparison or a taxonomy operator that mostly holds of the witness."""
+        """Write a comparison or taxonomy operator that usually holds for the witness."""
         values = [v for v in variables if isinstance(self.witness[v], Literal)]
         variable = self.pick(values if values and self.chance(70) else variables)
         if self.profile.texts and self.chance(15):
@@ -434,7 +434,7 @@ class _Writer:
         return In(variable, tuple(constants))
 
     def _text(self, variable: Variable, term: Term) -> Text:
-        """Write a test of text: nearly always with a constant that some term's text has."""
+        """Write a string test, nearly always with a constant that some term contains."""
         function, view = self.pick(TEXT_FUNCTIONS), self.pick(VIEWS)
         constants = PATTERNS if function == "REGEX" else TEXTS
         tests = [Text(variable, function, view, constant) for constant in constants]
@@ -461,7 +461,7 @@ def _listed(triples: frozenset[Triple]) -> list[Triple]:
 
 @st.composite
 def queries(draw: st.DrawFn, world: World, profile: Profile) -> Query:
-    """Draw a query out of what is true in the world."""
+    """Draw a query from true triples of the world."""
     writer = _Writer(draw, world, profile)
     size = draw(st.sampled_from([n for n in (1, 1, 2, 2, 2, 3, 3, 4) if n <= profile.patterns]))
     patterns = [writer.pattern() for _ in range(size)]
@@ -507,7 +507,7 @@ def _combined(writer: _Writer, test: Filter, variables: Sequence[Variable]) -> F
 
 
 def _more(writer: _Writer, *, spoilt: int) -> Group:
-    """Write another group that meets the query; of 100, so many are changed to maybe fail."""
+    """Write a group that joins the query; `spoilt` is the percentage of groups that may fail."""
     writer.fresh_part()
     patterns = [writer.pattern() for _ in range(writer.pick((1, 1, 2)))]
     if writer.chance(spoilt):
@@ -530,7 +530,7 @@ def _with_parts(writer: _Writer, where: Group) -> Group:
         match writer.pick(("optional", "optional", "union", "union", "minus")):
             case "optional":
                 inner = _more(writer, spoilt=35)
-                if writer.chance(30):  # a filter that sees the variables outside
+                if writer.chance(30):  # The filter sees variables from outside.
                     seen = sorted(writer.witness.keys() & variables_of(where), key=str)
                     inner = replace(inner, filters=(writer.test(seen),)) if seen else inner
                 if writer.chance(20):
@@ -567,12 +567,12 @@ def basic_subscriptions(
 
 
 def subscriptions(world: World) -> st.SearchStrategy[Query]:
-    """Draw from all that the oracle evaluates."""
+    """Draw from all features that the oracle evaluates."""
     return queries(world, Profile(everything=True))
 
 
 # --------------------------------------------------------------------------------------
-# The whole
+# Complete cases
 
 BASIC = Profile()
 FULL = Profile(everything=True)
@@ -582,7 +582,7 @@ FULL = Profile(everything=True)
 def cases(draw: st.DrawFn, profile: Profile = BASIC, entailment: Entailment = "rdfs") -> Case:
     """Draw one publication and one subscription under an ontology.
 
-    The subscription is derived from what is true under that entailment.
+    The subscription is derived from triples that hold under that entailment.
     """
     scenario = draw(scenarios(profile, publications=1, queries=1, entailment=entailment))
     return Case(scenario.ontology, scenario.synonyms, scenario.publications[0], scenario.queries[0])
@@ -597,7 +597,7 @@ def scenarios(
     queries: int = 6,
     entailment: Entailment = "rdfs",
 ) -> Scenario:
-    """Draw up to so many publications and subscriptions under one ontology."""
+    """Draw publications and subscriptions, up to given numbers, under one ontology."""
     ontology = draw(ontologies())
     pairs = draw(synonyms())
     published = [
@@ -616,7 +616,7 @@ _publications, _queries = publications, queries
 
 
 def features(query: Query) -> frozenset[str]:
-    """Name what the query exercises, for counting what was generated."""
+    """Name the query's features, for statistics of the generated cases."""
     found: set[str] = set()
     _group_features(query.where, found)
     if query.ask:

@@ -1,4 +1,4 @@
-"""Every matcher gives the oracle's answers on whatever Hypothesis generates."""
+"""Every matcher gives the oracle's answers on all generated scenarios."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CANONICAL = {
 
 
 def canonical(part: Any) -> Any:
-    """Return a scenario, or a part of it, with literals as pyoxigraph's store gives them back."""
+    """Return a scenario, or a part of it, with literals in pyoxigraph's canonical form."""
     if isinstance(part, Literal):
         return CANONICAL.get(part, part)
     if isinstance(part, tuple):
@@ -101,7 +101,7 @@ def test_engine_without_entailment(scenario: Scenario) -> None:
 
 @given(scenarios(FULL, entailment="rdfs"), st.data())
 def test_engine_whatever_came_before(scenario: Scenario, data: st.DataObject) -> None:
-    """In any order, at once or one by one, some taken away and in again, between publications."""
+    """Subscribe in any order, singly or in bulk, and remove and add some between publications."""
     parsed = [PARSER.parse(str(n), to_sparql(query)) for n, query in enumerate(scenario.queries)]
     order = data.draw(st.permutations(parsed))
     several = data.draw(st.integers(0, len(order)))

@@ -1,8 +1,8 @@
-"""Small inputs that once took minutes or gigabytes: each ends soon, and others get their answers.
+"""Small inputs that once took minutes or gigabytes: each ends soon and delays no others.
 
-Each attack is a process of its own: ``python tests/test_attacks.py "cross product"`` tries one and
-writes what it took. An attack returns the engine and the document. The subscription ``other`` is
-there each time, and must match.
+Each attack runs in its own process: ``python tests/test_attacks.py "cross product"`` tries one and
+prints its cost. An attack returns the engine and the document. The subscription ``other`` is
+always present, and must match.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from semantic.vocabulary import LABEL
 
 ROOT = Path(__file__).parents[1]
 SECONDS, MEGABYTES = 4.0, 500
-"""Of the processor; half of that on an idle machine, imports included."""
+"""Limits of CPU time and memory, imports included; an idle machine needs half."""
 SKOS, OWL = "http://www.w3.org/2004/02/skos/core#", "http://www.w3.org/2002/07/owl#"
 Attack = tuple[Engine, str]
 
@@ -42,7 +42,7 @@ def pairs(count: int) -> str:
 
 
 def engine(*queries: str, ontology: Ontology | None = None, labels: int = 0) -> Engine:
-    """Return an engine with the subscriptions that it takes, and one more."""
+    """Return an engine with the accepted subscriptions and `other`."""
     concepts = (
         Label(" ".join(["abc"] * n), "en", NamedNode(f"urn:c{n}")) for n in range(1, labels + 1)
     )
@@ -143,7 +143,7 @@ def nested_optionals() -> Attack:
 
 
 def wide_stars() -> Attack:
-    """Stars of more patterns than a row of the index has."""
+    """Stars with more patterns than an index row can hold."""
     star = " ; ".join(f"<urn:p{n}> ?o{n}" for n in range(90))
     data = "".join(f"<urn:s> <urn:p{n}> <urn:o> .\n" for n in range(90))
     queries = (f"SELECT * {{ ?s {star} FILTER(?o1 != <urn:x{n}>) }}" for n in range(21))
@@ -161,7 +161,7 @@ ATTACKS: dict[str, Callable[[], Attack]] = {
 
 
 def peak() -> int:
-    """Return how many megabytes the process had at most."""
+    """Return the process's peak memory in megabytes."""
     found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) >> 10

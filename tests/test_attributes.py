@@ -1,4 +1,4 @@
-"""Attribute subscriptions and events end to end: what the command says of them."""
+"""Attribute subscriptions and events end to end, through the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lines(path: Path, rows: list[object]) -> Path:
 
 
 def term(value: str, datatype: str | None = None) -> dict[str, str]:
-    """Return a literal as SPARQL results JSON has it."""
+    """Return a literal in SPARQL results JSON."""
     said = {} if datatype is None else {"datatype": datatype}
     return {"type": "literal", "value": value, **said}
 
@@ -44,7 +44,7 @@ def matched(tmp_path: Path, where: object, event: object, *options: object) -> b
     return bool(result.stdout)
 
 
-# --- The examples of the papers ---------------------------------------------------------------
+# --- Examples from the papers -----------------------------------------------------------------
 
 FIGURE_2 = {
     "seller.name": "John",
@@ -80,7 +80,7 @@ def test_ctps_figure_2(tmp_path: Path, where: object, expected: bool) -> None:
 
 
 def test_ctps_attribute_and_value_have_to_be_of_one_pair(tmp_path: Path) -> None:
-    """The number is one subattribute's, the address another's: no value passes both tests."""
+    """The number and the address belong to two subattributes, so no value passes both tests."""
     where = {"seller.contactInformation": {"starts": "1", "contains": "@"}}
     event = {"seller": {"cellphoneNumber": "123", "email": "a@example.org"}}
     assert not matched(tmp_path, where, event)
@@ -92,7 +92,7 @@ def test_ctps_attribute_and_value_have_to_be_of_one_pair(tmp_path: Path) -> None
     [(1990, "2003-06-01", True), (2000, "2003-06-01", False), (2000, "2004-01-01", True)],
 )
 def test_stopss(tmp_path: Path, year: int, now: str, expected: bool) -> None:
-    """Professional experience is the present date less the graduation year."""
+    """Professional experience is the present date minus the graduation year."""
     where = {"university": "Toronto", "degree": "PhD", "professionalExperience": {">=": 4}}
     event = {"school": "Toronto", "degree": "PhD", "work experience": True, "graduationYear": year}
     assert matched(tmp_path, where, event, "--now", now) is expected
@@ -104,7 +104,7 @@ def test_gryphon(tmp_path: Path) -> None:
     assert not matched(tmp_path, where, {"issue": "IBM", "price": 120, "volume": 1001})
 
 
-# --- What the ontology does to events ---------------------------------------------------------
+# --- Events and the ontology ------------------------------------------------------------------
 
 
 def test_base_units_hold_for_attributes(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_explain_says_where_an_attribute_was_found(tmp_path: Path) -> None:
     assert "shop:cellphoneNumber ⊑ shop:contactInformation" in result.stdout
 
 
-# --- What is wrong ----------------------------------------------------------------------------
+# --- Errors -----------------------------------------------------------------------------------
 
 BAD_CONSTRAINTS: dict[str, tuple[object, str]] = {
     "operator": ({"a": {"~": 1}}, "attribute 'a': there is no operator '~'. Use one of ="),

@@ -1,4 +1,4 @@
-"""Attributes that somebody asks for are met by nobody who asks for any property."""
+"""Attributes that a subscription names stay hidden from patterns with variable properties."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ GENERAL = (
     f"SELECT * {{ {OFFER} ?p {COMPUTER} }}",
     "SELECT * { ?x ?p ?v FILTER(?v > 5) }",
     "ASK { <http://example.org/offer> ?p 7 }",
-    # by evaluation
+    # These are evaluated.
     "SELECT * { ?x ?p 7 OPTIONAL { ?x ?q ?w FILTER(?w = 7) } }",
     "SELECT * { ?x ?p 7 MINUS { ?x ?p ?v . <http://example.org/offer> ?r 7 } }",
     f"SELECT * {{ ?y {AMOUNT} ?v FILTER NOT EXISTS {{ ?x ?q ?v FILTER(?x != ?y) }} }}",
@@ -74,7 +74,7 @@ GENERAL = (
     "CONSTRUCT WHERE { ?x ?p ?v }",
     f"DESCRIBE {OFFER} {{ {OFFER} ?p ?v }}",
     f"DESCRIBE ?x {{ ?x {PRICE} ?v }}",
-    # with attributes of their own
+    # These name attributes themselves.
     "SELECT * { ?x attribute:price.amount ?v ; ?p ?w }",
     "SELECT * { ?x attribute:price.amount ?v ; ?p ?v }",
     "SELECT * { ?x attribute:price.amount ?v OPTIONAL { ?x ?p ?v } }",
@@ -96,7 +96,7 @@ GENERAL = (
 
 
 def said(report: MatchReport, id: str) -> object:
-    """Return what a subscription is told, in a form that can be compared."""
+    """Return a subscription's result in a comparable form."""
     for match in report:
         if match.subscription == id:
             solutions = Counter(frozenset(s.items()) for s in match.solutions)
@@ -121,7 +121,7 @@ def among_others(query: str, ontology: tuple[Triple, ...] = ONTOLOGY) -> Engine:
 @pytest.mark.parametrize("ontology", [ONTOLOGY, ()], ids=["ontology", "none"])
 @pytest.mark.parametrize("query", GENERAL)
 def test_answers_do_not_depend_on_who_else_asks(query: str, ontology: tuple[Triple, ...]) -> None:
-    """Without an ontology the index answers more of them."""
+    """Without an ontology, the index answers more of the queries."""
     report = among_others(query, ontology).match(GRAPH)
     assert said(report, "s") == said(alone(query, ontology).match(GRAPH), "s")
     expected = OTHERS.keys() if ontology else {"amounts", "names"}
@@ -140,7 +140,7 @@ def test_explanations_do_not_depend_on_who_else_asks(query: str) -> None:
 
 
 def test_what_is_answered() -> None:
-    """A variable property sees what is stated and what follows; whoever names an attribute, it."""
+    """A variable property matches stated and derived triples, but attributes must be named."""
     engine = among_others("SELECT * { ?x attribute:price.amount ?v ; ?p ?w }")
     solutions = {match.subscription: match.solutions for match in engine.match(GRAPH)}["s"]
     assert {solution["p"] for solution in solutions} == {PRICE, NAMES["item"], NAMES["name"]}
@@ -150,7 +150,7 @@ def test_what_is_answered() -> None:
 
 @pytest.mark.parametrize("more", ["", "OPTIONAL { ?x a ?c }"], ids=["indexed", "evaluated"])
 def test_attributes_that_are_stated_are_met(more: str) -> None:
-    """An event says its attributes; the one that was found beside them is not met."""
+    """An event states its attributes; derived ones next to them do not match."""
     publication = event("http://example.org/offer", {"price": {"amount": 7}})
     ontology = Ontology([*ONTOLOGY, (AMOUNT, SUBPROPERTY, NAMES["number"])])
     engine = Engine(ontology)
@@ -163,7 +163,7 @@ def test_attributes_that_are_stated_are_met(more: str) -> None:
 
 
 def test_a_property_that_is_bound_elsewhere_is_a_variable_still() -> None:
-    """The publication speaks of the attribute: the index knows it, and may not look it up."""
+    """The index knows the attribute from the publication, but must not look it up."""
     asks = (NAMES["form"], NAMES["asks"], attribute("price.amount"))
     stated = (NAMES["form"], attribute("price.amount"), SEVEN)
     query = f"SELECT * {{ ?form {NAMES['asks']} ?p . ?x ?p ?v }}"
@@ -176,7 +176,7 @@ def test_a_property_that_is_bound_elsewhere_is_a_variable_still() -> None:
         assert "amounts" in found
 
 
-# --- What is generated ------------------------------------------------------------------------
+# --- Generated subscriptions ------------------------------------------------------------------
 
 STEPS = ("p", "q", "r", "s", "t")
 ATTRIBUTES = st.lists(st.sampled_from(STEPS), min_size=1, max_size=2).map(".".join)
@@ -184,7 +184,7 @@ ATTRIBUTES = st.lists(st.sampled_from(STEPS), min_size=1, max_size=2).map(".".jo
 
 @st.composite
 def mixed(draw: st.DrawFn, query: Query) -> Query:
-    """Let a query ask for an attribute, too: of a subject of its own or of one of the query's."""
+    """Add an attribute pattern to a query, with a new subject or one of its own."""
     subjects = [p.subject for p in query.where.patterns if isinstance(p.subject, Variable)]
     subject = draw(st.sampled_from([*subjects, Variable("event")]))
     objects = [n for p in query.where.patterns for n in p if isinstance(n, Variable)]
@@ -195,9 +195,9 @@ def mixed(draw: st.DrawFn, query: Query) -> Query:
 
 
 def world_of(scenario: Scenario, publication: Publication) -> World:
-    """Return a world with all attributes that anybody could ask for.
+    """Return a world with all attributes that a subscription could name.
 
-    A step has the name of each synonym of its property, and what is there has that of the root.
+    A step can have the name of any synonym of its property; derived names use the root.
     """
     world = World.of(scenario.ontology, publication.triples, scenario.synonyms)
     stated = Publication.of(
@@ -214,7 +214,7 @@ def world_of(scenario: Scenario, publication: Publication) -> World:
 
 
 def flattened(publication: Publication) -> Iterator[tuple[Term, tuple[str, ...], Term]]:
-    """Yield roots, paths of one or two steps from them, and values, as the reference says."""
+    """Yield roots, paths of one or two steps, and values, as the reference defines them."""
     triples, stated = publication.triples, set(publication.triples) - publication.derived
     reached = {s: {o for t, _, o in triples if t == s} for s, _, _ in triples}
     for _ in reached:
@@ -258,7 +258,7 @@ def answers(report: MatchReport) -> dict[str, Answer]:
 def test_generated_subscriptions_do_not_depend_on_attributes(
     scenario: Scenario, names: list[str], data: st.DataObject
 ) -> None:
-    """Among subscriptions that ask for attributes each is answered as the oracle says."""
+    """Subscriptions on attributes do not change the oracle's answers for others."""
     asked = [
         data.draw(mixed(query)) if data.draw(st.integers(0, 2)) == 0 else query
         for query in scenario.queries

@@ -1,7 +1,6 @@
-"""Broken and hostile input: each item is refused with what, where and what to do; the rest goes on.
+"""Invalid and hostile input: each problem names what, where and a remedy; valid input goes on.
 
-Everything is tried twice, through the library and through the command, with a good item beside
-the bad one.
+The tests use the library and the command, with a valid item next to the invalid one.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of the command left."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -40,7 +39,7 @@ class Outcome:
 
     @property
     def problems(self) -> list[str]:
-        """The lines that say refused, warning or error."""
+        """Return the lines that begin with refused, warning or error."""
         return [line for line in self.err.splitlines() if line.split(" ")[0] in WORDS]
 
 
@@ -48,7 +47,7 @@ WORDS = ("refused", "warning", "error")
 
 
 def run(*arguments: object, stdin: bytes | str = "") -> Outcome:
-    """Run the command; it ends by itself, with a status and without a traceback."""
+    """Run the command, which must exit without a traceback."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert "Traceback" not in result.stdout + result.stderr
@@ -109,7 +108,7 @@ def context(terms: dict[str, object]) -> str:
 
 
 def chain_of_contexts(depth: int) -> dict[str, object]:
-    """Contexts inside of each other, each with a chain of terms that is short enough."""
+    """Return nested contexts, each with a chain of terms below the limit."""
     terms: dict[str, object] = {f"a{n}": f"a{n + 1}:" for n in range(100)}
     if depth:
         terms["a100"] = {"@id": "urn:", "@context": chain_of_contexts(depth - 1)}
@@ -117,7 +116,7 @@ def chain_of_contexts(depth: int) -> dict[str, object]:
 
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
-BOMB = f'<!DOCTYPE %s [<!ENTITY l0 "lol">{LAUGHS}]>\n'  # 3 GB
+BOMB = f'<!DOCTYPE %s [<!ENTITY l0 "lol">{LAUGHS}]>\n'  # It expands to 3 GB.
 CHAINED = (
     "more than 256 terms of its context occur in definitions of others. If you trust the document"
 )
@@ -143,7 +142,7 @@ NO_SYNTAX = (
 )
 
 REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
-    # what: the file's name, its content, how many publications are kept, what is said of it
+    # Case: file name, content, number of accepted publications, expected problems.
     "cut RSS 1.0": (
         "a.rdf",
         cut(rss1(), "Two"),
@@ -393,7 +392,7 @@ def said(path: Path, patterns: list[str]) -> list[str]:
 
 
 def assert_said(problems: list[str], patterns: list[str]) -> None:
-    """Each problem begins with its pattern, in which ``*`` stands for anything."""
+    """Assert that each problem begins with its pattern, in which ``*`` matches anything."""
     assert len(problems) == len(patterns), problems
     for problem, pattern in zip(problems, patterns, strict=True):
         rest = problem
@@ -635,7 +634,7 @@ def test_files_are_not_let_in(kind: str, tmp_path: Path, good: Path, wanted: Pat
 
 @contextmanager
 def listening() -> Iterator[tuple[str, list[str]]]:
-    """A server that notes what is asked of it."""
+    """Run a server that records requests."""
     asked: list[str] = []
 
     class Noting(BaseHTTPRequestHandler):
@@ -673,8 +672,8 @@ def test_nothing_is_fetched(tmp_path: Path, good: Path) -> None:
         everything = write(tmp_path / "all.rq", "SELECT * { ?s ?p ?o }")
         subscriptions = ["-s", service, "-s", loaded, "-s", everything]
         outcome = run("filter", *paths, good, *subscriptions, "-o", paths[-1])
-        assert (outcome.status, len(outcome.problems)) == (1, 5)  # with the missing import
-        for ontology in paths:  # whatever can be read of it
+        assert (outcome.status, len(outcome.problems)) == (1, 5)  # One is the missing import.
+        for ontology in paths:  # Use everything that can be read of it.
             run("check", service, loaded, everything, "-o", ontology)
             run("ontology", ontology)
         assert asked == []
@@ -873,7 +872,7 @@ ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
 
 @pytest.mark.parametrize("case", ONTOLOGIES)
 def test_ontology(case: str, tmp_path: Path, good: Path, wanted: Path) -> None:
-    """An ontology with a part missing would answer wrongly without a word: nothing is run."""
+    """Nothing runs, because an incomplete ontology would give wrong answers silently."""
     name, content, pattern = ONTOLOGIES[case]
     path = write(tmp_path / name, content)
     with pytest.raises(OntologyError) as caught:
@@ -983,7 +982,7 @@ def test_explanation_goes_on_after_a_bad_publication(
     assert "Good news" in outcome.out
 
 
-# --- What a publication may hide -----------------------------------------------------------------
+# --- Control characters and markup ---------------------------------------------------------------
 
 
 def test_control_characters_are_shown_not_sent(tmp_path: Path, wanted: Path) -> None:
@@ -1010,7 +1009,7 @@ MARKUP = "[bold]b[/] [red] [/nonsense] [link=http://e/]x[/link] :smile: [1] \\\\
 
 
 def test_markup_is_text(tmp_path: Path, wanted: Path) -> None:
-    """Nor are codes of emoji replaced, which would change IRIs."""
+    """Emoji codes stay unchanged, too, because replacing them would change IRIs."""
     text = f"<urn:x:cat:y> <{TITLE}> '''{MARKUP}''' ."
     path = write(tmp_path / "[red]:cat:.ttl", text)
     shown = MARKUP.replace("\\\\", "\\")

@@ -1,4 +1,4 @@
-"""Ontologies that say what cannot be meant: each is reported with its message, and used."""
+"""Contradictory ontologies: each is reported with its message, and still used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command on the samples: what it prints for people and for machines, and how it ends."""
+"""The command on the samples: its output for people and machines, and its exit status."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(*arguments: object, status: int = 0, stdin: bytes = b"", **environment: 
 def process(
     *arguments: object, stdout: int = subprocess.PIPE, **environment: str
 ) -> subprocess.Popen[bytes]:
-    """Start the command as a process of its own, which can be interrupted wherever tests run."""
+    """Start the command as a separate process that tests can interrupt."""
     return subprocess.Popen(
         [sys.executable, "-m", "graphmatch.cli", *map(str, arguments)],
         cwd=ROOT,
@@ -81,7 +81,7 @@ def wanted(tmp_path: Path) -> Path:
 
 def test_that_every_command_is_tried() -> None:
     group: Any = typer.main.get_command(app)
-    # In tests/graphmatch: command/test_filter.py, test_serve.py, test_watch.py; broker, spark.
+    # These have tests in tests/graphmatch: command, broker and spark.
     others = {"broker", "index", "serve", "spark", "watch"}
     assert set(group.list_commands(None)) == {*COMMANDS, *others}
 
@@ -105,7 +105,7 @@ def test_without_a_command_there_is_help() -> None:
     assert "Usage:" in run(status=2).output
 
 
-# --- For people ----------------------------------------------------------------------------------
+# --- Output for people ---------------------------------------------------------------------------
 
 
 def test_filter() -> None:
@@ -298,7 +298,7 @@ def test_standard_input() -> None:
     assert piped.stdout
 
 
-# --- For machines --------------------------------------------------------------------------------
+# --- Output for machines -------------------------------------------------------------------------
 
 
 def test_filter_as_json() -> None:
@@ -450,7 +450,7 @@ def test_a_pipe_gets_no_control_characters(name: str) -> None:
 
 
 def on_a_terminal(*arguments: object, out: bool = True, **environment: str) -> tuple[str, str]:
-    """Run the command with its standard error, and perhaps output, on a terminal."""
+    """Run the command with standard error, and optionally output, on a terminal."""
     main, side = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "graphmatch.cli", *map(str, arguments)],
@@ -468,7 +468,7 @@ def on_a_terminal(*arguments: object, out: bool = True, **environment: str) -> t
     while True:
         try:
             piece = os.read(main, 65536)
-        except OSError:  # the other side is closed
+        except OSError:  # The other end is closed.
             break
         if not piece:
             break

@@ -1,4 +1,4 @@
-"""Faults of conformance that the W3C suites for SPARQL 1.1 and 1.2 and RDF 1.2 had found."""
+"""Conformance errors once found by the W3C suites for SPARQL 1.1 and 1.2 and RDF 1.2."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIVE = Literal("5", datatype=XSD["integer"])
 
 
 def solutions(query: str, *objects: Term) -> list[dict[str, Term]] | None:
-    """Return the solutions of a query on triples with these objects; `None` where none matches."""
+    """Return the solutions of a query on triples with these objects, or `None` without a match."""
     engine = Engine()
     engine.subscribe("s", f"PREFIX : <urn:> {query}")
     report = engine.match(Publication.of("p", [(S, P, object_) for object_ in objects]))
@@ -98,7 +98,7 @@ def test_that_a_pattern_tells_directions_apart() -> None:
     assert not solutions("ASK { ?s ?p 'abc'@en--ltr }", TAGGED)
 
 
-# --- How numbers are written -------------------------------------------------------------------
+# --- Lexical forms of numbers ------------------------------------------------------------------
 
 
 def test_that_a_number_in_a_triple_term_stays_as_it_is_written() -> None:
@@ -144,7 +144,7 @@ def test_that_a_common_mistake_is_named(query: str, what: str) -> None:
     assert caught.value.problem.where.line == 1
 
 
-# --- Which syntax a document is in ---------------------------------------------------------------
+# --- Syntax detection ----------------------------------------------------------------------------
 
 RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
 DOCUMENTS = {

@@ -1,4 +1,4 @@
-"""The laws of the Matcher protocol, for every matcher there is."""
+"""The laws of the Matcher protocol, for every matcher."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def publication(*triples: tuple[NamedNode, NamedNode, Term]) -> Publication:
 
 
 class Language:
-    """The same subscriptions and publications, as a matcher can express them.
+    """The same subscriptions and publications, in terms that a matcher supports.
 
-    Nodes are IRIs; for a matcher that knows numbers only, what is an object is one. Numbers are
-    far apart, for those that round.
+    Nodes are IRIs. For a matcher that knows only numbers, objects are numbers, which are far apart
+    because some matchers round.
     """
 
     def __init__(self, matcher: Matcher) -> None:
         self.terms = matcher.capabilities.terms
 
     def asks(self, *pairs: str) -> str:
-        """Return a query: ``pB`` asks for the property p and the value B, ``p`` for any value."""
+        """Return a query: ``pB`` asks for property p with value B, ``p`` for any value."""
         patterns = (self._pattern(number, *pair) for number, pair in enumerate(pairs))
         return f"SELECT ?x {{ {' '.join(patterns)} }}"
 
@@ -191,7 +191,7 @@ def test_that_the_counters_count_the_matches(matcher: Matcher, language: Languag
     subscribe(matcher, s=language.asks("pB"), t=language.asks("pB"), u=language.asks("qB"))
     counters = matcher.match(language.says("ApB")).counters
     assert counters.matched == 2
-    assert counters.candidates >= 1  # equal subscriptions may be looked at together
+    assert counters.candidates >= 1  # Equal subscriptions may share a candidate.
 
 
 ASKING_FOR = {
@@ -204,7 +204,7 @@ ASKING_FOR = {
     "text": 'SELECT * { ?x :p ?y FILTER(CONTAINS(?y, "a")) }',
     "full_sparql": "SELECT * { ?x :p ?y OPTIONAL { ?y :q ?z } }",
 }
-"""Capability to what is expressible with it only."""
+"""For each capability, a query that requires it."""
 
 
 def test_that_what_is_not_a_capability_is_refused(matcher: Matcher) -> None:
@@ -229,11 +229,11 @@ def test_that_entailment_is_as_declared(factory: Callable[[Ontology], Matcher]) 
     assert matched is matcher.capabilities.entailment
 
 
-# -- generated subscriptions ------------------------------------------------------------------
+# -- Generated subscriptions ------------------------------------------------------------------
 
 
 def spoken_by(can: Capabilities) -> st.SearchStrategy[Scenario]:
-    """Return what generates subscriptions of all that a matcher says that it can express."""
+    """Return a strategy for all subscriptions that a matcher claims to support."""
     if can.joins:
         return scenarios(
             Profile(
@@ -255,9 +255,9 @@ def spoken_by(can: Capabilities) -> st.SearchStrategy[Scenario]:
 
 @pytest.mark.parametrize("name", sorted(FACTORIES))
 def test_that_history_does_not_matter(name: str) -> None:
-    """Any order of subscribing, and removing and adding again, gives the same matches.
+    """Any history of adding and removing the same subscriptions gives the same matches.
 
-    They are in the order of subscribing, each once; and enough was generated to say so.
+    Matches are unique and in the order of subscribing, and enough cases are generated.
     """
     can = FACTORIES[name](Ontology()).capabilities
     count = Counter[str]()
@@ -300,7 +300,7 @@ def by_id(report: MatchReport) -> dict[str, object]:
 
 
 def _taken(matcher: Matcher, subscription: Subscription) -> bool:
-    """Subscribe; what the matcher cannot express is refused."""
+    """Subscribe, and return whether the matcher supports the subscription."""
     try:
         matcher.subscribe(subscription)
     except UnsupportedError:
@@ -309,11 +309,11 @@ def _taken(matcher: Matcher, subscription: Subscription) -> bool:
     return True
 
 
-# -- the audit: a matcher that these suites pass over is found out ---------------------------
+# -- The audit finds matchers that these suites miss ------------------------------------------
 
 
 def modules() -> set[str]:
-    """Return the names of the algorithms' modules."""
+    """Return the module names of the algorithms."""
     classes = (*MATCHERS.values(), *ORDERS.values())
     return {where.partition(":")[0].rpartition(".")[2] for where in classes}
 
@@ -330,7 +330,7 @@ def test_that_every_matcher_declares_its_capabilities() -> None:
 
 
 def test_that_every_matcher_is_compared_with_the_oracle() -> None:
-    """By its name in the list of those that are: a variant of an algorithm counts by itself."""
+    """Find each name in the list of compared matchers; variants count separately."""
     agreeing = (ROOT / "tests" / "test_agreement.py").read_text(encoding="utf-8")
     for name, where in MATCHERS.items():
         module = where.partition(":")[0].rpartition(".")[2]

@@ -1,13 +1,12 @@
-"""What the documentation says is there, and what is there is in the documentation.
+"""The documentation and the code describe the same things.
 
 - Every command and option is in docs/reference/command.md.
-- Every command and option named in pages, sources and files of deployment exists.
-- Every message of a problem is in docs/reference/errors.md, and every message there is in the
-  sources.
-- Links lead somewhere.
-- Examples run: each ``python`` block, each command of a ``console`` block; and they print what
-  stands below them. A line with "…" stands for any number of lines, seconds for any seconds.
-  A ``py`` block needs what is not here, such as Kafka: it is only compiled.
+- Every command and option named in pages, sources and deployment files exists.
+- Every problem message is in docs/reference/errors.md, and every message there is in the sources.
+- Links have targets.
+- Examples run: each ``python`` block and each command of a ``console`` block prints the lines
+  below it. A line with "…" stands for any number of lines, seconds for any seconds. A ``py`` block
+  needs missing software, such as Kafka, so it is only compiled.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ TOLD = [
     ROOT / "docs/architecture.md",
     *sorted((ROOT / "docs/guides").glob("*.md")),
 ]
-"""The pages whose examples are run."""
+"""The pages whose examples run."""
 
 COMMAND_PAGE = ROOT / "docs/reference/command.md"
 ERRORS_PAGE = ROOT / "docs/reference/errors.md"
@@ -54,7 +53,7 @@ def name_of(path: Path) -> str:
 
 @cache
 def modules() -> dict[Path, ast.Module]:
-    """Return the sources of Python, parsed."""
+    """Return the parsed Python sources."""
     paths = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
@@ -63,7 +62,7 @@ def modules() -> dict[Path, ast.Module]:
 
 
 def commands() -> dict[str, Any]:
-    """Return the commands as typer makes them: click's, or its own copy of click's."""
+    """Return the commands as typer builds them, with click or its own copy of click."""
     group: Any = typer.main.get_command(app)
     names = group.list_commands(None)
     return dict(_flat({name: group.get_command(None, name) for name in names}))
@@ -83,7 +82,7 @@ def choices(command: Any, parameter: str) -> tuple[str, ...]:
 
 
 def section(name: str) -> str:
-    """Return what docs/reference/command.md says about a command."""
+    """Return a command's section of docs/reference/command.md."""
     text = COMMAND_PAGE.read_text(encoding="utf-8")
     found = re.search(rf"^## `graphmatch {name}`\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
     assert found is not None, f"{name_of(COMMAND_PAGE)} has no section “## `graphmatch {name}`”"
@@ -91,7 +90,7 @@ def section(name: str) -> str:
 
 
 def not_described(command: Any, parameter: Any, text: str) -> Iterator[str]:
-    """Yield what of an argument or option a section does not say."""
+    """Yield the parts of an argument or option that a section lacks."""
     if parameter.param_type_name == "argument":
         if f"| `{parameter.name.upper()}" not in text:
             yield parameter.name.upper()
@@ -133,7 +132,7 @@ def test_no_option_is_described_that_is_not_there() -> None:
         assert described <= there
 
 
-# --- Commands that are named ---------------------------------------------------------------------
+# --- Commands in the text ------------------------------------------------------------------------
 
 NAMING = [
     *PAGES,
@@ -155,10 +154,10 @@ OF_OTHERS = {
 
 
 def named_wrongly(text: str, known: dict[str, Any]) -> Iterator[str]:
-    """Yield the unknown commands that a text names, and unknown options of known commands.
+    """Yield unknown commands in a text, and unknown options of known commands.
 
-    In code, what stands behind "graphmatch" is a command; elsewhere it is only behind the name of a
-    group, as in "graphmatch broker match".
+    In code, any word after "graphmatch" is a command; elsewhere only after the name of a group, as
+    in "graphmatch broker match".
     """
     groups = {name.partition(" ")[0] for name in known if " " in name}
     text = re.sub(
@@ -191,7 +190,7 @@ def test_every_named_command_exists() -> None:
     wrong = [
         f"{name_of(path)}: graphmatch {what}"
         for path in NAMING
-        if path.name != "changelog.md"  # It also names removed commands.
+        if path.name != "changelog.md"  # The changelog also names removed commands.
         for what in named_wrongly(path.read_text(encoding="utf-8"), known)
     ]
     assert not wrong, f"there is no {wrong}"
@@ -226,7 +225,7 @@ def test_every_named_option_exists() -> None:
 
 
 def code_of(path: Path) -> Iterator[str]:
-    """Yield the texts of a page that are set as code, in their lines, or those of a source."""
+    """Yield the inline code of a page, or the string constants of a source."""
     if path.suffix == ".md" and path.name != "changelog.md":
         yield from re.findall(r"`([^`\n]+)`", path.read_text(encoding="utf-8"))
     elif path.suffix == ".py":
@@ -236,7 +235,7 @@ def code_of(path: Path) -> Iterator[str]:
 
 
 def test_nothing_says_that_graphmatch_is_on_pypi() -> None:
-    """Commands install it from a clone or a wheel, by a path."""
+    """Commands install it by path, from a clone or a wheel."""
     by_name = re.compile(r"pip install [^\n`]*(?<![\w/.-])graphmatch(?![\w.*-])[^\n`]*")
     assert by_name.search("pip install 'graphmatch[broker]'")
     assert by_name.search("pip install graphmatch pyarrow")
@@ -254,7 +253,7 @@ def test_nothing_says_that_graphmatch_is_on_pypi() -> None:
 
 @dataclass(frozen=True)
 class Sink:
-    """A function one of whose parameters becomes the `what` of a problem."""
+    """A function with a parameter that becomes the `what` of a problem."""
 
     name: str
     parameter: str
@@ -263,22 +262,22 @@ class Sink:
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Call: TypeAlias = tuple[ast.Call, Function, str | None]
-"""A call, the function that it is in, and the class that this is a method of."""
+"""A call, its enclosing function, and that function's class."""
 
 
 class Messages:
-    """The messages in the sources, "…" for what differs.
+    """The messages in the sources, with "…" for variable parts.
 
-    A message is the first argument of ``Problem(…)``, or of a function that hands one of its
-    parameters on as that. A name stands for whatever its function assigns to it.
+    A message is the first argument of ``Problem(…)``, or of a function that passes a parameter on
+    to it. A name stands for all values that its function assigns to it.
     """
 
     def __init__(self) -> None:
         self.sinks = {
             Sink("Problem", "what", 0),
-            Sink("UnitError", "what", 0),  # likewise
-            Sink("LexicalError", "message", 0),  # becomes a Problem by way of an attribute
-            Sink("TermError", "what", 0),  # likewise
+            Sink("UnitError", "what", 0),  # The same holds here.
+            Sink("LexicalError", "message", 0),  # An attribute passes it to a Problem.
+            Sink("TermError", "what", 0),  # The same holds here.
         }
         self.calls: dict[str, list[Call]] = {}
         for module in modules().values():
@@ -304,7 +303,7 @@ class Messages:
             yield "".join(
                 str(part.value) if isinstance(part, ast.Constant) else "…" for part in value.values
             )
-            for part in value.values:  # a parameter inside is a message, too
+            for part in value.values:  # A parameter inside is a message, too.
                 if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
                     self._note_parameter(part.value.id, function, class_)
         elif isinstance(value, ast.IfExp):
@@ -328,7 +327,7 @@ def messages() -> frozenset[str]:
 
 
 def calls_of(module: ast.Module) -> Iterator[tuple[str, Call]]:
-    """Yield the calls in a module's functions, by the name of what is called."""
+    """Yield the calls in a module's functions, with the name of the called function."""
     nodes = list(ast.walk(module))
     methods = {
         child: node.name for node in nodes if isinstance(node, ast.ClassDef) for child in node.body
@@ -343,7 +342,7 @@ def calls_of(module: ast.Module) -> Iterator[tuple[str, Call]]:
 
 
 def assignments(function: Function, name: str) -> Iterator[ast.expr]:
-    """Yield what a function assigns to a name, alone or in a tuple."""
+    """Yield the values that a function assigns to a name, alone or in a tuple."""
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign):
             continue
@@ -357,13 +356,13 @@ def assignments(function: Function, name: str) -> Iterator[ast.expr]:
 
 
 def test_every_message_is_described() -> None:
-    """Each literal part of a message stands in one line of the page, in this order."""
+    """One line of the page contains all literal parts of a message, in order."""
     said = {plain(text) for text in messages()} - {"…"}
     samples = {
-        "this id has a subscription already",  # a literal, by way of a name
-        "there is text after the document's end, at …",  # by way of a method
-        "its elements nest",  # by way of a function that adds to it
-        "not expressible here: …",  # in a constructor
+        "this id has a subscription already",  # A literal passed through a name
+        "there is text after the document's end, at …",  # Passed through a method
+        "its elements nest",  # Passed through a function that adds to it
+        "not expressible here: …",  # In a constructor
     }
     assert samples <= said, "this test finds no longer all messages"
     page = ERRORS_PAGE.read_text(encoding="utf-8").replace("`", "")
@@ -408,20 +407,20 @@ def letters(text: str) -> int:
 
 
 class Sources:
-    """The texts of the sources, searched for a message of the page."""
+    """The strings of the sources, in which a message of the page is searched."""
 
     def __init__(self) -> None:
         texts = {plain(text) for text in (*literals(), *messages())}
-        # The sources append a text that begins in the middle of a sentence.
+        # The sources append strings that begin in the middle of a sentence.
         texts |= {f"…{text}" for text in texts if text.startswith((":", "is "))}
         self.texts, self.all = texts, "\n".join(texts)
         self.patterns = [(gapped(text), letters(text)) for text in texts if letters(text) > 5]
 
     def say(self, message: str) -> bool:
-        """Return whether a text of the sources is the message, or at least half of it.
+        """Return whether a string of the sources covers at least half of the message.
 
-        "…" in either stands for any text in the other. A text in the place of "…" counts if it is
-        a text of the sources itself, as in ``f"{what} more than {limit} deep"``.
+        "…" in either stands for any text in the other. Text in the place of "…" counts if it is
+        itself a string of the sources, as in ``f"{what} more than {limit} deep"``.
         """
         if message in self.texts or gapped(message, lines=True).search(self.all):
             return True
@@ -439,13 +438,13 @@ def plain(text: str) -> str:
 
 
 def gapped(text: str, *, lines: bool = False) -> re.Pattern[str]:
-    """Return a pattern of a whole text, or of a line of several, with a group for each "…"."""
+    """Return a pattern of a whole string, or of one line, with a group for each "…"."""
     pattern = "(.*)".join(re.escape(part.strip()) for part in text.split("…"))
     return re.compile(f"^{pattern}$" if lines else pattern, re.MULTILINE)
 
 
 def described() -> Iterator[tuple[int, str]]:
-    """Yield the messages in the first column of the page's tables, and their lines."""
+    """Yield the messages in the first column of the page's tables, with their lines."""
     for number, line in enumerate(ERRORS_PAGE.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("| "):
             cell = re.split(r"(?<!\\) \| ", line[2:])[0]
@@ -523,7 +522,7 @@ def test_every_page_is_linked_to() -> None:
 
 @dataclass(frozen=True)
 class Block:
-    """A code block, and the line of its page on which it begins."""
+    """A code block, and the line on which it begins."""
 
     language: str
     text: str
@@ -540,7 +539,7 @@ def blocks(page: Path) -> list[Block]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Return a folder with the samples in it, which examples may write to."""
+    """Return a folder with the samples, in which examples may write."""
     for name in ("data", "ontologies"):
         (tmp_path / name).symlink_to(ROOT / name)
     with chdir(tmp_path):
@@ -594,7 +593,7 @@ def test_commands_print_what_is_shown(page: Path, folder: Path) -> None:
 
 
 def steps(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the commands of a console block, each with the lines shown after it."""
+    """Yield the commands of a console block, each with its expected output."""
     command: list[str] = []
     expected: list[str] = []
     for line in text.splitlines():
@@ -613,7 +612,7 @@ STATUS = re.compile(r"; echo \"exit status \$\?\"$")
 
 
 def output(command: str, folder: Path) -> str:
-    """Run a command of the documentation, and return what it prints, both streams."""
+    """Run a command of the documentation, and return both of its streams."""
     command = command.replace("make demo", ".venv/bin/graphmatch demo")
     if command == "make test":
         return ""
@@ -646,9 +645,9 @@ def shell(command: str, folder: Path, input: str = "") -> str:
 
 
 def assert_prints(expected: list[str], printed: str) -> None:
-    """Assert that the lines stand in what is printed, one after the other.
+    """Assert that the printed text contains the lines, in order.
 
-    "…" stands for any lines between two; standard error may come where it likes.
+    "…" stands for any lines between two; standard error may appear anywhere.
     """
     lines = [normal(line) for line in printed.splitlines()]
     place, skipping = 0, True

@@ -1,4 +1,4 @@
-"""Explanations go with the matches, and change leaves no trace: on whatever is generated."""
+"""Explanations agree with matches, and updates leave no trace, on generated cases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.oracle import World, to_sparql
 from tests.strategies import FULL, Scenario, pairs_of, scenarios
 
 FEW = settings(max_examples=settings().max_examples // 8)
-"""Each example is a whole engine."""
+"""Number of examples: each one builds an engine."""
 
 
 def ontology_of(scenario: Scenario) -> Ontology:
@@ -40,7 +40,7 @@ Solutions: TypeAlias = list[list[tuple[str, str]]]
 
 
 def solutions_of(match: Match) -> Solutions:
-    """Return a match's solutions such that their order does not matter."""
+    """Return a match's solutions without their order."""
     return sorted(sorted((n, str(t)) for n, t in solution.items()) for solution in match.solutions)
 
 
@@ -82,7 +82,7 @@ def test_that_explanations_go_with_the_matches(scenario: Scenario) -> None:
             assert all(piece.reasons)
             if piece.triple is not None and len(scenario.synonyms) < 2:
                 assert piece.triple in world.graph
-        # The oracle's world knows one pair of synonyms.
+        # The oracle's world supports one pair of synonyms.
         if engine.index_plan(id).exact and len(scenario.synonyms) < 2:
             assert any(piece.triple in world.news for piece in explanation.evidence)
 
@@ -164,7 +164,7 @@ def test_that_a_publication_s_id_does_not_matter(scenario: Scenario, id: str) ->
     ],
 )
 def test_that_the_filter_that_fails_is_named(filter_: str, value: str) -> None:
-    """And that another value, for which it holds, is not taken for a failure."""
+    """A filter that holds for another value is not the reported failure."""
     text = f"SELECT * {{ ?s <urn:p> ?x FILTER({filter_}) }}"
     literals = {
         '"The Sea"@en': Literal("The Sea", language="en"),
@@ -222,13 +222,13 @@ SCHEMA = {
     "the same, as subject": (":a owl:sameAs :b", ":a :p :y", ":b :p ?y"),
     "the same, as object": (":a owl:sameAs :b", ":y :p :a", "?y :p :b"),
 }
-"""What a publication may say of schema, its data, and a pattern that what follows meets."""
+"""Schema in a publication, its data, and a pattern that the derived triple matches."""
 
 
 @pytest.mark.parametrize("case", SCHEMA)
 @pytest.mark.parametrize("is_first", [True, False])
 def test_that_reasons_lead_back_to_the_data(case: str, is_first: bool) -> None:
-    """Not to the schema, in whatever order the publication has them."""
+    """Reasons never lead to the schema, in any order of the triples."""
     names = "".join(f"PREFIX {n}: <{iri}> " for n, iri in {**PREFIXES, "": "urn:"}.items())
     schema, data, pattern = SCHEMA[case]
     texts = [schema, data] if is_first else [data, schema]

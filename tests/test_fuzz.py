@@ -1,8 +1,7 @@
-"""Mutated input of every kind: nothing but clean errors, each within its time and memory.
+"""Mutated input of every kind gives only clean errors, within limits of time and memory.
 
-Each kind is tried in a process of its own, so that a crash, a hang or a process out of memory is
-seen, with the input that caused it. For longer, as a script: ``python tests/test_fuzz.py documents
-600`` tries for ten minutes.
+Each kind runs in its own process, so that a crash, a hang or a memory error is seen, with the input
+that caused it. As a script, ``python tests/test_fuzz.py documents 600`` tries for ten minutes.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ from semantic.errors import GraphMatchError
 ROOT = Path(__file__).parents[1]
 REAL = ROOT.parent / "shared" / "data" / "feeds"
 HANG = 30
-"""So many seconds one input may take: an evaluation ends by its own limit far earlier."""
+"""Maximum seconds per input; an evaluation's own limit ends it far earlier."""
 SECONDS = 2
-"""So many seconds of the processor it may take where nothing is evaluated for long."""
+"""Maximum CPU seconds per input without long evaluations."""
 MEMORY = 6 << 30
-"""So many bytes of addresses the process may have."""
+"""Maximum address space of the process, in bytes."""
 GROWTH = 500 << 10
-"""By so many kilobytes the process may grow."""
+"""Maximum growth of the process, in kilobytes."""
 
 Once: TypeAlias = Callable[[random.Random, Path], bool]
-"""Tries one input, which it writes beside a path first, and says whether it was good."""
+"""A function that writes one input to a path, tries it, and returns whether it was valid."""
 
 FORMATS = {
     "ttl": "@prefix e: <urn:e:> . e:a a e:B ; e:p ( 1 2.5 -1e3 true ) , [ e:q '''x'y''' ] . "
@@ -81,7 +80,7 @@ PIECES = [*(bytes([sign]) for sign in SIGNS), *WORDS.encode().split()]
 
 
 def mutated(text: bytes, others: list[bytes], choose: random.Random) -> bytes:
-    """Return a text with some places removed, repeated, replaced, or taken from another text."""
+    """Return a text with parts removed, repeated, replaced, or taken from another text."""
     for _ in range(choose.randint(1, 5)):
         begin, end = sorted(choose.randint(0, len(text)) for _ in range(2))
         match choose.randrange(6):
@@ -103,7 +102,7 @@ def mutated(text: bytes, others: list[bytes], choose: random.Random) -> bytes:
 
 
 def engine() -> Engine:
-    """Return an engine in which everything of a document is asked for."""
+    """Return an engine whose subscriptions use every triple of a document."""
     ontology = Ontology.load(
         *sorted((ROOT / "ontologies").glob("*.ttl")), on_problem=lambda _: None
     )
@@ -115,7 +114,7 @@ def engine() -> Engine:
 
 
 def documents() -> Once:
-    """Return what reads and matches a mutated document; it says whether it was read."""
+    """Return a function that matches a mutated document, and returns whether it matched."""
     seeds = {name: [text.encode()] for name, text in FORMATS.items()}
     feeds = [path.read_bytes()[:20_000] for path in sorted((ROOT / "data" / "feeds").iterdir())]
     seeds[""] = [*feeds, *(seed for some in seeds.values() for seed in some)]
@@ -132,7 +131,7 @@ def documents() -> Once:
 
 
 def queries() -> Once:
-    """Return what subscribes a mutated query and matches it; it says whether it was one."""
+    """Return a function that matches a mutated query, and returns whether it was valid."""
     samples = sorted((ROOT / "data" / "subscriptions").glob("*.rq"))
     seeds = [*(query.encode() for query in QUERIES), *(path.read_bytes() for path in samples)]
     matching = Engine(on_problem=lambda _: None)
@@ -177,14 +176,14 @@ ENCODINGS = (
 
 
 def encoded(text: bytes, encoding: str) -> bytes:
-    """Return a document in an encoding, which its declaration says."""
+    """Return a document in an encoding that it declares."""
     declaration = f'<?xml version="1.0" encoding="{encoding}"?>'
     whole = re.sub(r"^\s*<\?xml.*?\?>", "", text.decode("utf-8", "replace"))
     return f"{declaration if whole[:1] == '<' else ''}{whole}".encode(encoding, "replace")
 
 
 def feeds() -> Once:
-    """Return what reads and matches a mutated feed, in some encoding."""
+    """Return a function that reads and matches a mutated feed, in some encoding."""
     folders = [folder for folder in (ROOT / "data" / "feeds", REAL) if folder.is_dir()]
     paths = (path for folder in folders for path in sorted(folder.iterdir()))
     seeds = [*(path.read_bytes()[:20_000] for path in paths), *map(str.encode, FEEDS)]
@@ -212,7 +211,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def strange(value: Any, choose: random.Random) -> Any:
-    """Return a value of Python with something in it that JSON has not."""
+    """Return a Python value with a part that JSON does not allow."""
     if choose.random() < 0.2:
         return choose.choice(VALUES)
     if isinstance(value, dict):
@@ -221,7 +220,7 @@ def strange(value: Any, choose: random.Random) -> Any:
 
 
 def events() -> Once:
-    """Return what reads mutated events and attribute subscriptions: lines, values, tables."""
+    """Return a function for mutated events and attribute subscriptions: lines, values, tables."""
     seeds = [(ROOT / "data" / f"{name}.jsonl").read_bytes() for name in ("events", "attributes")]
     rows = [[json.loads(line) for line in seed.splitlines()] for seed in seeds]
     ontology = Ontology.load(ROOT / "ontologies" / "products.ttl", cache=False)
@@ -251,14 +250,14 @@ def events() -> Once:
 
     def table(choose: random.Random, last: Path) -> bool:
         several = [strange(event, choose) for event in rows[choose.randrange(2)]]
-        written = pickle.dumps(several)  # no number is too long for it
+        written = pickle.dumps(several)  # Pickle accepts numbers of any length.
         last.write_bytes(written)
         if b"1E+999999999" in written:
-            return False  # among texts Arrow itself writes out all of its digits
+            return False  # For strings, Arrow itself would write out all of its digits.
         try:
             made = pa.Table.from_pylist([row for row in several if isinstance(row, dict)])
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            return False  # it is none of Arrow's
+            return False  # Arrow cannot represent it.
         matching.subscribe_table(made)
         return len(list(matching.match_events(made))) > 0
 
@@ -290,7 +289,7 @@ SYNONYMS = {
 
 
 def synonyms() -> Once:
-    """Return what loads mutated synonyms, SKOS and mapping functions, and matches by them."""
+    """Return a function that loads and uses mutated synonyms, SKOS and mapping functions."""
     seeds = {ending: [text.encode()] for ending, text in SYNONYMS.items()}
     seeds[".json"].append(b'[{"term": "US", "root": "United States"}]')
     for path in sorted((ROOT / "ontologies").iterdir()):
@@ -348,7 +347,7 @@ LINES = """{"id": "a", "topics": ["A", "C"], "words": "wind", "not-words": [], "
 
 
 def config() -> Once:
-    """Return what runs ``filter`` or ``check`` by mutated options and files of subscriptions."""
+    """Return a function that runs ``filter`` or ``check`` with mutated options and files."""
     seeds = {"graphmatch.toml": CONFIG, "s.jsonl": LINES, "t.rq": QUERIES[1], "words": "A a+b?"}
     others = {"a.atom": FEEDS[0], "o.ttl": SYNONYMS[".ttl"], "o.csv": SYNONYMS[".csv"]}
     every = [text.encode() for text in seeds.values()]
@@ -384,14 +383,14 @@ KINDS: dict[str, Callable[[], Once]] = {
 
 
 def peak() -> int:
-    """Return how many kilobytes the process has had at most: getrusage has its parent's, too."""
+    """Return the peak memory in kilobytes; getrusage would include the parent's."""
     found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1])
 
 
 def run(kind: str, seconds: float, last: Path) -> tuple[int, int]:
-    """Try for some time; return how many inputs were tried, and how many of them were good."""
+    """Try inputs for some time; return the numbers of tried and valid inputs."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     once = KINDS[kind]()
     choose = random.Random(seed := time.time_ns())
@@ -402,7 +401,7 @@ def run(kind: str, seconds: float, last: Path) -> tuple[int, int]:
         faulthandler.dump_traceback_later(HANG, exit=True)
         begun = time.process_time()
         tried, good = tried + 1, good + once(choose, last)
-        if tried > 1:  # the first one imports
+        if tried > 1:  # The first input includes imports.
             most = max(most, time.process_time() - begun)
         assert most < (HANG if kind in ("documents", "queries") else SECONDS), f"{most} s"
         grown = peak() - before

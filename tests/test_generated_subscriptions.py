@@ -1,7 +1,7 @@
-"""Generated subscriptions over a real ontology and real feeds, against pyoxigraph alone.
+"""Generated subscriptions over a real ontology and real feeds, compared with pyoxigraph.
 
-The second opinion shares no evaluation with the engine: one store with what follows from the
-ontology, an enriched publication beside it, and each query as it was written, roots put in.
+The reference shares no evaluation with the engine: one store holds the ontology's closure and an
+enriched publication, and runs each query as written, with roots.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def subscriptions(number: int) -> tuple[str, ...]:
 
 
 class SecondOpinion:
-    """Evaluates queries on enriched publications, each with what follows from the ontology."""
+    """An evaluator of queries on enriched publications and the ontology's closure."""
 
     def __init__(self) -> None:
         ontology = with_dbpedia().ontology
@@ -54,7 +54,7 @@ class SecondOpinion:
         }
 
     def _links(self, triples: Iterable[Triple]) -> dict[Term, set[Term]]:
-        """Return the stated is-a links upwards, roots put in."""
+        """Return the stated upward is-a links between roots."""
         found: dict[Term, set[Term]] = {}
         for s, p, o in triples:
             if p in (SUBCLASS, SUBPROPERTY, BROADER, TYPE):
@@ -104,7 +104,7 @@ def _literal(truth: bool) -> Literal:
 
 @cache
 def as_stored(term: Term) -> Term:
-    """Return a term as the store gives it back: of a number it keeps the value."""
+    """Return a term as the store returns it, because the store keeps only a number's value."""
     store = Store()
     store.add(Quad(GM["x"], GM["x"], term))
     return next(iter(store)).object
@@ -113,7 +113,7 @@ def as_stored(term: Term) -> Term:
 def agree(number: int, publications: Sequence[Publication]) -> None:
     """Compare all answers; at least a third of the subscriptions match something."""
     texts, known = subscriptions(number), with_dbpedia()
-    # Some queries take seconds, and many on a machine that is busy.
+    # Some queries take seconds, and on a busy machine many do.
     patient = replace(DEFAULT_LIMITS, publication_seconds=600)
     engine, other = Engine(known.ontology, limits=patient), SecondOpinion()
     for id, text in enumerate(texts):

@@ -1,9 +1,9 @@
-"""Hostile input by every way in: handled, or refused with the limit's name, at little cost.
+"""Hostile input of every kind is handled, or refused with the limit's name, at low cost.
 
-Each input is a process of its own, which tries the commands that read such a file and the library,
-and measures each: ``python tests/test_hostile.py "subclass chain" folder``. What a name in the
-table begins with says how it is read; `WAYS` lists the commands. Costs are of the processor, so
-that a busy machine makes no difference, and of the whole process, its imports included.
+Each input has its own process, which tries the library and all commands that read such a file,
+and measures each: ``python tests/test_hostile.py "subclass chain" folder``. The first part of a
+file name in the table selects the readers; `WAYS` lists the commands. Costs are CPU time, which a
+busy machine does not change, and memory of the whole process, imports included.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SECONDS, MEGABYTES = (
     500,
 )  # alone half of that; another test may have the processor's other half
 SLOWER = {"subclass chain": 8.0, "chain of synonyms": 4.0, "mapping function: product": 4.0}
-"""What takes longer: so many classes and synonyms, however they are linked, or solutions."""
+"""Slower cases, because of their number of classes, synonyms or solutions."""
 MANY, LARGE, DEEP = 10**6, 10**8, 10**5
 TITLE = "http://purl.org/rss/1.0/title"
 RDFS, OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
@@ -53,9 +53,9 @@ WAYS = {
 }
 ESCAPES = "\x1b[31mred\x07 \x9b31m \u202egnp.exe"
 SENT = set(ESCAPES) - set(" [0123456789abcdefghijklmnopqrstuvwxyz.")
-"""What must not come to a terminal."""
+"""Characters that must not reach a terminal."""
 Case = tuple[str, Callable[[], str | bytes], str]
-"""How it is read and the file's ending, its content, and what is said of it."""
+"""Readers and file extension, content, and expected message."""
 
 
 def rdf(inside: str, doctype: str = "") -> str:
@@ -149,7 +149,7 @@ CYCLES = (
 
 
 def cycles(most: int) -> str:
-    """Return an ontology in which each link leads round: in one, two and in most steps."""
+    """Return an ontology with a cycle of one, two and `most` steps for each link."""
     lines = []
     for number, link in enumerate(CYCLES):
         for size in (1, 2, most):
@@ -194,7 +194,7 @@ def catastrophes() -> str:
 HOSTILE: dict[str, Case] = {
     **dict(bombs()),
     **dict(of_xml()),
-    # very many
+    # Very many items
     "triples of one subject": (
         "publication.ttl",
         lambda: "<urn:x> " + " ; ".join(f"<urn:p{n}> 1" for n in range(MANY // 5)) + " .",
@@ -226,7 +226,7 @@ HOSTILE: dict[str, Case] = {
         "",
     ),
     "keys of TOML": ("config.toml", lambda: "\n".join(f"a{n} = 1" for n in range(DEEP)), " no "),
-    # very deep
+    # Very deep nesting
     "deep JSON-LD": ("publication ontology.jsonld", lambda: "[" * DEEP + "]" * DEEP, "`nesting`"),
     "deep JSON Feed": (
         "publication.json",
@@ -284,7 +284,7 @@ HOSTILE: dict[str, Case] = {
         lambda: "ASK { { ?s ?p ?o } " + "UNION { ?s ?p ?o } " * DEEP + "}",
         "subscription_operators",
     ),
-    # very long
+    # Very long strings
     "long literal": ("publication ontology.ttl", lambda: LITERAL % ("x" * LARGE), "16 MB"),
     "long literal in lines": ("publication.nq", lambda: LITERAL % ("x" * LARGE), "text_characters"),
     "long literal in JSON-LD": (
@@ -330,7 +330,7 @@ HOSTILE: dict[str, Case] = {
         "text_characters",
     ),
     "long text of TOML": ("config.toml", lambda: 'word = "' + "x" * LARGE + '"', "text_characters"),
-    # no text
+    # Not text
     **{
         f"{what} in {name}": (name, content, says)
         for name, says in (
@@ -352,7 +352,7 @@ HOSTILE: dict[str, Case] = {
             ("NULs", lambda: b"\0" * LARGE),
         )
     },
-    # what a terminal would obey
+    # Terminal control characters
     "escapes in a title": ("publication.ttl", lambda: f'<urn:x> <{TITLE}> "{ESCAPES}" .', ""),
     "escapes in a feed": (
         "publication.json",
@@ -369,7 +369,7 @@ HOSTILE: dict[str, Case] = {
         lambda: json.dumps({"id": ESCAPES, "where": {"a": ESCAPES}, "comment": ESCAPES}),
         "",
     ),
-    # what means too much
+    # Very many derived triples
     "subclass chain": ("publication ontology.ttl", lambda: CHAIN, ""),
     "chain of synonyms": (
         "ontology.csv",
@@ -415,7 +415,7 @@ HOSTILE: dict[str, Case] = {
 
 
 def tell(kind: str, path: Path) -> str:
-    """Try the library; return what it says."""
+    """Read with the library; return its problems."""
     told: list[Problem] = []
     engine = Engine(on_problem=told.append)
     try:
@@ -438,7 +438,7 @@ def tell(kind: str, path: Path) -> str:
 
 
 def main(case: str, folder: Path) -> None:
-    """Try an input by all its ways; write a line of JSON for each."""
+    """Read an input in every way; print a line of JSON for each."""
     name, make, _ = HOSTILE[case]
     kinds, _, ending = name.partition(".")
     (folder / "good.ttl").write_text(GOOD)
@@ -447,7 +447,7 @@ def main(case: str, folder: Path) -> None:
     content = make()
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     del content
-    Path("/proc/self/clear_refs").write_text("5")  # forgets how large the process was
+    Path("/proc/self/clear_refs").write_text("5")  # Reset the peak memory.
     command = get_command(app)
     for kind in kinds.split():
         for way in [*WAYS[kind], []]:
@@ -457,7 +457,7 @@ def main(case: str, folder: Path) -> None:
                 arguments = [str(folder / one) if "." in one else one for one in way]
                 arguments = [str(path) if one == "{}" else one for one in arguments]
                 code = None
-                try:  # pytest.raises would keep what the frames have
+                try:  # pytest.raises would keep the frames and their data.
                     with redirect_stdout(shown), redirect_stderr(shown):
                         command.main(arguments, "graphmatch")
                 except SystemExit as error:

@@ -1,4 +1,4 @@
-"""Imports point one way: cli, command → engine → published → matcher → semantic."""
+"""Imports point in one direction: cli, command → engine → published → matcher → semantic."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEMANTIC = (
     ("semantic.attributes",),
     ("semantic",),
 )
-"""Meaning, from the ground up; what is not named has the last layer."""
+"""The layers of semantic, bottom first; unnamed modules are in the last one."""
 
 LAYERS = (
     *SEMANTIC,
@@ -107,7 +107,7 @@ LAYERS = (
     ("graphmatch.command", "graphmatch.bench"),
     ("graphmatch.cli",),
 )
-"""From the ground up; a module imports from its own layer and those below."""
+"""Bottom first; a module imports only from its own layer and those below."""
 
 READERS = (
     "semantic.annotation.annotate",
@@ -115,10 +115,10 @@ READERS = (
     "semantic.reading",
     "semantic.tables",
 )
-"""The modules of meaning that have the compiled core read documents or text."""
+"""The modules of semantic that use the compiled core to read documents or text."""
 
 HEAVY = ("rdflib", "networkx", "lxml", "pyspark", "numba", "owlready2")
-"""What a module of another kind has no business with."""
+"""Heavy packages that only some modules may import."""
 
 
 PAPERS = "graphmatch.published"
@@ -161,7 +161,7 @@ def test_that_imports_point_down() -> None:
     upwards = [
         f"{module} imports {imported}"
         for module, path in MODULES
-        if (own := layer(module)) is not None  # the front door names what is behind it
+        if (own := layer(module)) is not None  # The package's entry module names modules above it.
         for imported in imports(path)
         if (above := layer(imported)) is not None and above > own
     ]
@@ -197,7 +197,7 @@ def test_that_the_product_needs_no_algorithm_of_a_paper() -> None:
 
 
 def core_imports(path: Path) -> set[str]:
-    """Return the modules of the core that a Rust file names outside its tests."""
+    """Return the core's modules that a Rust file names outside its tests."""
     text = re.sub(r"(?m)^\s*//.*$", "", path.read_text(encoding="utf-8"))
     text = text.partition("#[cfg(test)]\nmod tests {")[0]
     grouped = ",".join(re.findall(r"\bcrate::\{([^}]*)\}", text))

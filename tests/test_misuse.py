@@ -1,4 +1,4 @@
-"""Wrong calls of the library get an error that names the mistake and the right call."""
+"""Wrong calls of the library raise an error that names the mistake and the right call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle against second opinions, and the contract's examples by hand."""
+"""The oracle, compared with other evaluators and with the contract's examples."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ _STORED: dict[Term, Term] = {
     Literal("1.0", datatype=XSD["decimal"]): Literal("1", datatype=XSD["decimal"]),
     Literal("1", datatype=XSD["boolean"]): TRUE,
 }
-"""What the Store makes of literals: it keeps values, and forgets how they were written."""
+"""Literals as the Store returns them: it keeps values, but not lexical forms."""
 
 
 def _store(graph: Iterable[Triple]) -> Store:
@@ -200,7 +200,7 @@ def test_store_agrees_on_the_closure(profile: Profile) -> None:
 @settings(deadline=None)
 @given(cases(Profile(comparisons=False, taxonomic=False, texts=False)))
 def test_store_agrees_on_terms(case: Case) -> None:
-    """With each literal behind an IRI, so that the store can't forget how it was written."""
+    """IRIs replace the literals, so that the store preserves their lexical forms."""
     world = case.world()
     aliases: dict[Term, Term] = {lit: EX[f"literal{n}"] for n, lit in enumerate(LITERALS)}
     graph = [(s, p, aliases.get(o, o)) for s, p, o in world.graph]
@@ -218,7 +218,7 @@ def test_store_agrees_on_terms(case: Case) -> None:
 
 
 def test_store_agrees_on_every_comparison() -> None:
-    """But for one thing: it calls a term that has no order ``<=`` itself."""
+    """One exception: the store finds a term without an order ``<=`` itself."""
     terms: tuple[Term, ...] = (*LITERALS, ANN, BOB, BlankNode("b"))
     graph = [(EX[f"n{number}"], P, term) for number, term in enumerate(terms)]
     store = _store(graph)
@@ -366,11 +366,11 @@ def test_news_and_background_are_the_closure_of_both(
 
 
 # --------------------------------------------------------------------------------------
-# What is generated
+# Generated cases
 
 
 def _counted(profile: Profile) -> tuple[Counter[str], Counter[str]]:
-    """Count what generated cases ask, and which rules they fire (``*``: with news)."""
+    """Count the features and the fired rules of generated cases (``*``: with new triples)."""
     asked: Counter[str] = Counter()
     rules: Counter[str] = Counter()
 
@@ -433,7 +433,7 @@ def test_roots_are_their_own_roots(
 
 
 # --------------------------------------------------------------------------------------
-# By hand: roots
+# Examples of roots
 
 
 @pytest.mark.parametrize(
@@ -482,7 +482,7 @@ def test_solutions_bind_roots() -> None:
 
 
 # --------------------------------------------------------------------------------------
-# By hand: entailment
+# Examples of entailment
 
 
 @pytest.mark.parametrize(
@@ -492,20 +492,20 @@ def test_solutions_bind_roots() -> None:
         (":p rdfs:range :A", ":ann :p 1, :bob", ":bob a :A"),
         (":p rdfs:subPropertyOf [] . :q owl:inverseOf []", ":ann :p :bob ; :q :bob", ""),
         (":p owl:inverseOf :q", ":ann :p :bob, 1 . :cat :q :ann", ":bob :q :ann . :ann :p :cat"),
-        # A publication's schema meets the ontology's data, and the other way round.
+        # A publication's schema applies to the ontology's data, and vice versa.
         (":ann a :A", ":A rdfs:subClassOf :B", ":ann a :B"),
         (":A rdfs:subClassOf :B", ":ann a :A", ":ann a :B"),
         (":ann a :A", ":B owl:equivalentClass :A",
          ":A rdfs:subClassOf :A, :B . :B rdfs:subClassOf :A, :B . :ann a :A, :B"),
-        # What the ontology says of a name is said of the other, and so comes back as news.
+        # The ontology's triples about one name also hold for the other, so they are new.
         (":ann :p 1", ":bob owl:sameAs :ann",
          ":ann owl:sameAs :ann, :bob . :bob owl:sameAs :bob . :ann :p 1 . :bob :p 1"),
-        # A concept stands for its broader ones, but not where a vocabulary speaks of it.
+        # A concept implies its broader ones, but not with properties of RDF and RDFS.
         (":jazz skos:broader :music", ":ann :p :jazz ; rdfs:seeAlso :jazz ; a :jazz",
          ":ann :p :music"),
         (":jazz skos:broaderTransitive :music . :music skos:broaderTransitive :art",
          ":ann :p :jazz", ":ann :p :music, :art"),
-        # Nothing of the ontology's own is news, unless the publication repeats a premise.
+        # The ontology's own triples are not new, unless the publication repeats a premise.
         (":A rdfs:subClassOf :B . :ann a :A", ":bob :p 1", ""),
         (":A rdfs:subClassOf :B . :ann a :A", ":ann a :A", ":ann a :B"),
     ],
@@ -517,7 +517,7 @@ def test_news(ontology: str, publication: str, news: str) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# By hand: resting on the publication
+# Examples of delta solutions
 
 
 def test_a_solution_of_the_ontology_alone_is_no_match() -> None:
@@ -546,11 +546,11 @@ def test_a_blank_node_of_the_query_may_be_any_term_that_fits() -> None:
     hidden = BlankNode("n")
     query = select(Pattern(X, P, hidden), Pattern(hidden, Q, Y))
     one = Literal("1", datatype=XSD["integer"])
-    # Two solutions that differ in a hidden variable, one of which rests.
+    # The two solutions differ in a hidden variable, and one is a delta solution.
     publication = triples(":bob :q 1 .")
     both = (*ontology, *triples(":cat :q 1 ."))
     assert answer(query, both, publication) == rows({"x": ANN, "y": one})
-    # A triple that meets one pattern and not its neighbour is no support.
+    # A triple must match a pattern together with the other patterns.
     assert not answer(query, both, triples(":ann :p :dan ."))
     assert not answer(query, (*both, *triples(":bob :q 1 .")), triples(":dan :q 1 ."))
 
@@ -571,7 +571,7 @@ def test_optional_patterns_support_a_solution_and_minus_does_not() -> None:
 
 
 def test_a_pattern_of_the_other_branch_supports_a_solution_too() -> None:
-    """The page asks for *a* triple pattern of the query with the bindings put in."""
+    """The page requires only *a* triple pattern of the query with the bindings inserted."""
     branches = Union((Group((Pattern(X, P, Y),)), Group((Pattern(X, Q, Y),))))
     query = Query(Group(parts=(branches,)))
     both = rows({"x": ANN, "y": BOB}, {"x": ANN, "y": BOB})
@@ -588,7 +588,7 @@ def test_hidden_variables_count_before_they_are_projected_away() -> None:
 
 
 # --------------------------------------------------------------------------------------
-# By hand: taxonomy operators, comparisons, three truths
+# Examples of taxonomy operators, comparisons, three-valued logic
 
 
 def test_taxonomy_operators_walk_stated_links() -> None:
@@ -609,7 +609,7 @@ def test_taxonomy_operators_walk_stated_links() -> None:
         assert not world.isa("childOf", A, A)
         assert not world.isa("childOf", A, C)
         assert not world.isa("childOf", B, A)
-    # What is derived is no link: bob would be an A by the range of p.
+    # Derived triples are not links: the range of p makes bob an A.
     world = World.of((*ontology, *triples(":p rdfs:range :A .")), triples(":ann :p :bob ."))
     assert (BOB, TYPE, A) in world.news
     assert not world.isa("descendantOf", BOB, A)
@@ -669,7 +669,7 @@ def test_triple_terms_are_compared_part_by_part(left: str, right: str, truth: bo
 
 def test_an_error_is_neither_true_nor_false() -> None:
     one = Literal("1", datatype=XSD["integer"])
-    error = Compare(X, "<", one)  # of a text
+    error = Compare(X, "<", one)  # The value is a string.
     holds, fails = Bound(X), Not(Bound(X))
     expected: dict[Filter, int] = {
         error: 0, Not(error): 0, Or(error, holds): 1, Or(error, fails): 0, And(error, holds): 0,

@@ -1,4 +1,4 @@
-"""What is built of the project: the wheel needs no compiler, and getting one says what it does."""
+"""The built packages: the wheel needs no compiler, and messages say how to get one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGES = ("semantic", "graphmatch")
 
 
 def built(folder: Path, *arguments: str) -> Path:
-    """Run maturin; return the one file that it writes to a folder."""
+    """Run maturin; return the one file that it writes."""
     command = (WITH_RUST, MATURIN, *arguments, "--out", folder)
     subprocess.run(command, cwd=ROOT, check=True)
     (file,) = folder.iterdir()
@@ -37,7 +37,7 @@ def sources(pattern: str) -> set[str]:
     return {path.relative_to(ROOT).as_posix() for path in paths if "target" not in path.parts}
 
 
-# --- What is built -------------------------------------------------------------------------------
+# --- Built files ---------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_extras_named_in_messages_exist() -> None:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
-    """Return a folder with what with-rust.sh itself needs, no package manager among it."""
+    """Return a folder with the tools of with-rust.sh, but without a package manager."""
     for name in ("sh", "sed", "dirname", "cut", "id"):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
     return tmp_path

@@ -1,4 +1,4 @@
-"""Feeds as their sites sent them, an ontology as its editors publish it."""
+"""Feeds as published by their sites, and an ontology as published by its editors."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _is(term: object, text: str) -> bool:
 
 
 def test_that_the_engine_agrees_with_the_naive_matcher() -> None:
-    """On every third item, whole answers."""
+    """Compare complete answers on every third item."""
     ontology = engine().ontology
     naive = Naive(ontology, annotator=Annotator(ontology.labels()))
     for subscription in engine().subscriptions:

@@ -1,7 +1,7 @@
-"""The samples in `ontologies/` and `data/`: each subscription matches what its comment says.
+"""The samples in `ontologies/` and `data/`: each subscription matches as its comment says.
 
-The tables do not come from the engine: they were worked out from docs/reference/semantics.md
-and read over, and say what somebody who reads the samples should expect.
+The tables do not come from the engine. They were derived by hand from docs/reference/semantics.md
+and state the matches that a reader of the samples should expect.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ PUBLICATIONS: set[str] = {
     "https://library.example/new/call-notes",
     "https://library.example/new/reading-room",
 }
-"""All of them: a named graph's IRI, a feed item's link, or a file's name as it was given."""
+"""All publications: the IRI of a named graph, the link of a feed item, or a file name."""
 
 EXPECTED: dict[str, set[str]] = {
     "bulk-cheap": {"https://graphmatch.example/offers/phone-90"},
@@ -302,7 +302,7 @@ EXPECTED: dict[str, set[str]] = {
     "shop-which-publication": {"https://graphmatch.example/offers/laptop-euro"},
     "stopss-example": {"https://graphmatch.example/candidates/toronto"},
 }
-"""Subscription to the publications that it matches; it matches no other."""
+"""For each subscription, the only publications that it matches."""
 
 EVENTS = tuple(
     f"https://graphmatch.example/events/{name}"
@@ -329,7 +329,7 @@ ATTRIBUTES: dict[str, set[str]] = {
     "attributes-fine": {PHONE},
     "attributes-recent-brand": {LAPTOP},
 }
-"""Attribute subscription to the events and graphs that it matches; it matches no other."""
+"""For each attribute subscription, the only events and graphs that it matches."""
 
 NO_NEWS: set[str] = {
     "https://notebook.example/brieftauben",
@@ -348,7 +348,7 @@ SENSORS = "https://graphmatch.example/sensors#"
 PAPER_17 = "data/publications/paper17.ttl"
 
 Found = dict[str, dict[str, Any]]
-"""Subscription to publication to match."""
+"""Matches by subscription and publication."""
 
 
 def subscriptions() -> dict[str, str]:
@@ -365,7 +365,7 @@ def subscriptions() -> dict[str, str]:
 
 
 def solutions(match: Any) -> list[dict[str, str]]:
-    """Return a match's solutions as names and texts."""
+    """Return a match's solutions as names and strings."""
     return [
         {str(variable).lstrip("?"): term.value for variable, term in solution.items()}
         for solution in match.solutions
@@ -374,7 +374,7 @@ def solutions(match: Any) -> list[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def sample_matches() -> Found:
-    """Match every sample publication against every sample subscription, once."""
+    """Match all sample publications with all sample subscriptions."""
     from graphmatch import Engine
     from semantic import Ontology, read_publications
 
@@ -393,7 +393,7 @@ def sample_matches() -> Found:
     return found
 
 
-# --- What the tables say ---------------------------------------------------------------------
+# --- The tables ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
@@ -421,7 +421,7 @@ def test_starts_with_what_it_wants(name: str) -> None:
     assert all(len(line) <= 100 for line in lines)
 
 
-# --- The examples of the papers --------------------------------------------------------------
+# --- Examples from the papers ----------------------------------------------------------------
 
 
 def test_gtopss_figure_5a(sample_matches: Found) -> None:
@@ -454,14 +454,14 @@ def test_ctps_figure_3_leaves_out(offer: str, sample_matches: Found) -> None:
 
 
 def test_stopss_example_needs_the_mapping_function(sample_matches: Found) -> None:
-    """The CV says school and graduation year; neither word is in the subscription."""
+    """The CV gives school and graduation year; the subscription uses neither word."""
     candidate = "https://graphmatch.example/candidates/toronto"
     (solution,) = solutions(sample_matches["stopss-example"][candidate])
     assert solution == {"person": f"{candidate}#me"}
 
 
 def test_units_are_those_of_the_attribute(sample_matches: Found) -> None:
-    """Forty gigabytes, however they are written; a weight in pounds is answered in kilograms."""
+    """All notations of forty gigabytes match; a weight in pounds is returned in kilograms."""
     machine = "https://graphmatch.example/machines/"
     for name in ("quantity", "tera", "node", "plain"):
         (solution,) = solutions(sample_matches["shop-forty-gigabytes"][machine + name])
@@ -470,7 +470,7 @@ def test_units_are_those_of_the_attribute(sample_matches: Found) -> None:
     assert solution == {"laptop": f"{machine}quantity-pc", "weight": "1.81436948"}
 
 
-# --- Bindings that a newcomer may wonder about ------------------------------------------------
+# --- Surprising bindings ----------------------------------------------------------------------
 
 
 def test_german_item_on_climate_change_is_about_the_environment(sample_matches: Found) -> None:
@@ -528,7 +528,7 @@ def test_mean_is_computed_over_one_publication(sample_matches: Found) -> None:
 
 @pytest.fixture(scope="module")
 def attribute_matches() -> dict[str, set[str]]:
-    """Match every sample event and graph against every sample attribute subscription, once."""
+    """Match all sample events and graphs with all sample attribute subscriptions."""
     from graphmatch import Engine, read_subscriptions
     from semantic import Ontology, read_publications
     from semantic.attributes.events import read_events

@@ -1,4 +1,4 @@
-"""The documentation site builds without warnings, and its notebooks print what they show."""
+"""The documentation site builds without warnings, and notebooks print the output shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_that_the_site_builds_without_warnings(tmp_path: Path) -> None:
 
 
 def shown(cell: Any) -> str:
-    """Return what a cell of a notebook printed and gave."""
+    """Return the output of a notebook cell."""
     outputs = (
         output.get("text") or output.get("data", {}).get("text/plain", "")
         for output in cell.get("outputs", [])

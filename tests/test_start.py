@@ -1,4 +1,4 @@
-"""What a run of the command loads: a counter, for times depend on the machine."""
+"""Modules that a command loads, counted because times depend on the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLOW = frozenset(
         "pandas", "pint", "pyarrow", "pydantic", "pyspark", "rdflib", "ucumvert",
     }
 )  # fmt: skip
-"""Packages that take long to load, each for something that a filter of feeds seldom does."""
+"""Packages that load slowly, and that filtering feeds seldom needs."""
 OTHERS = frozenset(
     {
         "graphmatch.broker.feeds", "graphmatch.command.bench", "graphmatch.command.spark",
@@ -27,7 +27,7 @@ OTHERS = frozenset(
         "semantic.tables", "sqlite3", "tomllib",
     }
 )  # fmt: skip
-"""Modules for what is not done here either."""
+"""Modules that this command does not need either."""
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_that_filtering_a_feed_loads_nothing_that_it_does_not_use(
     assert last.startswith("loaded ")
     loaded = set(last.split())
     assert not (SLOW | OTHERS) & loaded
-    # NumPy is for compiled ontologies, and for tables.
+    # Only compiled ontologies and tables need NumPy.
     assert ontologies or not {"email", "numpy", "semantic.ontology.imports"} & loaded

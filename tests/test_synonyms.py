@@ -1,7 +1,7 @@
-"""Synonyms on attributes, values and literals, from files to answers: `graphmatch filter`.
+"""Synonyms of attributes, values and literals, end to end: `graphmatch filter`.
 
-The examples are those of CTPS, section 4 ("Desktop PC" and its Chinese term, "US" for "United
-States"), and of S-ToPSS's first step, in which "school" in an event and "university" in a
+The examples come from CTPS, section 4 ("Desktop PC" and its Chinese term, "US" for "United
+States"), and from S-ToPSS's first step, in which "school" in an event and "university" in a
 subscription are one attribute.
 """
 

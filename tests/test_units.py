@@ -1,4 +1,4 @@
-"""Quantities on both sides, against arithmetic with fractions and a small table of units."""
+"""Quantities in publications and queries, compared with exact fractions and a table of units."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TABLE: dict[str, dict[str, tuple[Fraction, Fraction]]] = {
         "[degF]": (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
     },
 }
-"""Unit to factor and offset, by dimension."""
+"""Factor and offset of each unit, by dimension."""
 
 QUDT_NAMES = {
     "B": "BYTE", "kB": "KiloBYTE", "MB": "MegaBYTE", "GBy": "GigaBYTE", "TB": "TeraBYTE",
@@ -75,7 +75,7 @@ REGISTRY = Registry()
 
 @dataclass(frozen=True)
 class Amount:
-    """A number as it is written, and the unit."""
+    """A number in its lexical form, and a unit."""
 
     number: str
     unit: str
@@ -118,7 +118,7 @@ ASKED = {
 
 
 def is_asked_of(stated: str, asked: str, base: str | None) -> bool:
-    """Whether a way of asking is for what a way of stating gives."""
+    """Return whether a form of query can match a form of statement."""
     if stated == "literal":
         return asked in ("literal", "mirrored", "negated")
     if stated == "pair":
@@ -127,7 +127,7 @@ def is_asked_of(stated: str, asked: str, base: str | None) -> bool:
 
 
 def matches(ontology_text: str, publication_text: str, pattern: str) -> bool:
-    """Say whether a publication matches; index and evaluator have to agree."""
+    """Return whether a publication matches; index and evaluator must agree."""
     ontology = Ontology(turtle(ontology_text), registry=REGISTRY)
     engine = Engine(ontology, on_problem=raise_problem)
     engine.subscribe("s", f"{PREFIXES} SELECT * {{ {pattern} }}")
@@ -224,7 +224,7 @@ def test_exactness_is_kept_where_terms_are_protected() -> None:
     ],
 )
 def test_a_number_without_a_unit_is_the_number_as_stated(asked: str, expected: bool) -> None:
-    """33 °C are 306.15 K for those only who name a unit."""
+    """Only queries that name a unit see 33 °C as 306.15 K."""
     stated = "e:x e:t [ qudt:numericValue 33 ; qudt:unit unit:DEG_C ] ."
     engine = Engine(Ontology(registry=REGISTRY), on_problem=raise_problem)
     engine.subscribe("s", f"{PREFIXES} SELECT * {{ {asked} }}")
@@ -250,7 +250,7 @@ def test_a_mapping_function_may_name_a_unit() -> None:
 
 
 def test_the_example_of_ctps() -> None:
-    """A disk of 40 G, written in three ways; a price in dollars (section 4)."""
+    """Match a disk of 40 G, written in three ways, and a price in dollars (section 4)."""
     ontology = 'e:size gm:baseUnit "GB" . e:price gm:unitAttribute e:currency .'
     price = 'e:pc e:price 450 ; e:currency "$" . '
     for disk in (

@@ -24,7 +24,7 @@ from tests.conformance.w3c import (
 )
 
 EXPECTED_TESTS = 283
-"""How many evaluation tests there are."""
+"""Number of evaluation tests."""
 
 _ONE_GRAPH = "it asks several named graphs: a publication is one graph"
 _NO_PATTERN = "no triple pattern is necessary, so every publication would match: it is refused"
@@ -51,7 +51,7 @@ IMPOSSIBLE: dict[str, str] = {
     **{f"dataset/dawg-dataset-{n:02}": _FROM for n in (*range(1, 9), 11)},
     **{f"dataset/dawg-dataset-{n}": _FROM for n in ("09b", "10b", "12b")},
 }
-"""Test to the reason why a standing query cannot pass it."""
+"""For each test, the reason why a standing query cannot pass it."""
 
 VALUES = frozenset(
     {

@@ -1,4 +1,4 @@
-"""W3C SPARQL test manifests, read as they are."""
+"""A reader of W3C SPARQL test manifests."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ QT = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
 RS = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/result-set#")
 
 Rows = list[Mapping[str, Term]]
-"""Solutions; in order where the test says in which."""
+"""Solutions, in order if the test requires one."""
 
 
 @dataclass(frozen=True)
 class EvaluationTest:
-    """One entry of a manifest: a query over data gives a result.
+    """One manifest entry: a query, its data and the expected result.
 
     Parameters
     ----------
     lax
-        Whether solutions may come as often as they do without REDUCED, or less often.
+        Whether REDUCED allows fewer duplicate solutions.
     """
 
     name: str
@@ -135,14 +135,14 @@ def _index(index: Term | None) -> int:
 
 
 def canonical(triples: Iterable[Triple]) -> Dataset:
-    """Return triples so that two graphs are equal which differ in names of blank nodes only."""
+    """Return triples in which graphs that differ only in blank node labels are equal."""
     dataset = Dataset(Quad(*triple) for triple in triples)
     dataset.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
     return dataset
 
 
 def same_rows(found: Sequence[Mapping[str, Term]], expected: Sequence[Mapping[str, Term]]) -> bool:
-    """Whether two multisets of rows are equal up to the names of blank nodes."""
+    """Return whether two multisets of rows are equal up to blank node labels."""
     if len(found) != len(expected):
         return False
     ours, theirs = _blanks(found), _blanks(expected)
@@ -156,7 +156,7 @@ def same_rows(found: Sequence[Mapping[str, Term]], expected: Sequence[Mapping[st
 
 
 def same_order(found: Sequence[Mapping[str, Term]], expected: Sequence[Mapping[str, Term]]) -> bool:
-    """Whether rows come in the same order, whatever blank nodes are called."""
+    """Return whether rows have the same order, ignoring blank node labels."""
     return [_nameless(row) for row in found] == [_nameless(row) for row in expected]
 
 

@@ -1,4 +1,4 @@
-"""`graphmatch bench ontology` at a small size: what it prints, and that its workload is right."""
+"""`graphmatch bench ontology` at a small size: its output, and its workload."""
 
 from __future__ import annotations
 

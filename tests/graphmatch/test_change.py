@@ -1,4 +1,4 @@
-"""The ontology changes while the engine is used: nobody sees half of it, and it costs little."""
+"""Ontology updates during use: they are atomic and cheap."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEW = settings(max_examples=60)
 
 
 def quiet(_: Problem) -> None:
-    """Report nothing: a generated ontology has what it has."""
+    """Ignore problems, because generated ontologies have some."""
 
 
 def subscribed(ontology: Ontology, scenario: Scenario) -> Engine:
@@ -61,12 +61,13 @@ def test_that_an_update_is_as_if_it_had_always_been_so(
     fresh = subscribed(Ontology(less, on_problem=quiet), scenario)
     report, expected = engine.match(publication), fresh.match(publication)
     assert answers(report) == answers(expected)
-    for what in ("mapped", "evaluated", "matched"):  # gates depend on who came first
+    # The number of index hits depends on the order of subscriptions.
+    for what in ("mapped", "evaluated", "matched"):
         assert getattr(report.counters, what) == getattr(expected.counters, what)
 
 
 def laptops(count: int) -> Engine:
-    """Return an engine in which every subscription asks for a class of its own."""
+    """Return an engine with one subscription per class."""
     engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
     for number in range(count):
         engine.subscribe(str(number), f"ASK {{ ?x a <http://example.org/C{number}> }}")
@@ -135,7 +136,7 @@ def test_that_problems_are_not_told_twice() -> None:
 
 
 class Matching(Thread):
-    """Matches the same publications again and again until told to stop."""
+    """A thread that matches the same publications until it is stopped."""
 
     def __init__(self, engine: Engine, publications: list[Publication]) -> None:
         super().__init__()
@@ -156,7 +157,7 @@ class Matching(Thread):
 def while_matching(
     count: int, change: Callable[[Engine, Ontology], object]
 ) -> tuple[set[str], set[str], set[str]]:
-    """Change the ontology under a matching thread; return the distinct answers seen, and both."""
+    """Update the ontology under a matching thread; return the answers seen, before and after."""
     rnd = random.Random(7)
     classes = [EX[f"C{n}"] for n in range(300)]
 
@@ -296,7 +297,7 @@ def test_that_whoever_is_told_of_a_problem_may_ask_the_engine() -> None:
 
 
 def test_that_reasons_are_those_of_the_time_of_the_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither subscriptions nor the ontology of later matter, and nothing is enriched again."""
+    """Later changes to subscriptions or ontology do not matter, and nothing is enriched again."""
     item, computer, device, soup = EX["item"], EX["Computer"], EX["Device"], EX["Soup"]
     stated = [
         (EX["Laptop"], SUBCLASS, computer),

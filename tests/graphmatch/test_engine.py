@@ -1,4 +1,4 @@
-"""The engine: how subscriptions are filed, what it counts, and changes while it runs."""
+"""The engine: its index, its counters, and changes during use."""
 
 from __future__ import annotations
 
@@ -263,7 +263,8 @@ def test_ids_of_reports_are_shared_and_follow_changes() -> None:
     assert all(one is other for one, other in zip(first, second, strict=True))
     before = asked.match(laptop())
     asked.unsubscribe("alice")
-    asked.subscribe("carol", f"PREFIX : <{EX}> {query}")  # It gets the number that alice had.
+    # Carol's subscription reuses Alice's number.
+    asked.subscribe("carol", f"PREFIX : <{EX}> {query}")
     assert asked.match(laptop()).subscriptions == ("bob", "carol")
     assert before.subscriptions == ("alice", "bob")
     asked.replace_ontology(KNOWN)

@@ -1,4 +1,4 @@
-"""Events as dictionaries and as rows of tables, held against the publications that they are."""
+"""Events as dictionaries and table rows, compared with the equivalent publications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Engine.filter`: documents of every syntax, cut and limit, in memory, in files and as streams."""
+"""`Engine.filter`: documents in every syntax, cut and limit, from memory, files and streams."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_syntax(format: str, tmp_path: Path) -> None:
     data = DOCUMENTS[format].encode()
     path = tmp_path / f"a.{format}"
     path.write_bytes(data)
-    for named in (format, None):  # by its name, and by its content
+    for named in (format, None):  # Detect the format by name, then by content.
         assert found(list(engine.filter(data, named))) == [("<memory>", "é")]
         assert found(list(engine.filter(io.BytesIO(data), named))) == [("<stream>", "é")]
     assert found(list(engine.filter(path))) == [(str(path), "é")]
@@ -81,7 +81,7 @@ e:a a rss:item ; e:p "one" . e:b a rss:item ; e:p "two" ; e:q e:c . e:c e:p "thr
 
 @pytest.mark.parametrize("cut", ["auto", "document", "graph", "item", "subject", "component"])
 def test_every_cut(cut: str, tmp_path: Path) -> None:
-    """The publications are those of `read_publications`, with the same matches."""
+    """The publications and matches equal those of `read_publications`."""
     engine, problems = matching()
     path = tmp_path / "a.ttl"
     path.write_text(TURTLE)
@@ -123,13 +123,13 @@ def test_limits_of_documents(limit: str, format: str, document: str) -> None:
 @pytest.mark.parametrize("place", ["?s <urn:p> ?o", "?s ?v ?o", "?v <urn:p> ?o", "?s <urn:p> ?v"])
 @pytest.mark.parametrize("other", ["", "?s <urn:q> ?x"])
 def test_words_in_any_place_of_a_triple(place: str, other: str) -> None:
-    """Many subscriptions by words are in the keyword index, which looks at objects only."""
+    """The keyword index, used for many word subscriptions, covers only objects."""
     engine = Engine()
     variable = "?v" if "?v" in place else "?s"
     for number in range(300):
         condition = f"CONTAINS(STR({variable}), 'word{number}x')"
         engine.subscribe(f"s{number}", f"SELECT * {{ {place} . {other} FILTER({condition}) }}")
-    # In each triple, each place has a word; the property is the one that is asked for, or not.
+    # Each triple has a word in each position; every second one has the queried property.
     lines = [
         f"<urn:word{n}x> {'<urn:p>' if n % 2 else f'<urn:word{n}x>'} <urn:word{n}x> ."
         f"<urn:word{n}x> <urn:q> 1 ."
@@ -149,7 +149,7 @@ def test_limits_of_subscriptions() -> None:
 
 
 def test_the_time_of_an_evaluation() -> None:
-    """It is given up with its reason; what the index decides is told all the same."""
+    """A timeout is reported with its reason; indexed subscriptions still match."""
     engine, _ = matching(Limits(publication_seconds=0.05))
     pairs = " ".join(f"?a{n} <urn:p> ?b{n} ." for n in range(8))
     engine.subscribe("slow", f"SELECT (COUNT(*) AS ?n) {{ {pairs} }}")
@@ -165,9 +165,9 @@ def test_the_time_of_an_evaluation() -> None:
 
 
 def turan(parts: int) -> tuple[bytes, str, str]:
-    """Return a graph of as many parts, and queries for a clique of as many nodes, and one more.
+    """Return a Turán graph, a query for its largest clique, and one for a larger clique.
 
-    The graph has no larger clique than its number of parts, which only a long search shows.
+    Only a long search shows that the graph has no clique larger than `parts`.
     Source: P. Turán, "Egy gráfelméleti szélsőértékfeladatról", 1941.
     """
     nodes = [(part, f"<urn:n{part}-{n}>") for part in range(parts) for n in range(4)]
@@ -194,11 +194,12 @@ def test_a_join_that_takes_too_long_is_reported_and_the_others_are_answered() ->
 
 
 def test_each_join_has_its_own_time() -> None:
-    """A subscription that takes too long leaves the time of the others alone."""
+    """A slow subscription does not use the time of the others."""
     engine, problems = matching(Limits(publication_seconds=4))
     (data, _, missing), (more, _, other) = turan(8), turan(5)
     engine.subscribe("slow", missing)
-    engine.subscribe("long", other.replace("urn:p", "urn:q"))  # half a million triples are visited
+    # The join visits half a million triples.
+    engine.subscribe("long", other.replace("urn:p", "urn:q"))
     (report,) = engine.filter(data + more.replace(b"urn:p", b"urn:q"))
     assert list(report.subscriptions) == ["all"]
     assert [problem.what.partition(":")[0] for problem in problems] == ["slow"]
@@ -246,7 +247,7 @@ def test_ctrl_c_ends_a_long_match() -> None:
         started = time.monotonic()
         assert program.stdout.read() == b"interrupted\n"
         assert program.wait(20) == 0
-        assert time.monotonic() - started < 2  # 0.1 s on an idle machine
+        assert time.monotonic() - started < 2  # It takes 0.1 s on an idle machine.
 
 
 def test_many_answers_share_the_memory_of_a_publication() -> None:
@@ -275,9 +276,9 @@ def test_the_first_solutions_of_a_match_with_very_many() -> None:
     few = ["many: only the first 1,000 solutions are given"]
     assert [problem.what for problem in problems] == few
     assert [len(match.solutions) for match in report] == [100, 1000]
-    assert [problem.what for problem in problems] == few  # it is reported once
+    assert [problem.what for problem in problems] == few  # The problem is reported only once.
     (other,) = engine.filter(data)
-    engine.unsubscribe("all")  # so that the report keeps its solutions itself
+    engine.unsubscribe("all")  # Then the report must keep its solutions itself.
     assert [len(match.solutions) for match in other] == [100, 1000]
     assert [problem.what for problem in problems] == few * 2
 
@@ -321,7 +322,7 @@ def test_a_match_whose_reasons_take_too_long_is_reported_without_them() -> None:
 
 
 def test_that_a_document_with_many_faults_keeps_its_publication() -> None:
-    """It stops to tell them; what is matched meanwhile is no matter."""
+    """Reading pauses to report the problems; matching other data meanwhile changes nothing."""
     first = b'<urn:s> <urn:p> "0" <urn:g1> .\n'
     data = first + b'<urn:s> <urn:p> "1" <urn:g2> .\n' + b"bad line\n" * 1100
     data += b'<urn:s> <urn:q> "2" <urn:g2> .\n'
@@ -341,12 +342,12 @@ def test_that_a_fault_is_told_before_what_follows_it() -> None:
     line = b"<urn:s> <urn:p> <urn:o> <urn:g%d> .\n"
     data = b"bad\n" + line % 1 + line % 2 + b"bad\n" + line % 3
     told.extend(report.publication for report in engine.filter(data, format="nq"))
-    # Where a publication ends is known when the line behind it is read.
+    # The reader knows the end of a publication only after the next line.
     assert told == ["line 1", "urn:g1", "line 4", "urn:g2", "urn:g3"]
 
 
 def test_that_streams_need_no_number_of_a_file(tmp_path: Path) -> None:
-    """One inside an archive is no file of the system."""
+    """A stream inside an archive has no file descriptor."""
     data = b"".join(b"<urn:s> <urn:p> <urn:o> <urn:g%d> .\n" % number for number in range(600))
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         info = tarfile.TarInfo("a.nq")

@@ -1,4 +1,4 @@
-"""What follows is what the oracle says."""
+"""Derived triples, compared with the oracle's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def quiet(stated: Iterable[Triple], synonyms: SynonymPairs | None = None) -> Ont
 
 
 def follows(ontology: str, publication: str, synonyms: SynonymPairs | None = None) -> set[Triple]:
-    """Return what a publication's triples lead to, themselves aside."""
+    """Return the triples derived from a publication, without its own."""
     known = quiet(triples(ontology), synonyms)
     enriched = enrich(Knowledge(known), Publication.of("p", triples(publication)))
     assert len(set(enriched.triples)) == len(enriched.triples)
@@ -66,13 +66,13 @@ def enrich(knowledge: Knowledge, publication: Publication) -> Publication:
         (":p rdfs:subPropertyOf :q . :q rdfs:subPropertyOf :r .", ":x :p 1", ":x :q 1; :r 1"),
         (":p owl:inverseOf :q .", ":x :p :y . :z :q 1", ":y :q :x"),
         (":p owl:inverseOf :p .", ":x :p :y", ":y :p :x"),
-        # the broader topic, by either property, by sub-properties and inverses of them
+        # Broader topics, by either property, with sub-properties and inverses.
         (":a skos:broader :b . :c skos:narrower :b .", ":x :p :a", ":x :p :b, :c"),
         (":a skos:broaderTransitive :b .", ":x :p :a", ":x :p :b"),
         (":bg rdfs:subPropertyOf skos:broader . :a :bg :b .", ":x :p :a", ":x :p :b"),
         (":over owl:inverseOf skos:broader . :b :over :a .", ":x :p :a", ":x :p :b"),
-        (":a skos:broader :b .", ":x rdfs:seeAlso :a", ""),  # not of what speaks of ontologies
-        # schema stated by properties of the ontology's own
+        (":a skos:broader :b .", ":x rdfs:seeAlso :a", ""),  # Properties of RDFS are excluded.
+        # Schema stated with sub-properties of the schema vocabulary.
         (":kind rdfs:subPropertyOf rdfs:subClassOf . :A :kind :B .", ":x a :A", ":x a :B"),
         (":sup owl:inverseOf rdfs:subClassOf . :B :sup :A .", ":x a :A", ":x a :B"),
         ("skos:broader rdfs:subPropertyOf rdfs:subClassOf . :A skos:broader :B .", ":x a :A",
@@ -81,10 +81,10 @@ def enrich(knowledge: Knowledge, publication: Publication) -> Publication:
         (":isa rdfs:subPropertyOf rdf:type . :A rdfs:subClassOf :B .", ":x :isa :A",
          ":x a :A, :B"),
         (":dom rdfs:subPropertyOf rdfs:domain . :p :dom :A .", ":x :p 1", ":x a :A"),
-        # restrictions: blank nodes are classes like others
+        # Restrictions: blank nodes are classes like any other.
         (":A rdfs:subClassOf [ rdfs:subClassOf :B ] .", ":x a :A", None),
         (":A owl:equivalentClass [ a owl:Restriction ] .", ":x a :A", ""),
-        # a publication's own schema
+        # Schema triples in the publication.
         (":B rdfs:subClassOf :C .", ":A rdfs:subClassOf :B . :x a :A",
          ":A rdfs:subClassOf :C . :x a :B, :C"),
         (":x a :A .", ":A rdfs:subClassOf :B", ":x a :B"),
@@ -93,11 +93,11 @@ def enrich(knowledge: Knowledge, publication: Publication) -> Publication:
         ("", ":kind rdfs:subPropertyOf rdfs:subClassOf . :A :kind :B . :x a :A",
          ":A rdfs:subClassOf :B . :x a :B"),
         ("", ":x owl:sameAs :y . :x :p 1", ":y owl:sameAs :x, :y . :x owl:sameAs :x . :y :p 1"),
-        (":x :q 2 .", ":x owl:sameAs :x . :x :p 1", ""),  # says nothing, so brings no news
-        # what the ontology says of blank nodes is not heard, schema in the publication or not
+        (":x :q 2 .", ":x owl:sameAs :x . :x :p 1", ""),  # It adds nothing, so nothing is new.
+        # The ontology's triples on blank nodes are ignored, with or without published schema.
         (":x owl:sameAs [] .", ":x :p 1", ""),
         (":x owl:sameAs [] .", ":x :p 1 . :A rdfs:subClassOf :B", ""),
-        # a literal is no class, property or concept
+        # A literal cannot be a class, property or concept.
         (':p rdfs:domain "A" . :A rdfs:subClassOf "B" . :c skos:broader "d" .',
          ":x :p :c ; a :A", ""),
         (':p rdfs:domain "A" . :A rdfs:subClassOf "B" . :c skos:broader "d" .',
@@ -125,7 +125,7 @@ def test_that_skos_may_say_what_it_is() -> None:
 
 
 def test_names() -> None:
-    """The text that a synonym file gives for a term stands for the term, as an object of data."""
+    """A label or synonym in a file names its term if it is an object in the data."""
     jazz = SynonymPairs(
         texts={"Dschäss": "Jazz"},
         labels=(("Jazz", EX["jazz"]), ("5", EX["five"]), ("US", EX["us"])),
@@ -135,8 +135,8 @@ def test_names() -> None:
     assert follows(broader, ':x :p "Jazz"@de', jazz) == named
     assert follows(broader, ':x :p "Jazz" . :A rdfs:subClassOf :B', jazz) == named
     assert follows(broader, ':x :p "Dschäss"', jazz) == named
-    assert follows(broader, ":x :p 5", jazz) == set()  # a number is no name
-    # a label is not of what the item is about; what follows from it may be
+    assert follows(broader, ":x :p 5", jazz) == set()  # A number cannot be a name.
+    # Labels do not name an item's topic, but triples derived from them can.
     below = follows(broader, ':x rdfs:label "US"', jazz)
     assert below == {(EX["x"], EX["name"], Literal("US")), (EX["x"], EX["name"], EX["us"])}
 
@@ -147,7 +147,7 @@ def test_names_by_another_name() -> None:
     assert (EX["x"], EX["p"], EX["us"]) in follows("", ':x :p "United States"', pairs)
 
 
-# What ontologies rarely say, and nothing keeps them from saying: rules about the rules.
+# Legal but rare in ontologies: rules about the rules.
 META = [
     (EX["kind"], SUBPROPERTY, SUBCLASS),
     (EX["kind"], SUBPROPERTY, BROADER),
@@ -202,7 +202,7 @@ def test_against_the_oracle(drawn: st.DataObject) -> None:
 def test_rules_about_rules_against_the_oracle(
     stated: list[Triple], published: list[Triple]
 ) -> None:
-    stated = [t for t in stated if not isinstance(t[2], Literal)]  # the oracle takes them in
+    stated = [t for t in stated if not isinstance(t[2], Literal)]  # The oracle accepts them.
     published = [t for t in published if not isinstance(t[2], Literal)]
     ontology = quiet(stated)
     roots = ontology.roots
@@ -214,7 +214,7 @@ def test_rules_about_rules_against_the_oracle(
 
 @given(st.data())
 def test_derivations(drawn: st.DataObject) -> None:
-    """Each derived triple leads back, in steps, to one that the publication states."""
+    """Each derived triple leads back, step by step, to a stated triple of the publication."""
     stated = drawn.draw(ontologies())
     publication = drawn.draw(publications(stated))
     ontology = quiet(stated)

@@ -1,4 +1,4 @@
-"""The linter of subscriptions: what it warns of, and what it leaves alone."""
+"""The subscription linter: its warnings, and queries without warnings."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ ONTOLOGY = Ontology(
         (shop("price"), RANGE, XSD["decimal"]),
         (shop("Climate"), TYPE, SKOS_CONCEPT),
         (shop("Climate"), LABEL, Literal("climate")),
-        (NamedNode("http://other.example/Thing"), TYPE, RDFS["Class"]),  # not defined here
+        # The term is not defined here.
+        (NamedNode("http://other.example/Thing"), TYPE, RDFS["Class"]),
         (NamedNode("http://other.example/Thing"), SUBCLASS, shop("Thing")),
     ]
 )
 
 CASES = [
-    # code, what is warned of, what is left alone
+    # Each case: code, query with a warning, query without one.
     ("unknown-term", "?x a shop:Computr", "?x a shop:Computer"),
     ("unknown-term", "?x shop:prize ?p FILTER(?p > 4)", "?x shop:price ?p FILTER(?p > 4)"),
     ("unknown-term", "?x dcterms:subject shop:Climat", "?x dcterms:subject shop:Climate"),
@@ -197,7 +198,7 @@ CASES = [
         "?x rss:title ?t ; dcterms:isPartOf ?c . ?c dcterms:title 'News'",
     ),
 ]
-"""Groups of patterns."""
+"""Group graph patterns."""
 
 WHOLE = [
     (
@@ -231,7 +232,7 @@ WHOLE = [
         "SELECT (MAX(?d) AS ?last) { ?i shop:price ?t ; dc:date ?d }",
     ),
 ]
-"""Whole queries."""
+"""Complete queries."""
 
 
 def codes(query: str, ontology: Ontology = ONTOLOGY) -> list[str]:
@@ -340,7 +341,7 @@ def test_that_generated_queries_are_no_error(query: str) -> None:
     try:
         subscriptions = [PARSER.parse(id, query) for id in ("first", "second")]
     except SubscriptionError:
-        return  # nothing at all would meet it
+        return  # The parser refuses it because nothing can match it.
     first, second = map(linter.lint, subscriptions)
     assert [found.code for found in second] == [*(found.code for found in first), "duplicate"]
 

@@ -1,7 +1,7 @@
-"""Mapping functions: what they give, when they are run, and what becomes of those that fail.
+"""Mapping functions: their results, their runs, and their failures.
 
-`naive` is the reference: functions written in plain Python over sets of triples, run all of
-them in every round, until nothing is new.
+The reference, `naive`, runs functions written in plain Python on sets of triples, all of them
+in every round, until nothing is new.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def analysed(name: str, text: str) -> Analysed:
 
 @dataclass
 class Setting:
-    """Mapping functions over an ontology."""
+    """Mapping functions and their ontology."""
 
     functions: MappingFunctions
     ontology: Ontology
@@ -71,7 +71,7 @@ class Setting:
 
 
 def setting(*texts: str, ontology: Sequence[Triple] = (), limits: Limits | None = None) -> Setting:
-    """Return functions named f0, f1, … over an ontology."""
+    """Return functions named f0, f1, …, and an ontology."""
     known = Ontology(ontology)
     functions = MappingFunctions(
         [function(f"f{number}", text) for number, text in enumerate(texts)],
@@ -82,11 +82,11 @@ def setting(*texts: str, ontology: Sequence[Triple] = (), limits: Limits | None 
 
 
 def added(mapped: Mapped) -> set[str]:
-    """Return what functions gave, without the subjects."""
+    """Return the mapped triples, without subjects."""
     return {f"{p.value} {o.value}".replace("urn:ex:", "") for _, p, o in mapped.mapped}
 
 
-# --- What they give --------------------------------------------------------------------------
+# --- Results ---------------------------------------------------------------------------------
 
 
 def test_experience_is_counted_from_the_clock() -> None:
@@ -112,7 +112,7 @@ def test_experience_is_counted_from_the_clock() -> None:
     ],
 )
 def test_the_year_is_that_of_the_clocks_own_zone(now: datetime, years: str) -> None:
-    """The same instant three times."""
+    """Test one instant in three time zones."""
     mapped = setting(EXPERIENCE).run([(X, EX["graduated"], Literal(2003))], now)
     assert added(mapped) == {f"experience {years}"}
 
@@ -126,7 +126,7 @@ def test_full_name_from_its_parts() -> None:
 
 
 def test_functions_feed_each_other_through_rules() -> None:
-    """Experience makes a senior; seniors are employees; an employee gets a badge."""
+    """Experience implies a senior, a senior an employee, and an employee gets a badge."""
     badge = 'CONSTRUCT { ?x ex:badge "yes" } WHERE { ?x a ex:Employee }'
     known = setting(
         badge,
@@ -205,14 +205,14 @@ def test_an_error_in_an_expression_leaves_a_solution_out() -> None:
 
 
 def test_terms_keep_how_they_are_written() -> None:
-    """The store would turn ``01`` into ``1``."""
+    """The store would change ``01`` into ``1``."""
     number = Literal("01", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
     known = setting("CONSTRUCT { ?x ex:copy ?o } WHERE { ?x ex:p ?o }")
     assert list(known.run([(X, EX["p"], number)]).mapped) == [(X, EX["copy"], number)]
 
 
 def test_new_blank_nodes_are_the_same_when_a_function_is_run_again() -> None:
-    """The second run, for what the other function gives, repeats the first one's address."""
+    """The second run, caused by the other function, repeats the first address."""
     known = setting(
         "CONSTRUCT { ?x ex:address [ ex:in ?c ] } WHERE { ?x ex:city ?c }",
         "CONSTRUCT { ?x ex:city ex:Rome } WHERE { ?x ex:town ?c }",
@@ -237,7 +237,7 @@ def test_two_new_blank_nodes_that_look_the_same_stay_two() -> None:
     assert len(mapped.mapped) == 2
 
 
-# --- When they are run -----------------------------------------------------------------------
+# --- Runs ------------------------------------------------------------------------------------
 
 
 def test_none_is_falsy_and_hands_back_what_it_was_given() -> None:
@@ -377,7 +377,7 @@ def test_a_loop_is_left_out_and_the_rest_goes_on() -> None:
 
 @pytest.mark.parametrize(("start", "lost"), [(0, True), (1, False)])
 def test_so_many_rounds_may_give_something_new(start: int, lost: bool) -> None:
-    """Counting to ten takes ten rounds from 0, and nine from 1."""
+    """From 0, counting to ten takes ten rounds; from 1, nine."""
     known = setting(
         "CONSTRUCT { ?x ex:n ?m } WHERE { ?x ex:n ?n FILTER(?n < 10) BIND(?n + 1 AS ?m) }",
         limits=Limits(mapping_rounds=9),
@@ -404,7 +404,7 @@ def test_of_two_functions_that_loop_through_each_other_one_is_left_out() -> None
 
 
 def test_a_function_that_only_hears_of_a_loop_stays() -> None:
-    """It has something new in the last round, too, but is not to blame."""
+    """The first function also adds a triple in the last round, but causes no loop."""
     known = setting("CONSTRUCT { ?x ex:seen ?n } WHERE { ?x ex:n ?n }", NEXT)
     mapped = known.run(P_TRIPLES)
     assert added(mapped) == {"seen 0"}
@@ -452,7 +452,7 @@ def test_that_a_huge_answer_is_stopped_early() -> None:
 
 @dataclass
 class GivingUp:
-    """Questions of which those about seniors have no answer."""
+    """An evaluation that fails for queries about seniors."""
 
     evaluation: _native.Evaluation
 
@@ -476,7 +476,7 @@ def test_a_function_that_cannot_be_evaluated_is_left_out() -> None:
     assert problem.what == (
         "the mapping function `f1` is left out: it cannot be evaluated: out of memory"
     )
-    assert mapped.runs == 3  # experience and senior, and experience again without senior
+    assert mapped.runs == 3  # Experience and senior run, then experience again.
 
 
 @pytest.mark.parametrize(
@@ -574,7 +574,7 @@ def back(triples: Triples) -> set[Triple]:
 
 
 def only_one(triples: Triples) -> set[Triple]:
-    """What no triple says any longer stays: nothing is taken back."""
+    """Results stay even if their condition no longer holds."""
     named = {s for s, p, _ in triples if p == EX["name"]}
     return {
         (s, EX["name"], Literal("none")) for s, p, _ in triples if p == EX["a"] and s not in named
@@ -601,7 +601,7 @@ RULES: list[Triple] = [
 def naive(
     triples: Triples, rules: Sequence[Triple], functions: Sequence[Callable[[Triples], set[Triple]]]
 ) -> Triples:
-    """Return the fixpoint: rules to their end, then all functions at once, and again."""
+    """Return the fixpoint: apply all rules, then all functions, and repeat."""
     closed = triples
     while True:
         more = closed | {

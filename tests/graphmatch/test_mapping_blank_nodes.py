@@ -1,4 +1,4 @@
-"""New blank nodes are named by what is said of them, and by nothing else."""
+"""Names of new blank nodes depend only on their triples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def graph(several: list[Triple]) -> rdflib.Graph:
 
 @given(triples)
 def test_the_graph_stays_the_same_graph(several: list[Triple]) -> None:
-    """Where groups of nodes of which the same is said become one, it is a smaller one."""
+    """The graph is smaller only if indistinguishable blank nodes merge."""
     named = named_by_content(several, lambda _: True)
     if len(nodes(named)) == len(nodes(several)):
         assert isomorphic(graph(list(named)), graph(several))

@@ -1,4 +1,4 @@
-"""What follows from an ontology and a publication is what owlrl says, under RDFS."""
+"""RDFS entailment of an ontology and a publication, compared with owlrl."""
 
 from __future__ import annotations
 

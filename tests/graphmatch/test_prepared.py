@@ -1,4 +1,4 @@
-"""A query with parameters, and columns of terms: the same as each row's query alone."""
+"""Parameterized queries with columns of terms, compared with one query per row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUERIES = [
 
 
 def put(query: str, parameters: list[str], row: tuple[Any, ...]) -> str:
-    """Write a row's terms into the text."""
+    """Insert a row's terms into the query."""
     for name, term in zip(parameters, row, strict=True):
         written = str(term_of(term)) if isinstance(term, date) else str(term)
         query = query.replace("SELECT * ", "SELECT ?item ").replace(f"?{name}", written)

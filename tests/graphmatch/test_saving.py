@@ -1,4 +1,4 @@
-"""Engines that are saved and opened again give the same answers; damaged files are refused."""
+"""Restored engines give the same answers, and damaged snapshots are refused."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def saved(path: Path) -> Engine:
 
 
 def samples(path: Path) -> tuple[Engine, list[Publication]]:
-    """The samples: feeds and graphs, units, mapping functions, labels, attributes."""
+    """Return an engine with all samples: feeds, graphs, units, functions, labels, attributes."""
     ontology = Ontology.load(*sorted((ROOT / "ontologies").iterdir()), on_problem=unheard)
     engine = Engine(ontology, clock=lambda: NOW, on_problem=unheard)
     engine.subscribe_many(read_subscriptions(ROOT / "data" / "subscriptions", on_problem=unheard))
@@ -69,7 +69,7 @@ def samples(path: Path) -> tuple[Engine, list[Publication]]:
     return engine, publications
 
 
-# -- the same answers ------------------------------------------------------------------------------
+# -- Same answers ----------------------------------------------------------------------------------
 
 
 @FEW
@@ -105,7 +105,7 @@ def test_that_what_is_opened_answers_as_what_was_saved(
             assert list(found.subscriptions) == list(expected.subscriptions)
 
     agree()
-    for id in numbers[::2]:  # both go on
+    for id in numbers[::2]:  # Change both engines in the same way.
         for one in (engine, other):
             if id in one:
                 one.unsubscribe(id)
@@ -180,7 +180,7 @@ def test_that_limits_are_kept(tmp_path: Path) -> None:
 
 
 def test_that_what_is_as_long_as_allowed_is_opened(tmp_path: Path) -> None:
-    """A query is longer with its constants written out."""
+    """Inserting the constants makes a query longer than its template."""
     engine = Engine(limits=Limits(text_characters=1000))
     engine.subscribe("a", f"SELECT ?s {{ ?s <urn:p> ?x VALUES ?x {{ {400 * '1 '} }} }}")
     engine.save(tmp_path / "s")
@@ -202,7 +202,7 @@ def test_that_no_folder_is_made(tmp_path: Path) -> None:
 
 
 def test_that_rows_of_a_table_are_kept(tmp_path: Path) -> None:
-    """Their constants are where they are filed only."""
+    """The index alone stores their constants."""
     arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     brands = [f"b{number % 3}" for number in range(60)]
     columns = {"brand": brands, "price <=": range(60), "kind isa": ["Computer"] * 60}
@@ -264,7 +264,7 @@ def test_that_an_opened_engine_goes_on(tmp_path: Path) -> None:
     assert again.ontology.stated == ()
 
 
-# -- the file --------------------------------------------------------------------------------------
+# -- The file --------------------------------------------------------------------------------------
 
 
 def test_that_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_that_a_pipe_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_that_a_save_that_fails_leaves_the_file_before(tmp_path: Path) -> None:
-    """The disk is full, as far as this process can tell."""
+    """A limit on file size simulates a full disk."""
     saved(tmp_path / "s")
     before = (tmp_path / "s").read_bytes()
     program = (
@@ -350,7 +350,7 @@ def test_that_a_save_that_fails_leaves_the_file_before(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-# -- damaged files ---------------------------------------------------------------------------------
+# -- Damaged files ---------------------------------------------------------------------------------
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -362,7 +362,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def damaged(whole: bytes, chosen: random.Random) -> bytes:
-    """Return a snapshot with a bit, a region or its length changed."""
+    """Return a snapshot with a changed bit, region or length."""
     content, at = bytearray(whole), chosen.randrange(len(whole))
     length, other = chosen.choice([1, 4, 64, 1000]), chosen.randrange(len(whole))
     match chosen.randrange(5):

@@ -1,4 +1,4 @@
-"""Subscriptions on the properties of one subject: rows go from posting lists into tables."""
+"""Subscriptions on one subject's properties: rows move from posting lists to tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST = 40
 
 
 class Made:
-    """A subscription's text, and whether an event meets it."""
+    """A generated subscription, and its expected matches."""
 
     def __init__(self, draw: random.Random) -> None:
         parts, tests = [], list[Callable[[dict[str, int]], bool]]()
@@ -40,7 +40,7 @@ class Made:
         return text, lambda event: name in event and low <= event[name] <= high
 
     def meets(self, event: dict[str, int]) -> bool:
-        """Say whether an event does."""
+        """Return whether an event satisfies the constraints."""
         return all(test(event) for test in self._tests) or any(t(event) for t in self._others)
 
 
@@ -50,7 +50,7 @@ def event(draw: random.Random) -> dict[str, int]:
 
 
 def test_rows_are_found_wherever_they_are(tmp_path: Path) -> None:
-    """While hundreds come and go, some in place of others, tables are made and emptied."""
+    """Adding, replacing and removing hundreds of subscriptions creates and empties tables."""
     draw = random.Random(5)
     engine, held = Engine(), dict[str, Made]()
     for number in range(1500):
@@ -88,4 +88,4 @@ def test_the_rows_before_a_table_are_put_into_it() -> None:
         engine.subscribe(str(number), text)
     report = engine.match(Event("e", {"price": 100}))
     assert list(report.subscriptions) == ["99", "100"]
-    assert report.counters.candidates == 2  # and none is joined that does not match
+    assert report.counters.candidates == 2  # The table rejects all other rows.

@@ -1,7 +1,7 @@
-"""Several threads: many match at once, one changes, and every answer is one of a moment between.
+"""Threads: many match, one changes, and every answer is right at some moment of its match.
 
-Whether a subscription matches a publication does not depend on the others. So the naive matcher,
-asked once for each kind of subscription, says what is right after any number of changes.
+A match does not depend on other subscriptions. So one answer of the naive matcher for each kind of
+subscription gives the right answers after any number of changes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from tests.test_contract import normal
 
 EX = Namespace("http://example.org/")
 SECONDS, LONG = 20.0, 1500.0
-"""After so long a thread that should have come is given up, and one that should have ended."""
+"""Timeouts in seconds: to meet another thread, and to end."""
 CLASSES = 12
 
 
 def together(*several: Callable[[], None]) -> None:
-    """Run each in a thread of its own, and raise what any of them raised."""
+    """Run each function in its own thread, and raise any error."""
     start = Barrier(len(several), timeout=SECONDS)
     errors: list[BaseException] = []
 
@@ -66,11 +66,11 @@ def together(*several: Callable[[], None]) -> None:
         raise error
 
 
-# -- many match while one changes ------------------------------------------------------------
+# -- Matching during changes -----------------------------------------------------------------
 
 
 def known() -> Ontology:
-    """Return an ontology: a chain of classes, labels, properties under properties, a function."""
+    """Return an ontology with a chain of classes, labels, sub-properties and a function."""
     triples: list[Triple] = [(EX[f"C{n}"], SUBCLASS, EX[f"C{n + 1}"]) for n in range(CLASSES - 1)]
     triples += [(EX[f"C{n}"], LABEL, Literal(f"kind{n}")) for n in range(CLASSES)]
     triples += [(EX[f"p{n}"], SUBPROPERTY, EX[f"q{n}"]) for n in range(8)]
@@ -80,7 +80,7 @@ def known() -> Ontology:
 
 
 def item(number: int) -> Publication:
-    """Return a feed item that has something for subscriptions of each kind."""
+    """Return a feed item that subscriptions of each kind can match."""
     x = EX[f"item{number}"]
     text = f"Of word{number} and word{number + 2}, and kind{number + 2}"
     return Publication.of(
@@ -108,13 +108,13 @@ def queries() -> tuple[str, ...]:
         "?x a ?c FILTER(gm:descendantOf(?c, ex:C6))",
         *(f"?x <{attribute(name).value}> ?v" for name in ("p2", "q3", "cost", "sale")),
     )
-    every = "ASK { ?x ?p 7 }"  # while it is there, all that follows has to be derived
+    every = "ASK { ?x ?p 7 }"  # This query requires all derived triples.
     return (every, *(f"PREFIX ex: <{EX.iri}> SELECT * {{ {where} }}" for where in wheres))
 
 
 @dataclass(frozen=True)
 class Change:
-    """A subscription that comes or goes, and the number of its query."""
+    """A subscription that is added or removed, and its query's number."""
 
     subscription: Subscription
     kind: int
@@ -122,7 +122,7 @@ class Change:
 
 
 def changes(count: int, seed: int) -> list[Change]:
-    """Draw comings and goings, with some 80 subscriptions at a time."""
+    """Draw additions and removals that keep about 80 subscriptions."""
     draw = random.Random(seed)
     parser = SubscriptionParser()
     parsed = [parser.parse("", text) for text in queries()]
@@ -141,7 +141,7 @@ def changes(count: int, seed: int) -> list[Change]:
 
 @dataclass
 class Done:
-    """How many changes began, how many ended, and whether there are no more."""
+    """Numbers of started and ended changes, and whether all have ended."""
 
     began: int = 0
     ended: int = 0
@@ -150,7 +150,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Seen:
-    """A report, and how many changes had ended before and begun after."""
+    """A report, with the changes ended before and started until its end."""
 
     publication: int
     least: int
@@ -159,11 +159,11 @@ class Seen:
 
 
 Right: TypeAlias = list[dict[int, object]]
-"""By publication: the query's number to the answer that it has."""
+"""For each publication, the answers by query number."""
 
 
 def right_answers(publications: Sequence[Publication]) -> Right:
-    """Ask the naive matcher; of attributes, which it does not know, an engine with one thread."""
+    """Ask the naive matcher, or for attributes, which it lacks, a single-threaded engine."""
     ontology = known()
     naive = Naive(ontology, annotator=Annotator(ontology.labels()))
     engine = Engine(ontology)
@@ -177,7 +177,7 @@ def right_answers(publications: Sequence[Publication]) -> Right:
 
 
 def moments(made: Sequence[Change], right: dict[int, object]) -> list[tuple[int, dict[str, int]]]:
-    """Return the answers to one publication as they change: from which change on, and which."""
+    """Return the history of a publication's matches: the change number, and the matches."""
     now: dict[str, int] = {}
     found = [(0, dict(now))]
     for number, change in enumerate(made, 1):
@@ -191,7 +191,7 @@ def moments(made: Sequence[Change], right: dict[int, object]) -> list[tuple[int,
 
 
 def check(seen: Iterable[Seen], made: Sequence[Change], right: Right) -> int:
-    """See that each report is right at a moment while it was made; return how many matches."""
+    """Check that each report was right at some moment of its match; count the matches."""
     histories = [moments(made, answers) for answers in right]
     matches = 0
     for one in seen:
@@ -209,7 +209,7 @@ def check(seen: Iterable[Seen], made: Sequence[Change], right: Right) -> int:
 
 @pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.long)])
 def test_that_every_report_is_right_at_some_moment(count: int) -> None:
-    """Two threads match while one makes changes."""
+    """Two threads match while another changes subscriptions."""
     publications = [item(number) for number in range(8)]
     right = right_answers(publications)
     assert all(len(answers) >= 15 for answers in right)
@@ -225,7 +225,7 @@ def test_that_every_report_is_right_at_some_moment(count: int) -> None:
                 else:
                     engine.unsubscribe(one.subscription.id)
                 done.ended += 1
-                sleep(0.002)  # so that others match in between
+                sleep(0.002)  # Let the others match in between.
         finally:
             done.all = True
 
@@ -242,13 +242,13 @@ def test_that_every_report_is_right_at_some_moment(count: int) -> None:
     assert any(report.report.counters.evaluated for report in seen)
 
 
-# -- many match at once ----------------------------------------------------------------------
+# -- Concurrent matching ---------------------------------------------------------------------
 
 
 @settings(max_examples=15)
 @given(scenarios(FULL, publications=3))
 def test_that_three_threads_find_what_one_does(scenario: Scenario) -> None:
-    """Publications of one name, some evaluated as SPARQL: nobody sees another's triples."""
+    """Equal ids and SPARQL evaluation must not mix the triples of publications."""
     engine = Engine(ontology_of(scenario))
     for number, query in enumerate(scenario.queries):
         engine.subscribe(str(number), to_sparql(query))
@@ -268,12 +268,12 @@ def test_that_three_threads_find_what_one_does(scenario: Scenario) -> None:
 
 
 class Meeting:
-    """Where threads wait for each other; each of them but once.
+    """A barrier for threads that each thread passes once.
 
     Parameters
     ----------
     count
-        How many have to be there.
+        Number of threads.
     """
 
     def __init__(self, count: int) -> None:
@@ -341,7 +341,7 @@ def test_that_whoever_asks_why_does_not_keep_others_from_matching(
     assert found == [True, False]
 
 
-# -- what matching makes on the way ----------------------------------------------------------
+# -- Changes during a match ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_that_a_silent_pipe_keeps_nobody_from_changing(
             begun, rest = (graph % 0)[:-12].encode(), (graph % 0)[-12:].encode()
             stream.write("".join(graph % n for n in range(1, 2000)).encode() + begun)
             stream.flush()
-            sleep(0.2)  # now the reader waits in the middle of a statement
+            sleep(0.2)  # Now the reader waits in the middle of a statement.
             subscribe = Thread(target=engine.subscribe, args=("after", "ASK { ?s ?p ?o }"))
             subscribe.start()
             subscribe.join(SECONDS)
@@ -380,16 +380,16 @@ def test_that_a_silent_pipe_keeps_nobody_from_changing(
     assert (found[0], found[-1], len(found)) == (first, ("before", "after"), 2000)
 
 
-# -- Python code that the core calls while it matches ------------------------------------------
+# -- Python callbacks from the core ------------------------------------------------------------
 
 
 class Callback:
-    """An operator's index whose `matches` calls a function; every call of the operator is true.
+    """An operator's index whose `matches` calls a function; every operator call is true.
 
     Parameters
     ----------
     function
-        Called without arguments, each time that the index is asked.
+        Called without arguments for each look-up.
     """
 
     def __init__(self, function: Callable[[], object]) -> None:
@@ -410,7 +410,7 @@ CALLING = "ASK { ?x <urn:p> ?v FILTER(<urn:op:true>(?v, 1)) }"
 
 
 def calling(function: Callable[[], object], ontology: Ontology | None = None) -> Engine:
-    """Return an engine with two operators; the index of the first calls a function."""
+    """Return an engine with two operators; the first one's index calls a function."""
     indexes = [Callback(function), Callback(lambda: None)]
     operators = [
         Operator(iri, lambda value, one: True, index=lambda index=index: index)
@@ -447,7 +447,7 @@ def test_an_index_of_an_operator_does_not_keep_others_from_subscribing() -> None
 def test_a_slow_file_does_not_keep_others_from_subscribing() -> None:
     class Slow(BytesIO):
         def read1(self, size: int | None = -1, /) -> bytes:
-            if self.tell() > 1 << 17 and "other" not in engine:  # the core has begun to read
+            if self.tell() > 1 << 17 and "other" not in engine:  # The core has begun to read.
                 changed_by_another_thread(engine)
             return super().read1(size)
 
@@ -469,7 +469,7 @@ def test_an_interrupt_in_an_index_of_an_operator_ends_the_call() -> None:
 
 
 def test_constants_that_change_while_an_index_is_asked() -> None:
-    """The answers for the other constants hold, and the engine asks once."""
+    """Other constants keep their results, and the engine asks the index once."""
     engines: list[Engine] = []
     calls = 0
 
@@ -488,7 +488,7 @@ def test_constants_that_change_while_an_index_is_asked() -> None:
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(300, marks=pytest.mark.long)])
 def test_threads_of_all_kinds_do_not_wait_for_each_other_for_ever(seconds: int) -> None:
-    """One thread matches, one subscribes, one holds reports, one is in Python callbacks."""
+    """One thread matches, one subscribes, one holds reports, and one runs Python callbacks."""
     synonyms = SynonymPairs(texts={"Straße": "street"})
     options = SynonymOptions(casefold=True, nfkc=True)
     triples = [(EX["C0"], SUBCLASS, EX["C1"]), (EX["C0"], LABEL, Literal("Straße"))]

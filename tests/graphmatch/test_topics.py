@@ -1,4 +1,4 @@
-"""Topics and words: what they match, and what is refused."""
+"""Topics and words: their matches and errors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_words(word: str, text: str, expected: bool) -> None:
 
 @pytest.mark.parametrize("ontology", [None, KNOWN])
 def test_words_are_made_as_soon_as_somebody_asks(ontology: Ontology | None, tmp_path: Path) -> None:
-    """Whoever names ``gm:words`` has them: however it came, and in an engine that was saved."""
+    """A query can name ``gm:words`` however it was subscribed, and after a restore."""
     said = item({"title": "Hot <i>S</i>oup"})
     text = 'ASK { ?i gm:words ?w FILTER(CONTAINS(?w, " soup ")) }'
     engine = Engine(ontology)
@@ -123,7 +123,7 @@ def test_words_are_seen_by_those_who_name_them() -> None:
 
 @pytest.mark.parametrize("name", ["engine", "naive"])
 def test_words_and_mapping_functions(name: str) -> None:
-    """A function may give ``gm:words``, which everybody sees; those of texts it does not see."""
+    """Functions can add public ``gm:words``, but cannot see the words of texts."""
     functions = [
         MappingFunction("give", 'CONSTRUCT { ?i gm:words " tag " } { ?i rss:title ?t }'),
         MappingFunction("see", "CONSTRUCT { ?i <urn:seen> ?w } { ?i gm:words ?w }"),
@@ -251,10 +251,12 @@ def test_tables(tmp_path: Path) -> None:
     problems: list[Problem] = []
     found = list(read_subscriptions(path, on_problem=problems.append))
     assert [(one.id, one.comment) for one in found] == [("a", "Hot soup.")]
-    assert "dc/elements/1.1/subject" in found[0].query.text  # a category: there is no ontology
+    # There is no ontology, so this is a category.
+    assert "dc/elements/1.1/subject" in found[0].query.text
     (problem,) = problems
     assert (problem.where.source, problem.where.line) == (str(path), 9)
-    assert list(read_subscriptions(tmp_path, on_problem=problems.append)) == []  # not in folders
+    # Folders are not searched.
+    assert list(read_subscriptions(tmp_path, on_problem=problems.append)) == []
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,7 @@ BOOK, ITEM, SOUPS = "<urn:book>", "<http://e/1>", '" soup "'
 def test_words_at_the_ends_of_a_path(
     known: tuple[tuple[str, str, str], ...], path: str, expected: list[tuple[str, str]]
 ) -> None:
-    """They are in no triple that everybody sees; what the ontology says does not matter."""
+    """Words are hidden from paths that do not name them; the ontology does not matter."""
     stated = [(NamedNode(s), NamedNode(p), NamedNode(o)) for s, p, o in known]
     said = item({"title": "Soup"})
     triple = NamedNode("urn:book"), NamedNode("urn:in"), NamedNode("http://e/1")

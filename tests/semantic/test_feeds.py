@@ -1,4 +1,4 @@
-"""Feeds of every format come out in one vocabulary, and nothing is lost silently."""
+"""Feeds of every format yield one vocabulary, and no data is lost silently."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ JSON = {
 
 
 def read(feed: str | bytes, limits: Limits | None = None) -> tuple[list[Publication], list[str]]:
-    """Read a feed; return its publications and what was reported."""
+    """Read a feed; return its publications and problems."""
     data = feed.encode() if isinstance(feed, str) else feed
     problems: list[Problem] = []
     found = read_feed(data, "f.xml", on_problem=problems.append, limits=limits or Limits())
@@ -131,7 +131,7 @@ def values(
     subject = subject or NamedNode(publication.id)
     return [
         compact(o) for s, p, o in publication.triples if (s, p) == (subject, predicate)
-    ]  # in the order of the publication
+    ]  # They stay in the publication's order.
 
 
 def channel_of(publication: Publication) -> Term:
@@ -139,7 +139,7 @@ def channel_of(publication: Publication) -> Term:
     return channel
 
 
-# One vocabulary -----------------------------------------------------------------------------
+# Shared vocabulary --------------------------------------------------------------------------
 
 
 def test_rss_2() -> None:
@@ -407,7 +407,7 @@ def test_what_only_looks_like_an_addition_stays(text: str) -> None:
     assert values(publication, RSS["description"]) == [f'"{text}"']
 
 
-# What the sources write ---------------------------------------------------------------------
+# Quirks of publishers -----------------------------------------------------------------------
 
 
 def test_internal_entities_are_expanded() -> None:
@@ -487,7 +487,7 @@ def test_dates_that_cannot_be_read(written: str) -> None:
 
 
 def test_a_long_text_is_not_read_as_a_date() -> None:
-    """Damaged feeds have dates that go on to the end, in each item."""
+    """In damaged feeds, the date of an item can run to the end of the document."""
     written = "13 Dec 2003 18:30:02 GMT" + " x" * 100_000
     (publication,), problems = read(rss(item(f"<pubDate>{written}</pubDate>")))
     assert values(publication, DC["date"]) == [f'"{written}"']
@@ -548,7 +548,7 @@ def test_markup_as_elements_in_rss_1_that_is_read_item_by_item() -> None:
     spoiled = RDF1.replace("</item>", f"{body}</item>").replace('"http://example.org/2"', '"a b"')
     publications, problems = read(spoiled)
     assert [values(p, CONTENT["encoded"])[-1] for p in publications] == ['"<p>A</p>"'] * 2
-    assert len(problems) == 1  # the item with the space
+    assert len(problems) == 1  # Only the IRI with the space is a problem.
 
 
 def test_misspelt_namespaces() -> None:
@@ -669,7 +669,7 @@ def test_an_item_that_links_to_the_site_is_not_the_channel() -> None:
     assert values(publication, RSS["link"]) == ["<http://example.org/>"]
 
 
-# Which item it is ---------------------------------------------------------------------------
+# Identity of items --------------------------------------------------------------------------
 
 
 def titled(title: str, fields: str = "", link: str = "http://e/one") -> str:
@@ -756,7 +756,7 @@ def test_a_guid_that_is_no_address_is_no_link() -> None:
     assert (publication.guid, publication.link, problems) == ("post 7", None, [])
 
 
-# What a publication of an item says of itself ------------------------------------------------
+# Facts about a publication ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("feed", [RSS2, ATOM, RDF1, json.dumps(JSON)])
@@ -803,7 +803,7 @@ def test_enclosures_that_are_wrong() -> None:
     ]
 
 
-# Which format -------------------------------------------------------------------------------
+# Format detection ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -845,7 +845,7 @@ def test_sniffing(head: str, expected: FeedFormat | None) -> None:
     "encoding", ["unicode_escape", "raw_unicode_escape", "utf-7", "punycode", "base64", "rot13"]
 )
 def test_encodings_of_python_are_none(encoding: str) -> None:
-    """A feed that declares one is read as what it is, so that nothing is hidden in escapes."""
+    """A declared Python codec is ignored, because escapes could hide markup."""
     said = "\\u003cb\\u003e +ADw-b+AD4-"
     feed = f'<?xml version="1.0" encoding="{encoding}"?>' + rss(titled(said))
     (publication,), (problem, *_) = read(feed)
@@ -899,7 +899,8 @@ def test_characters_of_windows(declared: str) -> None:
 @pytest.mark.parametrize("taken_for", ["latin-1", "cp1252"])
 def test_utf_8_that_was_taken_for_something_else(taken_for: str) -> None:
     text = "Größe “wie” im März… 5 €"
-    other = text.replace("”", "“").encode().decode(taken_for)  # ” has no such form in cp1252
+    # A cp1252 decoder rejects the bytes of ”.
+    other = text.replace("”", "“").encode().decode(taken_for)
     (publication,), (problem,) = read(rss(titled(other)))
     assert publication.title == text.replace("”", "“")
     assert problem == (
@@ -951,12 +952,13 @@ def test_utf_16_that_is_cut_inside_a_character() -> None:
     told = f"f.xml:1:{len(text) + 1}: not in its encoding, utf-16-"
     for encoding in ("utf-16", "utf-16-be"):
         (publication,), problems = read(text.encode(encoding) + b"x")
-        assert (publication.title, len(problems)) == ("Übel", 2)  # and what stands after the end
+        # The text after the end is the second problem.
+        assert (publication.title, len(problems)) == ("Übel", 2)
         assert told in problems[0]
         assert problems[0].endswith("all the same, with U+FFFD for what is damaged.")
 
 
-# Whole feeds that cannot be used ------------------------------------------------------------
+# Unusable feeds -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -1219,7 +1221,7 @@ SECONDS, KILOBYTES = 2, 500_000
 def test_a_hostile_feed_takes_little_time_and_memory(kind: str) -> None:
     arguments = [sys.executable, "-c", _MEASURED, kind]
     seconds, tries = float("inf"), 0
-    while seconds > SECONDS and tries < 3:  # the machine may be busy
+    while seconds > SECONDS and tries < 3:  # The machine may be busy, so try again.
         run = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60)
         taken, memory, _ = run.stdout.split(" ", 2)
         seconds, tries = min(seconds, float(taken)), tries + 1
@@ -1233,10 +1235,10 @@ _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<!--.*?-->", re.DOTALL)
 
 
 def count(text: str, pattern: str) -> int:
-    """Count in the items of an XML feed, by its text alone."""
+    """Count the items of an XML feed that match a pattern, using only its text."""
     bare = _CDATA.sub(lambda found: "x" if (found[1] or "").strip() else "", text)
     found = re.findall(r"<(?:item|entry)[\s>].*?</(?:item|entry)>", bare, re.DOTALL)
-    items = {re.sub(r"\s*([<>])\s*", r"\1", item) for item in found}  # each once
+    items = {re.sub(r"\s*([<>])\s*", r"\1", item) for item in found}  # A set drops repeated items.
     return sum(bool(re.search(pattern, item, re.DOTALL)) for item in items)
 
 

@@ -1,4 +1,4 @@
-"""feedparser, which shares no code with ours, reads every feed the same, but for `ALLOWED`."""
+"""feedparser, which shares no code with the project, agrees on every feed except `ALLOWED`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Texts = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Reading:
-    """What one reader finds in an item; a field that is not there is empty."""
+    """One reader's values of an item; a missing field is empty."""
 
     title: Texts
     link: Texts
@@ -55,7 +55,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Case:
-    """Two readings of one item, and what else their judge may know."""
+    """Two readings of one item, and the context that the rules need."""
 
     ours: Reading
     theirs: Reading
@@ -63,7 +63,7 @@ class Case:
     captions: frozenset[str]
 
 
-# The readings -------------------------------------------------------------------------------
+# Readings -----------------------------------------------------------------------------------
 
 
 def our_reading(publication: Publication) -> Reading:
@@ -71,7 +71,7 @@ def our_reading(publication: Publication) -> Reading:
         return tuple(o.value for s, p, o in publication.triples if (s, p) == (subject, predicate))
 
     def last(subject: Term, predicate: NamedNode) -> Texts:
-        return values(subject, predicate)[-1:]  # RSS 1.0 has its own value before the common one
+        return values(subject, predicate)[-1:]  # In RSS 1.0, its own value precedes the common one.
 
     (item,) = {s for s, p, o in publication.triples if (p, o) == (TYPE, RSS["item"])}
     (channel,) = {o for s, p, o in publication.triples if (s, p) == (item, DCTERMS["isPartOf"])}
@@ -143,9 +143,9 @@ def iso(time: datetime) -> str:
 
 
 def second_opinion(data: bytes) -> Any:
-    """Let feedparser read, with the text after the document's end cut off.
+    """Parse with feedparser, without the text after the end of the document.
 
-    At damage it would take another parser, which passes over XML's rules for line ends and
+    On damage, feedparser would use another parser, which ignores XML's rules for line ends and
     character references.
     """
     end = max(data.rfind(tag) + len(tag) for tag in (b"</rss>", b"</feed>", b"</rdf:RDF>"))
@@ -174,7 +174,7 @@ def without_tags(markup: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", "", text).split())
 
 
-# Where they may differ ----------------------------------------------------------------------
+# Allowed differences ------------------------------------------------------------------------
 
 
 def to_the_second(times: Texts) -> Texts:
@@ -192,7 +192,7 @@ def only_captions_more(case: Case) -> bool:
 
 
 def only_a_footer_more(ours: Texts, theirs: Texts) -> bool:
-    """Whether what we leave out begins where the site's own words do."""
+    """Return whether our text only lacks the site's own footer."""
     footer = re.compile(
         r"\s*(?:<p>\s*)?(?:The post <a .* appeared first on <a |(?:&#8230;|&hellip;|\.\.\.)?\s*"
         r"<a .*>\s*(?:Continue reading|Read more)\b)",
@@ -267,7 +267,7 @@ ALLOWED: dict[str, tuple[Texts, str, Callable[[Case], bool]]] = {
 
 
 def differences(case: Case) -> Iterator[tuple[str, str | None]]:
-    """Yield the fields that differ, each with the rule that allows it or ``None``."""
+    """Yield the fields that differ, each with the rule that allows it, or ``None``."""
     for field in (field.name for field in fields(Reading)):
         if getattr(case.ours, field) != getattr(case.theirs, field):
             rules = (name for name, rule in ALLOWED.items() if field in rule[0] and rule[2](case))
@@ -301,16 +301,16 @@ def test_each_rule_is_needed_and_none_covers_more_than_it_did() -> None:
 
 @pytest.mark.parametrize("path", JSON_FEEDS, ids=lambda path: path.name)
 def test_feedparser_reads_no_json_feeds(path: Path) -> None:
-    """Once it does, they belong above."""
+    """If feedparser ever reads them, move these feeds to the tests above."""
     assert feedparser.parse(path.read_bytes()).entries == []
 
 
-# feedparser's own test files ----------------------------------------------------------------
+# Test files of feedparser -------------------------------------------------------------------
 
 THEIR_FILES = Path(
     os.environ.get("FEEDPARSER_TESTS", ROOT.parent / "shared" / "data" / "feedparser" / "tests")
 )
-"""The folder `tests` of feedparser's source distribution."""
+"""The `tests` folder of feedparser's source distribution."""
 FOLDERS = ("wellformed", "illformed", "encoding", "entities")
 FEWER = {
     "wellformed/lang/entry_content_xml_lang_blank_3.xml": "two entries that say the same",

@@ -1,9 +1,9 @@
 # ruff: noqa: RUF001
-"""What `holds` decides, against the evaluator's answers about whole publications.
+"""The function `holds`, compared with the SPARQL evaluator on whole publications.
 
-Each filter is written as a subscription, evaluated as SPARQL on a publication that has
-every term, and compared with `holds` term by term. The two share no code: the evaluator
-is asked by way of the text of the query.
+The tests write each filter as a subscription, evaluate it on a publication with every term,
+and compare the result with `holds` for each term. The two share no code: the evaluator gets
+the text of the query.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ LITERALS = tuple(term for term in CONSTANTS if isinstance(term, Literal))
 
 
 def answers(subscription: Subscription, terms: Sequence[Term]) -> list[bool]:
-    """Evaluate a subscription on each term, in publications of their own."""
+    """Evaluate a subscription on each term; each has its own subject."""
     found = []
     for start in range(0, len(terms), 200):
         some = terms[start : start + 200]
@@ -102,7 +102,7 @@ def answers(subscription: Subscription, terms: Sequence[Term]) -> list[bool]:
 
 
 def checked(expression: str, terms: Sequence[Term] = TERMS) -> Subscription:
-    """Hold `holds` against the evaluator; return the subscription."""
+    """Compare `holds` with the evaluator; return the subscription."""
     text = f"SELECT ?s {{ ?s <urn:p> ?t FILTER({expression}) }}"
     subscription = PARSER.parse("s", text)
     (branch,) = subscription.branches
@@ -156,13 +156,13 @@ FOREIGN = frozenset(
         '"1"^^<urn:t>',
     }
 )
-"""Constants with no value: other terms are unequal to them, or it is an error, by their kind."""
+"""Ill-typed constants: whether another term is unequal or an error depends on its kind."""
 EVALUATED = frozenset({XSD["duration"], XSD["yearMonthDuration"], XSD["gYear"]})
-"""Datatypes that SPARQL compares instead of the index: their filters are in no branch."""
+"""Datatypes that only the evaluator compares: no branch contains their filters."""
 
 
 def matched(subscription: Subscription) -> list[bool]:
-    """Match a subscription with each term, in publications of their own."""
+    """Match a subscription with one publication per term."""
     engine = Engine()
     engine.subscribe(subscription.id, subscription.query.text)
     triples = [(NamedNode(f"urn:{n}"), P, term) for n, term in enumerate(TERMS)]
@@ -175,7 +175,7 @@ def test_inequality(constant: NamedNode | Literal) -> None:
     subscription = checked(f"?t != {constant}")
     assert checked(f"!(?t = {constant})").exact is subscription.exact
     if isinstance(constant, Literal) and is_quantity(constant):
-        assert not subscription.exact  # in base units it may be a plain number
+        assert not subscription.exact  # A quantity can become a plain number in base units.
     elif isinstance(constant, Literal) and constant.datatype in EVALUATED:
         assert subscription.remainder == ("FILTER !=",)
         unequal = Unequal(Variable("t"), constant)

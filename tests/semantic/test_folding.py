@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""The case of text, against the evaluator's, on any text."""
+"""Case folding, compared with the evaluator's results on any text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard refuses what would take the machine down, and lets everything else pass."""
+"""The guard refuses input that would exhaust the machine, and accepts all other input."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_quadratic_blow_up(body: str) -> None:
 
 
 def test_default_attributes_count() -> None:
-    # The reference stands in the DTD once; each element has the value.
+    # The DTD holds the reference once, but each element gets the value.
     dtd = f'<!ENTITY e "{"x" * 10_000}"><!ATTLIST b c CDATA "&e;">'
     document = f"<!DOCTYPE a [{dtd}]><a>{'<b/>' * 1000}</a>"
     assert "would add more than 1,000 characters" in refusal(document, Limits(xml_expansion=1000))

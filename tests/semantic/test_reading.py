@@ -1,4 +1,4 @@
-"""Publications from every syntax and source, in every cut, without holding what is past."""
+"""Publications from every syntax and source, in every cut, without buffering past ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from semantic.terms import Triple
 E = "http://example.org/"
 A, B, P, Q = (NamedNode(E + name) for name in ("a", "b", "p", "q"))
 MAX_FAULTS = 100
-"""After so many bad lines and not one good one, a document is given up."""
+"""Number of bad lines, without a good one, after which the reader gives up."""
 TRIPLES: list[Triple] = [
     (A, P, B),
     (A, Q, Literal("naïve \n \"text\" \\ 'quoted'")),
@@ -51,7 +51,7 @@ def document(format: RdfFormat, triples: list[Triple] = TRIPLES) -> bytes:
 
 
 def read(*sources: object, **options: object) -> list[Publication]:
-    """Read what has no problem."""
+    """Read sources that have no problem."""
     return list(read_publications(*sources, on_problem=fail, **options))  # type: ignore[arg-type]
 
 
@@ -82,7 +82,8 @@ def stream(text: str) -> io.BytesIO:
 
 def test_that_every_syntax_is_tried() -> None:
     known = {value for name, value in vars(RdfFormat).items() if name.isupper()}
-    assert known == {*EXTENSIONS.values(), RdfFormat.STREAMING_JSON_LD}  # it is read as JSON-LD
+    # EXTENSIONS lists it as JSON-LD.
+    assert known == {*EXTENSIONS.values(), RdfFormat.STREAMING_JSON_LD}
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -218,7 +219,7 @@ def test_without_a_callback_problems_are_warnings() -> None:
 
 
 class Counted(io.RawIOBase):
-    """A stream of generated lines that counts how many bytes were taken of it."""
+    """A stream of generated lines that counts the bytes read from it."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
         self._lines = lines
@@ -264,14 +265,14 @@ def test_memory_stays_flat() -> None:
     finally:
         tracemalloc.stop()
     assert count == LINES
-    assert peak < 4_000_000  # of 16,000,000 bytes that are read
+    assert peak < 4_000_000  # The reader reads 16,000,000 bytes.
 
 
 def test_pipe_is_read_as_it_comes() -> None:
     reading, writing = os.pipe()
     with open(reading, "rb") as source, open(writing, "wb", buffering=0) as sink:  # noqa: PTH123
         sink.write(b"".join(lines(graph_size=1, count=2)))
-        timer = threading.Timer(20, sink.close)  # so that waiting for more fails, not hangs
+        timer = threading.Timer(20, sink.close)  # A read that blocks then fails.
         timer.start()
         publications = read_publications(source, on_problem=fail, format="nq")
         assert next(publications).id == f"{E}g0"
@@ -539,7 +540,8 @@ def test_components() -> None:
     found = read(stream(text), cut="component")
     assert [p.id for p in found] == [f"<stream>#{n}" for n in (1, 2, 3, 4, 5)]
     assert [len(p.triples) for p in found] == [4, 2, 1, 2, 1]
-    assert {str(s) for s, _, _ in found[1].triples} == {f"<{E}c>"}  # rdf:type connects nothing
+    # Shared values of rdf:type do not connect components.
+    assert {str(s) for s, _, _ in found[1].triples} == {f"<{E}c>"}
     assert str(found[1].source) == "<stream> (component 2)"
 
 
@@ -611,7 +613,7 @@ def test_document_without_a_publication_is_no_silent_drop(text: str, cut: str) -
     )
 
 
-# --- Files that cannot be read -------------------------------------------------------------------
+# --- Unreadable files ----------------------------------------------------------------------------
 
 
 def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which syntax a document is in, and how deep it may nest."""
+"""Syntax detection, and limits on nesting depth."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_unknown_media_type(name: str) -> None:
         ("<opml><head></head></opml>", None),
         ("just some prose, dear reader.", None),
         ("Base metals rose.", None),
-        ("Prefix: : <urn:a>", None),  # OWL's Manchester syntax
+        ("Prefix: : <urn:a>", None),  # It is OWL's Manchester syntax.
         ("SELECT * { ?s ?p ?o }", None),
         ("term,root", None),
         ("5", None),

@@ -1,4 +1,4 @@
-"""Publications from Arrow tables: rows are grouped, bad ones are reported."""
+"""Publications from Arrow tables: rows are grouped, and bad rows are reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BAD = (
 
 
 def table(rows: Sequence[Any], names: Sequence[str] = COLUMNS, at_once: int = 3) -> Any:
-    """Return rows as a table in parts of so many rows, of texts and of places among texts."""
+    """Return a table with batches of `at_once` rows and a dictionary-encoded first column."""
     parts = []
     for begin in range(0, max(len(rows), 1), at_once):
         some = rows[begin : begin + at_once]
@@ -36,14 +36,14 @@ def table(rows: Sequence[Any], names: Sequence[str] = COLUMNS, at_once: int = 3)
 
 
 def read_term(text: str, prefix: str) -> Any:
-    """Return the term that a text is by itself, as pyoxigraph reads it."""
+    """Return the term that pyoxigraph reads from a text."""
     try:
         (quad,) = parse(f"<urn:s> <urn:p> {text} .", format=RdfFormat.N_TRIPLES)
         (same,) = parse(f"<urn:s> <urn:p> {text} <urn:g> .", format=RdfFormat.N_QUADS)
     except (SyntaxError, ValueError):
         return None
     if isinstance(same.graph_name, DefaultGraph):
-        return None  # the rest was a comment
+        return None  # The rest was a comment.
     return named(quad.object, prefix)
 
 
@@ -59,7 +59,7 @@ def row_by_row(rows: Sequence[Sequence[Any]], prefix: str) -> tuple[dict[str, li
     found: dict[str, list[Any]] = {}
     bad = 0
     for id, *texts in rows:
-        # a space before a term is refused, as one after it is
+        # The reader refuses a space before a term, as after it.
         whole = (t is not None and t == t.strip() for t in texts)
         triple = tuple(
             read_term(t, prefix) if w else None for w, t in zip(whole, texts, strict=True)

@@ -1,4 +1,4 @@
-"""Comparison by value, against pyoxigraph's evaluator."""
+"""Comparison by value, checked with pyoxigraph's evaluator."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def numbered() -> Store:
-    """Each term is the value of a subject that says its number: the store changes literals."""
+    """Store each term under a numbered subject, because the store changes literals."""
     store = Store()
     store.extend(Quad(NamedNode(f"urn:{n}"), P, term) for n, term in enumerate(TERMS))
     return store
@@ -116,7 +116,7 @@ numbers = st.one_of(
 
 @st.composite
 def near(draw: st.DrawFn) -> tuple[Literal, Literal]:
-    """Draw a number of one type, and one written like it, of another."""
+    """Draw a number, and one of another type with similar digits."""
     number = draw(numbers)
     kind = draw(st.sampled_from(("integer", "decimal", "float", "double")))
     text = number.value
@@ -161,7 +161,7 @@ def test_texts(a: str, b: str, operator: Operator) -> None:
 @pytest.mark.parametrize(
     ("term", "constant", "equal"),
     [
-        # an integer becomes a float in one rounding, not by way of a double
+        # An integer becomes a float in one rounding, not through a double.
         (lit("9007199791611905", "integer"), lit("9007200328482816", "float"), True),
         (lit("12674264.50000000000000000001", "float"), lit("12674265", "float"), True),
         (
@@ -183,7 +183,7 @@ def test_the_last_digit(term: Literal, constant: Literal, equal: bool) -> None:
 
 @pytest.mark.parametrize("datatype", ["integer", "decimal", "double", "date", "dateTime"])
 def test_that_any_length_can_be_read(datatype: str) -> None:
-    """Python refuses to make an integer of more than 4300 digits; a publication may have one."""
+    """Python refuses to parse more than 4300 digits, but a publication may contain them."""
     long = "9" * 10_000
     assert value_of(lit(f"{long}-01-01", datatype)) is None
     assert value_of(lit(f"{long}-01-01T00:00:00", datatype)) is None

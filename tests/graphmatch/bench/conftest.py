@@ -1,4 +1,4 @@
-"""What tests have in memory is not gone through before each measurement."""
+"""Exclude the tests' objects from garbage collection before each measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``graphmatch bench broker`` measures a service that runs."""
+"""``graphmatch bench broker`` measures a running service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every engine, in every form, finds what a plain search of the workload's arrays finds."""
+"""Every engine, in every form, agrees with a plain search of the workload's arrays."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def engines(name: str) -> list[str]:
 
 
 def meets(patterns: list[list[int]], edges: set[tuple[int, int, int]]) -> bool:
-    """Put every known node for each variable, edge by edge."""
+    """Try every known node for each variable, edge by edge."""
     bound: list[dict[int, int]] = [{}]
     for s, p, o in patterns:
         extended = []
@@ -126,7 +126,7 @@ def test_columns_agree_in_one_run(name: str, columns: list[str]) -> None:
 
 
 class Changed(Adapter):
-    """Leaves a match out, or reports everything and says that it may."""
+    """An adapter that omits a match, or that claims to be inexact and reports everything."""
 
     forms = adapter("scan").forms
 

@@ -1,4 +1,4 @@
-"""Every figure: its data is sound, it is measured at its small scale, and its files are written."""
+"""Every figure: its data is sound, its small scale runs, and its files are written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FEW = ("gtopss-9h", "ctps-8c", "dexin-17", "gryphon-visits", "suborder-6")
 
 
 def tiny(name: str) -> Experiment:
-    """Return a figure with few points, subscriptions and events, and what its checks speak of."""
+    """Return a figure with few points, subscriptions and events, and the engines of its checks."""
     of = EXPERIMENTS[name]
     small = [40, 60, 80] if of.axis == "subscriptions" else [of.small[0], of.small[-1]]
     words = {word.strip(",") for check in of.checks for word in check.split()}
@@ -47,7 +47,7 @@ def tiny(name: str) -> Experiment:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure in this process, which may be large: its garbage is not collected for each figure."""
+    """Measure in this process without garbage collection, because the process may be large."""
     monkeypatch.setattr(runner, "gc", SimpleNamespace(collect=int, freeze=int, unfreeze=int))
     monkeypatch.setattr(experiments, "SECONDS", dict.fromkeys(SCALES, 0.02))
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""The list of what users get: every run names what there is, and is judged by its claims."""
+"""The suite of user scenarios: every run names existing parts and passes its claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workloads of `graphmatch bench` are as docs/benchmarks.md says they are."""
+"""The workloads of `graphmatch bench`, checked against docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_seed_makes_the_workload(name: str) -> None:
     assert first.texts() == again.texts() != other.texts()
     assert len(first.texts()) == 300
     publications = [[made.publications(n)[0].triples for n in range(8)] for made in (first, again)]
-    if name == "keywords":  # blank nodes are called otherwise each time
+    if name == "keywords":  # Blank node labels differ each time.
         assert [first.document(n, "feed") for n in range(3)] == [
             again.document(n, "feed") for n in range(3)
         ]
@@ -70,7 +70,7 @@ def test_the_engine_takes_every_text(name: str) -> None:
         assert parser.parse(str(number), text).branches
 
 
-# --- graph ---------------------------------------------------------------------------------------
+# --- Graph ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("edges", [4, 8, 12])
@@ -156,7 +156,7 @@ def test_new_publications_have_new_names_but_for_what_is_to_match() -> None:
     assert every.graph(2, 1)[:, ::2].min() >= 2000
 
 
-# --- attributes ----------------------------------------------------------------------------------
+# --- Attributes ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("values", ["uniform", "zipf"])
@@ -179,10 +179,10 @@ def test_attributes_match_as_often_as_they_are_to(
 def test_zipf_values_are_skewed() -> None:
     made = AttributeWorkload(Size(10, 2000), 3, matching=0.1, values="zipf")
     below = np.mean(made.rows.values < 1000)
-    assert 0.35 < below < 0.65  # the middle, by Zipf's law, of numbers up to a million
+    assert 0.35 < below < 0.65  # It is the median of a Zipf distribution up to a million.
 
 
-# --- concepts ------------------------------------------------------------------------------------
+# --- Concepts ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("height", [1, 3])
@@ -210,12 +210,12 @@ def test_concepts_have_a_complete_tree_for_each_attribute() -> None:
     assert len(made.publications(0)[0].triples) == 7
 
 
-# --- ranges and equalities -----------------------------------------------------------------------
+# --- Ranges and equalities -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["ranges", "equalities", "concepts"])
 def test_that_conjunctions_say_what_the_texts_say(name: str) -> None:
-    """What published algorithms are given is what they would have read."""
+    """Published algorithms get the constraints that they would have parsed."""
     made, parser = make(name, Size(40, 3)), SubscriptionParser()
     assert isinstance(made, TabularWorkload)
     reader: Any = published("gryphon-general" if name != "concepts" else "ctps", made.ontology())
@@ -228,7 +228,7 @@ def test_that_conjunctions_say_what_the_texts_say(name: str) -> None:
 @pytest.mark.parametrize("values", ["uniform", "zipf"])
 @pytest.mark.parametrize("rate", [0.01, 0.2])
 def test_that_the_matching_rate_is_exact(rate: float, values: Any) -> None:
-    """Each event meets what was cut out of it, and nothing else."""
+    """Each event matches exactly the subscriptions drawn from it."""
     rows = RangeWorkload(Size(1000, 30), matching=rate, values=values).rows
     low, high = rows.low[:, :, None], rows.high[:, :, None]
     met = ((low <= rows.values.T[:, None]) & (rows.values.T[:, None] <= high)).all(axis=0)
@@ -264,7 +264,7 @@ def test_popularity_of_attributes() -> None:
     assert np.bincount(rows.values[:, 0]) == pytest.approx([800] * 5, rel=0.15)
 
 
-# --- keywords ------------------------------------------------------------------------------------
+# --- Keywords ------------------------------------------------------------------------------------
 
 
 def test_keywords_are_words_of_titles() -> None:
@@ -295,7 +295,7 @@ def test_topics() -> None:
     assert len(made.ontology().stated) > 20
 
 
-# --- feeds ---------------------------------------------------------------------------------------
+# --- Feeds ---------------------------------------------------------------------------------------
 
 
 def test_feeds_that_are_not_there(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What tests of the broker share."""
+"""Fixtures shared by the tests of the broker."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def database(cluster: Cluster) -> str:
-    """The URL of an empty database of PostgreSQL."""
+    """Return the URL of an empty PostgreSQL database."""
     return cluster()

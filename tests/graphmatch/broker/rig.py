@@ -1,4 +1,4 @@
-"""A broker with its matcher and its dispatcher, and receivers on loopback; for tests."""
+"""A broker with its matcher and dispatcher, and receivers on loopback, for tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOON = datetime(2026, 1, 14, 12, tzinfo=UTC)
 
 
 class FakeClock:
-    """A clock that goes when it is told to."""
+    """A clock that only tests move."""
 
     def __init__(self, now: datetime = NOON) -> None:
         self.now = now
@@ -64,7 +64,7 @@ class Got:
 
 @dataclass
 class Receiver:
-    """A server that notes what it gets, and answers what `answer` says, 200 by default."""
+    """A server that records requests and responds as `answer` does, with 200 by default."""
 
     port: int = 0
     got: list[Got] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Receiver:
     _site: web.BaseSite | None = None
 
     async def come_back(self) -> None:
-        """Listen, where it listened before."""
+        """Listen again on the same port."""
         if self._runner is None:
             app = web.Application()
             app.router.add_route("*", "/{rest:.*}", self.take)
@@ -125,7 +125,7 @@ async def receivers(count: int = 1) -> AsyncIterator[list[Receiver]]:
 
 
 def status(code: int, **headers: str) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """Return an answer with a status."""
+    """Return a handler that responds with a status."""
 
     async def answer(_: web.Request) -> web.Response:
         names = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -135,7 +135,7 @@ def status(code: int, **headers: str) -> Callable[[web.Request], Awaitable[web.R
 
 
 async def hang(_: web.Request) -> web.Response:
-    """Answer never."""
+    """Never respond."""
     await asyncio.sleep(60)
     return web.Response()
 
@@ -166,7 +166,7 @@ class Rig:
         return await self.broker.subscribe(given, Settings(sink=sink, **more))
 
     async def publish(self, *names: str) -> None:
-        """Publish something of the class C under each name, and match it."""
+        """Publish a member of class C under each name, and match it."""
         text = "".join(f"<urn:{one}> {TYPE} <urn:C> <urn:g-{one}> .\n" for one in names)
         await self.broker.publish(text.encode(), format="nq")
         await self.match()
@@ -176,7 +176,7 @@ class Rig:
             pass
 
     def all_are(self, state: str) -> Callable[[], Awaitable[bool]]:
-        """Return whether there are deliveries, and all are in a state."""
+        """Return whether deliveries exist and all have a state."""
 
         async def check() -> bool:
             return {row["state"] for row in await self.rows(deliveries)} == {state}
@@ -220,7 +220,7 @@ async def rig(
 async def until(
     said: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0, every: float = 0.005
 ) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while True:
         found = said()
@@ -230,7 +230,7 @@ async def until(
         await asyncio.sleep(every)
 
 
-# --- Servers that are no HTTP servers -----------------------------------------------------------
+# --- Other servers ------------------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -238,7 +238,7 @@ async def talking(
     talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[int]:
-    """Yield the port of a server that says what it likes."""
+    """Yield the port of a server that sends given bytes."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -257,7 +257,7 @@ USUAL = {"AUTH": "235 in", "STARTTLS": "220 go on", "QUIT": "221 bye"}
 
 @dataclass
 class Smtp:
-    """A server of SMTP, what it says to which command, and what came to it."""
+    """An SMTP server with its responses, and the commands and mails that it received."""
 
     answers: dict[str, str] = field(default_factory=dict)
     extensions: Sequence[str] = ("AUTH PLAIN", "8BITMIME")
@@ -298,7 +298,7 @@ class Smtp:
 
 
 class Cluster:
-    """A server of PostgreSQL in a folder; called, it makes a database and returns its URL."""
+    """A PostgreSQL server in a folder; a call creates a database and returns its URL."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self._folder, self._made = folder, 0
@@ -323,7 +323,7 @@ class Cluster:
         self._control("-l", str(self._folder / "log"), "-o", self._options, "start")
 
     def stop(self) -> None:
-        """End it at once, as a power cut would end its processes."""
+        """Stop all processes immediately, as a power cut would."""
         self._control("-m", "immediate", "stop")
 
     def _control(self, *arguments: str) -> None:
@@ -333,7 +333,7 @@ class Cluster:
 
 @contextmanager
 def postgresql(*options: str) -> Iterator[Cluster]:
-    """Start a cluster in a temporary folder; it waits for no disk, unless options say so."""
+    """Start a cluster in a temporary folder, without waiting for the disk by default."""
     folder = Path(tempfile.mkdtemp(prefix="graphmatch-postgres-"))
     try:
         cluster = Cluster(folder, *(options or ["fsync=off"]))

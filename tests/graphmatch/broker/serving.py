@@ -1,4 +1,4 @@
-"""A broker that serves, on loopback, in threads of this process."""
+"""A broker that serves on loopback, in threads of this process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Answer:
 
 
 class Clock:
-    """The machine's time, and how far a test has put it forward."""
+    """The system time plus an offset that tests set."""
 
     def __init__(self) -> None:
         self.forward = timedelta(0)
@@ -57,7 +57,7 @@ class Clock:
 
 
 class Called:
-    """What answers at a port of loopback."""
+    """A client of a server on a loopback port."""
 
     port = 0
 
@@ -87,7 +87,7 @@ class Called:
 
 
 class Serving(Called):
-    """A broker with its matcher and its server; it can be stopped and started on one store."""
+    """A broker with its matcher and server, which can restart on one store."""
 
     def __init__(
         self,
@@ -150,13 +150,13 @@ class Serving(Called):
         return Client(self.url, token)
 
     def raw(self, data: bytes) -> bytes:
-        """Send bytes, and return the first that come back."""
+        """Send bytes, and return the first bytes of the response."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
             connection.sendall(data)
             return connection.recv(65536)
 
     def subscribe(self, query: str = ALL, **more: Any) -> tuple[str, dict[str, str]]:
-        """Return a subscription's id, and the header that has its ticket."""
+        """Return a subscription's id, and the header with its ticket."""
         made = self.call("POST", "/v1/subscriptions", {"query": query, **more})
         assert made.status == 201, made.content
         return made.json["id"], {"Authorization": f"Ticket {made.json['ticket']}"}
@@ -168,7 +168,7 @@ class Serving(Called):
         return int(said.json["publications"][0]["seq"])
 
     def settled(self) -> None:
-        """Wait until all that was published is matched."""
+        """Wait until all publications are matched."""
         from sqlalchemy import func, select
 
         from graphmatch.broker.tables import publications
@@ -181,7 +181,7 @@ class Serving(Called):
 
 
 class Process(Called):
-    """The program ``graphmatch`` in a process of its own, until the block ends."""
+    """The program ``graphmatch`` in its own process, until the block ends."""
 
     def __init__(
         self, folder: Path, *arguments: str, says: str = r"listening at http://[^:]+:(\d+),"
@@ -224,7 +224,7 @@ class Process(Called):
         return self._log.read_text(errors="replace")
 
     def counted(self, name: str) -> float:
-        """Return a counter of its metrics."""
+        """Return a counter from the metrics."""
         text = self.call("GET", "/metrics").content.decode()
         found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
         assert found is not None, text

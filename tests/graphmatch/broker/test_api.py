@@ -1,4 +1,4 @@
-"""The API over real HTTP: who may do what, what is refused and how, and inboxes as LDN wants."""
+"""The API over real HTTP: permissions, errors, and inboxes that conform to LDN."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check(answer: Answer, status: int, what: str = "") -> Any:
     return said
 
 
-# -- linked data notifications: the checks of ldn-tests for receivers ---------------------------
+# -- Linked Data Notifications: the checks of ldn-tests for receivers ---------------------------
 
 
 def test_discovery(serving: Serving) -> None:
@@ -129,7 +129,7 @@ def test_that_constraints_are_named_where_one_is_not_met(serving: Serving) -> No
         assert f'rel="{LDN}#constrainedBy"' in said.headers["link"]
 
 
-# -- publishing ---------------------------------------------------------------------------------
+# -- Publishing ---------------------------------------------------------------------------------
 
 
 def test_publishing_in_bulk(serving: Serving) -> None:
@@ -276,7 +276,7 @@ def test_that_hostile_heads_are_no_fault_of_ours(serving: Serving, head: bytes) 
     assert serving.raw(head).startswith(b"HTTP/1.1 4")
 
 
-# -- what browsers send for others --------------------------------------------------------------
+# -- Requests forged through browsers -----------------------------------------------------------
 
 
 def test_that_pages_of_others_cannot_use_it(serving: Serving) -> None:
@@ -289,7 +289,7 @@ def test_that_pages_of_others_cannot_use_it(serving: Serving) -> None:
     assert serving.call("POST", path, body, TURTLE | own).status == 202
 
 
-# -- who may ------------------------------------------------------------------------------------
+# -- Permissions --------------------------------------------------------------------------------
 
 
 def test_what_needs_a_token(public: Serving) -> None:
@@ -335,14 +335,14 @@ def test_that_what_is_anothers_is_not_there(public: Serving) -> None:
         "/v1/publications/{seq}": (published, 99999),
     }
     others_ = [
-        ("DELETE", "/v1/owners/{owner}/tokens"),  # of those who run it: see test_tokens
-        ("GET", "/v1/publications/{seq}/facts"),  # of all who may subscribe
+        ("DELETE", "/v1/owners/{owner}/tokens"),  # Administrators may use it: see test_tokens.
+        ("GET", "/v1/publications/{seq}/facts"),  # All subscribers may use it.
         ("POST", "/v1/publications/{seq}/query"),
-        ("GET", "/v1/feeds/{id}"),  # of all who may say what is followed
+        ("GET", "/v1/feeds/{id}"),  # All who may manage feeds may use it.
         ("DELETE", "/v1/feeds/{id}"),
     ]
     paths = []
-    # each that is about one thing, from the description: so that none is forgotten
+    # Take each path with a parameter from the description, so that none is forgotten.
     for template, methods in public.call("GET", "/openapi.json").json["paths"].items():
         for method in map(str.upper, methods):
             if "{" not in template or (method, template) in others_:
@@ -380,7 +380,7 @@ def _filled(template: str, value: object) -> str:
 
 
 def _delivery(serving: Serving, id: str) -> int:
-    """Return a delivery of a subscription that has failed."""
+    """Return a failed delivery of a subscription."""
     from graphmatch.broker.tables import subscriptions
 
     row = serving.read(
@@ -432,7 +432,7 @@ def test_tokens(public: Serving) -> None:
     assert public.read(lambda db: db.scalar(select(func.count()).select_from(owners)))
 
 
-# -- subscriptions ------------------------------------------------------------------------------
+# -- Subscriptions ------------------------------------------------------------------------------
 
 
 def test_that_secrets_are_told_once(serving: Serving) -> None:
@@ -470,7 +470,7 @@ def test_that_a_changed_query_sees_what_comes(serving: Serving) -> None:
     assert len(serving.call("GET", f"{path}/matches", headers=ticket).json["matches"]) == 1
 
 
-# -- the whole ----------------------------------------------------------------------------------
+# -- The whole API ------------------------------------------------------------------------------
 
 
 def test_what_is_said_of_addresses_and_methods(serving: Serving) -> None:
@@ -557,7 +557,7 @@ def test_that_the_loop_answers_while_a_body_is_read(
         return read(*given, **more)
 
     monkeypatch.setattr(serving.broker, "read", slowly)
-    body = "#" * 20_000  # what is short is read at once
+    body = "#" * 20_000  # Short bodies are read without a thread.
     if media_type in LINES.values():
         body = json.dumps({"data": "<urn:a> <urn:p> 1 ."})
     sent = ("POST", "/v1/publications", body, {"Content-Type": media_type})
@@ -600,7 +600,7 @@ def _examples(said: Any, body: Any) -> bool:
 
 @pytest.mark.parametrize("examples", [3, pytest.param(1700, marks=pytest.mark.long)])
 def test_generated_requests(tmp_path: Path, examples: int) -> None:
-    """Schemathesis: no status of 5xx, and every answer as the description says."""
+    """Schemathesis: no 5xx status, and every response conforms to the description."""
     import schemathesis
     from hypothesis import HealthCheck, Phase, settings
     from schemathesis.checks import not_a_server_error
@@ -627,7 +627,7 @@ def test_generated_requests(tmp_path: Path, examples: int) -> None:
         for found in schema.get_all_operations():
             operation = found.ok()
             if operation.path.endswith("/events"):
-                continue  # it does not end
+                continue  # This stream never ends.
 
             def run(case: Any) -> None:
                 nonlocal ran
@@ -664,11 +664,11 @@ def _given(strategy: Any, run: Any, how: Any) -> None:
     how(given(strategy)(run))()
 
 
-# -- what was wrong in the parts below ----------------------------------------------------------
+# -- Earlier errors of lower layers -------------------------------------------------------------
 
 
 def test_that_a_caller_who_goes_away_does_not_hold_up_the_others(serving: Serving) -> None:
-    """A cancelled write once broke the telling of all that were committed with it."""
+    """A cancelled write once prevented the results of others in the same commit."""
 
     async def main() -> list[str]:
         store = serving.store
@@ -685,7 +685,7 @@ def test_that_a_caller_who_goes_away_does_not_hold_up_the_others(serving: Servin
 
 @pytest.mark.parametrize("url", ["http://[", "http://a:99999/", "http://a b/", "http://a/\n", 1])
 def test_that_odd_addresses_are_refused(url: object) -> None:
-    """A port that is none once ended the matcher, when it first matched."""
+    """An invalid port once stopped the matcher at the first match."""
     with pytest.raises(RefusedError, match="no address to send to"):
         checked_sink({"kind": "inbox", "url": url})
 
@@ -716,12 +716,12 @@ def test_heads_that_come_slowly(serving: Serving, monkeypatch: pytest.MonkeyPatc
     ask = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n".encode()
     with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
         connection.sendall(ask)
-        assert connection.recv(100) == b""  # it is closed
+        assert connection.recv(100) == b""  # The server closed the connection.
     with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
-        for _ in range(2):  # what comes in time is answered, and the next may come later
+        for _ in range(2):  # The time limit must not apply between requests.
             connection.sendall(ask + b"\r\n")
             answer = b""
-            while not answer.endswith(b"}"):  # it may come in pieces
+            while not answer.endswith(b"}"):  # The response may arrive in pieces.
                 answer += connection.recv(10_000)
                 assert answer
             assert answer.startswith(b"HTTP/1.1 200")
@@ -758,7 +758,7 @@ def test_that_the_end_of_a_large_body_is_no_head(serving: Serving) -> None:
 def test_a_nul_is_refused_and_its_field_named(
     serving: Serving, path: str, body: Any, field: str
 ) -> None:
-    """PostgreSQL cannot store it, so that a backup of SQLite could not be restored there."""
+    """PostgreSQL cannot store it, so a backup of SQLite could not be restored there."""
     said = serving.call("POST", path, body, TURTLE if isinstance(body, str) else None)
     assert said.status in (400, 422)
     assert said.json["where"]["item"] == field

@@ -1,4 +1,4 @@
-"""Questions and feeds over HTTP: what would match, why not, what if, health, OPML."""
+"""Insight and feeds over HTTP: previews, explanations, what-if, health, and OPML."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def audited(serving: Serving) -> int:
     return serving.read(lambda db: db.scalar(select(func.count()).select_from(audit))) or 0
 
 
-# -- before subscribing -------------------------------------------------------------------------
+# -- Before subscribing -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["try", "preview"])
@@ -116,7 +116,7 @@ def test_who_may_ask(public: Serving) -> None:
 
 
 def test_that_many_questions_are_refused(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes long is counted by itself: it does not hold up the others."""
+    """Long questions have their own limit, so they do not block short ones."""
     asking = serving.app.state.api.asking
     monkeypatch.setattr(asking._long, "waiting", asking._long.most)
     said = serving.call("POST", "/v1/subscriptions:try", {"query": ALL})
@@ -143,7 +143,7 @@ def test_that_what_is_recent_is_bounded(serving: Serving, monkeypatch: pytest.Mo
     assert seqs(bytes=1) == (every[:1], False)
 
 
-# -- about a publication ------------------------------------------------------------------------
+# -- Publications -------------------------------------------------------------------------------
 
 
 def test_a_subscription_from_an_example(serving: Serving) -> None:
@@ -189,11 +189,11 @@ def test_why_and_why_not(serving: Serving) -> None:
         client.why_not(made.id, 1, "gmt_no")
     assert audited(serving) == noted + 2
     path = f"/v1/subscriptions/{made.id}/why?publication=1"
-    assert serving.call("GET", path).status == 200  # it belongs to the local user
+    assert serving.call("GET", path).status == 200  # The local user owns it.
     check(serving.call("GET", path, headers={"X-Forwarded-For": "192.0.2.1"}), 401)
 
 
-# -- the ontology, and health -------------------------------------------------------------------
+# -- Ontology and health ------------------------------------------------------------------------
 
 
 def test_what_another_ontology_would_change(serving: Serving) -> None:
@@ -254,7 +254,7 @@ def test_health_of_ones_own(public: Serving) -> None:
 
 
 def test_health_without_a_token(serving: Serving) -> None:
-    """What was subscribed to without a token belongs to the local user; the ticket is for one."""
+    """The local user owns subscriptions made without a token; a ticket shows only one."""
     client = serving.client()
     made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
     serving.matcher.catch_up()
@@ -268,7 +268,7 @@ def test_health_without_a_token(serving: Serving) -> None:
     assert [made.id] in [one["subscriptions"] for one in whole["findings"]]
 
 
-# -- feeds --------------------------------------------------------------------------------------
+# -- Feeds --------------------------------------------------------------------------------------
 
 
 def test_feeds(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,12 +359,12 @@ def test_memory_is_given_back_after_a_long_question(
     monkeypatch.setattr(asking, "_LONG_SECONDS", 0.0)
     assert serving.call("POST", "/v1/subscriptions:preview", query).status == 200
     assert given == [True]
-    asking.CDLL(None)  # The C library is found.
+    asking.CDLL(None)  # Check that the C library is found.
 
 
 @pytest.mark.long
 def test_trials_of_a_cross_product_of_large_publications_keep_their_limits(tmp_path: Path) -> None:
-    """Each in 12 seconds, and the process is as small afterwards as before."""
+    """Each takes at most 12 seconds, and the process does not grow."""
     query = {"query": "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"}
     with Process(tmp_path, "serve", "--store", str(tmp_path / "b.db"), "--port", "0") as broker:
         for number in range(12):

@@ -1,4 +1,4 @@
-"""A backup holds all, and a store made of it is the same."""
+"""A backup contains everything, and a store restored from it is equal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINE = b'<urn:a> <urn:p> "\xc3\xbc" .\n'
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[tuple[Store, Store]]:
-    """Return a store with something in it, and a new one."""
+    """Return a filled store and a new one."""
     several = Store(str(tmp_path / "one.db")), Store(str(tmp_path / "two.db"))
     broker = Broker(several[0], Engine())
 
@@ -56,7 +56,7 @@ def all_of(store: Store) -> dict[str, list[Any]]:
 
 
 def test_all_comes_back(stores: tuple[Store, Store], tmp_path: Path) -> None:
-    """Also what was read beside the process that has the store open."""
+    """A second store object reads while the first is open."""
     full, empty = stores
     beside = Store(full.name, read_only=True)
     count = backup(beside, tmp_path / "saved.gz")
@@ -83,7 +83,7 @@ def test_only_the_owner_can_read_a_backup_while_it_is_written(
 
 
 def test_what_is_restored_goes_on(stores: tuple[Store, Store], tmp_path: Path) -> None:
-    """New publications are numbered behind the old ones, and old tickets are good."""
+    """New publications continue the numbering, and old tickets stay valid."""
     full, empty = stores
     backup(full, tmp_path / "saved.gz")
     restore(tmp_path / "saved.gz", empty)
@@ -98,7 +98,7 @@ def test_what_is_restored_goes_on(stores: tuple[Store, Store], tmp_path: Path) -
 
 
 def test_what_is_no_backup(stores: tuple[Store, Store], tmp_path: Path) -> None:
-    """It is refused, and nothing of it is taken in."""
+    """Invalid backups are refused, and nothing of them is restored."""
     full, empty = stores
     path = tmp_path / "saved.gz"
     backup(full, path)
@@ -124,7 +124,7 @@ def test_what_is_no_backup(stores: tuple[Store, Store], tmp_path: Path) -> None:
 
 
 def test_a_nul_in_a_literal_moves_from_sqlite_to_postgresql(tmp_path: Path, database: str) -> None:
-    """In what is published, matched and sent it is text; elsewhere no text has one."""
+    """Published, matched and sent literals may contain NUL; other strings cannot."""
     store = Store(str(tmp_path / "one.db"))
     broker = Broker(store, Engine())
     title = "<http://purl.org/dc/terms/title>"

@@ -1,4 +1,4 @@
-"""The page in a browser: Debian's Chromium, driven by selenium."""
+"""The page in a browser: Debian's Chromium, driven by Selenium."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ PAGES = (
     *("/help", "/login"),
 )
 PICTURES = os.environ.get("GRAPHMATCH_PICTURES")
-"""The folder that the pictures of the documentation are put into."""
+"""Folder for the screenshots of the documentation."""
 
 
 class Browser:
-    """A browser that looks at a broker's page."""
+    """A browser that shows a broker's page."""
 
     def __init__(self, broking: Broking) -> None:
         options = Options()
@@ -58,7 +58,7 @@ class Browser:
         self.driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
 
     def see(self, width: int = 1280, scheme: str = "light", height: int = 900) -> None:
-        """Be as wide as a screen, which likes light or dark."""
+        """Set the size of the screen and its colour scheme."""
         is_phone = width < 600
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -69,7 +69,7 @@ class Browser:
         self.driver.get(self.broking.root + path)
 
     def one(self, selector: str) -> WebElement:
-        """Return an element, once it is there and seen."""
+        """Return an element once it is visible."""
 
         def seen(driver: webdriver.Chrome) -> WebElement | None:
             found = driver.find_elements(By.CSS_SELECTOR, selector)
@@ -95,12 +95,12 @@ class Browser:
         return self.driver.execute_script(script)
 
     def complaints(self) -> list[str]:
-        """Return what the browser logged: errors, and what the policy for content refused."""
+        """Return the browser's log: errors and violations of the content security policy."""
         log = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [one["message"] for one in log if one["level"] in ("SEVERE", "WARNING")]
 
     def picture(self, name: str, height: int = 0) -> None:
-        """Keep a picture for the documentation, where that is wanted."""
+        """Save a screenshot for the documentation if a folder is set."""
         if PICTURES:
             whole = self.run("return document.documentElement.scrollHeight")
             width = self.run("return innerWidth")
@@ -137,7 +137,7 @@ def browser(started: Browser) -> Iterator[Browser]:
 
 
 def test_the_tour(browser: Browser, broking: Broking) -> None:
-    """What the guide tells: an example, the preview, a match that comes live, and why."""
+    """Follow the guide: an example, the preview, a live match, and its explanation."""
     told = re.findall(r"\*\*(.+?)\*\*", GUIDE.read_text(encoding="utf-8"))
     seen: list[str] = []
     look = "return document.body.innerText.replace(/\\s+/g, ' ')"
@@ -223,7 +223,7 @@ def test_the_keyboard_is_enough(browser: Browser) -> None:
     browser.wait_for("h1", "Items")
     browser.press("/")
     assert browser.run("return document.activeElement.name") == "q"
-    browser.press("n")  # typed, not obeyed
+    browser.press("n")  # The key is input here, not a shortcut.
     assert browser.run("return document.activeElement.value") == "n"
     browser.press(Keys.ESCAPE)
     browser.press("j", "j", "k", Keys.ENTER)
@@ -265,7 +265,7 @@ def test_no_page_is_wider_than_the_screen(browser: Browser, width: int, scheme: 
 
 
 def contrast(browser: Browser) -> float:
-    """Return the least contrast of texts to what is behind them (WCAG 2.2, 1.4.3)."""
+    """Return the lowest contrast between text and background (WCAG 2.2, 1.4.3)."""
     return float(
         browser.run(
             """
@@ -305,7 +305,7 @@ while (texts.nextNode()) {
 }
 return broken;
 """
-"""The words of a table that go on in another line; an address is not a word."""
+"""The words of a table that are broken across lines; addresses do not count."""
 
 
 @pytest.mark.parametrize("width", [1280, 700, 390])
@@ -371,7 +371,7 @@ def test_without_javascript(browser: Browser, broking: Broking) -> None:
 
 @pytest.mark.long
 def test_the_pictures_of_the_documentation(browser: Browser) -> None:
-    """What is on the page, as phones and dark rooms show it."""
+    """Take the screenshots of the page, on phones and in dark mode, too."""
     browser.see(PHONE, "dark", 720)
     browser.open("/")
     assert len(browser.driver.find_elements(By.CSS_SELECTOR, "#matches .match")) > 1

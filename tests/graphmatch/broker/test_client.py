@@ -1,4 +1,4 @@
-"""The client: what it sends, sends again, and says of refusals."""
+"""The client: its requests, retries and errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_that_a_key_has_a_request_taken_in_once(serving: Serving) -> None:
 
 
 def test_that_a_request_without_an_answer_is_sent_again(serving: Serving) -> None:
-    """Through a server that swallows the first answer."""
+    """The server swallows the first response."""
     swallowed: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
@@ -121,7 +121,8 @@ def test_what_is_said_of_refusals(serving: Serving) -> None:
     assert (caught.value.status, caught.value.problem.where.line) == (422, 1)
     with pytest.raises(BrokerError) as caught:
         client.publish(b"x" * 25_000_000, "text/turtle")
-    assert caught.value.status in (0, 413)  # it may be cut off before it reads the answer
+    # The server may close before the client reads the response.
+    assert caught.value.status in (0, 413)
     with pytest.raises(BrokerError, match="there is no such subscription"):
         client.subscription("sub_..?y", "gmt_no")
     with pytest.raises(BrokerError, match="half a character"):

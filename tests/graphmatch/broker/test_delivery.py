@@ -112,7 +112,7 @@ def test_ten_tries_to_schedule_under_one_id(tmp_path: Path) -> None:
                 clock.forward(milliseconds=max(wait - 1, 0))
                 broker.dispatcher.wake()
                 await asyncio.sleep(0.02)
-                assert len(hook.got) == attempt  # not before its time
+                assert len(hook.got) == attempt  # The retry is not due.
                 [host] = await broker.rows(hosts)
                 open_until = max(0, (host["open_until"] or 0) - millis(clock()))
                 clock.forward(milliseconds=open_until + 2)
@@ -126,7 +126,7 @@ def test_ten_tries_to_schedule_under_one_id(tmp_path: Path) -> None:
             assert line["what"].startswith("delivery 1 failed: 500")
             assert line["subject"] == subscription["id"]
 
-            hook.answer = None  # and by hand, once more
+            hook.answer = None  # Retry by hand.
             clock.forward(hours=2)
             await broker.dispatcher.retry(1)
             await until(all_are(broker, "delivered"))
@@ -166,7 +166,7 @@ def test_410_disables_the_subscription(tmp_path: Path) -> None:
             await broker.publish("a")
             await broker.broker.change(made.id, broker_admin(), None, settings=Settings(digest={}))
             await broker.subscribe(other.url())
-            await broker.publish("b")  # the digest waits beside it
+            await broker.publish("b")  # The digest waits next to it.
             await until(lambda: _ended(broker, 1))
             [row, second] = await broker.rows(subscriptions)
             assert (row["state"], row["reason"]) == ("paused", "410 Gone")
@@ -282,7 +282,7 @@ def test_two_requests_at_once_to_a_host(tmp_path: Path) -> None:
 
 
 def test_one_dead_host_does_not_hold_up_the_others(tmp_path: Path) -> None:
-    """A request to the dead one takes three seconds: who waited for it would be that late."""
+    """A request to the dead host takes three seconds, which would delay the others."""
 
     async def taken(folder: Path, *, dead: bool) -> list[float]:
         async with receivers(20) as several, rig(folder, utc_now, seconds=3.0) as broker:
@@ -309,7 +309,7 @@ def test_one_dead_host_does_not_hold_up_the_others(tmp_path: Path) -> None:
 
     without = asyncio.run(taken(tmp_path / "without", dead=False))
     beside = asyncio.run(taken(tmp_path / "beside", dead=True))
-    assert beside[9] < without[9] * 2 + 0.05  # the median; other programs run here, too
+    assert beside[9] < without[9] * 2 + 0.05  # The median must tolerate other programs.
     assert beside[18] < 1.0
 
 
@@ -322,14 +322,14 @@ def test_a_host_that_fails_is_spared(tmp_path: Path) -> None:
             await broker.publish(*(f"a{n}" for n in range(30)))
             await until(lambda: _spared(broker))
             await asyncio.sleep(0.1)
-            assert 5 <= len(hook.got) <= 6  # the breaker is open, the others wait unclaimed
+            assert 5 <= len(hook.got) <= 6  # The breaker is open, and the others wait unclaimed.
             waiting = [row for row in await broker.rows(deliveries) if not row["attempt"]]
             assert len(waiting) >= 24
             assert all(row["claimed_until"] is None for row in waiting)
             before = len(hook.got)
             clock.forward(seconds=121)
             broker.dispatcher.wake()
-            await until(lambda: len(hook.got) == before + 1)  # a probe
+            await until(lambda: len(hook.got) == before + 1)  # One probe is sent.
             await asyncio.sleep(0.1)
             assert len(hook.got) == before + 1
             hook.answer = None
@@ -350,7 +350,7 @@ def test_what_waits_too_long_for_a_dead_host_fails(tmp_path: Path) -> None:
             await broker.publish(*(f"a{n}" for n in range(8)))
             await until(lambda: _spared(broker))
             clock.forward(seconds=GIVEN_UP.total_seconds() + 60)
-            await broker.dispatcher.sweep()  # the broker itself may have been away
+            await broker.dispatcher.sweep()  # The broker may have been stopped meanwhile.
 
             async def probed() -> bool:
                 [host] = await broker.rows(hosts)
@@ -376,7 +376,7 @@ def all_are_but_tried(one: Rig) -> Any:
     return check
 
 
-# --- Together, and later -------------------------------------------------------------------------
+# --- Digests and quiet hours ---------------------------------------------------------------------
 
 
 def test_a_digest_has_all_matches_and_later_ones_go_with_the_next(tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_a_digest_has_all_matches_and_later_ones_go_with_the_next(tmp_path: Path
             clock.forward(minutes=1)
             broker.dispatcher.wake()
             await until(lambda: len(hook.got) == 1)
-            await broker.publish("c")  # while the first is on its way
+            await broker.publish("c")  # The first is still being sent.
             release.set()
             await until(lambda: _some(broker, "delivered"))
             clock.now = datetime(2026, 1, 16, 9, 30, tzinfo=UTC)
@@ -546,7 +546,7 @@ def test_an_inbox_is_found_in_rdf(tmp_path: Path, body: str, type: str, inbox: s
     asyncio.run(main())
 
 
-# --- Changes meanwhile ---------------------------------------------------------------------------
+# --- Concurrent changes --------------------------------------------------------------------------
 
 
 def test_who_unsubscribed_is_told_nothing_more(tmp_path: Path) -> None:
@@ -586,7 +586,8 @@ def test_expiry_is_announced_once_and_then_final(tmp_path: Path) -> None:
     async def main() -> None:
         clock = FakeClock()
         async with receivers() as [hook], rig(tmp_path, clock) as broker:
-            made = await broker.subscribe(hook.url())  # for a day: told 2.4 hours before its end
+            # It lasts a day and is announced 2.4 hours before its end.
+            made = await broker.subscribe(hook.url())
 
             async def after(**length: float) -> list[str]:
                 clock.forward(**length)
@@ -615,7 +616,7 @@ def test_expiry_is_announced_once_and_then_final(tmp_path: Path) -> None:
 
 def test_what_is_old_is_deleted_and_what_waits_is_kept(tmp_path: Path) -> None:
     async def main() -> None:
-        month = 31 * 86400  # a digest's time has just come: the next is in 31 days
+        month = 31 * 86400  # A digest is just due, and the next is due in 31 days.
         clock = FakeClock(datetime.fromtimestamp(NOON.timestamp() // month * month + 60, UTC))
         async with receivers() as [hook], rig(tmp_path, clock) as broker:
             gone = await broker.subscribe(hook.url())
@@ -641,7 +642,7 @@ def test_what_is_old_is_deleted_and_what_waits_is_kept(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-# --- Stops and starts ----------------------------------------------------------------------------
+# --- Restarts ------------------------------------------------------------------------------------
 
 
 def test_a_stop_gives_claims_back(tmp_path: Path) -> None:
@@ -656,7 +657,7 @@ def test_a_stop_gives_claims_back(tmp_path: Path) -> None:
             async with rig(tmp_path, running=False) as broker:
                 rows = await broker.rows(deliveries)
                 assert [row["claimed_until"] for row in rows] == [None] * 10
-                # those that were under way may have arrived
+                # Deliveries in progress may have arrived.
                 assert sorted(row["attempt"] for row in rows) == [0] * 8 + [1] * 2
             async with rig(tmp_path) as broker:
                 await until(all_are(broker, "delivered"))
@@ -667,7 +668,7 @@ def test_a_stop_gives_claims_back(tmp_path: Path) -> None:
 
 
 def test_a_digest_that_may_have_arrived_takes_in_no_more(tmp_path: Path) -> None:
-    """Its receiver knows its id, and would drop it with what it had not seen."""
+    """The receiver knows the digest's id, so it would drop added matches."""
 
     async def main() -> None:
         clock = FakeClock()
@@ -703,7 +704,7 @@ def test_claims_of_a_process_that_was_killed_come_back(tmp_path: Path) -> None:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A store that waits for the disk."""
+    """Return a store that waits for the disk."""
     if request.param == "sqlite":
         yield str(tmp_path / "broker.db")
     else:
@@ -713,9 +714,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.long)])
 def test_nothing_is_lost_by_kill_9(tmp_path: Path, place: str, kills: int) -> None:
-    """A process publishes, matches and sends; it is killed at random moments and started again.
+    """A process publishes, matches and sends; it is killed at random moments and restarted.
 
-    In PostgreSQL its claims have to lapse: they are short where there are few kills.
+    In PostgreSQL its claims must expire first, so they are short if there are few kills.
     """
 
     async def main() -> None:
@@ -725,7 +726,7 @@ def test_nothing_is_lost_by_kill_9(tmp_path: Path, place: str, kills: int) -> No
             taken: list[tuple[str, str]] = []
 
             async def take(request: web.Request) -> web.Response:
-                """Take in only what is answered: who is killed before that is told nothing."""
+                """Record only answered requests, because a killed client gets no response."""
                 await asyncio.sleep(chance.random() * 0.03)
                 if request.transport is not None and not request.transport.is_closing():
                     taken.extend(told(await request.read(), request.headers["webhook-id"]))
@@ -771,7 +772,7 @@ def test_nothing_is_lost_by_kill_9(tmp_path: Path, place: str, kills: int) -> No
             done = publications.select().where(publications.c.matched_at.is_not(None))
             numbered = store.read_now(lambda db: len(db.execute(done).all()))
             store.close()
-            assert count == numbered  # each publication gave its match once
+            assert count == numbered  # Each publication matched once.
             figures = f"{kills} kills, {len(acknowledged)} acknowledged, {len(hook.got)} requests"
             sys.stdout.write(f"{figures}\n")
 
@@ -783,7 +784,7 @@ def told(body: bytes, id: str) -> list[tuple[str, str]]:
 
 
 async def publish_and_send(place: str, url: str, published: str, claims: str) -> None:
-    """What is killed: notes what it has published after it was acknowledged."""
+    """Run the process to kill: it records acknowledged publications."""
     if claims:
         module.LEASE = matching._CLAIM = timedelta(seconds=float(claims))
         module._MARGIN = module.LEASE / 2
@@ -801,7 +802,8 @@ async def publish_and_send(place: str, url: str, published: str, claims: str) ->
                 await broker.broker.publish(text.encode(), format="nq")
                 file.write(f"urn:g-{name}\n")
                 file.flush()
-                await asyncio.sleep(0.015)  # less than the receiver takes, or the rest grows
+                # Otherwise, a backlog would grow at the receiver.
+                await asyncio.sleep(0.015)
         await asyncio.to_thread(broker.matcher.stop)
 
 
@@ -811,7 +813,7 @@ async def publish_and_send(place: str, url: str, published: str, claims: str) ->
 def test_two_processes_send_each_delivery_once(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Else the first may have sent all before the other looks, which it does each second.
+    # Otherwise, the first could send all before the other polls, once per second.
     monkeypatch.setattr(module, "WINDOW", 2)
 
     async def slow(_: web.Request) -> web.Response:
@@ -861,7 +863,7 @@ def test_a_claim_that_lapsed_is_taken_by_another(database: str) -> None:
 
 
 def nurse(*arguments: str) -> None:
-    """Start the program at each line, and say its number: imports are done once."""
+    """Fork a program for each input line and print its number, to import only once."""
     for _ in sys.stdin:
         child = os.fork()
         if child == 0:

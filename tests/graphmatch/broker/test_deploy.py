@@ -1,6 +1,6 @@
-"""The command lines of docs/deploy: they start, outside of Docker, and the checks of health work.
+"""The command lines of docs/deploy start outside Docker, and the health checks work.
 
-Only names of hosts, ports and folders are replaced.
+The tests replace only names of hosts, ports and folders.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs/deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 SECONDS = 60
-"""A process that takes longer to start does not start."""
+"""Time limit for the start of a process."""
 
 
 def of_image(instruction: str) -> list[list[str]]:
-    """Return the JSON arguments of each instruction of this name in the Dockerfile."""
+    """Return the JSON arguments of each such instruction in the Dockerfile."""
     found = re.findall(rf"^ *{instruction} (\[.*\])$", DOCKERFILE, re.MULTILINE)
     return [json.loads(arguments) for arguments in found]
 
@@ -43,7 +43,7 @@ def services() -> dict[str, Any]:
 
 
 def ontologies(service: str) -> list[str]:
-    """Return the ontology of a service, as files of this machine."""
+    """Return the ontology of a service, as local files."""
     mounts = dict(volume.split(":")[1::-1] for volume in services()[service]["volumes"])
     arguments = (argument.partition("=") for argument in services()[service]["command"])
     inside = [value for name, _, value in arguments if name in ("--ontology", "-o")]
@@ -56,7 +56,7 @@ def free_port() -> int:
 
 
 def placed(arguments: Sequence[str], **places: str) -> list[str]:
-    """Return arguments with hosts, ports and folders of this machine."""
+    """Return arguments with local hosts, ports and folders."""
     places = {"/ontologies/": f"{ROOT}/ontologies/", "kafka:9092": "127.0.0.1:9"} | places
     made = []
     for argument in arguments:

@@ -1,4 +1,4 @@
-"""Streams lose nothing and repeat nothing, however often they are cut; pages and feeds agree."""
+"""Interrupted streams lose and repeat nothing; pages and feeds agree with them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.graphmatch.broker.serving import Serving, wait
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 PROXIED = {"X-Forwarded-For": "192.0.2.1"}
-"""Without it, the local user may do all with its subscriptions."""
+"""Headers of a remote client, because the local user may do everything."""
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def _closing() -> Iterator[None]:
 
 
 class Stream:
-    """An open stream of events, read a line at a time."""
+    """An open event stream, read line by line."""
 
     def __init__(
         self, serving: Serving, id: str, ticket: dict[str, str], query: str = "", **headers: str
@@ -57,7 +57,7 @@ class Stream:
         self.status = self.response.status
 
     def frame(self) -> dict[str, str] | None:
-        """Return the next frame that is no comment; ``None`` at the end, also in the middle."""
+        """Return the next frame except comments, or ``None`` at the end of the stream."""
         said: dict[str, str] = {}
         end = monotonic() + 30
         while line := self.response.readline():
@@ -106,8 +106,8 @@ def test_where_a_stream_begins(serving: Serving) -> None:
     for query, headers, first in (
         ("?since=0", {}, 1),
         ("?since=2", {}, 3),
-        ("?since=0", {"Last-Event-ID": "2"}, 3),  # the address stays as it was on coming again
-        ("?since=999", {}, 4),  # of a store that was: what comes is not held back
+        ("?since=0", {"Last-Event-ID": "2"}, 3),  # A reconnecting client keeps its address.
+        ("?since=999", {}, 4),  # A number from an older store must not block matches.
         ("", {}, 4),
     ):
         stream = Stream(serving, id, ticket, query, **headers)
@@ -122,7 +122,7 @@ def test_where_a_stream_begins(serving: Serving) -> None:
 
 @pytest.mark.parametrize("cuts", [50, pytest.param(1000, marks=pytest.mark.long)])
 def test_that_cut_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: int) -> None:
-    """Cut at any byte, under publishing, with a restart in between."""
+    """Cut streams at any byte, during publishing and a restart."""
     chance = random.Random(cuts)
     id, ticket = serving.subscribe()
     other, _ = serving.subscribe("SELECT ?s WHERE { ?s a <urn:C> ; <urn:p> ?o }")
@@ -153,7 +153,7 @@ def test_that_cut_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: int)
                     found = stream.match()
                     seen.append((found["id"], found["publication"]["seq"]))
                     last = found["id"]
-                stream.response.read1(chance.randrange(1, 400))  # in the midst of the next
+                stream.response.read1(chance.randrange(1, 400))  # Cut within the next frame.
             OPENED.pop().close()
     finally:
         stopping = True
@@ -173,7 +173,7 @@ def test_that_cut_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: int)
 
 @pytest.fixture
 def patient(tmp_path: Path) -> Iterator[Serving]:
-    """Yield a broker whose streams wake only when they are told."""
+    """Yield a broker whose streams wake only when notified."""
     with Serving(tmp_path, options=ApiOptions(alive_seconds=600)) as running:
         yield running
 
@@ -188,7 +188,7 @@ def test_that_matches_wake_streams(patient: Serving) -> None:
 
 
 def test_that_nothing_is_lost_between_reading_and_waiting(patient: Serving) -> None:
-    """What is matched after a stream has read, and before it waits."""
+    """A match can arrive after a stream has read, but before it waits."""
     id, ticket = patient.subscribe()
     read = patient.streams._page
     told = patient.matcher.told
@@ -314,7 +314,7 @@ def test_that_a_stop_ends_open_streams(tmp_path: Path) -> None:
 
 
 def test_a_stream_reads_pages(serving: Serving) -> None:
-    """More than one page, of a client that comes late."""
+    """A late client needs more than one page."""
     id, ticket = serving.subscribe()
     lines = "\n".join(json.dumps({"data": f"<urn:{n}> a <urn:C> ."}) for n in range(130))
     said = serving.call("POST", "/v1/publications", lines, {"Content-Type": "application/x-ndjson"})

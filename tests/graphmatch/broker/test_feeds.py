@@ -1,4 +1,4 @@
-"""Feeds are fetched by the rules of their servers, and each item comes once."""
+"""The poller follows the rules of servers, and each item arrives once."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from graphmatch.broker.feeds import (
 from semantic.errors import InputError, Problem, Severity
 from semantic.feeds import read_feed
 
-START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)  # a Monday
+START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)  # This is a Monday.
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 T = TypeVar("T")
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that only tests move."""
 
     def __init__(self) -> None:
         self.now = START
@@ -59,7 +59,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Request:
-    """A line of the server's log."""
+    """An entry of the server's log."""
 
     at: datetime
     path: str
@@ -79,7 +79,7 @@ def rss(*items: str, extra: str = "", guids: Sequence[str] | None = None) -> str
 
 
 class Server:
-    """A server on loopback whose pages are functions, and that keeps a log."""
+    """A loopback server with functions as pages, and a log."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -121,7 +121,7 @@ class Server:
             self.log.append(Request(at, request.path, headers, status, overlap))
 
     def page(self, path: str, text: str | bytes = "", status: int = 200, **headers: str) -> str:
-        """Serve the same answer each time."""
+        """Serve the same response each time."""
         body = text.encode() if isinstance(text, str) else text
         named = {name.replace("_", "-"): value for name, value in headers.items()}
 
@@ -152,7 +152,7 @@ class World:
         return [item.publication.title for each in self.fetched for item in each.items]
 
     async def go(self, length: timedelta, grain: timedelta | None = None) -> None:
-        """Poll for so long; with a grain, those together whose times are as near."""
+        """Poll for a time; a grain groups polls with nearby times."""
         end = self.clock.now + length
         while (at := self.poller.next_at()) is not None and at <= end:
             if grain is not None:
@@ -162,7 +162,7 @@ class World:
         self.clock.now = end
 
     async def poll_due(self) -> None:
-        """Poll the feeds whose time has come."""
+        """Poll the feeds that are due."""
         await asyncio.gather(*(self.poller.poll(feed.url) for feed in self.poller.due()))
 
     async def poll(self, url: str) -> Feed:
@@ -171,7 +171,7 @@ class World:
         return self.poller.feeds[url]
 
     def wait(self, url: str) -> timedelta:
-        """How long the feed is left alone."""
+        """Return the time until the next poll."""
         at = self.poller.feeds[url].next_at
         assert at is not None
         return at - self.clock()
@@ -185,7 +185,7 @@ def simulate(
     seed: int | None = None,
     seconds: float = 5,
 ) -> T:
-    """Run a test in a world of its own; without a seed, nothing is left to chance."""
+    """Run a test in its own world; without a seed, nothing is random."""
 
     async def run() -> T:
         time = clock or Clock()
@@ -213,7 +213,7 @@ def simulate(
 
 @pytest.mark.parametrize("etag", ['"a-1"', 'W/"ä b"', "not quoted", '"'])
 def test_validators_are_sent_back_as_they_came(etag: str) -> None:
-    modified = "Mon, 5 Jan 2026 00:00:00 +0000"  # not as the RFC has it
+    modified = "Mon, 5 Jan 2026 00:00:00 +0000"  # The RFC requires two digits.
 
     async def test(world: World) -> None:
         url = world.server.page("/a", rss("one"), ETag=etag, Last_Modified=modified)
@@ -266,7 +266,7 @@ def test_validators_of_a_document_that_was_cut_are_not_kept() -> None:
     simulate(test)
 
 
-# --- How often -----------------------------------------------------------------------------------
+# --- Poll intervals ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -539,7 +539,8 @@ def test_a_permanent_redirect_is_kept_when_it_was_seen_so_often(status: int) -> 
 def test_a_temporary_redirect_is_not_kept(status: int) -> None:
     async def test(world: World) -> None:
         url = world.server.page("/a", status=status, Location="/b")
-        world.server.page("/b", status=301, Location="/c")  # for good, of what is not kept
+        # It is permanent, but follows a temporary one.
+        world.server.page("/b", status=301, Location="/c")
         world.server.page("/c", rss("one"))
         await world.poller.add(url)
         for _ in range(PERMANENT_SEEN + 2):
@@ -610,11 +611,11 @@ def test_a_feed_that_moved_to_another_is_fetched_once() -> None:
     simulate(test)
 
 
-# --- Each item once ------------------------------------------------------------------------------
+# --- Duplicates ----------------------------------------------------------------------------------
 
 
 def note(_: Problem) -> None:
-    """Pass over a problem."""
+    """Ignore a problem."""
 
 
 def read(feed: str) -> list[FeedItem]:
@@ -769,13 +770,13 @@ def test_that_run_goes_on_until_it_is_stopped() -> None:
         world.server.page("/a", rss("one"))
 
         async def sleep(seconds: float) -> None:
-            await asyncio.sleep(0.05)  # for those under way
+            await asyncio.sleep(0.05)  # Let running polls finish.
             time.now += timedelta(seconds=seconds)
 
         world.poller._sleep = sleep
         running = asyncio.create_task(world.poller.run(stop))
         await asyncio.sleep(0.02)
-        await world.poller.add(world.server.url("/a"))  # wakes it
+        await world.poller.add(world.server.url("/a"))  # This wakes the poller.
         while len(world.server.log) < 4:
             await asyncio.sleep(0.01)
         stop.set()
@@ -816,11 +817,11 @@ def test_that_what_is_handed_over_at_the_end_is_finished() -> None:
     simulate(test)
 
 
-# --- A day ---------------------------------------------------------------------------------------
+# --- A simulated day -----------------------------------------------------------------------------
 
 
 class Site:
-    """A feed of the simulated day: what its server does, and the items that it had."""
+    """A feed of the simulated day: the server's behaviour, and its items."""
 
     def __init__(self, number: int, kind: str, chance: random.Random) -> None:
         self.path, self.kind, self.chance = f"/{number}", kind, chance
@@ -829,7 +830,7 @@ class Site:
         self.requests = 0
 
     def body(self, clock: Clock) -> str:
-        """Return the feed: an item for each third hour that has begun."""
+        """Return the feed, with an item for every three hours."""
         hours = int((clock() - START) / HOUR)
         self.published = [f"{self.path} {n}" for n in range(hours // 3 + 1)]
         extra = "<ttl>120</ttl>" if self.kind == "ttl" else ""
@@ -881,7 +882,7 @@ KINDS = (
 
 @pytest.mark.parametrize(("count", "slow"), [(39, 0), pytest.param(196, 3, marks=pytest.mark.long)])
 def test_a_day_of_many_feeds(tmp_path: Path, count: int, slow: int) -> None:
-    """Each item comes once, though the poller is started anew; each rule holds in the log."""
+    """Each item arrives once although the poller restarts; the log obeys each rule."""
     clock, chance = Clock(), random.Random(1)
     kinds = [*(KINDS[number % len(KINDS)] for number in range(count)), *["slow"] * slow, "closed"]
     sites = [Site(number, kind, chance) for number, kind in enumerate(kinds)]
@@ -913,13 +914,13 @@ def test_a_day_of_many_feeds(tmp_path: Path, count: int, slow: int) -> None:
                 for title in site.published}  # fmt: skip
     assert max(found.values()) == 1
     assert set(found) <= expected
-    # What was published since the last time that a feed was read has not come yet.
+    # Items published after the last poll are missing.
     assert len(expected) - len(found) <= len(sites)
     assert len(found) > 5 * len(sites)
 
     for site in sites:
         requests = sorted(by_path[site.path], key=lambda request: request.at)
-        if site.kind == "closed":  # aiohttp asks again at once where a connection was used before
+        if site.kind == "closed":  # aiohttp retries at once on a reused connection.
             requests = list({request.at: request for request in requests}.values())
         first = [request for request in requests if not request.path.endswith("/new")]
         gaps = [(a, b.at - a.at) for a, b in pairwise(first)]
@@ -952,7 +953,7 @@ def test_a_day_of_many_feeds(tmp_path: Path, count: int, slow: int) -> None:
 def simulate_elsewhere(
     test: Callable[[World], Coroutine[Any, Any, None]], path: Path, clock: Clock
 ) -> None:
-    """Run a part of the day, in which ``feeds.example`` is the server of that part."""
+    """Run a part of the day, with ``feeds.example`` as the server of that part."""
 
     async def inner(world: World) -> None:
         class Resolver(aiohttp.abc.AbstractResolver):
@@ -973,7 +974,7 @@ def simulate_elsewhere(
                 lambda fetched: world.take(fetched),
                 clock=clock,
                 random=random.Random(2).random,
-                seconds=1.5,  # of real time, on a busy machine, too
+                seconds=1.5,  # It is real time, so allow for a busy machine.
                 per_host=20,
             )
             await world.poller.start()

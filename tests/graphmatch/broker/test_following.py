@@ -1,4 +1,4 @@
-"""Feeds that a broker follows: each item is published once in each version, whatever fails."""
+"""Followed feeds: each version of an item is published once, despite failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ITEM = "<item><guid>{}</guid><title>{}</title></item>"
 
 
 def items(**titles: str) -> list[FeedItem]:
-    """Return items of a feed, by guid."""
+    """Return feed items by guid."""
     inside = "".join(ITEM.format(guid, title) for guid, title in titles.items())
     feed = f"<rss><channel><title>A</title>{inside}</channel></rss>"
     return [FeedItem.of(one) for one in read_feed(feed.encode(), URL)]
@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 async def save(
     followed: BrokerFeeds, feed: Feed, items: list[FeedItem], *, is_whole: bool = False
 ) -> None:
-    """Do what the poller does with what it has read."""
+    """Save items as the poller does."""
     new = await followed.unknown(feed.url, items)
     await followed.save(feed, items, new, is_whole=is_whole)
 
@@ -51,7 +51,7 @@ def titles(store: Store) -> list[str]:
 
 
 def test_each_item_once_in_each_version(store: Store) -> None:
-    """Also after a start, and where one goes back to what it was before."""
+    """Versions are remembered after a restart, even if an item reverts to an older one."""
     broker = Broker(store, Engine())
 
     async def come(**titles: str) -> None:
@@ -70,7 +70,7 @@ def test_each_item_once_in_each_version(store: Store) -> None:
 
 
 def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the transaction fails, neither is: the items come again."""
+    """If the transaction fails, an item is neither seen nor published, and returns."""
     broker = Broker(store, Engine())
     followed = BrokerFeeds(broker)
     asyncio.run(save(followed, Feed(URL), items(a="one")))
@@ -92,7 +92,7 @@ def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_feed_that_is_followed_no_longer(store: Store) -> None:
-    """What it said stays; followed again, its items are new."""
+    """The feed's publications stay; if it is followed again, its items are new."""
     followed = BrokerFeeds(Broker(store, Engine()))
     asyncio.run(save(followed, Feed(URL, title="A"), items(a="one")))
     assert [one.title for one in asyncio.run(followed.load())] == ["A"]

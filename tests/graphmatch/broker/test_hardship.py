@@ -1,4 +1,4 @@
-"""Full disks, clocks that jump, databases and networks that go: nothing acknowledged is lost."""
+"""Full disks, clock jumps, and failing databases and networks lose nothing acknowledged."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def quad(name: str, size: int = 0) -> str:
 
 
 def told(one: Receiver) -> dict[str, set[str]]:
-    """Return under which ids a receiver was told of each publication."""
+    """Return the message ids with which a receiver got each publication."""
     found: dict[str, set[str]] = defaultdict(set)
     for got in one.got:
         for match in json.loads(got.body)["matches"]:
@@ -80,7 +80,7 @@ def told(one: Receiver) -> dict[str, set[str]]:
 
 
 def once(*names: str) -> Callable[[Receiver], bool]:
-    """Return whether a receiver was told of each of some publications, under one id."""
+    """Return a check that a receiver got each publication under one id."""
 
     def check(one: Receiver) -> bool:
         found = told(one)
@@ -90,12 +90,12 @@ def once(*names: str) -> Callable[[Receiver], bool]:
     return check
 
 
-# --- The disk is full ----------------------------------------------------------------------------
+# --- Full disk -----------------------------------------------------------------------------------
 
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[bool]:
-    """Mount a small file system, where that is allowed: only to root."""
+    """Mount a small file system if permitted (only to root)."""
     folder.mkdir()
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], capture_output=True
@@ -108,7 +108,7 @@ def mounted(folder: Path) -> Iterator[bool]:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """A file system that is full; where none can be mounted, a limit of what a file may have."""
+    """Fill a file system, or reach a file size limit if none can be mounted."""
     disk, unlimited = tmp_path / "disk", resource.RLIM_INFINITY
     with mounted(disk) as is_mounted:
         ballast = disk / "ballast"
@@ -136,7 +136,8 @@ def test_a_full_disk(tmp_path: Path) -> None:
             more = {f"b{n}": publish(f"b{n}").status for n in range(5)}
             assert set(more.values()) <= {202, 503}
             assert 503 in more.values()
-            taken += [name for name, status in more.items() if status == 202]  # it made some room
+            # Errors can free some space.
+            taken += [name for name, status in more.items() if status == 202]
             assert broker.call("GET", "/healthz").status == 200
             assert broker.call("GET", f"/v1/publications/{len(taken)}").status == 200
             ballast.unlink()
@@ -150,16 +151,16 @@ def test_a_full_disk(tmp_path: Path) -> None:
                 return [one.publication.removeprefix("urn:g-") for one in found]
 
             wait(lambda: "c" in matched())
-            assert matched() == taken  # each once, in order, and nothing of what was refused
+            assert matched() == taken  # Each is matched once, in order, without refused ones.
             assert broker.counted("graphmatch_publications_total") == len(taken)
             assert broker.runs
 
 
-# --- The clock jumps -----------------------------------------------------------------------------
+# --- Clock jumps ---------------------------------------------------------------------------------
 
 
 def test_a_clock_that_jumps(tmp_path: Path) -> None:
-    """Two days ahead and back while a host fails, and back by an hour while a digest waits."""
+    """Jump two days ahead and back while a host fails, and back an hour while a digest waits."""
 
     async def main() -> None:
         clock = FakeClock()
@@ -175,7 +176,7 @@ def test_a_clock_that_jumps(tmp_path: Path) -> None:
             broker.dispatcher.wake()
             await broker.publish("b")
             await until(lambda: len(good.got) == 7)
-            assert not digests.got  # not before its time
+            assert not digests.got  # It is not due.
 
             clock.forward(days=2, hours=1)
             tried = len(bad.got)
@@ -189,11 +190,11 @@ def test_a_clock_that_jumps(tmp_path: Path) -> None:
             await broker.publish("d")
             broker.dispatcher.wake()
             await until(lambda: len(good.got) == 9)
-            await until(lambda: len(bad.got) > tried)  # it is not spared for two days
+            await until(lambda: len(bad.got) > tried)  # Its back-off does not last two days.
             clock.forward(days=2, hours=3)
             broker.dispatcher.wake()
             names = [*(f"a{n}" for n in range(6)), "b", "c", "d"]
-            # what is under way when the clock jumps may be sent again, under the same id
+            # Deliveries in progress at the jump may be repeated under the same id.
             await until(lambda: all(once(*names)(hook) for hook in (good, bad, digests)))
             numbers = [row["seq"] for row in await broker.rows(matches)]
             assert numbers == list(range(1, 28))
@@ -202,7 +203,7 @@ def test_a_clock_that_jumps(tmp_path: Path) -> None:
 
 
 def test_claims_of_a_clock_that_was_ahead(database: str) -> None:
-    """A process claims two days ahead, and is killed; its clock was wrong."""
+    """A process with a wrong clock claims two days ahead, and is killed."""
 
     async def main() -> None:
         ahead, clock = FakeClock(), FakeClock()
@@ -242,12 +243,12 @@ def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
 
 
 def test_expiry_when_the_clock_jumps(tmp_path: Path) -> None:
-    """It is announced once; and an end that was told is final."""
+    """The end is announced once, and an announced end is final."""
 
     async def main() -> None:
         clock = FakeClock()
         async with receivers() as [hook], rig(tmp_path, clock) as broker:
-            await broker.subscribe(hook.url())  # for a day
+            await broker.subscribe(hook.url())  # It lasts a day.
 
             async def after(**length: float) -> list[str]:
                 clock.forward(**length)
@@ -290,11 +291,11 @@ def test_snapshots_are_saved_when_the_clock_stands(
     asyncio.run(main())
 
 
-# --- The database goes ---------------------------------------------------------------------------
+# --- Database failures ---------------------------------------------------------------------------
 
 
 def test_the_database_is_restarted_under_load(tmp_path: Path, cluster: Cluster) -> None:
-    """Its processes end at once, and connections are cut; publishers try again by their key."""
+    """Processes and connections end at once; publishers retry with their keys."""
     url = cluster()
 
     async def main() -> None:
@@ -360,7 +361,7 @@ def test_the_database_is_restarted_under_load(tmp_path: Path, cluster: Cluster) 
 def test_what_was_claimed_is_matched_when_the_database_is_back(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once: nobody waits for the claim to lapse."""
+    """The matcher continues at once, before the claim expires."""
 
     async def main() -> None:
         async with rig(database, running=False) as broker:
@@ -386,7 +387,7 @@ def test_what_was_claimed_is_matched_when_the_database_is_back(
 
 
 def test_feeds_are_followed_after_the_database_was_gone(cluster: Cluster) -> None:
-    """What was fetched meanwhile is fetched again: it was not kept."""
+    """Unsaved items are fetched again."""
     url, clock = cluster(), FakeClock()
     feed = """<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>f</title>
       <updated>2026-01-01T00:00:00Z</updated><entry><id>urn:item</id><title>t</title>
@@ -430,11 +431,11 @@ def test_feeds_are_followed_after_the_database_was_gone(cluster: Cluster) -> Non
     asyncio.run(main())
 
 
-# --- The network goes ----------------------------------------------------------------------------
+# --- Network failures ----------------------------------------------------------------------------
 
 
 def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
-    """One refuses, one takes connections and says nothing, one resets them in its answer."""
+    """One refuses, one accepts connections silently, one resets them during its response."""
 
     async def reset(request: web.Request) -> web.StreamResponse:
         transport = request.transport
@@ -473,7 +474,7 @@ def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
             await until(failed)
             silent.answer = torn.answer = None
             await away.come_back()
-            for _ in range(60):  # breakers let one through first; less time than it is tried for
+            for _ in range(60):  # Breakers first admit one; this is less time than the retries.
                 clock.forward(hours=1, minutes=1)
                 broker.dispatcher.wake()
                 with suppress(AssertionError):
@@ -487,7 +488,7 @@ def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_one_dead_endpoint_among_a_hundred(tmp_path: Path) -> None:
-    """The others are as quick as without it: at most a tenth slower, beside what is noise here."""
+    """The others are at most a tenth slower than without it, plus noise."""
 
     async def taken(folder: Path, *, dead: bool) -> list[float]:
         async with receivers(100) as several, rig(folder, utc_now, seconds=5.0) as broker:
@@ -510,7 +511,7 @@ def test_one_dead_endpoint_among_a_hundred(tmp_path: Path) -> None:
             ]
 
     without, beside = list[float](), list[float]()
-    for turn in range(3):  # in turns, as what else runs here changes
+    for turn in range(3):  # Alternate, because other load varies.
         without += asyncio.run(taken(tmp_path / f"without{turn}", dead=False))
         beside += asyncio.run(taken(tmp_path / f"beside{turn}", dead=True))
     alone, slower = quantiles(without, n=20), quantiles(beside, n=20)
@@ -519,7 +520,7 @@ def test_one_dead_endpoint_among_a_hundred(tmp_path: Path) -> None:
     assert slower[18] <= 1.1 * alone[18] + 0.02, figures
 
 
-# --- Email and ntfy, through the outbox ----------------------------------------------------------
+# --- Email and ntfy through the outbox -----------------------------------------------------------
 
 
 def test_email_is_tried_again_and_has_digests(tmp_path: Path) -> None:
@@ -596,7 +597,7 @@ def test_ntfy_is_tried_again_and_has_digests(tmp_path: Path) -> None:
             clock.forward(seconds=10)
             broker.dispatcher.wake()
             await asyncio.sleep(0.05)
-            assert len(phone.got) == 2  # it said when
+            assert len(phone.got) == 2  # It waits as Retry-After says.
             clock.forward(seconds=51)
             broker.dispatcher.wake()
             await until(broker.all_are("delivered"))
@@ -620,7 +621,7 @@ def test_ntfy_is_tried_again_and_has_digests(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> None:
-    """Each has an ontology of its own here: so its matches tell whose they are."""
+    """Each process has its own ontology, so matches identify their process."""
     store = Store(database)
     whose = select(matches.c.engine, func.count().label("found")).group_by(matches.c.engine)
     waiting = select(func.count()).where(publications.c.matched_at.is_(None))
@@ -677,17 +678,17 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
         assert broker.runs
         assert sum(shares().values()) == published
         shown = Client(broker.url).subscription(made.id, made.ticket)["matched"]
-        assert shown == min(published, 10_000)  # no more are counted
+        assert shown == min(published, 10_000)  # Larger numbers are not counted.
         found = [one.publication for one in Client(broker.url).matches(made.id, made.ticket)]
         assert len(set(found)) == len(found) == published
     store.close()
 
 
-# --- What would have matched ---------------------------------------------------------------------
+# --- Backtests -----------------------------------------------------------------------------------
 
 
 def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -> tuple[int, int]:
-    """Publish items, and try each subscription on what was stored; return how much matched."""
+    """Publish items, backtest each subscription on the store, and return the match counts."""
 
     async def main() -> tuple[int, int]:
         clock = FakeClock()

@@ -1,4 +1,4 @@
-"""What is said of stored publications is what matching said, counted one by one."""
+"""Insight into stored publications equals the results of matching them one by one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def lines(triples: Sequence[Triple]) -> bytes:
 
 
 def stored_of(publications: Sequence[Publication]) -> list[Stored]:
-    """Return publications as if one had come every seven hours, the last one first."""
+    """Return publications with one received every seven hours, the last one first."""
     return [
         Stored(p.id, lines(p.triples), NOW - 7 * n * HOUR, p.title, p.link)
         for n, p in enumerate(publications)
@@ -96,7 +96,7 @@ def tried(query: str, **options: int) -> Trial:
 
 
 def live(engine: Engine, stored: Sequence[Stored], clock: list[datetime]) -> list[tuple[str, ...]]:
-    """Match publications as a broker does when they come; return the subscriptions of each."""
+    """Match publications as a broker does; return the subscriptions of each."""
     found = []
     for one in stored:
         clock[0] = one.received
@@ -106,14 +106,14 @@ def live(engine: Engine, stored: Sequence[Stored], clock: list[datetime]) -> lis
 
 
 def matching(query: str, ontology: Ontology, stored: Sequence[Stored]) -> list[str]:
-    """Match one query with an engine of its own; return the publications' ids."""
+    """Match one query with its own engine; return the publications' ids."""
     clock = [NOW]
     engine = Engine(ontology, clock=lambda: clock[0], on_problem=lambda _: None)
     engine.subscribe("q", query)
     return [one.id for one, ids in zip(stored, live(engine, stored, clock), strict=True) if ids]
 
 
-# -- trials -----------------------------------------------------------------------------------
+# -- Backtests --------------------------------------------------------------------------------
 
 
 def test_that_a_trial_says_what_was_delivered_live() -> None:
@@ -199,7 +199,7 @@ def test_that_no_beginning_of_a_query_crashes() -> None:
             refused += 1
             assert trial.problem.where.line is not None or end < 3
             assert trial.looked == 0
-        for part in conditions(text[:end]):  # also of what is no query
+        for part in conditions(text[:end]):  # Invalid queries must not fail either.
             assert part.text
     assert refused > 50
 
@@ -226,7 +226,7 @@ def test_that_what_operators_leave_open_is_counted() -> None:
     assert (trial.matched, trial.unknown) == (0, 3)
 
 
-# -- a rehearsal that is kept -----------------------------------------------------------------
+# -- Saved backtests --------------------------------------------------------------------------
 
 
 def test_that_words_are_found_after_a_query_without_words() -> None:
@@ -256,7 +256,7 @@ def test_that_a_new_ontology_is_followed() -> None:
     assert matched() == len(matching(query, news(), samples())) > 0
 
 
-# -- near misses ------------------------------------------------------------------------------
+# -- Near misses ------------------------------------------------------------------------------
 
 
 def test_that_near_misses_fail_by_one_condition_only() -> None:
@@ -286,7 +286,7 @@ def test_that_a_condition_is_one_pattern_or_filter(scenario: Scenario) -> None:
             try:
                 less = PARSER.parse("q", part.without)
             except SubscriptionError:
-                continue  # nothing is left
+                continue  # It was the only condition.
             if not less.branches:
                 continue
             (other,) = less.branches
@@ -358,13 +358,13 @@ def test_that_a_subquery_and_no_query_have_no_conditions() -> None:
         conditions(broken)
 
 
-# -- another ontology -------------------------------------------------------------------------
+# -- Ontology updates -------------------------------------------------------------------------
 
 
 def both(
     queries: dict[str, str], old: Ontology, new: Ontology, stored: Sequence[Stored]
 ) -> dict[str, tuple[set[str], set[str]]]:
-    """Return what each query gains and loses, by an engine for each query and ontology."""
+    """Return each query's gains and losses, with one engine per query and ontology."""
     found = {}
     for id, query in queries.items():
         before, after = (set(matching(query, o, stored)) for o in (old, new))
@@ -436,7 +436,7 @@ def test_that_a_copy_is_an_engine_of_its_own() -> None:
     assert len(copy) == 1
 
 
-# -- why --------------------------------------------------------------------------------------
+# -- Explanations -----------------------------------------------------------------------------
 
 
 def test_that_why_says_what_matching_says() -> None:
@@ -490,7 +490,7 @@ def _list(value: object) -> list[object]:
     return value
 
 
-# -- from an example --------------------------------------------------------------------------
+# -- Query by example -------------------------------------------------------------------------
 
 
 def climate() -> Stored:
@@ -652,7 +652,7 @@ def test_that_any_value_can_be_asked_for(value: NamedNode | Literal) -> None:
     assert matching(query, Ontology(), [stored]) == ["p"]
 
 
-# -- health -----------------------------------------------------------------------------------
+# -- Health -----------------------------------------------------------------------------------
 
 
 def found_by(kind: Kind, findings: Sequence[Finding]) -> list[tuple[str, ...]]:

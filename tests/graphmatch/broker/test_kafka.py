@@ -1,4 +1,4 @@
-"""Records of a real Kafka get into the log, each once, whatever ends the process that reads."""
+"""Records of a real Kafka enter the log once, even if the reader is killed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def served() -> Iterator[Kafka]:
 
 
 async def read(path: str, servers: str, enough: int | None) -> None:
-    """Read the topic into a store, until the log is as long as that."""
+    """Read the topic into a store, until the log has that length."""
     store = Store(path)
     source = KafkaSource(Broker(store, Engine()), servers, TOPIC)
     reading = asyncio.create_task(source.run())
@@ -86,7 +86,7 @@ def check(path: str) -> None:
 
 
 def test_each_record_once(served: Kafka, tmp_path: Path) -> None:
-    """Those that are no RDF are refused, and noted; what is read again adds nothing."""
+    """Invalid records are refused and noted; reading again adds nothing."""
     path = str(tmp_path / "broker.db")
     asyncio.run(read(path, served.servers, RECORDS - BAD))
     check(path)
@@ -97,7 +97,7 @@ def test_each_record_once(served: Kafka, tmp_path: Path) -> None:
 
 
 def test_killed_at_any_moment(served: Kafka, tmp_path: Path) -> None:
-    """No record is lost, and none comes twice."""
+    """No record is lost or repeated."""
     path = str(tmp_path / "broker.db")
     seed = random.randrange(1000)
     pauses = random.Random(seed)
@@ -107,7 +107,7 @@ def test_killed_at_any_moment(served: Kafka, tmp_path: Path) -> None:
             [sys.executable, "-c", _READER, path, served.servers], cwd=ROOT, env=dict(os.environ)
         )
         ends = time.monotonic() + _SECONDS
-        while time.monotonic() < ends:  # until it reads
+        while time.monotonic() < ends:  # Wait until it reads.
             time.sleep(0.02)
             if Path(path).is_file() and peeked(path) > before:
                 break
@@ -121,13 +121,13 @@ def test_killed_at_any_moment(served: Kafka, tmp_path: Path) -> None:
 
 
 def peeked(path: str) -> int:
-    """Return how long the log is that another process has open."""
+    """Return the length of a log that another process has open."""
     from graphmatch.broker.store import StoreError
 
     store = Store(path, read_only=True)
     try:
         return length(store)
-    except StoreError:  # it has no tables yet
+    except StoreError:  # The tables do not exist yet.
         return 0
     finally:
         store.close()

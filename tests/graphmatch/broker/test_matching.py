@@ -1,4 +1,4 @@
-"""From the log to matches: once each, whatever happens in between."""
+"""From the log to matches: exactly once, despite failures."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_a_subscription_sees_publications_after_its_commit(tmp_path: Path) -> No
         async with rig(tmp_path, running=False) as one:
             await one.broker.subscribe(GIVEN, Settings())
             await log(one.broker, "a")
-            await one.broker.subscribe(GIVEN, Settings())  # before `a` is matched
+            await one.broker.subscribe(GIVEN, Settings())  # Subscribe before `a` is matched.
             await log(one.broker, "b")
             await one.match()
             assert sorted(await found(one)) == [(1, 1), (1, 2), (2, 2)]
             [first, *_] = await one.rows(matches)
             assert json.loads(first["solutions"]) == [{"s": "<urn:a>"}]
-            assert not await one.rows(deliveries)  # nothing is sent to who listens
+            assert not await one.rows(deliveries)  # Stream subscribers get no deliveries.
             shown = await one.store.read(lambda db: db.execute(WITH_MATCHES).mappings().all())
             assert [(row["matched"], row["matched_at"]) for row in shown] == [
                 (2, millis(NOON)),
@@ -75,7 +75,7 @@ def test_changes_hold_for_what_is_published_after_them(tmp_path: Path) -> None:
                 await one.broker.change(made.id, ANYBODY, made.ticket, **to)  # type: ignore[arg-type]
 
             await log(one.broker, "a")
-            await change(given=OTHER)  # neither query sees `a`
+            await change(given=OTHER)  # Neither query sees `a`.
             await log(one.broker, "b", "D")
             await one.match()
             await change(state="paused")
@@ -97,7 +97,7 @@ def test_nothing_matches_after_the_end(tmp_path: Path) -> None:
             await one.broker.subscribe(GIVEN, Settings())
             clock.forward(days=1)
             await log(one.broker, "a")
-            await one.match()  # nobody has looked yet what has ended
+            await one.match()  # Expired subscriptions have not been swept yet.
             assert await found(one) == []
 
     asyncio.run(main())
@@ -135,10 +135,11 @@ def test_who_cannot_be_evaluated_is_paused_in_the_end(tmp_path: Path) -> None:
             assert len(told) == FAILURES
             await one.broker.change(made.id, ANYBODY, made.ticket, state="active")
             assert await published(FAILURES - 1) == "active"
-            await one.broker.change(made.id, ANYBODY, made.ticket, given=costly)  # counted anew
+            # The count restarts.
+            await one.broker.change(made.id, ANYBODY, made.ticket, given=costly)
             assert await published(FAILURES - 1) == "active"
             told_before = len(told)
-            for number in range(25):  # at once
+            for number in range(25):  # One batch contains all.
                 await log(one.broker, f"b{number}")
             await one.match()
             assert await published(0) == "paused"
@@ -217,9 +218,9 @@ def test_a_start_from_a_snapshot_takes_in_what_changed_since(tmp_path: Path) -> 
         assert sorted(row.subscription for row in rows) == [4, 5]
         matcher.save()
         [second] = folder.iterdir()
-        assert second != first  # the one before is deleted
+        assert second != first  # The previous snapshot is deleted.
 
-        second.write_bytes(second.read_bytes()[:-100])  # it is a cache
+        second.write_bytes(second.read_bytes()[:-100])  # The snapshot is only a cache.
         broken, _ = started()
         assert _ids(broken) == {"2", "4", "5"}
         other, _ = started("another ontology")
@@ -318,7 +319,7 @@ def test_what_a_breaker_is_for(sink: dict[str, str], host: str) -> None:
 def test_that_solutions_are_looked_for_only_as_far_as_they_are_kept(
     tmp_path: Path, form: str
 ) -> None:
-    """This query has 42 to the power of 9 solutions; nobody else is to wait for them."""
+    """This query has 42 to the power of 9 solutions, which must not delay others."""
     patterns = " . ".join(f"?a{n} ?b{n} ?c{n}" for n in range(9))
     triples = "".join(f"<urn:s{n % 7}> <urn:p{n}> {n} .\n" for n in range(42))
 

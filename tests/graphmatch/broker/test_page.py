@@ -36,13 +36,13 @@ def visitor(broking: Broking) -> Visitor:
 
 
 def subscribed(visitor: Visitor, **fields: str) -> str:
-    """Subscribe by the form; return the path of the subscription."""
+    """Subscribe with the form; return the path of the subscription."""
     answer = visitor.post("/subscriptions", {"way": "topics", "sink": "sse", **fields})
     assert answer.status == 303, answer.all("//*[@role='alert']")
     return urlsplit(answer.headers["location"]).path
 
 
-# -- what holds of every page -------------------------------------------------------------------
+# -- All pages ----------------------------------------------------------------------------------
 
 
 def test_every_page_is_well_made(broking: Broking, visitor: Visitor) -> None:
@@ -64,7 +64,7 @@ def test_every_page_is_well_made(broking: Broking, visitor: Visitor) -> None:
 
 
 def well_made(path: str, answer: Answer) -> list[str]:
-    """Check a page; return where its links lead."""
+    """Check a page; return the targets of its links."""
     page, policy = answer.page, answer.headers["content-security-policy"]
     assert "script-src 'self';" in policy, path
     assert "unsafe" not in policy, path
@@ -156,7 +156,7 @@ def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
         assert visitor.get(path, **{"If-None-Match": answer.headers["etag"]}).status == 304
 
 
-# -- subscribing --------------------------------------------------------------------------------
+# -- Subscribing --------------------------------------------------------------------------------
 
 
 def test_topics_to_matches_with_reasons(broking: Broking, visitor: Visitor) -> None:
@@ -270,7 +270,7 @@ def test_a_feed_reader_can_use_the_address_on_the_page(broking: Broking, visitor
     broking.publish(item("Climate change for feed readers"))
     (address,) = visitor.get(path).all("//dt[.='Feed']/following-sibling::dd[1]/a/@href")
     assert address.startswith(f"{broking.root}/v1/subscriptions/")
-    # A reader elsewhere has the key only.
+    # A remote reader has only the key.
     answer = visitor.get(address.removeprefix(broking.root), **{"X-Forwarded-For": "192.0.2.1"})
     assert answer.status == 200
     assert "Climate change for feed readers" in answer.text
@@ -301,7 +301,7 @@ def test_query_and_sink_are_changed_on_the_page(broking: Broking, visitor: Visit
     visitor.post(f"{path}/edit", {**shown, "name": "Renamed"})
     same = kept(broking, path)
     changed = {key for key in before if before[key] != same[key]}
-    assert changed == {"name", "change"}  # the secret, the matches and the end stay
+    assert changed == {"name", "change"}  # The secret, the matches and the end stay.
     visitor.post(f"{path}/edit", {**shown, "topics": "Climate"})
     other = kept(broking, path)
     assert other["given"] == {"topics": ["Climate"], "not-words": ["tax"]}
@@ -316,7 +316,7 @@ def test_query_and_sink_are_changed_on_the_page(broking: Broking, visitor: Visit
 
 
 def test_what_the_form_does_not_know_stays(broking: Broking, visitor: Visitor) -> None:
-    """Attributes, the time of a digest, and whether reasons are sent."""
+    """Keep attributes, the time of a digest, and the setting for reasons."""
     sink = {"kind": "email", "address": "a@example.org", "why": True}
     body = {"where": {"dcterms:title": "x"}, "sink": sink, "digest": {"at": ["09:30"]}}
     api = Called()
@@ -373,7 +373,7 @@ def test_matches_come_live(broking: Broking, visitor: Visitor) -> None:
     assert id in live
 
 
-# -- items, the ontology ------------------------------------------------------------------------
+# -- Items and ontology -------------------------------------------------------------------------
 
 
 def test_the_graph_of_an_item(visitor: Visitor) -> None:
@@ -447,7 +447,7 @@ def test_health_names_what_is_wrong(broking: Broking, visitor: Visitor) -> None:
     assert any("duplicate" in one and "“First of two”" in one for one in found)
 
 
-# -- feeds and deliveries -----------------------------------------------------------------------
+# -- Feeds and deliveries -----------------------------------------------------------------------
 
 
 def test_feeds(broking: Broking, visitor: Visitor) -> None:
@@ -478,7 +478,7 @@ def test_deliveries_are_sent_again(broking: Broking, visitor: Visitor) -> None:
     assert visitor.post("/deliveries/999999/retry", {}).status == 404
 
 
-# -- who may ------------------------------------------------------------------------------------
+# -- Permissions --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Local clients need no token; requests through a proxy need one.
+"""Local clients need no token, but requests through a proxy need one.
 
 The proxy is Debian's nginx, with its defaults and with the settings of the guide.
 """
@@ -37,7 +37,7 @@ http {{
 }}
 """
 DEFAULT = "server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{to}; }} }}"
-"""nginx as it is installed: HTTP/1.0, ``Host: 127.0.0.1``, no header that names the client."""
+"""Default settings of nginx: HTTP/1.0, ``Host: 127.0.0.1``, no header that names the client."""
 CALLS: Mapping[str, tuple[str, str, object]] = {
     "subscribe": ("POST", "/v1/subscriptions", {"query": "ASK { ?s a <urn:C> }"}),
     "list subscriptions": ("GET", "/v1/subscriptions", None),
@@ -65,7 +65,7 @@ def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
 
 @contextmanager
 def allowing(broking: Broking, options: ApiOptions) -> Iterator[None]:
-    """Have the broker allow something else for a while."""
+    """Change the broker's permissions until the block ends."""
     before = broking.page.api.options
     broking.page.api.options = options
     try:
@@ -76,7 +76,7 @@ def allowing(broking: Broking, options: ApiOptions) -> Iterator[None]:
 
 @dataclass
 class Nginx(Called):
-    """An nginx that listens."""
+    """A client of a running nginx."""
 
     port: int = 0
 
@@ -121,7 +121,7 @@ def documented() -> str:
 
 
 def called(to: Called, headers: Mapping[str, str] | None = None) -> dict[str, Answer]:
-    """Make all calls without a token; return the answers."""
+    """Make all calls without a token; return the responses."""
     answers = {}
     for name, (method, path, body) in CALLS.items():
         kind = TURTLE if method == "POST" and isinstance(body, str) else {}
@@ -143,7 +143,7 @@ def check_pages_ask_for_a_token(port: int, **headers: str) -> None:
     assert Visitor(port).get("/login", **headers).status == 200
 
 
-# -- without nginx ------------------------------------------------------------------------------
+# -- Without nginx ------------------------------------------------------------------------------
 
 
 def test_local_clients_need_no_token(broking: Broking) -> None:
@@ -177,7 +177,7 @@ def test_local_publications_are_listed_with_those_of_feeds(broking: Broking) -> 
     sent = direct(broking).call("POST", "/v1/publications", "<urn:a> a <urn:C> .", TURTLE)
     listed = direct(broking).call("GET", "/v1/publications").json["contains"]
     seqs = [int(one.rpartition("/")[2]) for one in listed]
-    assert {1, sent.json["publications"][0]["seq"]} <= {*seqs}  # the first is of no owner
+    assert {1, sent.json["publications"][0]["seq"]} <= {*seqs}  # The first has no owner.
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_forwarded_requests_are_answered_with_a_token(broking: Broking) -> None:
 
 
 def test_old_http_needs_a_token(broking: Broking) -> None:
-    """nginx before 1.29.7 speaks HTTP/1.0 unless told otherwise, and adds no header."""
+    """nginx before 1.29.7 uses HTTP/1.0 by default, and adds no header."""
     with socket.create_connection(("127.0.0.1", broking.port), timeout=10) as connection:
         head = f"GET /v1/feeds HTTP/1.0\r\nHost: 127.0.0.1:{broking.port}\r\n\r\n"
         connection.sendall(head.encode())
@@ -249,7 +249,7 @@ def test_anonymous_clients_publish_and_subscribe_only(broking: Broking) -> None:
 
 @pytest.mark.parametrize("options", [ApiOptions(local=False), ApiOptions()])
 def test_no_endpoint_is_forgotten(broking: Broking, options: ApiOptions) -> None:
-    """Each of the description refuses those without a token, a ticket or a key."""
+    """Each documented endpoint refuses clients without a token, a ticket or a key."""
     bodies: dict[str, object] = {path: body for _, path, body in CALLS.values() if body}
     bodies |= {"/v1/subscriptions:try": {"words": ["a"]}, "/v1/subscriptions/{id}": {"name": "a"}}
     bodies |= {"/v1/publications/{seq}/query": {"facts": ["a"]}}
@@ -304,12 +304,12 @@ def test_invalid_addresses_are_refused(tmp_path: Path, url: str) -> None:
     assert "not an address of the web" in " ".join(ran.output.split())
 
 
-# -- with nginx ---------------------------------------------------------------------------------
+# -- With nginx ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("settings", ["defaults", "guide"])
 def test_through_nginx_all_need_a_token(broking: Broking, tmp_path: Path, settings: str) -> None:
-    """Also when the broker was not told of it, as far as it can know."""
+    """The broker recognizes a proxy without configuration, as far as possible."""
     server = DEFAULT if settings == "defaults" else documented()
     with nginx(tmp_path, server, broking.port) as proxy:
         assert allowed(called(proxy)) == set()
@@ -322,7 +322,7 @@ def test_through_nginx_all_need_a_token(broking: Broking, tmp_path: Path, settin
 
 
 def test_a_service_behind_nginx(tmp_path: Path) -> None:
-    """With ``--url`` every request needs a token; API, page and streams work through nginx."""
+    """Every request needs a token with ``--url``; API, page and streams work through nginx."""
     port, outer = _free_port(), {"Host": "broker.example.org"}
     options = ("--url", URL, "--new-token", "ada:subscribe,publish", "--port", str(port))
     store = ("--store", str(tmp_path / "broker.db"))

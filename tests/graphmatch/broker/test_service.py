@@ -1,4 +1,4 @@
-"""What clients may do: tickets, tokens, keys, and when things are sent."""
+"""Permissions of clients: tickets, tokens and keys; and times of deliveries."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_sinks_that_are_none(sink: dict[str, Any]) -> None:
         checked_sink(sink)
 
 
-# --- When things are sent ------------------------------------------------------------------------
+# --- Delivery times ------------------------------------------------------------------------------
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING, AUTUMN = datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, tzinfo=UTC)
@@ -200,7 +200,7 @@ def shown(time: datetime) -> int:
 
 @pytest.mark.parametrize("day", [SPRING, AUTUMN])
 def test_times_of_day_hold_when_clocks_change(day: datetime) -> None:
-    """Judged minute by minute; what the spring leaves out comes an hour later by the clock."""
+    """Check every minute; times skipped in spring come an hour later by the clock."""
     for hours, (begin, end) in product(
         range(0, 60, 3), [(22 * 60, 7 * 60), (60, 150), (0, 180), (7 * 60, 22 * 60)]
     ):
@@ -270,7 +270,7 @@ def test_a_renewal_counts_from_now(tmp_path: Path) -> None:
 def test_a_query_is_checked_without_the_engine_that_matches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that checking costs the same with 100,000 subscriptions, and waits for no match."""
+    """The check must be independent of 100,000 subscriptions and running matches."""
 
     async def main() -> None:
         async with rig(tmp_path, running=False) as one:

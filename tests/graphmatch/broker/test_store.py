@@ -1,4 +1,4 @@
-"""The store: what is acknowledged is kept, and one caller's fault is not another's."""
+"""The store keeps acknowledged writes, and isolates the errors of callers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def names(store: Store) -> list[str]:
 
 
 async def together(store: Store, *works: Any) -> list[Any]:
-    """Ask for works while the writer is busy, so that they are committed as one group."""
+    """Queue writes while the writer is busy, so that one commit contains them."""
     held, release = threading.Event(), threading.Event()
 
     def hold(_: Connection) -> None:
@@ -118,7 +118,7 @@ def test_who_is_cancelled_does_not_stop_the_others(store: Store) -> None:
         gone, stays = (asyncio.create_task(store.write(add(one))) for one in ("gone", "stays"))
         await asyncio.sleep(0.01)
         gone.cancel()
-        first.cancel()  # what is under way is done
+        first.cancel()  # A running write still completes.
         await asyncio.sleep(0.01)
         release.set()
         await asyncio.wait_for(stays, 10)
@@ -152,7 +152,7 @@ def test_what_cannot_be_opened_says_so(url: str) -> None:
 
 
 def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
-    """Files that others could read, of an earlier version, are no longer readable for them."""
+    """Files of an earlier version become unreadable for other users."""
     before = os.umask(0o022)
     try:
         files = [tmp_path / f"broker.db{end}" for end in ("", "-wal", "-shm")]
@@ -180,7 +180,7 @@ def test_counters_have_no_gaps(store: Store) -> None:
 
 
 def test_processes_that_count_in_another_order_do_not_block_each_other(database: str) -> None:
-    """Each would wait for the other's counter: the database would undo one of them."""
+    """Each would wait for the other's counter, and the database would abort one."""
     one, two = Store(database), Store(database)
 
     async def main() -> None:
@@ -270,7 +270,7 @@ def test_a_file_that_cannot_be_used_says_what_helps(tmp_path: Path, kind: str) -
     make(tmp_path / "a.db")
     with pytest.raises(StoreError, match=said):
         Store(str(tmp_path / "a.db"))
-    assert Store(str(tmp_path / "b.db")).close() is None  # nothing holds the folder
+    assert Store(str(tmp_path / "b.db")).close() is None  # The folder is not locked.
 
 
 @pytest.mark.parametrize(

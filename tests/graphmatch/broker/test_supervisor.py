@@ -1,4 +1,4 @@
-"""A task goes on after a failure: bad records are set aside, and `/readyz` names failing tasks."""
+"""Tasks continue after failures: bad records are set aside, and `/readyz` names failing tasks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GIVEN = {"query": QUERY}
 
 
 class Panic(BaseException):
-    """A stand-in for the exception of a panic in the compiled core."""
+    """A stand-in for a panic of the compiled core."""
 
 
 Panic.__name__ = "PanicException"
@@ -194,7 +194,7 @@ def test_a_publication_that_cannot_be_matched_is_set_aside(
             assert one.broker.supervisor.set_aside() == ["matching: 1 set aside"]
             again = Matcher(one.broker)
             again.load()
-            assert again.step() == 0  # It does not come again after a restart.
+            assert again.step() == 0  # It is not read again after a restart.
 
     asyncio.run(main())
 
@@ -294,7 +294,7 @@ def test_readyz_names_a_task_that_fails_until_it_works(
         assert (said.status, said.json["set_aside"]) == (200, ["feeds: 1 set aside"])
 
 
-# --- What comes in -------------------------------------------------------------------------------
+# --- Inputs --------------------------------------------------------------------------------------
 
 RSS = "<rss><channel><title>A</title>{}</channel></rss>"
 ITEM = "<item><guid>{0}</guid><title>{0}</title></item>"
@@ -302,7 +302,7 @@ ITEM = "<item><guid>{0}</guid><title>{0}</title></item>"
 
 @pytest.fixture
 def bad_titles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Publications that are called `bad` cannot be stored."""
+    """Make the store reject publications called `bad`."""
     encoded = service._row
 
     def row(publication: Any, *more: Any) -> dict[str, Any]:
@@ -405,7 +405,7 @@ def test_what_cannot_be_stored_of_a_request_is_a_problem_of_its_answer(tmp_path:
 
 @dataclass
 class Record:
-    """A record of Kafka."""
+    """A Kafka record."""
 
     place: int
     name: str
@@ -472,7 +472,7 @@ class FakeConsumer:
 def test_bad_records_of_kafka_are_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One cannot be read, one cannot be stored; the connection breaks, and so does the store."""
+    """One is unreadable, one cannot be stored; the connection fails, and so does the store."""
     read = Broker.read
 
     def broken(self: Broker, data: bytes, **more: Any) -> Any:
@@ -508,7 +508,7 @@ def test_bad_records_of_kafka_are_set_aside(
     ]
     assert store.read_now(lambda db: db.scalar(select(consumed.c.offset))) == 6
     consumer.at = 0
-    assert asyncio.run(read_all(store)) == []  # Nothing comes again after a restart.
+    assert asyncio.run(read_all(store)) == []  # Nothing is read again after a restart.
     assert len(store.read_now(lambda db: db.scalars(select(publications.c.id)).all())) == 4
     store.close()
 
@@ -528,7 +528,7 @@ def test_a_kafka_that_does_not_answer_is_reported() -> None:
     assert said.startswith("kafka fails: KafkaException: ")
 
 
-# --- What goes out -------------------------------------------------------------------------------
+# --- Outputs -------------------------------------------------------------------------------------
 
 
 def test_a_delivery_whose_message_cannot_be_made_has_failed(
@@ -556,7 +556,7 @@ def test_a_delivery_whose_message_cannot_be_made_has_failed(
             await until(done)
             assert (await one.rows(deliveries))[1]["error"] == "ValueError: no luck"
             assert one.broker.supervisor.set_aside() == ["messages: 1 set aside"]
-            assert len(tried) == 2  # With the others, and alone.
+            assert len(tried) == 2  # It was tried with the others, and alone.
 
     asyncio.run(main())
 
@@ -634,7 +634,7 @@ def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(tmp_path: Path)
 
 @pytest.fixture(params=["_round", "_expire", "_forget"])
 def broken_round(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A task of the dispatcher that fails twice."""
+    """A dispatcher task that fails twice."""
     good, left = getattr(dispatching.Dispatcher, request.param), [ValueError("a"), ValueError("b")]
 
     async def broken(self: dispatching.Dispatcher) -> float:

@@ -1,4 +1,4 @@
-"""Senders and their HTTP client, against real servers on loopback, which `allow` has."""
+"""Senders and their HTTP client, against real servers on loopback, which `allow` contains."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQglIwjIW+16fPYmYTb
 WBP1/HnqA3lwG2uiqAAT/5nA072vyHcWNun+YJDU09OVc9icO/Gqs5bk
 -----END PRIVATE KEY-----
 """
-"""Of a server on loopback in these tests, and nowhere else."""
+"""Key of a loopback server, used only in these tests."""
 
 
 def message(**changes: Any) -> Message:
@@ -110,7 +110,7 @@ def message(**changes: Any) -> Message:
 
 @dataclass
 class Server:
-    """A server of HTTP, and what came to it."""
+    """An HTTP server, and its received requests."""
 
     port: int = 0
     scheme: str = "http"
@@ -150,7 +150,7 @@ def answer(status: int = 204, **more: Any) -> Handler:
 
 
 class Names(AbstractResolver):
-    """A resolver that gives what it is told, one answer after the other, then the last."""
+    """A resolver with fixed responses, which repeats the last one."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = list(answers)
@@ -301,7 +301,8 @@ def test_rebinding_gains_nothing() -> None:
     async def run() -> tuple[Outcome, Server]:
         async with serving(answer()) as server, HttpClient(resolver=names) as http:
             url = server.url(host="rebind.example")
-            [checked] = await names.resolve("rebind.example")  # somebody checks beforehand
+            # This check resolves the first address.
+            [checked] = await names.resolve("rebind.example")
             assert forbidden(ip_address(checked["host"])) is None
             return await Webhook(http, url, [SECRET]).send(message()), server
 
@@ -463,7 +464,7 @@ def test_redirects_end() -> None:
         follow("http://[::1")
 
 
-# --- Answers -------------------------------------------------------------------------------------
+# --- Responses -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -670,7 +671,7 @@ def test_a_name_that_means_nothing() -> None:
 
 @pytest.fixture
 def tls(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return what a server has, and what a client that trusts it has."""
+    """Return the TLS contexts of a server and of a client that trusts it."""
     path = tmp_path / "both.pem"
     path.write_text(KEY + CERTIFICATE, encoding="ascii")
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -996,7 +997,8 @@ def test_smtp_over_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
 def test_nothing_is_sent_without_the_tls_that_was_asked_for(
     tls: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
-    for smtp in (Smtp(), Smtp(upgrade=tls[0])):  # none, and one that nobody trusts
+    # One has no TLS, the other an untrusted certificate.
+    for smtp in (Smtp(), Smtp(upgrade=tls[0])):
         outcome = send(smtp, security="starttls", user="broker", password="hunter2")
         assert (outcome.verdict, outcome.host_failed) == (Verdict.RETRY, True)
         assert not smtp.mails
@@ -1186,7 +1188,7 @@ RELATION = '; rel="http://www.w3.org/ns/ldp#inbox"'
 
 
 def find_inbox(*links: str) -> str:
-    """Look for the inbox of something whose answers have `Link` headers; {} is where it is."""
+    """Find the inbox of a resource with these `Link` headers; {} is its place."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         response = web.Response()

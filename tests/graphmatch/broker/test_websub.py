@@ -1,6 +1,6 @@
 """WebSub, by the checks of websub.rocks: the subscriber's 100 to 302, the hub's 100 to 105.
 
-What the recommendation says besides is checked below each.
+Further requirements of the recommendation are tested below each.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Page = Callable[[web.Request, dict[str, str]], Awaitable[web.StreamResponse]]
 
 
 class MemoryRecords(Generic[R]):
-    """Records that end with the test."""
+    """Records in memory."""
 
     def __init__(self) -> None:
         self._records: dict[tuple[str, ...], R] = {}
@@ -95,7 +95,7 @@ class Asked:
 
 @dataclass
 class World:
-    """A clock, a client, and the server of the other side: pages, a hub, callbacks."""
+    """A clock, a client, and a server with pages, a hub and callbacks."""
 
     clock: Clock
     http: aiohttp.ClientSession
@@ -142,12 +142,12 @@ def simulate(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(run())
 
 
-# --- The subscriber ------------------------------------------------------------------------------
+# --- Subscriber ----------------------------------------------------------------------------------
 
 
 @dataclass
 class Reader:
-    """A poller and a subscriber together, as the service has them, at a hub that verifies."""
+    """A poller and a subscriber, connected like in the service, at a verifying hub."""
 
     world: World
     poller: Poller
@@ -219,7 +219,7 @@ def reading(test: Callable[[Reader], Coroutine[Any, Any, None]]) -> None:
 
 
 def links(world: World, hub: str = "/hub", topic: str = "/feed") -> dict[str, Any]:
-    """Return the headers of a topic, each link in one of its own."""
+    """Return the headers of a topic, with one header per link."""
     return {"Link": [f'<{world.base}{topic}>; rel="self"', f'<{world.base}{hub}>; rel="hub"']}
 
 
@@ -340,7 +340,7 @@ def test_203_and_204_a_hub_that_is_redirected(status: int) -> None:
         lease = await reader.follow(url)
         assert reader.is_active()
         kept = "/hub" if status == 308 else "/moved"
-        assert lease.hub == reader.world.base + "/moved"  # as the feed names it
+        assert lease.hub == reader.world.base + "/moved"  # The feed names this address.
         assert lease.address == reader.world.base + kept
         assert await reader.subscriber.subscribe(lease.topic, lease.hub) == lease
         assert [a.form for a in reader.world.log if a.path == "/hub"] == [
@@ -426,7 +426,7 @@ def test_that_nothing_is_verified_that_was_not_asked_for() -> None:
         verify = reader.subscriber.verify
         query = {"hub.mode": "subscribe", "hub.topic": lease.topic, "hub.challenge": "x"}
         assert (await verify("unknown", query)).status == 404
-        for mode in ("subscribe", "unsubscribe", "", "publish"):  # it was verified already
+        for mode in ("subscribe", "unsubscribe", "", "publish"):  # The lease was verified before.
             answer = await verify(lease.id, query | {"hub.mode": mode})
             assert (answer.status, b"x" in answer.body) == (404, False)
         assert reader.is_active()
@@ -527,11 +527,11 @@ def test_what_a_hub_sends_is_read_as_a_fetch_is() -> None:
     reading(test)
 
 
-# --- The hub -------------------------------------------------------------------------------------
+# --- Hub -----------------------------------------------------------------------------------------
 
 
 class Feeds:
-    """Topics: one that says something, and others that say nothing."""
+    """Topics: one with content, and others without."""
 
     def __init__(self) -> None:
         self.now: Document | None = Document(b"", "text/xml", 0)
@@ -556,7 +556,7 @@ class Feeds:
 
 @dataclass
 class Service:
-    """Our hub, and a subscriber at the other side that agrees to everything."""
+    """The project's hub, and a subscriber that agrees to everything."""
 
     world: World
     hub: Hub
@@ -581,7 +581,7 @@ class Service:
         return response
 
     async def publish(self, body: bytes, content_type: str = "text/xml") -> None:
-        """Have the topic say something new, and deliver it."""
+        """Publish new content for the topic, and deliver it."""
         self.topics.say(body, content_type)
         await self.hub.work()
 
@@ -617,7 +617,7 @@ def test_hub_100_a_typical_subscription() -> None:
     async def test(service: Service) -> None:
         assert (await service.ask()).status == 202
         (query,) = service.verified
-        assert query["key"] == "1"  # the callback's own parameters stay
+        assert query["key"] == "1"  # The callback's own parameters stay.
         assert (query["hub.mode"], query["hub.topic"]) == ("subscribe", TOPIC)
         assert int(query["hub.lease_seconds"]) == LEASE.total_seconds()
         assert len(query["hub.challenge"]) >= 43
@@ -822,7 +822,7 @@ def test_a_delivery_that_fails_is_tried_again_and_given_up_in_the_end() -> None:
 
 
 def test_several_versions_are_one_delivery() -> None:
-    """What is sent is what the topic says then; one that failed keeps its time."""
+    """A delivery sends the topic's current content; a failed one keeps its due time."""
 
     async def test(service: Service) -> None:
         await service.ask()
@@ -918,7 +918,7 @@ def test_one_slow_callback_holds_up_no_other() -> None:
             while len(service.received) <= number:
                 await service.hub.begin()
                 await asyncio.sleep(0.001)
-        await service.hub.work()  # the slow one is given up after 0.2 s
+        await service.hub.work()  # The slow request times out after 0.2 s.
         waiting = [one for one in service.hub.deliveries if one.due_at is not None]
         assert [one.callback.endswith("/slow") for one in waiting] == [True]
         freed.set()

@@ -1,7 +1,7 @@
 """WebSub through the running service: real hubs, publishers and subscribers on loopback.
 
-The checks of websub.rocks for subscribers (100, 300 to 302) and hubs (100 to 105) are made here
-against what is served; all of them against the classes are in test_websub.py.
+These tests run the checks of websub.rocks for subscribers (100, 300 to 302) and hubs (100 to 105)
+against the service. test_websub.py runs all checks against the classes.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(websub_service, "PAUSE_SECONDS", 0.02)
 
 
-# --- A service and the other sides ---------------------------------------------------------------
+# --- Service and peers ---------------------------------------------------------------------------
 
 
 @dataclass
 class Service:
-    """A broker that serves."""
+    """A running broker."""
 
     broker: Broker
     base: str
@@ -78,7 +78,7 @@ class Service:
         await self.broker.publish(text.encode(), format="nq")
 
     async def titles(self) -> list[str]:
-        """Return what is in the log."""
+        """Return the titles in the log."""
         chosen = select(publications.c.title).order_by(publications.c.seq)
         return list(await self.broker.store.read(lambda db: db.scalars(chosen).all()))
 
@@ -101,7 +101,7 @@ class Service:
 async def running(
     folder: Path, clock: Clock | None = None, *, port: int = 0, **more: Any
 ) -> AsyncIterator[Service]:
-    """Have a broker serve, all parts of it."""
+    """Run all parts of a broker."""
     store = Store(str(folder / "broker.db"))
     try:
         broker = Broker(store, Engine(), clock or Clock())
@@ -131,7 +131,7 @@ async def running(
 
 @dataclass
 class Publisher:
-    """A feed and its hub, which verifies at once; and what they were asked."""
+    """A feed and its hub, which verifies at once, and their requests."""
 
     receiver: Receiver
     items: list[str] = field(default_factory=lambda: ["first"])
@@ -174,7 +174,7 @@ class Publisher:
             self.verified.append((answer.status, await answer.text()))
 
     async def push(self, service: Service, *items: str, method: str = "sha256") -> int:
-        """Send what is new to whom it was asked for last."""
+        """Send new items to the callback of the last subscription."""
         form = [one for one in self.asked if one["hub.mode"] == "subscribe"][-1]
         self.items = list(items)
         body = self.feed().encode()
@@ -192,7 +192,7 @@ async def publisher() -> AsyncIterator[Publisher]:
 
 @dataclass
 class Reader:
-    """A callback at our hub: what it was asked, and what it got."""
+    """A callback at the project's hub, with its requests and documents."""
 
     receiver: Receiver
     asked: list[dict[str, str]] = field(default_factory=list)
@@ -211,7 +211,7 @@ class Reader:
         return web.Response(status=self.status)
 
     def entries(self, index: int = -1) -> int:
-        """Return how many entries a document that came has."""
+        """Return the number of entries of a received document."""
         return len(ElementTree.fromstring(self.got[index][0]).findall(f"{ATOM}entry"))
 
 
@@ -234,7 +234,7 @@ def is_pushed(service: Service, url: str) -> bool:
     return service.poller.feeds[url].pushed_until is not None
 
 
-# --- As a subscriber -----------------------------------------------------------------------------
+# --- Subscriber ----------------------------------------------------------------------------------
 
 
 def test_what_a_hub_pushes_is_matched_also_after_a_restart(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_what_a_hub_pushes_is_matched_also_after_a_restart(tmp_path: Path) -> No
                 await until(lambda: is_pushed(service, hub.url))
                 assert hub.verified == [(200, "c & 1")]
                 fetched, port = hub.fetched, int(service.base.rpartition(":")[2])
-                for number, method in enumerate(METHODS):  # check 300
+                for number, method in enumerate(METHODS):  # This is check 300.
                     assert await hub.push(service, f"pushed {number}", method=method) == 202
                 expected = ["first", *(f"pushed {number}" for number in range(len(METHODS)))]
                 assert await service.titles() == expected
@@ -267,7 +267,7 @@ def test_what_a_hub_pushes_is_matched_also_after_a_restart(tmp_path: Path) -> No
 
 
 def test_that_what_is_not_signed_is_refused(tmp_path: Path) -> None:
-    """Checks 301 and 302, and what nobody has asked for."""
+    """Run checks 301 and 302, and send unrequested content."""
 
     async def test() -> None:
         async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
@@ -285,7 +285,8 @@ def test_that_what_is_not_signed_is_refused(tmp_path: Path) -> None:
                 status, text, _ = await service.send("GET", callback + query)
                 assert (status, "x" in text) == (404, False)
             hub.items = ["a" * 2_000_000]
-            assert await hub.push(service, *hub.items) == 202  # more than other bodies may have
+            # It exceeds the limit of other bodies.
+            assert await hub.push(service, *hub.items) == 202
             assert len(await service.titles()) == 2
 
     in_loop(test)
@@ -317,7 +318,7 @@ def test_a_denial_is_shown_and_polling_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_hub_that_says_nothing(tmp_path: Path) -> None:
-    """The feed is fetched by its own times, and a lease that was not renewed ends."""
+    """The feed is polled at its own times, and a lease without renewal ends."""
 
     async def test() -> None:
         clock = Clock()
@@ -334,7 +335,7 @@ def test_a_hub_that_says_nothing(tmp_path: Path) -> None:
                 await until(lambda: is_pushed(service, hub.url))
                 hub.agrees, fetched = False, hub.fetched
                 clock.forward += timedelta(days=9)
-                await until(lambda: len(hub.asked) == 3)  # to renew it
+                await until(lambda: len(hub.asked) == 3)  # It asks for renewal.
                 assert is_pushed(service, hub.url)
                 clock.forward += timedelta(days=2)
                 await until(lambda: not is_pushed(service, hub.url))
@@ -357,7 +358,7 @@ def test_a_feed_that_is_followed_no_longer_is_unsubscribed(tmp_path: Path) -> No
 
 
 def test_that_a_feed_cannot_speak_for_another(tmp_path: Path) -> None:
-    """One that names the topic of another, and a hub of its own, has a lease of its own."""
+    """A feed that names another's topic, and its own hub, gets its own lease."""
 
     async def test() -> None:
         async with publisher() as hub, publisher() as false:
@@ -419,11 +420,11 @@ def test_where_hubs_reach_us(base: str, expected: bool) -> None:
     assert is_reachable(base) is expected
 
 
-# --- As a hub ------------------------------------------------------------------------------------
+# --- Hub -----------------------------------------------------------------------------------------
 
 
 def test_a_match_feed_is_sent_to_those_who_asked(tmp_path: Path) -> None:
-    """Checks 100 to 105."""
+    """Run checks 100 to 105."""
 
     async def test() -> None:
         async with reader() as one, running(tmp_path) as service:
@@ -592,7 +593,7 @@ def test_a_store_that_cannot_be_written_ends_nothing(
 def test_a_feed_that_cannot_be_made_is_tried_again_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub counts the failure as a delivery that failed; other callbacks get what is new."""
+    """The hub counts it as a failed delivery; other callbacks get new content."""
     document = MatchFeeds.document
 
     async def test() -> None:
@@ -625,7 +626,7 @@ def test_a_feed_that_cannot_be_made_is_tried_again_later(
     in_loop(test)
 
 
-# --- What is kept --------------------------------------------------------------------------------
+# --- Retention -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,4 +1,4 @@
-"""A broker with its page on a port of its own, sample data in it, and somebody who visits it."""
+"""A broker with its page and sample data on its own port, and a visitor of the page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from semantic.reading import read_publications
 SAMPLES = ("library.rdf", "podcast.json", "science.atom", "daily.rss")
 NEWS = Path("ontologies/news.ttl")
 KNOWING = sorted(Path("ontologies").glob("*.*"))
-"""As `graphmatch serve --demo` has them."""
+"""The ontology files of `graphmatch serve --demo`."""
 SUBSCRIPTIONS = {
     "Climate": {"topics": ["Climate"]},
     "Energy or space": {"topics": ["Energy", "Space exploration"], "match": "any"},
@@ -48,7 +48,7 @@ def samples() -> list[Publication]:
 
 
 class Polled:
-    """Feeds as a poller has them, without a network."""
+    """A stand-in for a poller, without a network."""
 
     def __init__(self, now: datetime) -> None:
         read, soon = now - timedelta(minutes=12), now + timedelta(minutes=48)
@@ -91,7 +91,7 @@ class Broking:
         return accepted.publications[-1][0]
 
     def subscribe_samples(self) -> None:
-        """Subscribe, as the page's local user does."""
+        """Subscribe as the page's local user."""
 
         async def subscribe() -> None:
             by = Principal(await local_owner(self.broker), frozenset({"subscribe"}))
@@ -114,7 +114,7 @@ class Broking:
 
 
 def item(title: str, text: str = "", link: str = "https://e.example/1") -> bytes:
-    """Return a feed of one item; what is given is written as it is."""
+    """Return a feed of one item; its parts are not escaped."""
     return (
         '<?xml version="1.0" encoding="utf-8"?><rss version="2.0"><channel><title>E</title>'
         f"<link>https://e.example/</link><description>d</description><item><title>{title}</title>"
@@ -180,7 +180,7 @@ def serving(folder: Path, *, local: bool = True, filled: bool = True) -> Iterato
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
@@ -208,7 +208,7 @@ class Visitor:
         return self._ask("GET", path, b"", headers)
 
     def part(self, path: str) -> Answer:
-        """Ask as htmx does."""
+        """Send a request as htmx does."""
         return self.get(path, **{"HX-Request": "true"})
 
     def post(
@@ -220,7 +220,7 @@ class Visitor:
         return self._ask("POST", path, urlencode(list(pairs)).encode(), said)
 
     def upload(self, path: str, **files: tuple[str, bytes]) -> Answer:
-        """Post a form with files: a name and the content of each."""
+        """Post a form with files, given by names and contents."""
         mark = token_hex(8)
         body = b"".join(
             f'--{mark}\r\nContent-Disposition: form-data; name="{key}"; filename="{name}"\r\n'

@@ -36,7 +36,7 @@ NEWS = ROOT / "ontologies" / "news.ttl"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Run in a folder of its own."""
+    """Run in a temporary folder."""
     with chdir(tmp_path):
         yield tmp_path
 
@@ -60,7 +60,7 @@ def feed(path: Path, *entries: str) -> Path:
 
 
 def titles(*arguments: object, status: int = 0) -> list[str]:
-    """Return the titles of what is delivered."""
+    """Return the titles of delivered items."""
     out = run("filter", *arguments, "--word", "soup", "--json", status=status).stdout
     return [json.loads(line)["title"] for line in out.splitlines()]
 
@@ -240,7 +240,7 @@ def test_sparql_results(monkeypatch: pytest.MonkeyPatch) -> None:
         ("soup", {"type": "uri", "value": "https://e.org/1"}),
         ("soup", {"type": "uri", "value": "https://e.org/2"}),
     ]
-    monkeypatch.delattr(Engine, "evidence")  # it is not written, so nobody asks for it
+    monkeypatch.delattr(Engine, "evidence")  # This form needs no evidence.
     assert json.loads(run(*arguments).stdout) == found
     empty = run("filter", "a.rss", "--word", "bread", "--as", "sparql-json").stdout
     assert json.loads(empty)["results"] == {"bindings": []}
@@ -269,7 +269,7 @@ def test_a_file_that_cannot_be_written() -> None:
     options = ("--word", "soup", "--seen", "seen.db")
     said = run("filter", "a.rss", *options, "--output", "none/out", status=2).stderr
     assert said.startswith("error    none/out: cannot be written: No such file or directory.")
-    assert titles("a.rss", "--seen", "seen.db") == ["Soup 1"]  # nothing was delivered before
+    assert titles("a.rss", "--seen", "seen.db") == ["Soup 1"]  # The failed run delivered nothing.
 
 
 # --- --since -------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_nothing_is_delivered_twice() -> None:
     assert titles("f", *SEEN) == ["Soup 3"]
     feed(Path("f/b.rss"), entry(3, description="elsewhere"), entry(4))
     assert titles("f", *SEEN) == ["Soup 4"]
-    assert titles("f", *SEEN, "--topic", "x", "--any") != []  # another subscription
+    assert titles("f", *SEEN, "--topic", "x", "--any") != []  # This is another subscription.
 
 
 def test_a_changed_address_of_a_known_guid() -> None:
@@ -346,7 +346,7 @@ def test_items_without_a_guid_that_share_a_link() -> None:
     shared = [entry(n, link="https://e.org/live") for n in range(5)]
     feed(Path("a.rss"), shared[1], shared[0])
     assert titles("a.rss", *SEEN) == ["Soup 1", "Soup 0"]
-    feed(Path("a.rss"), shared[3], shared[2])  # all others have dropped off
+    feed(Path("a.rss"), shared[3], shared[2])  # All other items have left the feed.
     assert titles("a.rss", *SEEN) == ["Soup 3", "Soup 2"]
     feed(Path("a.rss"), shared[4], shared[3])
     assert titles("a.rss", *SEEN) == ["Soup 4"]
@@ -387,10 +387,10 @@ def test_unchanged_files_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> 
         return read
 
     assert reads() == ["f/a.rss", "f/b.rss"]
-    assert reads() == ["f/b.rss"]  # what is refused is refused again
+    assert reads() == ["f/b.rss"]  # Invalid files are read again.
     assert reads("--since", "7d") == ["f/a.rss", "f/b.rss"]
     assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]
-    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]  # its answer may differ tomorrow
+    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]  # The answer depends on the time.
     assert reads("--now", "2000-01-01") == ["f/b.rss"]
     later = (datetime.now(UTC) + timedelta(days=READ_DAYS + 1)).isoformat()
     assert reads("--now", later) == ["f/a.rss", "f/b.rss"]
@@ -586,7 +586,7 @@ def test_check_shows_the_query_of_topics() -> None:
     assert "?item dcterms:subject news:Energy ." in text
 
 
-# --- What a publication says of itself -----------------------------------------------------------
+# --- Control characters --------------------------------------------------------------------------
 
 
 def test_an_item_of_a_feed_describes_itself() -> None:

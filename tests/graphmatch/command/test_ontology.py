@@ -1,4 +1,4 @@
-"""``graphmatch ontology`` on the samples: what each option prints, and how it ends."""
+"""``graphmatch ontology`` on the samples: the output and status of each option."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_name_of_nothing(option: str) -> None:
     assert result.stderr == "error    Enrgy: no term is called so. Is news:Energy meant?\n"
 
 
-# --- Ways ----------------------------------------------------------------------------------------
+# --- Paths ---------------------------------------------------------------------------------------
 
 
 def test_path() -> None:

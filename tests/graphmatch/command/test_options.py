@@ -1,4 +1,4 @@
-"""Groups of options, and what of them reaches the ontology."""
+"""Option groups, and their effect on the ontology."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_command_with_an_ontology_has_the_options_of_loading() -> None:
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Return what `Ontology.load` is called with."""
+    """Return the arguments of `Ontology.load`."""
     calls: list[dict[str, Any]] = []
 
     def note(*paths: Path, **arguments: Any) -> Ontology:
@@ -109,7 +109,7 @@ def test_options_reach_the_ontology_of_other_commands(
 
 
 def ignore(problem: Problem) -> None:
-    """Take a problem, and do nothing."""
+    """Ignore a problem."""
 
 
 def test_two_options_of_the_cache() -> None:
@@ -141,7 +141,7 @@ def test_what_is_no_time() -> None:
 
 
 def test_the_clock_of_the_engine_stands(tmp_path: Path) -> None:
-    """A subscription asks for the time, and gets that of --now."""
+    """NOW() in a subscription returns the time of --now."""
     now = datetime(2001, 2, 3, tzinfo=UTC)
     query, data = tmp_path / "q.rq", tmp_path / "a.nt"
     query.write_text("SELECT ?year { ?s ?p ?o BIND(YEAR(NOW()) AS ?year) }")

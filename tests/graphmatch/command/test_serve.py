@@ -1,4 +1,4 @@
-"""``graphmatch serve``: it starts, says where it is, keeps what it took in, and stops."""
+"""``graphmatch serve``: it starts, prints its address, keeps its data, and stops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 
 @contextmanager
 def serve(store: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
-    """Yield the process, its address, and what it said before."""
+    """Yield the process, its address, and the output before it."""
     code = "from graphmatch.cli import main; main()"
     command = [sys.executable, "-c", code, "serve", "--store", str(store), "--port", "0", *more]
     with subprocess.Popen(
@@ -54,7 +54,7 @@ def test_that_it_keeps_what_it_took_in_and_stops_when_told(tmp_path: Path) -> No
         made = client.subscribe(query="SELECT ?s WHERE { ?s a <urn:C> }")
         client.publish("<urn:a> a <urn:C> .", "text/turtle")
         events = client.events(made.id, made.ticket, since=0)
-        assert next(events).seq == 1  # and the stream stays open
+        assert next(events).seq == 1  # The stream stays open.
         parts = HTTPConnection(url.partition("://")[2], timeout=10)
         parts.request("GET", "/docs")
         page = parts.getresponse().read().decode()
@@ -116,7 +116,7 @@ def test_what_is_said_of_mistakes(tmp_path: Path) -> None:
 def test_what_is_said_where_the_extra_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graphmatch, "broker", graphmatch.broker)  # it is imported anew
+    monkeypatch.setattr(graphmatch, "broker", graphmatch.broker)  # Import the package again.
     for name in [name for name in sys.modules if name.startswith("graphmatch.broker")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
@@ -136,7 +136,7 @@ def test_the_missing_extra_of_kafka_is_named(
 
 
 def test_the_demo_has_a_match_within_half_a_minute(tmp_path: Path) -> None:
-    """The page shows it: from the start of the process on."""
+    """Measure from the start of the process to the match on the page."""
     begun = monotonic()
     with serve(tmp_path / "other.db", "--demo") as (process, url, _):
         while True:

@@ -1,4 +1,4 @@
-"""Terms by name: which one is meant, and in which order a search shows them."""
+"""Terms by name: resolving one, and the order of search results."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_term_has_many_names(text: str) -> None:
 def test_local_names_go_before_labels_and_case_before_none() -> None:
     names = view(("a", "b"), ("b", "c"), ("C", "d"))
     assert resolve(names, "b") == iri("b")
-    assert resolve(names, "c") == iri("b")  # the label, as it is written
+    assert resolve(names, "c") == iri("b")  # The label with the same case wins.
     assert resolve(names, "d") == iri("C")
     assert resolve(names, "A") == iri("a")
 

@@ -29,7 +29,7 @@ WORDS = ["--word", "peas"]
 
 
 class Site(ThreadingHTTPServer):
-    """A server on loopback: feeds, and a topic of ntfy."""
+    """A loopback server with feeds and an ntfy topic."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_each_item_comes_once_with_a_state(site: Site, feeds: Path, tmp_path: Pa
     assert json.loads(out)["source"].startswith(site.url("/feed"))
     status, out, _ = run(*options, *WORDS)
     assert (status, out) == (0, "")
-    assert site.asked == ["/feed"]  # its time has not come
+    assert site.asked == ["/feed"]  # The next poll is not due.
 
 
 def test_that_a_broken_feed_is_reported_and_the_rest_goes_on(

@@ -1,4 +1,4 @@
-"""Ways between terms, and depths, by looking at all of them."""
+"""Paths between terms, and depths, compared with an exhaustive search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EDGES = st.sets(
     st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] < pair[1]),
     max_size=20,
 )
-"""From a child to a parent of a higher number: without cycles."""
+"""Edges from a child to a parent with a higher number, so without cycles."""
 
 
 def graph_of(edges: set[tuple[int, int]]) -> nx.DiGraph[Any]:
@@ -55,7 +55,7 @@ def test_a_cycle_is_no_trap() -> None:
 
 
 def test_so_many_ways_are_looked_for() -> None:
-    """20 diamonds in a row have a million ways."""
+    """20 diamonds in a row have a million paths."""
     above: dict[NamedNode, list[NamedNode]] = {}
     for n in range(20):
         left, right, top = (NamedNode(f"urn:{side}{n}") for side in ("l", "r", "t"))

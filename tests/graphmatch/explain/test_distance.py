@@ -1,4 +1,4 @@
-"""Distances against plain arithmetic, and against the shortest ways of all pairs of terms."""
+"""Distances, compared with plain arithmetic and with shortest paths between all terms."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_of_alternatives_the_nearest_comes_first() -> None:
 
 
 def ways(edges: Sequence[tuple[int, int]]) -> list[list[float]]:
-    """Return the links of a shortest way up for each pair: Floyd and Warshall."""
+    """Return the length of the shortest upward path for each pair (Floyd and Warshall)."""
     size = range(len(CLASSES))
     steps = [[0.0 if a == b else math.inf for b in size] for a in size]
     for low, high in edges:
@@ -143,7 +143,7 @@ def ways(edges: Sequence[tuple[int, int]]) -> list[list[float]]:
 
 @st.composite
 def edges(draw: st.DrawFn) -> list[tuple[int, int]]:
-    """Draw links up, without a circle."""
+    """Draw upward links without a cycle."""
     pairs = [(a, b) for a in range(len(CLASSES)) for b in range(a)]
     return draw(st.lists(st.sampled_from(pairs), unique=True))
 
@@ -160,7 +160,7 @@ def test_distance_of_terms(
             term, concept = high, low
         below = steps[low][high]
         if below < math.inf and (operator is not TaxonomyOperator.CHILD or below == 1):
-            continue  # it passes
+            continue  # The test passes.
         miss = distances.miss(TaxonomyTest(X, operator, CLASSES[concept]), CLASSES[term])
         if math.inf > below > 1:
             assert miss.distance == below - 1
@@ -181,7 +181,7 @@ def test_distance_of_terms(
 
 
 def test_that_what_is_above_everything_brings_nothing_nearer() -> None:
-    """Classes of the ontology languages, that is; and that a publication's links count."""
+    """Classes like owl:Thing are ignored, but a publication's links count."""
     one, other, third = CLASSES[:3]
     ontology = Ontology([(one, TYPE, SKOS["Concept"]), (other, TYPE, SKOS["Concept"])])
     assert Distances(ontology, {}).not_below(one, other).distance == math.inf

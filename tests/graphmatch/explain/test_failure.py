@@ -1,4 +1,4 @@
-"""What failed first, and the nearest miss, against the oracle and plain loops."""
+"""The first failure and the nearest miss, compared with the oracle and plain loops."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ publications = st.lists(
 
 
 def solutions_of(branch: Branch, publication: Sequence[Triple]) -> bool:
-    """Whether triples can be put in the patterns' places, tried one after the other."""
+    """Return whether some choice of triples satisfies all patterns of a branch."""
     for chosen in product(publication, repeat=len(branch.patterns)):
         binding: dict[Node, Term] = {}
         pairs = [
@@ -72,13 +72,13 @@ def explained(
     return engine.explain("s", Publication.of("urn:p", triples))
 
 
-# --- What failed -------------------------------------------------------------------------------
+# --- The failure -------------------------------------------------------------------------------
 
 
 @FEW
 @given(cases(BASIC))
 def test_the_first_thing_that_fails(case: Case) -> None:
-    """Patterns one more at a time, then filters, each time asked of the oracle."""
+    """Ask the oracle: add the patterns one by one, then the filters."""
     pairs = pairs_of(case.synonyms)
     engine = Engine(Ontology(case.ontology, pairs, on_problem=lambda _: None))
     engine.subscribe("s", to_sparql(case.query))
@@ -130,7 +130,7 @@ patterns = st.builds(
 def test_the_two_patterns_that_do_not_meet(
     asked: list[TriplePattern], triples: list[Triple]
 ) -> None:
-    """Against nested loops over all triples."""
+    """Compare with nested loops over all triples."""
     text = " . ".join(" ".join(map(str, pattern)) for pattern in asked)
     engine = Engine()
     engine.subscribe("s", f"ASK {{ {text} }}")
@@ -197,7 +197,7 @@ def test_the_nearest_number(prices: list[int], bound: int) -> None:
 @FEW
 @given(edges(), st.sets(st.integers(0, 5), min_size=1, max_size=3), st.integers(0, 5))
 def test_the_nearest_class(links: list[tuple[int, int]], own: set[int], wanted: int) -> None:
-    """That of the classes stated, over whichever class is above both."""
+    """The nearest class is the stated one with the shortest path over a common superclass."""
     steps = ways(links)
     ontology = Ontology([(CLASSES[a], SUBCLASS, CLASSES[b]) for a, b in links])
     triples = [(A, TYPE, CLASSES[n]) for n in sorted(own)]
@@ -215,7 +215,7 @@ def test_the_nearest_class(links: list[tuple[int, int]], own: set[int], wanted: 
     assert not any(steps[n][wanted] < float("inf") for n in own)
     over = {n: min(a + b for a, b in zip(steps[n], steps[wanted], strict=True)) for n in own}
     if not links or not any(wanted in link for link in links):
-        return  # it is no class of the ontology: nothing is near
+        return  # The ontology does not contain the class, so nothing is near.
     found = [CLASSES.index(near.triple[2]) for near in explanation.nearest]
     assert found[0] in own
     assert over[found[0]] == min(over.values())

@@ -1,4 +1,4 @@
-"""The index plan of a subscription, in words."""
+"""The text form of a subscription's index plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that hang, throw, fork, are slow or return nonsense: all else is delivered in time."""
+"""Operators that hang, raise, fork or return nonsense delay no other matches."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_that_a_fault_leaves_only_its_own_open(
     begin = time.perf_counter()
     check(engine.match(told("a")), said)
     assert time.perf_counter() - begin < 10
-    # a test that fails decides even so
+    # Only the faulty subscription is undecided.
     other = engine.match(told("b"))
     assert [one.subscription for one in other.unknown] == ["bad"]
     engine._operators.close()
@@ -143,7 +143,7 @@ def test_that_a_fork_ends_at_once() -> None:
     report = engine.match(told("a"))
     assert {"good", "plain"} <= set(report.subscriptions)
     assert os.getpid() == ours
-    assert os.waitpid(-1, 0)[1] == 0  # the child went
+    assert os.waitpid(-1, 0)[1] == 0  # The child process has ended.
 
 
 def test_that_the_time_of_a_publication_holds() -> None:
@@ -162,7 +162,7 @@ def test_that_the_time_of_a_publication_holds() -> None:
 
 
 def test_that_all_rounds_of_a_publication_share_its_time() -> None:
-    """The core matches five times, because each call needs the result of another one."""
+    """The core matches five times, because each call needs the result of the previous one."""
     engine = Engine(
         operators=[Operator("urn:op:next", lambda text: Literal(text.value + "."))],
         limits=Limits(publication_seconds=1),
@@ -194,7 +194,7 @@ def test_that_an_operator_that_never_returns_is_given_up() -> None:
 
 
 class Broken:
-    """An index that fails."""
+    """An index that raises an error."""
 
     def add(self, constants: object) -> int:
         return 0
@@ -264,7 +264,8 @@ def test_that_calls_that_run_together_take_their_time_once() -> None:
         return True
 
     engine, _ = engine_with(Operator("urn:op:bad", waits_a_little), seconds=2.0)
-    engine.unsubscribe("not bad")  # one solution is enough for it, so its calls are made singly
+    # It needs only one solution, so its calls run singly.
+    engine.unsubscribe("not bad")
     many = [(NamedNode("urn:x"), P, Literal(str(n))) for n in range(40)]
     assert not engine.match(Publication.of("p", many)).unknown
 
@@ -326,7 +327,7 @@ def test_that_ctrl_c_ends_a_call_on_the_thread_that_matches() -> None:
 
 
 class Careless:
-    """An index that raises what it likes for some constants, and else gives what it is told."""
+    """An index that raises errors for some constants, and otherwise returns `gives`."""
 
     gives: object = None
 

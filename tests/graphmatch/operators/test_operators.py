@@ -1,4 +1,4 @@
-"""Subscriptions that call operators: what they match, whatever the order of calls."""
+"""Subscriptions that call operators, and their matches in any order of calls."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ X, Y = NamedNode("urn:x"), NamedNode("urn:y")
 
 
 def dice(*parts: object) -> int:
-    """A number that depends on nothing else."""
+    """Return a number that depends only on the arguments."""
     return int.from_bytes(blake2b(repr(parts).encode(), digest_size=4).digest())
 
 
 def say(name: str, argument: str, constant: str) -> bool | None:
-    """What a generated operator says: mostly false, sometimes nothing."""
+    """Return a generated operator's result: false half of the time, and sometimes None."""
     number = dice(name, argument, constant) % 10
     return None if number == 0 else number < 5
 
@@ -55,7 +55,7 @@ def made(name: str, counts: dict[tuple[str, ...], int]) -> Operator:
         return function(argument, constant)
 
     def several(calls: list[tuple[Term, Term]]) -> list[object]:
-        # of a batch one call that fails would fail all
+        # One error in a batch would fail all calls.
         return [None if say(name, a.value, c.value) is None else function(a, c) for a, c in calls]
 
     if name == "later":
@@ -70,7 +70,7 @@ NAMES = ("here", "thread", "batch", "later")
 
 @dataclass
 class Generated:
-    """A subscription as a tree: patterns, and calls by variable, each perhaps negated."""
+    """A subscription as a tree: patterns, and calls by variable, some of them negated."""
 
     id: str
     patterns: list[tuple[str, str, str]]
@@ -184,7 +184,7 @@ def test_that_every_order_gives_what_evaluating_everything_gives(seed: int) -> N
         assert list(report.subscriptions) == [
             s.id for s in engine.subscriptions if s.id in set(report.subscriptions)
         ]
-    # pure ones are called once for all publications, unless nobody knows
+    # A pure operator is called once for all publications, unless it failed.
     assert all(n == 1 or say(*key) is None for key, n in counts.items())
     for one in subscriptions[::2]:
         engine.unsubscribe(one.id)
@@ -206,7 +206,7 @@ def test_that_threads_get_the_same() -> None:
     assert len(problems) == sum(len(report.problems) for report in reports)
 
 
-# -- where calls may stand ------------------------------------------------------------------
+# -- Positions of calls ---------------------------------------------------------------------
 
 
 @operator("urn:op:length", pure=True)
@@ -410,7 +410,8 @@ def test_that_explanations_know_indexes() -> None:
     report = engine.match(yes)
     assert list(report.subscriptions) == ["one", "both"]
     assert list(engine.match(no).subscriptions) == ["not"]
-    assert sorted(called) == ["a b", "a c"]  # where other calls are, too, each once
+    # Next to other calls, it is called once.
+    assert sorted(called) == ["a b", "a c"]
     assert engine.evidence(report)["one"][0].triple == (X, P, Literal("a b"))
     plan = engine.index_plan("one")
     assert [str(pattern.predicate) for pattern in plan.entries[0].patterns] == [
@@ -518,7 +519,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 class Modulo:
-    """An index over numbers: which of them divide a length."""
+    """An index of the numbers that divide a length."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
@@ -619,7 +620,7 @@ def test_that_what_is_kept_of_long_texts_is_short() -> None:
 
 def test_that_an_index_says_truths_and_no_values() -> None:
     class Least:
-        """Numbers that are at most an argument."""
+        """Index of the numbers that are at most the argument."""
 
         def __init__(self) -> None:
             self.numbers: list[float] = []

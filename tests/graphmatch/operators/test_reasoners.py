@@ -1,4 +1,4 @@
-"""HermiT and Pellet as operators: a Java program that is kept. Each start takes a second."""
+"""HermiT and Pellet as operators in a running Java process. Each start takes a second."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_class_membership(reasoner: Reasoner) -> None:
     report = engine.match(told("p"))
     assert not report.unknown
     assert list(report.subscriptions) == ["s", "t"]
-    report = engine.match(Publication.of("q", [(ANN, CHILD, BOB)]))  # Bob may be a dog
+    report = engine.match(Publication.of("q", [(ANN, CHILD, BOB)]))  # Bob may be a dog.
     assert not report.unknown
     assert not len(report)
 
@@ -77,7 +77,7 @@ def test_that_what_earlier_publications_said_is_forgotten(reasoner: Reasoner) ->
 
 
 def test_what_has_no_name(reasoner: Reasoner) -> None:
-    """Blank nodes of publications are individuals; those of class expressions are not."""
+    """Blank nodes of publications are individuals, except those of class expressions."""
     someone, restriction = BlankNode("someone"), BlankNode("some")
     publication = told(
         "p",
@@ -90,7 +90,7 @@ def test_what_has_no_name(reasoner: Reasoner) -> None:
     )
     assert reasoner(publication, someone, PARENT)
     assert reasoner(publication, NamedNode("urn:carl"), PARENT)
-    assert reasoner(publication, NamedNode("urn:rome"), PLACE)  # nobody says it is a class
+    assert reasoner(publication, NamedNode("urn:rome"), PLACE)  # Nothing declares it a class.
     assert not reasoner(publication, NamedNode("urn:nobody"), PARENT)
     assert not reasoner(publication, ANN, NamedNode("urn:None"))
     assert not reasoner(publication, Literal("ann"), PARENT)

@@ -1,4 +1,4 @@
-"""How many calls an order makes, beside the algorithms of the paper."""
+"""The number of calls in the engine's order, compared with the paper's algorithms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphmatch.published.sequential import Order, Outcome, Predicate, Subscript
 
 
 class Workload:
-    """Subscriptions of 3 to 5 predicates, drawn by popularity; each is true with a p of its own."""
+    """Subscriptions of 3 to 5 predicates, drawn by popularity; each predicate has its own p."""
 
     def __init__(
         self, subscriptions: int, predicates: int, seed: int, *, zipf: bool, lognormal: bool = False
@@ -64,13 +64,13 @@ class Workload:
             several.time("o", names[call], self.costs[call])
             several.note("o", names[call], truth[call])
         known = {call: truth[call] for call in made}
-        for predicates in self.subscriptions:  # everything is decided
+        for predicates in self.subscriptions:  # All subscriptions are decided.
             values = [known.get(t) for t in predicates]
             assert False in values or None not in values
         return made
 
     def published(self, name: str, truth: Sequence[bool]) -> list[int]:
-        """What an algorithm of the paper calls; Sub-Order is told each p and cost."""
+        """Return the calls of a paper's algorithm; Sub-Order gets each p and cost."""
         if name not in self._orders:
             told = {} if name == "sequential" else {"estimate": self._estimate}
             order = self._orders[name] = make_order(name, **told)
@@ -86,7 +86,7 @@ class Workload:
 
 
 def compared(other: str, events: int, warm: int, **options: bool) -> float:
-    """The cost of our calls by that of an algorithm of the paper; three seeds."""
+    """Return the engine's cost divided by that of a paper's algorithm, over three seeds."""
     ours = theirs = 0.0
     for seed in (1, 2, 3):
         workload = Workload(2000, 1000, seed, **options)

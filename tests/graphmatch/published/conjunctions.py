@@ -1,4 +1,4 @@
-"""Generated subscriptions and events for algorithms on attributes, and the oracle's answers."""
+"""Generated subscriptions and events for attribute algorithms, and the oracle's answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TREE: tuple[Triple, ...] = tuple(
 """A complete binary tree of height 2; A is its root."""
 TEXTS = tuple(map(Literal, ("US", "us", "États-Unis", "")))
 DOMAIN = (0.0, 10.0)
-"""What algorithms are told; numbers lie beyond it, too."""
+"""The domain that algorithms get; some numbers lie outside it."""
 
 _COMPARED: tuple[Operator, ...] = ("=", "<", "<=", ">", ">=", "!=")
 
@@ -59,7 +59,7 @@ NUMBERS = st.builds(_number, st.integers(-8, 48).map(lambda n: n / 4), st.boolea
 
 
 def _values(kinds: Collection[type]) -> st.SearchStrategy[Term]:
-    """Return a strategy for what an attribute may have: numbers mostly, if those are compared."""
+    """Return a strategy for attribute values, mostly numbers if those are compared."""
     several: list[st.SearchStrategy[Term]] = [NUMBERS, st.sampled_from(TEXTS)]
     if Interval in kinds:
         several += [NUMBERS, NUMBERS]
@@ -81,7 +81,7 @@ def _publications(draw: st.DrawFn, kinds: Collection[type], number: int) -> Publ
 
 @st.composite
 def _queries(draw: st.DrawFn, kinds: Sequence[type], publications: Sequence[Publication]) -> Query:
-    """Draw constraints: of three subscriptions two hold of a resource of some publication."""
+    """Draw constraints; two of three subscriptions hold for a resource of some publication."""
     triples = draw(st.sampled_from(publications)).triples
     subject = draw(st.sampled_from([s for s, *_ in triples] or [EX["ann"]]))
     held = {p: o for s, p, o in triples if s == subject and _kinds_of(o, kinds)}
@@ -117,7 +117,7 @@ def _queries(draw: st.DrawFn, kinds: Sequence[type], publications: Sequence[Publ
 
 
 def _kinds_of(value: Term | None, kinds: Sequence[type]) -> list[type]:
-    """Return the constraints that may hold of a value; all, if it is none."""
+    """Return the kinds of constraints that may hold for a value, or all without one."""
     if value is None:
         return list(kinds)
     holds = {Equal, Present}
@@ -129,7 +129,7 @@ def _kinds_of(value: Term | None, kinds: Sequence[type]) -> list[type]:
 
 
 def _above(value: Term) -> tuple[NamedNode, ...]:
-    """Return a class of the tree, and those above it."""
+    """Return a class of the tree, and its ancestors."""
     place, found = CLASSES.index(value) + 1, list[NamedNode]()
     while place:
         found.append(CLASSES[place - 1])
@@ -139,7 +139,7 @@ def _above(value: Term) -> tuple[NamedNode, ...]:
 
 @st.composite
 def _comparisons(draw: st.DrawFn, variable: Variable, value: Term | None) -> list[Filter]:
-    """Draw comparisons with numbers, that hold of a value if there is one."""
+    """Draw comparisons with numbers, which hold for the value if there is one."""
 
     def one(operators: Sequence[Operator]) -> Filter:
         constant = draw(NUMBERS if value is None else NUMBERS | st.just(value))
@@ -156,7 +156,7 @@ def _comparisons(draw: st.DrawFn, variable: Variable, value: Term | None) -> lis
 def conjunctions(
     draw: st.DrawFn, kinds: Sequence[type], ontology: tuple[Triple, ...] = TREE
 ) -> Scenario:
-    """Draw subscriptions with constraints of these kinds, and publications of some events."""
+    """Draw subscriptions with these kinds of constraints, and publications with some events."""
     count = draw(st.integers(1, 3))
     publications = tuple(draw(_publications(kinds, number)) for number in range(count))
     queries = draw(st.lists(_queries(kinds, publications), min_size=1, max_size=6))
@@ -173,7 +173,7 @@ def answers(report: MatchReport) -> dict[str, Answer]:
 def expected(
     scenario: Scenario, publication: Publication, entailment: Entailment = "none"
 ) -> dict[str, Answer]:
-    """Return what the oracle says, of what the publication itself says."""
+    """Return the oracle's answers from stated triples."""
     world = World.of(
         scenario.ontology, publication.triples, scenario.synonyms, entailment=entailment
     )
@@ -188,7 +188,7 @@ def agree(
     data: st.DataObject,
     entailment: Entailment = "none",
 ) -> None:
-    """Hold a matcher against the oracle: at first, without some subscriptions, with them again."""
+    """Compare a matcher with the oracle: first, without some subscriptions, and with them again."""
     matcher = make(Ontology(scenario.ontology))
     parsed = [PARSER.parse(str(n), to_sparql(q)) for n, q in enumerate(scenario.queries)]
     for subscription in parsed:
@@ -214,7 +214,8 @@ def _check(
         note(f"matched: {min(len(right), 2)}")
         if matcher.capabilities.exact:
             assert found == right
-            if len({subject for subject, *_ in publication.triples}) == 1:  # none was sorted out
+            # No candidate was rejected.
+            if len({subject for subject, *_ in publication.triples}) == 1:
                 assert report.counters.verified == report.counters.matched
         else:
             for id, answer in right.items() if matcher.capabilities.complete else ():

@@ -1,4 +1,4 @@
-"""Algorithms on graphs held against the oracle."""
+"""Graph algorithms, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.strategies import Profile, Scenario, pairs_of
 
 PARSER = SubscriptionParser()
 GRAPHS = Profile(variable_properties=False)
-"""Basic graph patterns with comparisons, tests of texts and taxonomy operators."""
+"""Basic graph patterns with comparisons, string tests and taxonomy operators."""
 
 
 def answers(report: MatchReport) -> dict[str, Answer]:
@@ -29,9 +29,9 @@ def answers(report: MatchReport) -> dict[str, Answer]:
 
 
 def agree(make: Callable[[Ontology], Matcher], scenario: Scenario, data: st.DataObject) -> None:
-    """Hold a matcher against the oracle: at first, without some subscriptions, with them again.
+    """Compare a matcher with the oracle: first, without some subscriptions, and with them again.
 
-    It knows the ontology as a taxonomy only: nothing of it is a triple to match.
+    The matcher knows the ontology only as a taxonomy, so ontology triples match no pattern.
     """
     pairs = pairs_of(scenario.synonyms)
     matcher = make(Ontology(scenario.ontology, pairs, on_problem=lambda _: None))

@@ -1,4 +1,4 @@
-"""Small graphs and trees of classes for tests, by short names."""
+"""Small graphs and class trees with short names for tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def node(name: str) -> NamedNode:
 
 
 def edges(*written: tuple[str, str, str | Term]) -> Publication:
-    """Make a publication of edges; a text names a node."""
+    """Make a publication of edges; a string names a node."""
     triples: list[Triple] = [
         (node(s), node(p), node(o) if isinstance(o, str) else o) for s, p, o in written
     ]
@@ -28,13 +28,13 @@ def edges(*written: tuple[str, str, str | Term]) -> Publication:
 
 
 def tree(height: int) -> Ontology:
-    """Make a tree of classes C1 (the top), C2 and C3 below it, and so on."""
+    """Make a tree of classes with C1 as root, C2 and C3 below it, and so on."""
     classes = range(2, 2 ** (height + 1))
     return Ontology((node(f"C{k}"), SUBCLASS, node(f"C{k // 2}")) for k in classes)
 
 
 def filled(index: AnyMatcher, *queries: str) -> AnyMatcher:
-    """Subscribe queries, whose ids are their numbers; ``:`` is short for ``urn:``."""
+    """Subscribe queries with their numbers as ids; ``:`` is short for ``urn:``."""
     for number, query in enumerate(queries):
         index.subscribe(SubscriptionParser().parse(str(number), f"PREFIX : <urn:> {query}"))
     return index

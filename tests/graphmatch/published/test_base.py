@@ -1,4 +1,4 @@
-"""Subscriptions as constraints: ends, two ranges, and what is refused."""
+"""Subscriptions as constraints: interval ends, two ranges, and unsupported queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BE-Tree: the oracle's answers, how nodes are divided, what is tested, and space given back."""
+"""BE-Tree: the oracle's answers, splitting, the tests made, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tree(*rows: dict[NamedNode, Constraint], **options: Any) -> BETree:
 
 
 def work(made: BETree, **values: float | str) -> tuple[int, int, int]:
-    """Return how many buckets an event goes into, how many have an l-node, and what is tested."""
+    """Return the numbers of visited buckets, of l-nodes in them, and of tests."""
     event = Event.of({NamedNode(f"urn:{k}"): Literal(v) for k, v in values.items()})
     tally = Tally()
     list(made.matched(event, tally))
@@ -59,7 +59,7 @@ def test_that_an_l_node_is_a_list_until_it_is_full() -> None:
     assert work(made, p=0.5) == work(made, q=0.5) == (1, 1, 2)
     made.add(Conjunction("2", P, ({P: Interval(9, 10)},)))
     assert work(made, q=0.5) == (1, 0, 0)
-    assert work(made, p=0.5) == (3, 1, 1)  # the root, the domain, its lower half
+    assert work(made, p=0.5) == (3, 1, 1)  # These are the root, the domain and its lower half.
     assert work(made, p=9.5) == (3, 1, 2)
 
 
@@ -70,7 +70,7 @@ def test_that_what_lies_in_neither_half_stays_above() -> None:
 
 
 def test_that_a_bucket_is_cut_down_to_an_atom_and_its_l_node_grows_then() -> None:
-    """From 16 wide to 1 are five buckets; two more are in the last one's p-directory."""
+    """Five buckets lead from width 16 to 1, and the last one's p-directory has two more."""
     rows: list[dict[NamedNode, Constraint]] = [{P: Interval(0.2, 0.4)} for _ in range(9)]
     made = tree(*rows)
     assert work(made, p=0.3) == (1 + 5, 1, 9)
@@ -85,7 +85,7 @@ def test_that_values_beyond_the_domain_are_in_its_last_buckets() -> None:
 
 
 def test_that_subscriptions_are_parted_by_the_attribute_of_the_highest_rank() -> None:
-    """All ask for p, but none lies in a half; two of three ask for q, and lie in one."""
+    """All use p, but none fits a half; two of three use q, and fit one."""
     wide, narrow = Interval(1, 15), Interval(1, 2)
     made = tree({P: wide, Q: narrow}, {P: wide, Q: narrow}, {P: wide})
     assert work(made, p=5.0) == (1, 1, 1)
@@ -103,7 +103,7 @@ def test_that_a_new_subscription_goes_to_the_p_node_of_the_highest_rank() -> Non
 
 
 def test_that_what_is_gone_counts_no_more() -> None:
-    """Of three that ask for p one is left; then it is q that more ask for."""
+    """After two of three p subscriptions are removed, q has the higher rank."""
     narrow = Interval(1, 2)
     made = tree(*[{P: narrow}] * 3, *[{Q: narrow}] * 3)
     assert (work(made, p=1.5)[2], work(made, q=1.5)[2]) == (3, 3)
@@ -114,7 +114,7 @@ def test_that_what_is_gone_counts_no_more() -> None:
 
 
 def test_that_a_p_node_without_subscriptions_is_removed() -> None:
-    """Its attribute is still asked for, below another p-node."""
+    """Another p-node below still uses the attribute."""
     narrow = Interval(1, 2)
     made = tree({Q: narrow, P: narrow}, *[{Q: narrow}] * 3, *[{P: narrow}] * 3)
     assert work(made, p=1.5)[2] == 3

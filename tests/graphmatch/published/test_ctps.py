@@ -1,4 +1,4 @@
-"""CTPS: the oracle's answers, as printed where the paper's assumptions hold, and what it costs."""
+"""CTPS: the oracle's answers, as printed if the paper's assumptions hold, and its cost."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ MORE: tuple[Triple, ...] = (
     (CLASSES[6], EQUIVALENT_CLASS, CLASSES[4]),
     (T, EQUIVALENT_PROPERTY, EX["tee"]),
 )
-"""More parents, and synonyms; any of these may be there."""
+"""Optional additional parents and synonyms."""
 
 
 @st.composite
 def concepts(draw: st.DrawFn) -> Scenario:
-    """Draw trees with some more parents and synonyms, and instances in place of some classes."""
+    """Draw trees with extra parents and synonyms, and instances in place of some classes."""
     more = draw(st.lists(st.sampled_from(MORE), unique=True))
     scenario = draw(conjunctions(KINDS, (*TREE, *ATTRIBUTE_TREE, *more)))
     chosen = draw(st.lists(st.sampled_from(CLASSES), max_size=2))
@@ -84,7 +84,7 @@ def test_that_it_agrees_with_the_oracle(
     agree(lambda o: make("ctps", o, domain=DOMAIN, cells=cells), scenario, data, "rdfs")
 
 
-# --- The paper's own examples ---------------------------------------------------------------------
+# --- Examples from the paper ----------------------------------------------------------------------
 
 TARGET, PRICE, CURRENCY = EX["target"], EX["price.value"], EX["price.currency"]
 PRODUCT, COMPUTER, DESKTOP = EX["Product"], EX["Computer"], EX["DesktopPC"]
@@ -152,7 +152,7 @@ def test_that_types_are_classes() -> None:
     assert [solution["c"] for solution in all_.solutions] == [DESKTOP, COMPUTER, PRODUCT]
 
 
-# --- What it costs --------------------------------------------------------------------------------
+# --- Cost -----------------------------------------------------------------------------------------
 
 
 def ctps(**rows: dict[NamedNode, Constraint]) -> Ctps:
@@ -186,7 +186,7 @@ def test_that_only_ends_in_the_values_own_row_and_column_are_compared() -> None:
 
 
 def test_that_those_who_are_out_are_not_compared() -> None:
-    """Texts come before ranges, whatever the order of asking."""
+    """Strings come before ranges, in any order of the query."""
     made = ctps(s={P: Interval(40, 50), Q: Equal(X)}, t={P: Interval(41, 50), Q: Equal(Y)})
     tally = Tally()
     assert list(made.matched(Event.of({P: Literal(45), Q: X}), tally)) == [0]
@@ -194,7 +194,7 @@ def test_that_those_who_are_out_are_not_compared() -> None:
 
 
 def test_that_two_values_of_one_attribute_serve_two_names_of_it() -> None:
-    """The subscription asks for a class by the one name, and for a number by the one above."""
+    """The subscription constrains a class by one name, and a number by a broader name."""
     below, above, thing = EX["below"], EX["above"], EX["thing"]
     made = make("ctps", Ontology([(below, SUBPROPERTY, above)]))
     text = f"SELECT * {{ ?e {below} {thing} ; {above} ?n FILTER(?n > 5) }}"

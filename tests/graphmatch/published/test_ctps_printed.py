@@ -1,4 +1,4 @@
-"""CTPS as printed: right where the paper's assumptions hold, and how the mended one differs."""
+"""CTPS as printed: correct under the paper's assumptions, and differences from the fixed one."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ ATTRIBUTE_TREE: tuple[Triple, ...] = ((Q, SUBPROPERTY, P), (R, SUBPROPERTY, P))
 
 @st.composite
 def assumed(draw: st.DrawFn) -> Scenario:
-    """Draw what the paper assumes.
+    """Draw events and subscriptions under the paper's assumptions.
 
-    Each event has one pair of each tree of attributes, and a subscription at most one; an
-    attribute's name says what its values are: texts below P, classes of a tree, numbers.
+    Each event has one pair per attribute tree, and each subscription at most one. The name
+    of an attribute determines its values: strings below P, classes of a tree, or numbers.
     """
     queries = []
     for _ in range(draw(st.integers(1, 6))):
@@ -100,13 +100,13 @@ def test_that_the_printed_one_forgets_whom_it_unsubscribed(
     agree(lambda o: make("ctps-printed", o, domain=DOMAIN, cells=4), scenario, data, "rdfs")
 
 
-# --- What is mended, each with its smallest example -----------------------------------------------
+# --- Fixes, each with a minimal example -----------------------------------------------------------
 
 
 def both(
     row: dict[NamedNode, Constraint], terms: dict[NamedNode, Term], *ontology: Triple
 ) -> tuple[bool, bool]:
-    """Say whether the mended and the printed algorithm match an event with one subscription."""
+    """Return whether the fixed and the printed algorithm match an event with one subscription."""
     found = []
     for name in ("ctps", "ctps-printed"):
         matcher = make(name, Ontology(ontology), domain=DOMAIN)

@@ -1,4 +1,4 @@
-"""DEXIN: the oracle's answers, its slots, what each method costs, and what is planned."""
+"""DEXIN: the oracle's answers, its slots, the cost of each method, and its plans."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def matched(made: Dexin, **numbers: float) -> list[int]:
 
 
 def test_that_a_slot_is_in_order() -> None:
-    """Entries with one value stay in the order in which they came."""
+    """Entries with equal values keep their order of insertion."""
     slots = Slots(2)
     for number, end in enumerate([5.0, 3.0, 5.0, 1.0, 4.0, 3.0]):
         slots.insert(1, end, number)
@@ -77,7 +77,7 @@ def test_that_ends_are_open_closed_or_absent(name: str) -> None:
 
 @every_variant
 def test_that_nothing_passes_a_constraint_that_holds_for_nothing(name: str) -> None:
-    """By rule 3 as printed a value at the closed end would."""
+    """Rule 3 as printed would accept a value at the closed end."""
     made = dexin(name, empty={P: Interval(5, nextafter(5, -inf))}, turned={P: Interval(7, 5)})
     assert [matched(made, p=value) for value in (4, 5, 6, 7, 8)] == [[]] * 5
 
@@ -99,7 +99,7 @@ def test_that_a_missing_attribute_matches_nobody_who_asks_for_it(name: str) -> N
 
 @every_variant
 def test_that_many_are_matched_as_one_by_one(name: str) -> None:
-    """With several entries in a slot, constraints and values left out, and columns that grow."""
+    """Slots hold several entries, constraints and values are missing, and columns grow."""
     random = Random(5)
     made = make(name, Ontology(), domain=DOMAIN, slots=7)
     assert isinstance(made, Dexin)
@@ -127,7 +127,7 @@ def test_that_many_are_matched_as_one_by_one(name: str) -> None:
 
 
 def test_that_the_exclusive_method_walks_over_what_does_not_hold() -> None:
-    """Wide constraints cost nothing but a search in the value's own slots."""
+    """Wide constraints cost only a search in the value's own slots."""
     made = dexin(
         "dexin-exclusive",
         wide={P: Interval(0, 9.9)},
@@ -173,7 +173,7 @@ def test_that_each_step_looks_at_what_it_is_planned_to(
     gates: int,
     candidates: int,
 ) -> None:
-    """An exclusive step at what does not hold, an inclusive one at what is left."""
+    """An exclusive step visits failed constraints, an inclusive one the remaining candidates."""
     made, event, tally = crowd(name), Event({}, {P: 5.5, Q: 5.5, R: 5.5}), Tally()
     plan = made.plan(event)
     assert [(step.attribute, step.method) for step in plan] == [step[:2] for step in steps]
@@ -183,7 +183,7 @@ def test_that_each_step_looks_at_what_it_is_planned_to(
 
 
 def test_that_rates_are_estimated_of_whole_slots() -> None:
-    """Formula 3 counts what is in the value's own slots; more than all is all."""
+    """Formula 3 counts the entries of the value's own slots, up to the total."""
     made = dexin(
         near={P: Interval(5.25, 5.75)},
         nearer={P: Interval(5.4, 5.6)},
@@ -191,7 +191,7 @@ def test_that_rates_are_estimated_of_whole_slots() -> None:
         other={Q: Interval(5.25, 9)},
     )
     rates = {step.attribute: step.rate for step in made.plan(Event({}, {P: 5.5, Q: 5.5}))}
-    assert rates == {P: 0, Q: 0.75}  # six entries for P, of four subscriptions
+    assert rates == {P: 0, Q: 0.75}  # P has six entries of four subscriptions.
     assert matched(made, p=5.5, q=5.5) == [0, 1, 2, 3]
 
 

@@ -1,4 +1,4 @@
-"""DEXIN's planners against brute force over every order and every choice of methods."""
+"""DEXIN's planners, compared with brute force over all orders and methods."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def inclusive_ascending(plan: Plan) -> bool:
 
 
 def test_that_a_plan_costs_what_formula_6_says() -> None:
-    """With the exclusive method what does not match, with the inclusive one what is left."""
+    """The exclusive method costs the failed share, the inclusive one the remaining share."""
     rates = named(0.5, 0.25, 0.75, 0.5)
     methods = Method.INCLUSIVE, Method.EXCLUSIVE, Method.INCLUSIVE, Method.EXCLUSIVE
     plan = price(rates, rates, methods)
@@ -67,7 +67,7 @@ def test_that_the_optimum_is_that_of_brute_force(rates: Rates) -> None:
 @pytest.mark.parametrize("observed", [exclusive_first, two_parts, inclusive_ascending])
 @given(RATES)
 def test_that_some_optimum_is_as_observed(observed: Callable[[Plan], bool], rates: Rates) -> None:
-    """Observations 1 to 3, one at a time."""
+    """Check observations 1 to 3 separately."""
     plans = list(everything(rates))
     least = min(map(cost, plans))
     assert any(observed(plan) and cost(plan) == pytest.approx(least) for plan in plans)
@@ -84,7 +84,7 @@ def test_that_each_observation_is_kept_by_first_fit(rates: Rates) -> None:
 
 @given(RATES)
 def test_that_first_fit_takes_the_exclusive_method_while_it_is_cheaper(rates: Rates) -> None:
-    """It stops at the first attribute for which it is not; what comes later is not looked at."""
+    """First fit stops at the first attribute with a cheaper inclusive method."""
     left, stopped = 1.0, False
     for number, step in enumerate(low_matching_rate_first_fit(rates)):
         stopped = stopped or (number > 0 and left <= 1 - step.rate)
@@ -93,7 +93,7 @@ def test_that_first_fit_takes_the_exclusive_method_while_it_is_cheaper(rates: Ra
 
 
 def test_that_first_fit_compares_with_what_does_not_match() -> None:
-    """By the text of section 3.5, with the matching rate, the plan would cost more."""
+    """The matching rate, as in the text of section 3.5, would give a costlier plan."""
     rates = named(0.7, 0.8)
     plan = low_matching_rate_first_fit(rates)
     assert cost(plan) == pytest.approx(0.3 + 0.2)
@@ -101,7 +101,7 @@ def test_that_first_fit_compares_with_what_does_not_match() -> None:
 
 
 def test_that_first_fit_is_not_always_optimal() -> None:
-    """It stops before an attribute that all pass, which the exclusive method has for nothing."""
+    """First fit stops before an attribute that the exclusive method would handle for free."""
     rates = named(0.5, 0.5, 1.0)
     assert cost(low_matching_rate_first_fit(rates)) == pytest.approx(0.5 + 0.5 + 0.25)
     assert cost(optimal(rates)) == pytest.approx(0.5 + 0.5)
@@ -120,7 +120,7 @@ def test_that_no_planner_is_cheaper_than_the_optimum(rates: Rates) -> None:
 def test_that_one_method_alone_costs_what_formulas_8_and_9_say() -> None:
     rates = named(0.75, 0.5, 0.5)
     assert cost(only_exclusive(rates)) == 0.25 + 0.5 + 0.5
-    assert cost(only_inclusive(rates)) == 1 + 0.5 + 0.25  # and 1 for the first
+    assert cost(only_inclusive(rates)) == 1 + 0.5 + 0.25  # The first step costs 1.
 
 
 def test_that_too_many_attributes_are_not_searched() -> None:

@@ -1,4 +1,4 @@
-"""GEM: the oracle's answers, the parts of the triangle, and that it gives space back."""
+"""GEM: the oracle's answers, the parts of the triangle, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PARTS = {
     "E": [(44, 46), (41, 44), (46, 59), (45, 45)],
     "F": [(0, 60), (39, 100), (20, 70)],
 }
-"""Of the paper's example: the value is 45, which is in box 2."""
+"""Ranges of the paper's example, in which the value 45 is in box 2."""
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -60,4 +60,4 @@ def test_that_each_part_is_decided_as_it_should(part: str) -> None:
     assert matched == [n for n, (lower, upper) in enumerate(ends) if lower <= 45 <= upper]
     looked = {"E": 2, "F": 0}.get(part, 1)
     assert tally.candidates == looked * len(ends)
-    assert tally.probes == 3 + 3 + 2 + 2 + 2  # A, B, C, D, and E for both ends: F is left out
+    assert tally.probes == 3 + 3 + 2 + 2 + 2  # A, B, C, D, and E for both ends; F is skipped.

@@ -1,4 +1,4 @@
-"""Gryphon's tree for equality tests: the oracle's answers, what is visited, and the theorem."""
+"""Gryphon's tree for equality tests: the oracle's answers, visited nodes, and the theorem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Asked = Mapping[int, int]
 """Attribute to value, by number."""
 
 ASKED = st.dictionaries(st.integers(0, K - 1), st.integers(0, V - 2), min_size=1)
-"""The last value is asked for by nobody."""
+"""No subscription uses the last value."""
 
 
 @pytest.mark.parametrize("given_attributes", [0, 5])
@@ -65,14 +65,14 @@ def gryphon(
 
 
 def matched(made: Gryphon, *values: int) -> tuple[list[int], Tally]:
-    """Return what an event matches, by its values from 1; 0 stands for none."""
+    """Return the matches of an event; its values count from 1, and 0 is a missing value."""
     tally = Tally()
     terms = {A[n]: VALUES[value - 1] for n, value in enumerate(values) if value}
     return sorted(made.matched(Event(terms), tally)), tally
 
 
 def visits(made: Gryphon) -> float:
-    """Return how many nodes an event visits, on the average of all events."""
+    """Return the mean number of visited nodes over all events."""
     events = list(product(range(1, V + 1), repeat=K))
     return sum(matched(made, *values)[1].probes for values in events) / len(events)
 
@@ -85,7 +85,7 @@ OPTIONS = [
 
 @given(st.lists(ASKED, max_size=12), st.data())
 def test_all_events_of_all_variants(asked: Sequence[Asked], data: st.DataObject) -> None:
-    """Each number comes once."""
+    """Each number occurs once."""
     made = gryphon(*asked, **data.draw(st.sampled_from(OPTIONS)))
     for values in product(range(V + 1), repeat=K):
         right = [
@@ -119,18 +119,18 @@ def test_that_the_bound_grows_less_than_subscriptions_do(attributes: int, values
     bounds = [expected_bound(attributes, values, n) for n in sizes]
     for size, bound in zip(sizes, bounds, strict=True):
         assert bound <= 1 + attributes * size
-        assert bound <= 2 ** (attributes + 1) - 1  # a level has at most twice the nodes
+        assert bound <= 2 ** (attributes + 1) - 1  # A level has at most twice the nodes.
     assert bounds == sorted(bounds)
 
 
 def test_the_bound_by_hand() -> None:
     """K = 2, V = 2, N = 3: of 7 nodes 3 are always visited, 4 by half of the events."""
     assert expected_bound(2, 2, 3) == 3 + 4 / 2
-    assert expected_bound(2, 2, 1000) == 3 + 3 + 1  # all nodes that there can be
+    assert expected_bound(2, 2, 1000) == 3 + 3 + 1  # These are all possible nodes.
 
 
 def test_the_tree_of_section_4() -> None:
-    """A level for each attribute: <1, 2, 3, *> and <1, *, 3, *> share their first edge."""
+    """Each attribute has a level: <1, 2, 3, *> and <1, *, 3, *> share their first edge."""
     made = gryphon({0: 0, 1: 1, 2: 2}, {0: 0, 2: 2}, collapse=False, successors=False)
     assert len(list(made)) == 8
     found, tally = matched(made, 1, 2, 3, 1)
@@ -159,13 +159,13 @@ def test_the_successors_of_section_5() -> None:
     found, tally = matched(made, 1, 2, 3, 1)
     assert (found, tally.probes, tally.gates) == ([1, 2, 3], 8, 4)
     assert matched(gryphon(*asked, successors=False), 1, 2, 3, 1)[1].probes == 10
-    made.unsubscribe("2")  # now <*, *> takes the place of <*, 2>
+    made.unsubscribe("2")  # Now <*, *> replaces <*, 2>.
     found, tally = matched(made, 1, 2, 3, 1)
     assert (found, tally.probes) == ([1, 2], 7)
 
 
 def test_that_an_index_attribute_has_a_subtree_for_each_value() -> None:
-    """Who does not care is in all of them, and in the one for all other values."""
+    """Subscriptions without the attribute are in all subtrees, and in the one for other values."""
     asked = [{0: 0, 1: 0}, {0: 1, 1: 0}, {1: 0}]
     made = gryphon(*asked, index=1)
     assert [matched(made, value, 1)[0] for value in range(4)] == [[2], [0, 2], [1, 2], [2]]

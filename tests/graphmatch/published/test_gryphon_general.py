@@ -1,4 +1,4 @@
-"""Gryphon's tree for all elementary tests: the oracle's answers, its form, and what is visited."""
+"""Gryphon's tree for all elementary tests: the oracle's answers, its form, and visited nodes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def matched(made: GryphonGeneral, **values: Term) -> tuple[list[int], Tally]:
 
 
 def test_the_example_of_section_3() -> None:
-    """Two subscriptions share the first test; the third one does not care about it."""
+    """Two subscriptions share the first test; the third one does not use it."""
     york = {CITY: Equal(YORK), TEMPERATURE: Interval(high=nextafter(40, -inf))}
     made = gryphon(york, {CITY: Equal(YORK)}, {TEMPERATURE: Interval(high=nextafter(40, -inf))})
     found, tally = matched(made, city=YORK, temperature=Literal(30))
@@ -75,7 +75,7 @@ def test_the_example_of_section_3() -> None:
 
 
 def test_that_related_tests_are_not_made_twice() -> None:
-    """Who asks for x < 40 is behind "x < 50 is true", and who asks for x >= 60 behind "false"."""
+    """The test x < 40 is below "x < 50 is true", and x >= 60 below "false"."""
     below, above = Interval(high=nextafter(50, -inf)), Interval(low=60)
     made = gryphon({TEMPERATURE: below}, {TEMPERATURE: Interval(high=40)}, {TEMPERATURE: above})
     found, tally = matched(made, temperature=Literal(70))
@@ -111,5 +111,5 @@ def test_which_results_are_implied(
 def test_that_a_leaf_is_replaced_by_a_longer_subscriptions_test() -> None:
     made = gryphon({CITY: Present()}, {CITY: Present(), TEMPERATURE: Present()})
     assert matched(made, city=YORK, temperature=Literal(1))[0] == [0, 1]
-    made.unsubscribe("1")  # and back
+    made.unsubscribe("1")  # Undo the change.
     assert matched(made, city=YORK)[0] == [0]

@@ -1,4 +1,4 @@
-"""G-ToPSS: the oracle's answers, its paper's examples, its data structure, and how much it does."""
+"""G-ToPSS: the oracle's answers, its paper's examples, its data structure, and its work."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_that_variables_of_different_subscriptions_share_a_star() -> None:
 
 
 def probes_of_an_edge(stars: int) -> int:
-    """Section 4.2: v1 v2, v1 *i, *i v2 and *i *j are tried."""
+    """Section 4.2: the matcher tries v1 v2, v1 *i, *i v2 and *i *j."""
     return 1 + 2 * stars + stars * (stars - 1)
 
 
@@ -116,7 +116,7 @@ def test_that_stars_that_nobody_has_are_not_tried() -> None:
 
 
 def test_more_hits_than_fit_into_a_count() -> None:
-    """A subscription of 7 edges, 6 of which each of 12,000 edges hits: 72,000 in all."""
+    """12,000 edges hit 6 of a subscription's 7 edges: 72,000 hits in all."""
     pairs = " . ".join(f"?v{i} :p ?v{j}" for i in range(3) for j in range(3) if i != j)
     index = gtopss(s=f"ASK {{ {pairs} . ?v0 :q ?v1 }}")
     triples: list[Triple] = [(node(f"s{n}"), node("p"), node(f"o{n}")) for n in range(12_000)]

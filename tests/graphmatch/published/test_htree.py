@@ -1,4 +1,4 @@
-"""H-Tree: the oracle's answers, where subscriptions are, what is tested, and space given back."""
+"""H-Tree: the oracle's answers, the cells of subscriptions, the tests made, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tree(rows: list[dict[NamedNode, Interval]], **options: Any) -> HTree:
 
 
 def entries(made: HTree, **values: float) -> int:
-    """Return how many entries an event leads to."""
+    """Return the number of entries that an event visits."""
     tally = Tally()
     list(made.matched(Event({}, {NamedNode(f"urn:{k}"): v for k, v in values.items()}), tally))
     return tally.candidates
@@ -58,14 +58,14 @@ def test_that_a_narrow_constraint_is_in_the_cell_of_its_centre() -> None:
 
 
 def test_that_a_wide_constraint_is_split() -> None:
-    """It is in the cells of the centres of its parts: 2.95, 3.85, and 4.75."""
+    """The constraint is in the cells of its parts' centres: 2.95, 3.85 and 4.75."""
     made = tree([{P: Interval(2.5, 5.2)}])
     found = [entries(made, p=p) for p in (1.4, 1.6, 2.6, 3.6, 4.6, 5.4, 5.6)]
     assert found == [0, 1, 2, 2, 1, 1, 0]
 
 
 def test_that_levels_multiply_entries_up_to_a_bound() -> None:
-    """The widest constraint is not split when that would be more than the bound."""
+    """The widest constraint is not split if that would exceed the bound."""
     row = {P: Interval(2.5, 5.5), Q: Interval(2.5, 6.5)}
     everything = tree([row], copies=12)
     assert entries(everything, p=4.2, q=4.2) == 4

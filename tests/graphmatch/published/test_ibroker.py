@@ -1,4 +1,4 @@
-"""iBroker: the oracle's answers, what is shared and traversed, and that it gives space back."""
+"""iBroker: the oracle's answers, shared and traversed nodes, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def nodes(index: IBroker) -> int:
 
 
 def test_that_identical_steps_are_one_node() -> None:
-    """Variables have other names, and numbers; the first edge of both is the same two steps."""
+    """Variables and numbers differ, but the first edge of both is the same two steps."""
     shared = "?{0} :p ?{1} . FILTER(gm:descendantOf(?{1}, :C) && ?{2} > 5) ?{1} :q ?{2}"
     one = ibroker(f"SELECT * {{ {shared.format('x', 'y', 'z')} }}")
     two = ibroker(
@@ -44,7 +44,7 @@ def test_that_identical_steps_are_one_node() -> None:
 
 @pytest.mark.parametrize("height", [1, 2, 4, 6])
 def test_that_the_hierarchy_is_walked_when_matching(height: int) -> None:
-    """Itself, anything, and height + 1 classes for a leaf; three for what is in no tree."""
+    """A leaf has itself, anything, and height + 1 classes; a node outside the tree has three."""
     index = ibroker("SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C1)) }", ontology=tree(height))
     report = index.match(edges(("A", "p", f"C{2**height}")))
     assert report.counters.matched == 1
@@ -72,7 +72,7 @@ def test_that_both_steps_of_an_edge_are_one_edges() -> None:
 
 def test_that_a_constraint_is_tested_by_its_node() -> None:
     index = ibroker("SELECT * { ?x :p ?y FILTER(?y > 5 && ?y < 9) }")
-    assert index.match(edges(("A", "p", Literal(9)))).counters.gates == 1  # anything has p
+    assert index.match(edges(("A", "p", Literal(9)))).counters.gates == 1  # Any value of p matches.
     (match,) = index.match(edges(("A", "p", Literal(8))))
     assert match.solutions == ({"x": node("A"), "y": Literal(8)},)
 

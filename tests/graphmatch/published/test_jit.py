@@ -1,4 +1,4 @@
-"""The loops of algorithms without numba: the same functions, and the same answers."""
+"""The algorithms' loops without numba: the same functions, and the same answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MIC: the oracle's answers, what is expanded and counted, and that it gives space back."""
+"""MIC: the oracle's answers, expanded edges and counts, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def entries(index: Mic) -> int:
 
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 5])
 def test_that_an_edge_is_there_once_for_each_class_below(height: int) -> None:
-    """CTPS, section 2: (Ts, Tp, To); the product, where both ends are constrained."""
+    """CTPS, section 2: (Ts, Tp, To); the product if both ends are constrained."""
     one = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C1)) }"
     two = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?x, :C1) && gm:descendantOf(?y, :C2)) }"
     below = 2 ** (height + 1) - 1
@@ -51,7 +51,7 @@ def test_that_nothing_is_below_two_classes_apart() -> None:
 
 
 def test_that_no_hierarchy_is_walked_when_matching() -> None:
-    """The look-ups are the same whatever the height: a label, and four pairs."""
+    """A label and four pairs are looked up for every height."""
     query = "SELECT * { ?x :p ?y FILTER(gm:descendantOf(?y, :C1)) }"
     for height in (1, 3, 5):
         report = mic(query, ontology=tree(height)).match(edges(("A", "p", f"C{2**height}")))
@@ -76,14 +76,14 @@ def test_that_a_constant_is_no_class_of_what_is_below() -> None:
 
 
 def test_that_edges_are_counted_and_not_hits() -> None:
-    """One edge of the first is hit three times, the other is not; the second is whole."""
+    """One edge of the first is hit three times, the other is not; the second is complete."""
     index = mic("SELECT * { ?x :p ?y . ?y :q ?z }", "SELECT * { ?x :p ?y }")
     counters = index.match(edges(("A", "p", "B"), ("A", "p", "C"), ("B", "p", "D"))).counters
     assert (counters.candidates, counters.joins, counters.matched) == (2, 0, 1)
 
 
 def test_that_candidates_are_joined() -> None:
-    """Both edges are hit, with another vertex for ?y."""
+    """Both edges are hit, with different vertices for ?y."""
     counters = mic("SELECT * { ?x :p ?y . ?y :q ?z }").match(
         edges(("A", "p", "B"), ("C", "q", "D"))
     )
@@ -93,13 +93,13 @@ def test_that_candidates_are_joined() -> None:
 def test_that_ranges_that_do_not_hold_the_number_are_not_hit() -> None:
     several = (f"SELECT * {{ ?x :p ?y FILTER(?y >= {n} && ?y < {n + 10}) }}" for n in range(50))
     counters = mic(*several).match(edges(("A", "p", Literal(30)))).counters
-    assert counters.matched == 10  # from 21 to 30
-    assert 10 <= counters.candidates <= 11  # the end of one is rounded
+    assert counters.matched == 10  # These are 21 to 30.
+    assert 10 <= counters.candidates <= 11  # One end is rounded.
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
 def test_the_third_level(ends: list[tuple[int, int]]) -> None:
-    """Each number is held by the ranges around it, each once."""
+    """Each number is in all ranges around it, once."""
     root = Part()
     ranges = [Interval(min(pair), max(pair)) for pair in ends]
     pattern = GraphPattern.of(SubscriptionParser().parse("s", "ASK { <urn:a> <urn:p> ?x }"))

@@ -1,4 +1,4 @@
-"""OpIndex: the oracle's answers, which partitions and lists are read, and space given back."""
+"""OpIndex: the oracle's answers, the partitions and lists read, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_that_the_pivot_is_the_least_frequent_attribute() -> None:
 
 
 def test_that_only_partitions_of_the_events_attributes_are_read() -> None:
-    """The rare attribute is missing, so nothing of its subscriptions is counted."""
+    """The rare attribute is missing, so none of its subscriptions are counted."""
     made = opindex({P: WIDE}, {P: WIDE, Q: WIDE})
     tally = Tally()
     assert list(made.matched(Event({}, {P: 5.0, R: 5.0}), tally)) == [0]
-    assert tally.probes == 2 + 2  # both attributes, as pivots and in the one partition
+    assert tally.probes == 2 + 2  # Both attributes, as pivots and in the one partition
     assert (tally.gates, tally.candidates) == (2, 2)
     assert list(made.matched(Event({}, {R: 5.0}), tally)) == []
     assert (tally.gates, tally.candidates) == (2, 2)
@@ -63,7 +63,7 @@ def test_that_only_partitions_of_the_events_attributes_are_read() -> None:
         (Interval(), 1),
         (Interval(low=inf), 0),
         (Interval(4, 4), 0),
-        (Interval(6, 7), 1),  # of its two predicates <= 7 holds
+        (Interval(6, 7), 1),  # Only its predicate <= 7 holds.
         (Interval(3, 4), 1),
         (Interval(low=nextafter(5, inf)), 0),
         (Interval(high=nextafter(5, -inf)), 0),
@@ -79,7 +79,7 @@ def test_that_predicates_that_hold_are_counted(interval: Interval, counted: int)
 
 
 def test_that_lists_are_read_by_bisection() -> None:
-    """What comes later, and out of order, is put in order; the rest of a list is not counted."""
+    """Late entries are sorted in, and the rest of a list is not counted."""
     made = opindex(*({P: Interval(low=float(low))} for low in (7, 1, 5, 3)))
     tally = Tally()
     assert list(made.matched(Event({}, {P: 4.0}), tally)) == [1, 3]

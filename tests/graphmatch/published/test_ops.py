@@ -1,4 +1,4 @@
-"""OPS: the oracle's answers, how its search goes, and that it gives space back."""
+"""OPS: the oracle's answers, its search, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def ops(*queries: str, ontology: Ontology | None = None) -> Ops:
 
 
 def test_that_edges_are_found_by_their_label_alone() -> None:
-    """Two edges with the label q; for each of them all three with the label p, whatever they join.
+    """Each of two edges labelled q is combined with all three edges labelled p, joined or not.
 
-    G-ToPSS, section 5: any node of a publication can match with any node of a subscription.
+    G-ToPSS, section 5: any node of a publication can match any node of a subscription.
     """
     index = ops("SELECT * { ?x :q :B . :A :p ?x }")
     counters = index.match(edges("CpD", "EpF", "ApG", "GqB", "HqB", "GrB")).counters

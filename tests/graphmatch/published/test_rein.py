@@ -1,4 +1,4 @@
-"""REIN: the oracle's answers, what it marks, and that it gives space back."""
+"""REIN: the oracle's answers, its marks, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rein(**rows: dict[NamedNode, Interval]) -> Rein:
 
 
 def test_that_only_what_does_not_hold_is_marked() -> None:
-    """Wide constraints cost nothing but their ends in the value's own buckets."""
+    """Wide constraints cost only their ends in the value's own buckets."""
     made = rein(
         wide={P: Interval(0, 9.9)},
         near={P: Interval(5.5, 9.9)},

@@ -1,4 +1,4 @@
-"""Orders of evaluating expensive predicates: all find the same, in few calls."""
+"""Orders of evaluating expensive predicates: all give the same answers, with few calls."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ VALUES = (0, 1, 2)
 NAMES = ("naive", "sequential", "suborder", "suborder-printed", "greedy")
 
 Relation: TypeAlias = frozenset[tuple[int, ...]] | None
-"""What an operator holds of; ``None`` where it does not know."""
+"""Tuples for which an operator holds; ``None`` if its calls fail."""
 
 
 @dataclass(frozen=True)
 class World:
-    """Operators, the subscriptions to be held against them, and the shapes that fail."""
+    """Operators, the subscriptions that use them, and the failing shapes."""
 
     relations: Mapping[str, Relation]
     subscriptions: tuple[Subscription, ...]
@@ -66,7 +66,7 @@ class World:
         return substituted(predicate, values) in (self.relations[predicate.operator] or ())
 
     def answer(self) -> tuple[dict[str, set[frozenset[tuple[str, object]]]], set[str]]:
-        """Say by trying all substitutions what matches (section 2.1), and what is left open."""
+        """Return matches (section 2.1) and undecided ids by trying all substitutions."""
         matches, unknown = {}, set()
         for s in self.subscriptions:
             truths = {self.truth(t) for t in s.predicates}
@@ -150,7 +150,7 @@ def test_that_every_order_finds_the_same(name: str, world: World, data: st.DataO
         order.subscribe(subscription)
     matches, unknown = world.answer()
     event(f"matches: {min(len(matches), 2)}, open: {min(len(unknown), 2)}")
-    for _ in range(2):  # nothing is left of the first time
+    for _ in range(2):  # The second run must not depend on the first.
         decision = order.decide(world.evaluate)
         assert solved(decision) == matches
         assert decision.open == unknown
@@ -166,7 +166,7 @@ def test_that_every_order_finds_the_same(name: str, world: World, data: st.DataO
 
 
 def optimal(world: World, cost: Callable[[Predicate], float]) -> float:
-    """Return what the cheapest predicates cost that decide all subscriptions, by trying all."""
+    """Return the cost of the cheapest deciding predicates, by trying all sets."""
     held = {s.id: {t.shape for t in s.predicates} for s in world.subscriptions}
     truth = {t: world.truth(t) for shapes in held.values() for t in shapes}
     best = float("inf")
@@ -200,7 +200,7 @@ def test_theorem_2(name: str, world: World) -> None:
 
 @given(world=worlds())
 def test_that_the_greedy_order_takes_the_best(world: World) -> None:
-    """Whatever is evaluated next has the greatest (1 - p) · n / c of all, counted anew."""
+    """The next predicate always has the greatest current (1 - p) · n / c."""
     order = orders(estimate)["greedy"]
     for subscription in world.subscriptions:
         order.subscribe(subscription)
@@ -229,7 +229,7 @@ def filled(order: Order, **subscriptions: tuple[Predicate, ...]) -> Order:
 
 
 def test_figure_2() -> None:
-    """S2 is picked; P2 is false, so S1 is decided, too; S3 is left, and needs P4 only."""
+    """S2 comes first; P2 is false, so S1 is decided, too; S3 is left, and needs only P4."""
     order = filled(Sequential(), S2=(P2, P3), S1=(P1, P2), S3=(P3, P4))
     decision = order.decide(lambda t: Outcome(t != P2))
     assert decision.evaluated == (P2, P3, P4)
@@ -237,7 +237,7 @@ def test_figure_2() -> None:
 
 
 def test_that_sequential_goes_on_after_a_false_predicate() -> None:
-    """P2 is evaluated for S2 though S1 is decided; P3, which S1 alone holds, is not."""
+    """P2 is evaluated for S2 although S1 is decided; P3, used only by S1, is not."""
     order = filled(Sequential(), S1=(P1, P2, P3), S2=(P2, P4))
     assert order.decide(lambda t: Outcome(t != P1)).evaluated == (P1, P2, P4)
 

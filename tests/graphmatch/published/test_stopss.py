@@ -1,4 +1,4 @@
-"""S-ToPSS: the oracle's answers, the paper's example, and into how many an event is made."""
+"""S-ToPSS: the oracle's answers, the paper's example, and the events derived from one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ FUNCTIONS = {
 
 @given(conjunctions(KINDS, HIERARCHY))
 def test_that_it_agrees_where_functions_feed_each_other(scenario: Scenario) -> None:
-    """The oracle knows no mapping functions; `Naive` does, and has all of SPARQL evaluated."""
+    """The oracle lacks mapping functions, but `Naive` has them, and evaluates all as SPARQL."""
     functions = [MappingFunction(name, text) for name, text in FUNCTIONS.items()]
     ontology = Ontology(scenario.ontology, mapping=functions)
     stopss, naive = make("stopss", ontology), Naive(ontology)
@@ -88,7 +88,7 @@ def test_that_it_agrees_where_functions_feed_each_other(scenario: Scenario) -> N
 
 
 def by_value(answer: Answer) -> Answer:
-    """Return an answer with literals as the naive matcher's store keeps them."""
+    """Return an answer with literals as the naive matcher's store returns them."""
     return Counter(
         frozenset((name, stored(term)) for name, term in solution) for solution in answer.elements()
     )
@@ -101,7 +101,7 @@ def stored(term: Term) -> Term:
 
 
 def test_the_papers_example() -> None:
-    """School is a name of university, and experience is the present less the graduation year."""
+    """School is a name of university, and experience is the present minus the graduation year."""
     ontology = Ontology.load(
         *(ROOT / "ontologies" / name for name in ("jobs.ttl", "experience.rq"))
     )
@@ -144,7 +144,7 @@ def stopss(*rows: dict[NamedNode, Constraint], ontology: tuple[Triple, ...] = TR
 
 
 def test_that_an_event_becomes_one_for_each_choice_of_what_is_above() -> None:
-    """D is below B and A; C below A. What nobody asks for makes no events."""
+    """D is below B and A, and C below A. Unused attributes create no events."""
     made = stopss({P: Below(A), Q: Below(B)})
     events = list(made.general(Event.of({P: D, Q: C, R: D})))
     assert {(event.terms[P], event.terms[Q]) for event in events} == {
@@ -168,7 +168,7 @@ def test_that_equality_is_not_met_by_what_is_below() -> None:
 
 @pytest.mark.parametrize("values", [[B, D], [D, B]])
 def test_that_what_is_said_takes_nobodys_place(values: list[NamedNode]) -> None:
-    """B is above D, and said as well."""
+    """The event states B, and also D below it."""
     made = stopss({P: Equal(B)})
     matches = made.match(Publication.of("p", [(EX["ann"], P, value) for value in values]))
     assert len(matches) == 1
@@ -182,7 +182,7 @@ def test_that_types_are_classes() -> None:
 
 
 def test_that_predicates_are_counted() -> None:
-    """Of the ranges, all are gone through."""
+    """All ranges are tested."""
     made = stopss(
         {P: Interval(2), Q: Equal(X)},
         {P: Interval(0, 1)},
@@ -196,7 +196,7 @@ def test_that_predicates_are_counted() -> None:
 
 
 def test_that_two_values_of_one_attribute_serve_two_names_of_it() -> None:
-    """The subscription asks for a class by the one name, and for a number by the one above."""
+    """The subscription constrains a class by one name, and a number by a broader name."""
     below, above, thing = EX["below"], EX["above"], EX["thing"]
     made = make("stopss", Ontology([(below, SUBPROPERTY, above)]))
     text = f"SELECT * {{ ?e {below} {thing} ; {above} ?n FILTER(?n > 5) }}"

@@ -1,4 +1,4 @@
-"""Sub-Order: what an order of two chains saves, by enumeration; and in which order chains come."""
+"""Sub-Order: the savings of two chains, by enumeration; and the order of chains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Estimates = dict[Predicate, tuple[float, float]]
 
 
 def cost(estimates: Estimates, *order: Chain) -> float:
-    """Return what evaluating chains in this order costs (section 4.2.2), over all events."""
+    """Return the cost of evaluating chains in this order (section 4.2.2), over all events."""
     total = 0.0
     for truths in product((True, False), repeat=len(estimates)):
         truth = dict(zip(estimates, truths, strict=True))
@@ -68,7 +68,7 @@ def test_the_savings_of_pairs_by_enumeration() -> None:
 
 
 def chain(estimates: Estimates, predicates: list[Predicate]) -> Chain:
-    """Make a chain: c / (1 - p) from the top, and where that is equal by name."""
+    """Make a chain, sorted by c / (1 - p) from the top, then by name."""
     nodes = sorted(predicates, key=lambda t: (rank(*estimates[t]), t.operator))
     return Chain(tuple(nodes), *zip(*(estimates[t] for t in nodes), strict=True))
 
@@ -98,14 +98,14 @@ def test_that_chains_do_not_cross(class_: type[SubOrder]) -> None:
 
 
 def test_that_the_printed_order_is_the_worst_of_two() -> None:
-    """The chain with C is above the other one's end: going first, it saves the way to it."""
+    """The chain with C is above the other one's end: going first, it saves the path to it."""
     estimates = {A: (0.2, 1.0), B: (0.5, 1.0), C: (0.9, 1.0)}
     assert suborder(SubOrder, estimates, (A, B), (B, C)).order == ("1", "0")
     assert suborder(SubOrderPrinted, estimates, (A, B), (B, C)).order == ("0", "1")
 
 
 def test_that_costs_decide_where_probabilities_do_not() -> None:
-    """(B, D) is three times as dear above D as (A, D): A goes first, whoever came first."""
+    """Above D, (B, D) costs three times as much as (A, D), so A goes first in any order."""
     estimates = {A: (0.5, 1.0), B: (0.5, 3.0), D: (0.9, 9.0)}
     assert suborder(SubOrder, estimates, (A, D), (B, D)).order == ("0", "1")
     assert suborder(SubOrder, estimates, (B, D), (A, D)).order == ("1", "0")
@@ -132,7 +132,7 @@ def test_that_orders_are_made_by_name() -> None:
 
 
 def test_the_workload() -> None:
-    """Section 5.2: lengths, no repetitions, and how many subscriptions match, in both models."""
+    """Section 5.2: lengths, no repetitions, and the share of matches, in both models."""
     setting = Setting(3000, 500, 1.0, 7)
     for model in ("planted", "iid"):
         workload = Workload(setting, model, seed=5)
@@ -142,11 +142,12 @@ def test_the_workload() -> None:
         events = [workload.event() for _ in range(60)]
         matching = sum(e.issuperset(s) for e in events for s in workload.subscriptions)
         share = matching / (60 * 3000)
-        assert MATCHING / 2 < share < (2 if model == "iid" else 10) * MATCHING  # others match, too
+        # Other subscriptions match, too.
+        assert MATCHING / 2 < share < (2 if model == "iid" else 10) * MATCHING
 
 
 def test_that_sharing_evaluates_less() -> None:
-    """No order is below the packing bound; Sub-Order, mended, is below Sequential and naive."""
+    """No order is below the packing bound; the fixed Sub-Order is below Sequential and naive."""
     counted = counts(Setting(2000, 1000), "iid", events=5, seed=1)
     assert counted["bound"] <= min(counted.values())
     assert counted["greedy"] < counted["suborder"] < counted["sequential"] < 0.6 * counted["naive"]

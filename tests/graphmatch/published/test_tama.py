@@ -1,4 +1,4 @@
-"""TAMA: no answer of the oracle is missing, what is too many, and space given back."""
+"""TAMA: all of the oracle's answers, the false positives, and space reclaimed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_that_what_matches_is_what_meets_the_cell_of_the_value(
 @pytest.mark.parametrize(
     ("interval", "cells"),
     [
-        (Interval(0, 7.5), 1),  # all of it: the first layer
+        (Interval(0, 7.5), 1),  # The first layer covers all of it.
         (Interval(), 1),
         (Interval(-inf, 3.5), 1),
         (Interval(4, 5.5), 1),
@@ -61,7 +61,7 @@ def test_that_what_matches_is_what_meets_the_cell_of_the_value(
         (Interval(3, 4), 2),
         (Interval(1, 6), 4),  # 1, 2 and 3, 4 and 5, 6
         (Interval(1, 7), 3),  # 1, 2 and 3, 4 to 7
-        (Interval(0.5, 6.5), 3),  # rounded to 0 to 6
+        (Interval(0.5, 6.5), 3),  # It is rounded to 0 to 6.
     ],
     ids=str,
 )
@@ -76,7 +76,7 @@ def test_that_a_constraint_is_in_the_fewest_cells(interval: Interval, cells: int
 
 
 def test_that_layers_make_it_more_exact() -> None:
-    """4.5 is in the half of 3.5, in the quarter of 5.5, and at last in a cell of its own."""
+    """4.5 is in the half of 3.5, in the quarter of 5.5, and finally in its own cell."""
     rows = {P: Interval(5.5, 8)}, {P: Interval(4.9, 8)}, {P: Interval(4.5, 8)}
     event = Event({}, {P: 4.5})
     found = [sorted(tama(*rows, layers=layers).matched(event, Tally())) for layers in (2, 4, 5, 6)]

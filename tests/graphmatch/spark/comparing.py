@@ -1,4 +1,4 @@
-"""What Spark says beside what the local engine says, and what both are asked."""
+"""Comparison of Spark with the local engine, and the data for both."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _BLANK = re.compile(r"_:\w+")
 
 
 def unheard(problem: Problem) -> None:
-    """Samples have faults on purpose."""
+    """Ignore a problem, because the samples contain some on purpose."""
 
 
 @cache
 def samples() -> Engine:
-    """Return an engine with the samples of this project."""
+    """Return an engine with the project's samples."""
     engine = Engine(Ontology.load(*ONTOLOGY, on_problem=unheard), on_problem=unheard)
     engine.subscribe_many(read_subscriptions(SUBSCRIPTIONS))
     engine.subscribe("construct", CONSTRUCT)
@@ -54,7 +54,7 @@ def samples() -> Engine:
 
 @cache
 def small() -> tuple[Engine, tuple[Publication, ...]]:
-    """Return an engine of a small ontology, and publications, one of which is large."""
+    """Return an engine with a small ontology, and publications, one of which is large."""
     below = ((n, n // 3) for n in range(1, 40)), ((n, n // 2) for n in range(1, 30))
     ontology = Ontology(
         [
@@ -87,7 +87,7 @@ def _solution(solution: Mapping[str, Term | str]) -> frozenset[tuple[str, str]]:
 
 
 def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
-    """Return what the local engine says."""
+    """Return the local engine's matches."""
     said: Said = Counter()
     for publication in publications:
         for match in engine.match(publication):
@@ -101,7 +101,7 @@ def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
 
 
 def on_spark(matches: DataFrame) -> Said:
-    """Return what Spark says; nothing is refused."""
+    """Return Spark's matches, and require that nothing is refused."""
     said: Said = Counter()
     for row in matches.collect():
         assert row["_corrupt"] is None
@@ -115,12 +115,12 @@ def on_spark(matches: DataFrame) -> Said:
 
 
 def rows_of(publications: Iterable[Publication]) -> list[Row]:
-    """Return the triples of publications as rows of texts."""
+    """Return the triples of publications as rows of strings."""
     return [(p.id, *map(written, triple)) for p in publications for triple in p.triples]
 
 
 def shuffled(rows: Sequence[Row], seed: int = 1) -> list[Row]:
-    """Return rows in an order without sense."""
+    """Return rows in a random order."""
     mixed = list(rows)
     Random(seed).shuffle(mixed)
     return mixed

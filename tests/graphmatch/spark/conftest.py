@@ -1,7 +1,7 @@
-"""One Spark session for all tests, which is to be left as it was; and no test is skipped silently.
+"""Share one Spark session, which tests must leave unchanged; and report skipped tests.
 
-With GRAPHMATCH_NO_SKIPS set, a test that is skipped fails, unless its reason is that GraphFrames'
-Java side is not there.
+If GRAPHMATCH_NO_SKIPS is set, a skipped test fails, unless its reason is that GraphFrames' Java
+side is missing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ QUICK = {
     "spark.default.parallelism": "3",
     "spark.sql.session.timeZone": "Asia/Kathmandu",
 }
-"""Settings of a session that has little to do, in a time zone that nobody takes for UTC."""
+"""Settings of a small session, with a time zone that differs visibly from UTC."""
 
 MAY_BE_MISSING = "GraphFrames"
-"""What the reason says for which a test may be skipped everywhere."""
+"""Part of the only reason that always allows skipping."""
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def started() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def spark(started: SparkSession) -> Iterator[SparkSession]:
-    """Yield the session; at the end nothing is persisted, runs, or is set otherwise."""
+    """Yield the session; afterwards check its streams, persisted data and settings."""
     before = dict(started.conf.getAll)
     yield started
     java: Any = started.sparkContext._jsc

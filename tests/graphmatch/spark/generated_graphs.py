@@ -1,8 +1,8 @@
-"""One big graph and patterns over it, made from a seed, and what a store says of them.
+"""One big graph and patterns over it, generated from a seed, and a reference store.
 
-The graph is of people, works and places, under a taxonomy of classes: the one that is given, or a
-small one. A pattern knows its own triple patterns and filters, so that whether a solution rests on
-the graph can be said without the parser. What follows is found by a plain loop over rules.
+The graph has people, works and places, under the given taxonomy of classes or a small one. A
+pattern stores its triple patterns and filters, so delta solutions are found without the parser.
+A plain loop over the rules derives triples.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ PROPERTIES = (
 )
 CLASSES = tuple(EX[f"C{number}"] for number in range(40))
 TREE = tuple((CLASSES[n], SUBCLASS, CLASSES[(n - 1) // 2]) for n in range(1, len(CLASSES)))
-"""Two classes below each."""
+"""A tree in which each class has two subclasses."""
 SMALL = (*TREE, *PROPERTIES)
-"""The same, and some rules."""
+"""The same tree, and some rules."""
 TEXTS = tuple(Literal(f"text {number}") for number in range(4))
 NEWS, KNOWN = EX["news"], DefaultGraph()
 
 
 def graph(size: int, classes: Sequence[Term], random: Random) -> list[Triple]:
-    """Return about so many triples; some subjects are blank nodes, some classes are common."""
+    """Return about `size` triples; some subjects are blank nodes, some classes are common."""
     people = [NamedNode(f"{EX.iri}{number}") for number in range(size // 6)]
     works = [NamedNode(f"{EX.iri}work/{number}") for number in range(size // 12)]
     places = [NamedNode(f"{EX.iri}place/{number}") for number in range(30)]
@@ -75,16 +75,16 @@ def graph(size: int, classes: Sequence[Term], random: Random) -> list[Triple]:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A query that knows what it is made of.
+    """A query with its parts.
 
     Parameters
     ----------
     patterns
-        Its triple patterns.
+        Triple patterns.
     filters
-        As SPARQL writes them.
+        SPARQL expressions.
     names
-        What is selected; ``None`` is ASK.
+        Selected variables; ``None`` is ASK.
     is_distinct
         Whether equal solutions count once.
     """
@@ -109,7 +109,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes patterns that walks through a graph meet, with other constants at times."""
+    """Writer of patterns that match walks through a graph, sometimes with other constants."""
 
     triples: Sequence[Triple]
     classes: Sequence[Term]
@@ -174,7 +174,7 @@ def _test(value: Variable, property_: Term, random: Random) -> str:
 
 
 def closed(ontology: Iterable[Triple], triples: Iterable[Triple]) -> Iterable[Triple]:
-    """Return triples and what follows from them by the ontology's rules, step by step."""
+    """Return triples and their closure under the ontology's rules."""
     stated: dict[Term, dict[Term, list[Term]]] = {}
     for s, p, o in ontology:
         stated.setdefault(p, {}).setdefault(s, []).append(o)
@@ -204,12 +204,12 @@ Solutions = Counter[frozenset[tuple[str, str]]]
 
 
 class Reference:
-    """A store with a graph and all that follows from it, and what the ontology says.
+    """A store with an ontology, a graph and the derived triples.
 
     Parameters
     ----------
     ontology, triples
-        What each states.
+        Stated triples.
     """
 
     def __init__(self, ontology: Sequence[Triple], triples: Iterable[Triple]) -> None:
@@ -218,7 +218,7 @@ class Reference:
         self.store.bulk_extend(Quad(s, p, o, NEWS) for s, p, o in closed(ontology, triples))
 
     def answer(self, pattern: Pattern) -> Solutions:
-        """Answer over both, of solutions that rest on the graph."""
+        """Answer over both, with delta solutions only."""
         found = self.store.query(
             f"SELECT * {pattern.where}", default_graph=[KNOWN, NEWS], prefixes={}
         )

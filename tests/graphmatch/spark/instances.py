@@ -1,8 +1,8 @@
-"""Generated publications about things of a real ontology, and subscriptions on them.
+"""Generated publications about instances of a real ontology, and subscriptions on them.
 
 A publication has some things; each has a class, a few links to others, a year and a name.
-Subscriptions are cut out of publications of the same kind: a class above that of a thing, a
-property above the one of a link, a bound near a number. All comes from a seed.
+Subscriptions are derived from such publications: a superclass of a thing's class, a super-property
+of a link, a bound near a number. A seed determines everything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Instances:
     ontology
         With DBpedia's classes and properties.
     seed
-        The same one gives the same.
+        The same seed gives the same data.
     """
 
     def __init__(self, ontology: Ontology, seed: int = 1) -> None:
@@ -40,7 +40,7 @@ class Instances:
         self._properties = sorted(linking, key=str)[::7]
 
     def publication(self, number: int, things: int | None = None, filled: int = 0) -> Publication:
-        """Return one publication: four triples a thing, and links that nobody asks for."""
+        """Return one publication: four triples per thing, and links without subscriptions."""
         random = Random(f"{self._seed} {number}")
         count = things or random.randint(2, 12)
         nodes: list[NamedNode | BlankNode] = [
@@ -61,7 +61,7 @@ class Instances:
         return Publication.of(f"urn:publication:{number}", triples)
 
     def subscriptions(self, count: int) -> Iterator[tuple[str, str]]:
-        """Yield ids and texts; each is met by some publication, few by many."""
+        """Yield ids and texts; each matches some publication, few match many."""
         random = Random(f"{self._seed} subscriptions")
         for number in range(count):
             publication = self.publication(random.randrange(max(count // 4, 1)))

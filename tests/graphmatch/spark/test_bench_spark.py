@@ -1,4 +1,4 @@
-"""``graphmatch bench spark`` on next to nothing: what it does, not how fast it is."""
+"""``graphmatch bench spark`` with tiny data: its behaviour, not its speed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphmatch.cli import app
 
 
 def rows(*options: str) -> list[dict[str, Any]]:
-    """Return the rows that are written."""
+    """Return the written rows."""
     done = subprocess.run(
         [sys.executable, "-m", "graphmatch.cli", "bench", "spark", "--json", *options],
         capture_output=True,

@@ -57,7 +57,7 @@ def invoke(*arguments: object, status: int | None = 0) -> Result:
 
 @pytest.fixture
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return what runs a command in this session, which it does not stop."""
+    """Return a function that runs a command in this session without stopping it."""
     monkeypatch.setattr("graphmatch.spark.start.session", lambda **_: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)
     return invoke
@@ -86,7 +86,7 @@ def process(
     return done
 
 
-# -- What is refused before anything is run -------------------------------------------------------
+# -- Errors before the start ----------------------------------------------------------------------
 
 
 def test_help_has_an_example() -> None:
@@ -122,7 +122,7 @@ def test_help_has_an_example() -> None:
 def test_options_that_mean_nothing(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphmatch.spark.start.session", None)  # nobody starts it
+    monkeypatch.setattr("graphmatch.spark.start.session", None)  # No session must start.
     output = tmp_path / "output"
     result = invoke(*arguments, "-s", tmp_path, "--output", output, status=2)
     assert said in " ".join(result.stderr.replace("│", " ").split())
@@ -133,7 +133,7 @@ def test_options_that_mean_nothing(
 
 
 def mixed(folder: Path) -> None:
-    """Fill a folder: tables, lines that are anywhere, documents, names that have to be escaped."""
+    """Fill a folder with tables, lines, documents, and names that need escapes."""
     below = folder / "b [1] 50%25 +ü"
     below.mkdir(parents=True)
     parquet(folder / "a.parquet", [("urn:t", "<urn:a>", "<urn:p>", '"1"')])
@@ -230,7 +230,7 @@ def test_what_is_not_there(run: Run, subscriptions: Path, tmp_path: Path) -> Non
 
 @pytest.mark.long
 def test_tables(run: Run, spark: SparkSession, subscriptions: Path, tmp_path: Path) -> None:
-    table = tmp_path / "table"  # it has no extension
+    table = tmp_path / "table"  # The name has no extension.
     table.mkdir()
     spark.createDataFrame(
         [("g", "<urn:a>", "<urn:p>", f'"{n}"') for n in range(9)],
@@ -272,7 +272,7 @@ def test_how_documents_are_read(
 
 @pytest.mark.long
 def test_samples(spark: SparkSession, tmp_path: Path) -> None:
-    """In a process of its own, which starts Spark itself; as Parquet."""
+    """Run a process that starts Spark itself, and write Parquet."""
     bad, output = tmp_path / "bad.nq", tmp_path / "out"
     bad.write_text("no line\n<urn:a> <urn:b> <urn:c> <urn:g> .\n")
     ontology = [part for name in ONTOLOGY for part in ("-o", name)]
@@ -349,7 +349,7 @@ def test_connector_that_no_repository_has_is_named(tmp_path: Path, subscriptions
 
 @pytest.mark.long
 def test_a_worker_without_the_package(tmp_path: Path) -> None:
-    """Workers whose Python hides the package, as one does in which it is not installed."""
+    """The workers' Python hides the package, as if it were not installed."""
     hiding = tmp_path / "sitecustomize.py"
     hiding.write_text(
         "import sys\n"
@@ -382,7 +382,7 @@ def watched(tmp_path: Path) -> Watched:
 
 
 def test_duplicates_and_late_ones(run: Run, spark: SparkSession, watched: Watched) -> None:
-    """Each publication once, while its id is remembered; what is refused is never late."""
+    """A publication is matched once while its id is remembered; invalid ones are never late."""
     line = '<urn:x> <urn:price> "{}" <urn:{}> .\n'
     watched.drop("z.nq", line.format("first", "same"), hours=0)
     watched.drop("a.nq", line.format("second", "same") + line.format("third", "b"), hours=1)
@@ -451,7 +451,7 @@ def test_a_folder_of_tables(run: Run, spark: SparkSession, watched: Watched) -> 
 
 
 class FakeReader(SimpleDataSourceStreamReader):
-    """Gives four records, once."""
+    """A reader that gives four records once."""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"at": 0}
@@ -474,7 +474,7 @@ class FakeReader(SimpleDataSourceStreamReader):
 
 
 class FakeKafka(DataSource):
-    """Looks like Kafka."""
+    """A stand-in for the Kafka source."""
 
     @classmethod
     def name(cls) -> str:
@@ -500,7 +500,7 @@ class FakeKafka(DataSource):
 def test_records_of_kafka(
     run: Run, spark: SparkSession, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a broker: a source that looks like it."""
+    """The source is a stand-in, without a broker."""
     spark.dataSource.register(FakeKafka)
     format_ = DataStreamReader.format
     monkeypatch.setattr(
@@ -519,7 +519,7 @@ def test_records_of_kafka(
 
 
 def test_which_files_have_changed(watched: Watched) -> None:
-    """Without Spark: what is looked at between micro-batches."""
+    """Check the changes between micro-batches, without Spark."""
     from graphmatch.command.options import Knowing, Subscribing
     from graphmatch.command.session import Session
     from graphmatch.command.spark import Changes

@@ -1,4 +1,4 @@
-"""Documents to publications, before they are matched; and rows of one publication to one."""
+"""Documents become publications before matching, and so do rows of one publication."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def said(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 
 def read(*rows: tuple[Any, ...], how: How | None = None) -> list[dict[str, Any]]:
-    """Read documents as tasks do: ids, sources, documents, and what is kept."""
+    """Read documents as tasks do: ids, sources, documents, and kept columns."""
     numbered = [(*row, number) for number, row in enumerate(rows)]
     given = batch(numbered, ID, SOURCE, DOCUMENT, f"{KEPT}0")
     return said(_Documents(how or How(), 1)(iter([given])))
@@ -186,7 +186,7 @@ def test_rows_that_are_put_together() -> None:
 
 @pytest.mark.long
 def test_documents_on_spark(spark: SparkSession) -> None:
-    """The same rows as here, with columns that are kept; then they are matched."""
+    """Spark gives the same rows with kept columns, and then matches them."""
     rows = [(*row, {"n": [number]}) for number, row in enumerate(GIVEN)]
     given = table(spark, rows, "id string, name string, doc string, about map<string, array<int>>")
     how = publications("doc", source="name", publication="id", keep=["about"])
@@ -211,7 +211,7 @@ def test_documents_on_spark(spark: SparkSession) -> None:
 def test_lines_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     engine, made = small()
     rows = shuffled(rows_of(made))
-    for number in range(3):  # blank nodes of several files are several
+    for number in range(3):  # Blank nodes differ between files.
         part = [r for r in rows if "_:" in r[1] + r[3]] if number == 0 else []
         nquads(
             tmp_path / f"{number}.nq",

@@ -1,4 +1,4 @@
-"""GraphFrames: motifs as baselines, and connected parts. Skipped where its Java side is missing."""
+"""GraphFrames: motifs as baselines, and connected components. Skipped without its Java side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Java Spark gets."""
+"""The choice of Spark's Java."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ def test_the_packaged_one_is_launched_without_what_it_lacks(tmp_path: Path) -> N
         check=True,
     )
     assert "a = b c" in said.stderr
-    assert java_home({"PATH": ""}, tmp_path) == home  # made once
+    assert java_home({"PATH": ""}, tmp_path) == home  # It is created once.

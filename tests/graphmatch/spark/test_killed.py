@@ -1,4 +1,4 @@
-"""``graphmatch spark watch`` as a process: it goes on where it was, whatever ended it."""
+"""``graphmatch spark watch`` as a process resumes at its position after any end."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.long
 
 AT_ONCE = 2
 _SECONDS = 300
-"""A stream that takes longer hangs."""
+"""Time limit of a stream, in seconds."""
 
 
 @contextmanager
 def started(watched: Watched, *more: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the command as the leader of a group of processes; at the end the group is killed."""
+    """Start the command as the leader of a process group, which is killed at the end."""
     command = [sys.executable, "-m", "graphmatch.cli", "spark"]
-    few = "spark.sql.shuffle.partitions=3"  # each has a state of its own
+    few = "spark.sql.shuffle.partitions=3"  # Each partition has its own state.
     options = ["--at-once", AT_ONCE, "--master", "local[2]", "--conf", few, *more]
     options += [] if "--once" in more else ["--every", "1 second"]
     with said(watched).open("ab") as stderr:
@@ -51,12 +51,12 @@ def started(watched: Watched, *more: object) -> Iterator[subprocess.Popen[bytes]
 
 
 def said(watched: Watched) -> Path:
-    """Return where the command's standard error goes."""
+    """Return the file of the command's standard error."""
     return watched.folder / "said.txt"
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it started: Java, and Python's workers."""
+    """Kill a process and its children: Java, and Python workers."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -74,7 +74,7 @@ def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes]) -> None
 
 
 def filled(watched: Watched, files: int) -> None:
-    """Put files there: offers, what came before, faults."""
+    """Add files: offers, duplicates, invalid lines."""
     random = Random(files)
     texts = [offers(random, range(40 * n, 40 * n + 40)) for n in range(files)]
     for number, text in enumerate(texts):
@@ -87,14 +87,14 @@ def filled(watched: Watched, files: int) -> None:
 
 
 def same(spark: SparkSession, watched: Watched, files: int) -> None:
-    """Hold what was written against the local engine, each publication once."""
+    """Compare the output with the local engine, each publication once."""
     rows = watched.written(spark)
     first = {}
     for file in sorted(watched.incoming.glob("*.nq")):
         for publication in read_publications(str(file), on_problem=unheard):
             first.setdefault(publication.id, publication)
     found = on_spark(rows.where("_corrupt IS NULL AND publication != 'urn:a'"))
-    del first["urn:a"]  # of several that came at once, any one
+    del first["urn:a"]  # Any of several simultaneous ones may win.
     assert found == locally(asked(**watched.queries), first.values())
     assert rows.where("publication = 'urn:a'").count() == len(watched.queries)
     refused = sorted(
@@ -143,7 +143,7 @@ def test_killed_three_times_while_files_come(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_by_a_signal(spark: SparkSession, tmp_path: Path, number: signal.Signals) -> None:
-    """It ends soon, says so in words, and goes on when it is started again."""
+    """The command stops soon, reports it, and resumes after a restart."""
     watched = Watched(tmp_path / "stopped")
     filled(watched, 4)
     with started(watched) as process:
@@ -182,7 +182,7 @@ def test_subscriptions_and_ontology_change_while_it_runs(
 
         def come(number: int) -> None:
             watched.drop(f"{number}.nq", line(number))
-            hear("batch ", number + 1)  # of batches in which nothing came nothing is said
+            hear("batch ", number + 1)  # Empty batches are not reported.
 
         come(0)
         watched.ask("more", "ASK { ?x <urn:p> ?y }")

@@ -1,4 +1,4 @@
-"""Tables to matches: the same as the local engine's, whatever form publications come in."""
+"""Tables to matches, equal to the local engine's for every form of publications."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ EVERY = "SELECT * { ?s <urn:p> ?o }"
 
 
 def read_whole(spark: SparkSession, *paths: str) -> DataFrame:
-    """Return documents, called as a local engine calls them."""
+    """Return documents with the names that a local engine uses."""
     listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     return listed.load(list(paths)).withColumn("path", sql.regexp_replace("path", "^file:", ""))
 
@@ -97,7 +97,7 @@ def test_real_feeds(spark: SparkSession) -> None:
 @pytest.mark.long
 @pytest.mark.data
 def test_twenty_thousand_publications(spark: SparkSession, tmp_path: Path) -> None:
-    """One of them with a million triples; and 10,000 subscriptions."""
+    """Match 10,000 subscriptions; one publication has a million triples."""
     ontology = with_dbpedia().ontology
     made = Instances(ontology)
     engine = Engine(ontology)
@@ -155,7 +155,7 @@ def parts(triples: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
 
 
 def documents(triples: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
-    """Return one document a publication, as bytes; its name is the publication's id."""
+    """Return one document per publication, as bytes; its name is the publication's id."""
     grouped, _ = texts(triples)
     data = sql.col("text").cast("binary").alias("data")
     how = {"document": "data", "source": "publication", "format": "nt", "cut": "document"}
@@ -214,7 +214,7 @@ def test_documents_of_text(spark: SparkSession) -> None:
     assert refused[1].startswith("d.nt:1:")
 
 
-# -- What is asked --------------------------------------------------------------------------------
+# -- Queries --------------------------------------------------------------------------------------
 
 TERMS = """
 <urn:a> <urn:p> _:x .
@@ -258,7 +258,7 @@ def test_forms_of_queries_and_terms(spark: SparkSession) -> None:
 
 
 def test_the_time_is_that_of_the_query(spark: SparkSession) -> None:
-    """In a session whose time zone is not UTC."""
+    """The session's time zone is not UTC."""
     engine = asked(now="SELECT (NOW() AS ?now) { ?s ?p ?o }")
     given = table(spark, [("g", "<urn:a>", P, "<urn:b>")])
 
@@ -274,7 +274,7 @@ def test_the_time_is_that_of_the_query(spark: SparkSession) -> None:
     assert told(now=fixed) == fixed
 
 
-# -- Columns that are kept ------------------------------------------------------------------------
+# -- Kept columns ---------------------------------------------------------------------------------
 
 KEPT: dict[str, tuple[str, Any]] = {
     "a": ("boolean", True),
@@ -297,12 +297,12 @@ KEPT: dict[str, tuple[str, Any]] = {
     "_kept_0": ("int", 9),
     "source": ("int", 10),
 }
-"""Columns of all types, with a value; some are called as ours are on their way."""
+"""Columns of all types, with a value; some names equal internal ones."""
 
 
 @pytest.mark.parametrize("whole", [pytest.param(True, marks=pytest.mark.long), False])
 def test_columns_of_every_type_are_kept(spark: SparkSession, whole: bool) -> None:
-    """Of documents, which stay where they are, and of triples, which do not."""
+    """Documents stay in their partition, but triples do not."""
     types = ", ".join(f"`{name}` {kind}" for name, (kind, _) in KEPT.items())
     values = [value for _, value in KEPT.values()]
     said = {
@@ -341,7 +341,7 @@ def test_columns_of_every_type_are_kept(spark: SparkSession, whole: bool) -> Non
 
 
 def test_kept_columns_of_tables_and_arrays(spark: SparkSession) -> None:
-    """Of the publication's first row; two arrays may have one id, and none."""
+    """The publication's first row counts; arrays can share an id or lack one."""
     rows = [(f"g{n % 5}", f"<urn:{n}>", P, f'"{n}"', [n % 5]) for n in range(40)]
     rows += [("g9", "<urn:a>", "no IRI", "<urn:b>", [9]), (None, "<urn:a>", P, "<urn:b>", [8])]
     terms = "subject string, predicate string, object string"
@@ -395,7 +395,7 @@ def test_kept_columns_of_tables_and_arrays(spark: SparkSession) -> None:
 
 
 def test_names_of_columns(spark: SparkSession) -> None:
-    """They are what Spark makes of them: dots are for what is in a column, capitals are none."""
+    """Names follow Spark: dots select fields, and case is ignored."""
     rows = [("g", "<urn:a> <urn:p> <urn:b> .", 1, 2, (3,))]
     given = table(spark, rows, "id string, Text string, `a.b` int, Day int, c struct<d: int>")
     keep = ["`a.b`", "day", "c.d"]
@@ -406,7 +406,7 @@ def test_names_of_columns(spark: SparkSession) -> None:
 
 
 class Here:
-    """Stands for Spark's files: the engine is in this process."""
+    """A stand-in for Spark's files, with the engine in this process."""
 
     def __init__(self, path: Path) -> None:
         asked(s=EVERY).save(path)
@@ -428,7 +428,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_rows_of_a_publication_in_any_batches(
     here: Any, ids: list[str | None], cuts: list[int]
 ) -> None:
-    """A task of a stream has all of each."""
+    """Each publication is complete in a task of a stream."""
     rows = [
         {ID: id, TEXTS: f"<urn:a> <urn:p> <urn:{n}> .", NOW: datetime.now(UTC), f"{KEPTS}0": n}
         for n, id in enumerate(ids)
@@ -452,7 +452,7 @@ def test_rows_of_a_publication_in_any_batches(
     assert [one["publications"] for one in did] == ([len({*ids} - {None})] if rows else [])
 
 
-# -- What is malformed ----------------------------------------------------------------------------
+# -- Malformed rows -------------------------------------------------------------------------------
 
 BAD = [
     ("g", "<urn:a>", P, "<urn:b>"),
@@ -483,7 +483,7 @@ def _parts(row: Sequence[str | None]) -> set[str]:
 
 @pytest.mark.parametrize("form", [columns, arrays, bad_texts, parts])
 def test_rows_that_are_no_triples(spark: SparkSession, form: Form) -> None:
-    one_triple = form in (columns, arrays)  # a text may have several
+    one_triple = form in (columns, arrays)  # A string may hold several triples.
     rows = [row for row in BAD if one_triple or not {" . ", "\n"} & _parts(row)]
     given, how = form(table(spark, rows))
     did = Observation()
@@ -518,7 +518,7 @@ def test_modes(spark: SparkSession, form: Form) -> None:
 
 
 def test_what_was_refused_before_is_passed_on(spark: SparkSession) -> None:
-    """And counted; with columns that are kept, where a partition has nothing else."""
+    """Refused rows are counted and keep their columns, even alone in a partition."""
     rows = [("g", "<urn:a>", P, "<urn:b>", None, 1), (None, None, None, None, "a:1: bad. Mend.", 2)]
     terms = "publication string, subject string, predicate string, object string"
     given = table(spark, rows, f"{terms}, _corrupt string, k int")
@@ -567,7 +567,7 @@ def test_nothing_and_next_to_nothing(spark: SparkSession) -> None:
 def test_a_column_that_is_not_there(
     spark: SparkSession, options: dict[str, Any], missing: str
 ) -> None:
-    """It is said before anything is run."""
+    """The error comes before any job runs."""
     with pytest.raises(AnalysisException) as caught:
         spark.range(1).transform(matches(asked(s=EVERY), **options))
     assert f"`{missing}`" in str(caught.value)
@@ -594,12 +594,12 @@ def test_options_that_mean_nothing(
 
 @pytest.mark.parametrize("mode", ["failfast", "FailFast", Mode.FAILFAST])
 def test_mode_may_be_written_in_any_case(mode: Mode | str) -> None:
-    """As in Spark's own readers."""
+    """Case is ignored, like in Spark's own readers."""
     assert Mode(mode) is Mode.FAILFAST
     matches(asked(s=EVERY), mode=mode, cut="Item")
 
 
-# -- Metrics, and engines that change -------------------------------------------------------------
+# -- Metrics and changing engines -----------------------------------------------------------------
 
 
 @pytest.mark.long

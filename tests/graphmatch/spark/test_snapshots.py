@@ -1,4 +1,4 @@
-"""Engines on their way to the workers: which one a task gets, and when it gets none."""
+"""Engines sent to workers: which one a task gets, and when it gets none."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ EVERY = "SELECT * { ?s <urn:p> ?o }"
 
 
 class Root:
-    """The folder to which Spark brings files, made by hand."""
+    """The folder for Spark's files, made by hand."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.snapshots = Snapshots("graphmatch-x", OWN)
 
     def put(self, micros: int, *ids: str) -> None:
-        """Put an engine there that is in force from a time on."""
+        """Add an engine that is valid from a given time."""
         name = f"{self.snapshots.name}-{micros}"
         asked(**dict.fromkeys(ids, EVERY)).save(self.folder / name)
         (self.folder / f"{self.snapshots.name}@{micros:017d}").write_text(name)
 
     def ids(self, micros: int) -> list[str]:
-        """Return the subscriptions of the engine of a time."""
+        """Return the subscriptions of the engine at a given time."""
         worker = self.snapshots.opened(datetime.fromtimestamp(micros / 1e6, UTC))
         return [subscription.id for subscription in worker.engine.subscriptions]
 
@@ -77,7 +77,7 @@ def test_which_engine_is_in_force(root: Root) -> None:
 
 
 def test_the_folder_of_a_session_of_connect(root: Root) -> None:
-    """A worker may be told the folder above it, in which there are others' folders, too."""
+    """A worker may get the parent folder, which contains folders of other sessions."""
     above = root.folder
     for name in ("before", "own"):
         root.folder = above / name

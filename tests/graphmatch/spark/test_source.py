@@ -1,4 +1,4 @@
-"""The source ``rdf``: files to tables and streams of triples, each file and each line once."""
+"""The source ``rdf``: files to tables and streams of triples, each file and line once."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ LINES = (
     "no line %d",
     "",
 )
-"""Lines of N-Quads, one way and another; their numbers are two digits of a hexadecimal."""
+"""N-Quads lines in various notations; their numbers are two hexadecimal digits."""
 
 Rows = list[dict[str, Any]]
 
 
 def source_of(options: dict[str, str]) -> tuple[RdfSource, StructType]:
-    """Return the source, and its columns: to read a schema, Spark has to run."""
+    """Return the source and its columns, because only a running Spark can read a schema."""
     source = RdfSource(options)
     names = (column.split()[0] for column in source.schema().split(", "))
     return source, StructType([StructField(name, StringType()) for name in names])
 
 
 def partitions(path: object = None, **options: str) -> tuple[Any, Any]:
-    """Return the reader of a table, and what its tasks read."""
+    """Return a table's reader and its partitions."""
     source, schema = source_of(options if path is None else {"path": str(path), **options})
     reader = source.reader(schema)
     return reader, reader.partitions()
@@ -94,13 +94,13 @@ def named(rows: Rows, folder: Path) -> set[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with a name that has to be escaped elsewhere."""
+    """Return a folder with a name that needs escapes elsewhere."""
     made = tmp_path / "a [1] 50%25+ü"
     made.mkdir()
     return made
 
 
-# -- What is read ---------------------------------------------------------------------------------
+# --- Rows ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("extension", SAME)
@@ -177,7 +177,7 @@ def test_options_that_mean_nothing(options: dict[str, str], said: str) -> None:
         partitions(**options)
 
 
-# -- Which files ----------------------------------------------------------------------------------
+# --- File selection ------------------------------------------------------------------------------
 
 
 def test_files_folders_and_patterns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,8 @@ def test_files_that_cannot_be_read(folder: Path) -> None:
         reader, parts = partitions(folder)
     (folder / "a.nq").unlink()
     (folder / "b.ttl").unlink()
-    (folder / "b.ttl").symlink_to(folder / "b.ttl")  # as good as one that nobody may read
+    # This loop is as unreadable as a forbidden file.
+    (folder / "b.ttl").symlink_to(folder / "b.ttl")
     rows = [row for p in parts for b in reader.read(p) for row in b.to_pylist()]
     assert len(rows) == len(parts) > 2
     for name in ("a.nq", "b.ttl"):
@@ -248,12 +249,12 @@ def test_lines_in_ranges_are_the_whole(text: str, size: int) -> None:
         whole, again = read(path), read(path)
     assert whole == again
     if size >= len(text.encode()):
-        return  # it is not cut
+        return  # The file is not split.
     assert set(triples(found)) == set(triples(two))
     assert {tuple(map(_plain, row)) for row in triples(found)} == {
         tuple(map(_plain, row)) for row in triples(whole)
     }
-    if text.strip():  # of an empty file one says so
+    if text.strip():  # The reports on a blank file may differ.
         assert sorted(refused(found)) == sorted(refused(two)) == sorted(refused(whole))
 
 
@@ -266,7 +267,8 @@ def test_lines_are_counted_from_the_beginning(folder: Path) -> None:
     assert len(triples(rows)) == 27
     assert [text.split(":")[1] for text in refused(rows)] == ["4", "20", "31"]
     with patch("graphmatch.spark.source._RANGE", 60):
-        assert len({row["publication"] for row in read(folder, cut="document")}) == 2  # not cut
+        # Documents are not split.
+        assert len({row["publication"] for row in read(folder, cut="document")}) == 2
         (folder / "a.nq").rename(folder / "a.ttl")
         assert refused(read(folder)) != []
         assert len(triples(read(folder, syntax="nq"))) == 27
@@ -319,7 +321,7 @@ def test_what_is_wrong_is_said_by_the_driver(rdf: SparkSession, folder: Path) ->
     for options, said in (
         ({"mod": "x"}, "no option is called 'mod'"),
         ({"path": f"{folder.parent}/none"}, "cannot be read"),
-        ({"path": f"{folder}/none"}, "there are no such files"),  # its name has brackets
+        ({"path": f"{folder}/none"}, "there are no such files"),  # The folder's name has brackets.
     ):
         with pytest.raises(PySparkException) as caught:
             rdf.read.format("rdf").options(**{"path": str(folder), **options}).load().collect()
@@ -332,7 +334,7 @@ def test_what_is_wrong_is_said_by_the_driver(rdf: SparkSession, folder: Path) ->
 
 
 class Streamed:
-    """A stream of a folder to a folder, which may be stopped and go on."""
+    """A stream from folder to folder, which can stop and resume."""
 
     def __init__(self, spark: SparkSession, folder: Path, **options: str) -> None:
         self.spark, self.folder, self.options = spark, folder, options
@@ -350,7 +352,7 @@ class Streamed:
         return self.spark.readStream.format("rdf").options(**self.options).load(str(self.incoming))
 
     def run(self, *later: tuple[str, str]) -> list[int]:
-        """Run until all is read, and again after each file; return how many rows came each time."""
+        """Run until all is read, and again after each file; return the row counts."""
         options = {"checkpointLocation": str(self.folder / "checkpoint"), "path": str(self.output)}
         query = self.frame().writeStream.format("parquet").options(**options).start()
         try:
@@ -379,8 +381,9 @@ def test_a_stream_reads_each_file_once(streamed: Iterator[Streamed]) -> None:
     stream.drop(".half.nq", QUAD.format(9))
     (stream.incoming / ".half.nq").rename(stream.incoming / "_half.nq")
     assert stream.run(("c.ttl", "<urn:a> <urn:p> <urn:2>, <urn:3> .")) == [1, 2]
-    stream.drop("a.nq", QUAD.format(4) + "bad\n", time=1e9)  # old, and first by its name
-    (stream.incoming / "b.nq").write_text(QUAD.format(5))  # which is not how it is done
+    stream.drop("a.nq", QUAD.format(4) + "bad\n", time=1e9)  # It is old, and its name comes first.
+    # Changing a file in place is not supported.
+    (stream.incoming / "b.nq").write_text(QUAD.format(5))
     assert stream.run(("b2.nq", QUAD.format(6))) == [2, 1]
     (stream.incoming / "c.ttl").unlink()
     assert stream.run() == []
@@ -404,7 +407,7 @@ def test_a_stream_of_too_many_files_ends(folder: Path) -> None:
 
 
 def test_matches_of_lines_that_are_anywhere(folder: Path) -> None:
-    """A blank node is called the same in all ranges of a file, and otherwise in another."""
+    """A blank node has one name in all ranges of a file, and another in other files."""
     for name in "ab":
         text = "".join(f"_:x <urn:p> _:{name}{n} <urn:g> .\n" for n in range(9))
         (folder / f"{name}.nq").write_text(text)

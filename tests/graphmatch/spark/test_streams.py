@@ -1,4 +1,4 @@
-"""Streams of publications: matched as tables are, by the engine of each micro-batch."""
+"""Streams of publications: matched like tables, by the engine of each micro-batch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EVERY = "SELECT * { ?s <urn:p> ?o }"
 
 
 class Heard(StreamingQueryListener):
-    """Remembers what each micro-batch did."""
+    """A listener that records the work of each micro-batch."""
 
     def __init__(self) -> None:
         self.did: list[dict[str, Any]] = []
@@ -51,7 +51,7 @@ class Heard(StreamingQueryListener):
 
 
 class Folder:
-    """A folder that a stream reads, and what it made of it."""
+    """A folder that a stream reads, and its output."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark, self.incoming, self.output = spark, folder / "in", folder / "out"
@@ -88,7 +88,7 @@ def metrics(query: StreamingQuery, name: str = "graphmatch") -> list[Any]:
 
 
 def test_the_engine_is_that_of_the_micro_batch(spark: SparkSession, folder: Folder) -> None:
-    """What is replaced while one runs holds from the next one on; what was done is heard of."""
+    """A replacement applies from the next micro-batch on; listeners get metrics."""
     heard = Heard()
     spark.streams.addListener(heard)
     how = matches(asked(first=EVERY, now="SELECT (NOW() AS ?n) { ?s ?p ?o }"), metrics="mine")
@@ -133,7 +133,7 @@ def _later(id: str) -> str:
 
 @pytest.mark.long
 def test_an_engine_that_comes_while_a_micro_batch_runs(folder: Folder) -> None:
-    """All tasks of one micro-batch take the one that was there when it began."""
+    """All tasks of one micro-batch use the engine from its start."""
     how = matches(asked(before=EVERY))
     ids = [f"g{n}" for n in range(30)]
     folder.drop([(id, *TRIPLE) for id in ids])
@@ -155,7 +155,7 @@ def test_an_engine_that_comes_while_a_micro_batch_runs(folder: Folder) -> None:
 
 @pytest.mark.long
 def test_a_micro_batch_that_is_run_again_has_the_same_engine(folder: Folder) -> None:
-    """As it is when a stream that was killed goes on in the same application."""
+    """A killed stream can resume in the same application."""
     how = matches(asked(before="SELECT (NOW() AS ?n) { ?s ?p ?o }"))
     folder.drop([("g", *TRIPLE)])
     query = folder.started(folder.triples().transform(how))

@@ -1,4 +1,4 @@
-"""Files for ``graphmatch spark watch`` to meet, and what it wrote."""
+"""Files for ``graphmatch spark watch``, and its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NOON = 1_750_000_000
-"""When the first file is written, in seconds."""
+"""Time of the first file, in seconds."""
 QUERIES = {
     "price": "SELECT ?p WHERE { ?x <urn:price> ?p }",
     "anything": "ASK { ?x <urn:price> ?price }",
@@ -37,7 +37,7 @@ class Watched:
         (self.asked / f"{name}.rq").write_text(query)
 
     def drop(self, name: str, text: str | bytes, hours: float | None = None) -> None:
-        """Put a file there: each is a minute younger than the one before."""
+        """Add a file: each is a minute younger than the one before."""
         self.files += 1
         made = self.folder / "made"
         made.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -55,7 +55,7 @@ class Watched:
 
 
 def offers(random: Random, ids: Sequence[int]) -> str:
-    """Return N-Quads: an offer a graph."""
+    """Return N-Quads with one offer per graph."""
     lines = []
     for id in ids:
         graph, thing = f"<urn:offer:{id}>", f"<urn:thing:{random.randrange(50)}>"

@@ -1,4 +1,4 @@
-"""Attributes that were found are seen by those who name them, not by variable properties."""
+"""Derived attributes are visible to patterns that name them, not to variable properties."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_generated_query_says_the_same(scenario: Scenario) -> None:
         (f"?s {A} ?o ; ?p ?w", 2),
         (f"?s {A}+ ?o", 3),
         (f"?s {A}+ ?o . ?o ?p 1", 1),
-        (f"?s {A}* ?o", 6),  # a walk of no steps is from a node that every pattern sees
+        (f"?s {A}* ?o", 6),  # A path of no steps starts at any node that every pattern sees.
         (f"?s {A}/({Q}|{A}) ?o . ?w ?p ?o", 1),
         (f"?s !{A} ?o", 2),
         (f"?s {A} ?a . ?s !{P} ?o", 1),
@@ -101,7 +101,7 @@ def test_a_generated_query_says_the_same(scenario: Scenario) -> None:
     ],
 )
 def test_attributes_are_seen_by_name_only(where: str, expected: int) -> None:
-    """Attributes lead from x to z, and from y to x; what is stated, from x to 1 and to y."""
+    """Attributes lead from x to z and from y to x; stated triples from x to 1 and to y."""
     query = PARSER.query("s", f"SELECT * {{ ?none {Q} ?other . {where} }}")
     answer = evaluation(FOUND).answer(query, resting=False)
     assert answer is not None
@@ -109,7 +109,7 @@ def test_attributes_are_seen_by_name_only(where: str, expected: int) -> None:
 
 
 def test_what_is_shown_changes_from_query_to_query() -> None:
-    """Whoever asks before, and where the ontology states some of the publication, too."""
+    """The order of queries does not matter, even if the ontology states some of the triples."""
     texts = (f"?s {A} ?o", "?s ?p ?o", f"?s {A} ?o ; ?p ?w", "?s ?p ?o", f"?s {A} ?o")
     for background in ((), ((EX["x"], P, ONE),)):
         asked = evaluation(FOUND, background)

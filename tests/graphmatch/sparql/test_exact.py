@@ -1,6 +1,6 @@
-"""Lexical forms stay apart: terms in patterns, values in expressions.
+"""Lexical forms are preserved: patterns compare terms, and expressions compare values.
 
-The expectations are worked out by hand: no evaluator at hand keeps both apart.
+The expected results were derived by hand, because no available evaluator preserves both.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def short(term: Term) -> str:
 
 
 def column(query: str) -> str:
-    """Return what a query's one variable is bound to, in order of writing."""
+    """Return the values of a query's only variable, sorted."""
     return " ".join(sorted(value for row in rows(query) for value in row.values()))
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        # patterns match by term, and join by term
+        # Patterns match and join by term.
         ("SELECT ?o { ?s e:p ?o }", "01^integer 1.50^decimal 1^int 1^integer"),
         ('SELECT ?s { ?s e:p "01"^^xsd:integer }', "a"),
         ("SELECT ?s { ?s e:p 1 }", "b"),
@@ -80,7 +80,7 @@ def column(query: str) -> str:
         ('SELECT ?s { VALUES ?o { "01"^^xsd:integer 1.50 } ?s e:p ?o }', "a d"),
         ("SELECT ?s { ?s e:p ?o MINUS { ?s e:q ?o } }", "b c d"),
         ("SELECT ?s { ?s e:p ?o OPTIONAL { ?s e:q ?z FILTER(?z = ?o) } FILTER(BOUND(?z)) }", "a b"),
-        # filters compare values
+        # Filters compare values.
         ("SELECT ?s { ?s e:p ?o FILTER(?o = 1) }", "a b c"),
         ("SELECT ?s { ?s e:p ?o FILTER(?o != 1) }", "d"),
         ("SELECT ?s { ?s e:p ?o FILTER(?o > 1.4) }", "d"),
@@ -92,11 +92,11 @@ def column(query: str) -> str:
         ("SELECT ?s { ?s e:p ?o FILTER EXISTS { ?s e:q ?o } }", "a"),
         ("SELECT ?s { ?s e:p ?o FILTER EXISTS { ?s e:q ?z FILTER(?z = ?o) } }", "a b"),
         ("SELECT ?s { ?s e:p ?o FILTER(EXISTS { ?s e:q ?o } || ?o > 1) }", "a d"),
-        # terms where terms are asked for
+        # Some functions compare terms.
         ("SELECT ?s { ?s e:p ?o FILTER sameTerm(?o, 01) }", "a"),
         ("SELECT ?s { ?s e:p ?o . ?s e:q ?z FILTER(sameTerm(?o, ?z)) }", "a"),
         ("SELECT ?s { ?s e:p ?o FILTER(STRLEN(STR(?o)) = 4) }", "d"),
-        # a cast gives the value's canonical form; STR gives what is written
+        # A cast returns the value's canonical form, and STR the lexical form.
         ("SELECT ?s { ?s e:p ?o FILTER(xsd:string(?o) = '01') }", ""),
         ("SELECT ?s { ?s e:p ?o FILTER(STR(?o) = '01') }", "a"),
         ("SELECT ?s { ?s e:p ?o FILTER(STR(?o + 1) = '2') }", "a b c"),
@@ -115,11 +115,11 @@ def column(query: str) -> str:
         ("SELECT (COALESCE(?none, ?o + 1) AS ?z) { ?s e:p ?o FILTER(?s = e:a) }", "2^integer"),
         ("SELECT (IF(?s = e:a, ?o, ?o + 1) AS ?z) { ?s e:q ?o }", "01^integer 2^integer"),
         ("SELECT ?s { ?s e:p ?o FILTER(COALESCE(?none, ?o) = 1) }", "a b c"),
-        # an unbound variable before one that is bound does not give its term to the next
+        # An unbound variable does not take the term of the next bound one.
         ("SELECT ?s { ?s e:p ?o FILTER(COALESCE(STR(?none), ?o + 1) = 2) }", "a b c"),
         ("SELECT ?s { ?s e:p ?o FILTER(IF(?o = 1, ?o, 7) + 1 = 2) }", "a b c"),
         ("SELECT (BOUND(?o) AS ?z) { ?s e:p ?o FILTER(?s = e:a) }", "true^boolean"),
-        # aggregates
+        # Aggregates
         ("SELECT (COUNT(DISTINCT ?o) AS ?n) { ?s e:p ?o }", "4^integer"),
         ("SELECT (COUNT(?o + 1) AS ?n) { ?s e:p ?o }", "4^integer"),
         ("SELECT (SUM(?o) AS ?n) { ?s e:p ?o }", "4.5^decimal"),
@@ -134,7 +134,7 @@ def column(query: str) -> str:
         ("SELECT ?z { ?s e:p ?o } GROUP BY (STR(?o) AS ?z)", "01 1 1.50"),
         ("SELECT (EXISTS { ?s e:q ?o } AS ?z) (?o + 1 AS ?w) { ?s e:p ?o FILTER(?s = e:a) }",
          "2^integer true^boolean"),
-        # subqueries
+        # Subqueries
         ("SELECT ?s { { SELECT ?o { e:a e:p ?o } } ?s e:q ?o }", "a b"),
         ("SELECT ?o { { SELECT ?s { ?s e:p ?o } ORDER BY DESC(?o) LIMIT 1 } ?s e:p ?o }",
          "1.50^decimal"),
@@ -159,7 +159,8 @@ TERMS = """
     [
         ("?o = <<( e:a e:b 1 )>>", "1 2"),
         ("<<( e:a e:b 01.00 )>> = ?o", "1 2"),
-        ("?o != <<( e:a e:b 1 )>>", "3 4 6 7"),  # of an unknown datatype nobody knows
+        # For an unknown datatype, the comparison is an error.
+        ("?o != <<( e:a e:b 1 )>>", "3 4 6 7"),
         ("?o = <<( e:a e:b 'x'^^e:odd )>>", "5"),
         ("?o IN (<<( e:a e:b 1.0 )>>, 1)", "1 2 6"),
         ("?o NOT IN (<<( e:a e:b 1.0 )>>, 1)", "3 4 7"),

@@ -18,7 +18,7 @@ PARSER = SubscriptionParser()
         ("5 <= ?x && ?x < 9", ["?x >= 5", "?x < 9"], []),
         ("((?x = 5) && ((?y = 'a')))", ["?x = 5", '?y = "a"'], []),
         ("?x = <urn:a>", ["?x = <urn:a>"], []),
-        ("?x < <urn:a>", ["?x < <urn:a>"], []),  # IRIs have no order: it is never true
+        ("?x < <urn:a>", ["?x < <urn:a>"], []),  # IRIs have no order, so this is never true.
         ("?x = 'a'@en", ['?x = "a"@en'], []),
         ("?x < 'a'@en", ['?x < "a"@en'], []),
         ("?x != 'a'@en", ['?x != "a"@en'], []),
@@ -31,7 +31,7 @@ PARSER = SubscriptionParser()
         ("?x > -5", ["?x > -5"], []),
         ("?x -5 > 2", [], [">"]),
         ("?x = ?y", [], ["="]),
-        ("?z > 5", [], [">"]),  # bound by an OPTIONAL only
+        ("?z > 5", [], [">"]),  # Only an OPTIONAL binds ?z.
         ("!?x = 5", [], ["="]),
         ("?x > 5 || ?y > 5", [], ["||"]),
         ("?x > 5 || ?x = 'a'", ['?x > 5 || ?x = "a"'], []),
@@ -139,7 +139,7 @@ def test_that_a_skeleton_is_not_settled_by_its_first_constant() -> None:
 
 
 def test_that_synonyms_change_what_stands_beside_equality_only() -> None:
-    """A text inside a function is a part of texts, and no name of anything."""
+    """A string inside a function is only part of a string, not a name."""
     query = """SELECT * { ?x <urn:p> ?y FILTER(CONTAINS(?y, "US") && LCASE(?y) = "US")
         FILTER(?y != "US" && ?y IN ("US") && REGEX(?y, "US")) }"""
     rewritten = PARSER.parse("s", query).rewritten(
@@ -156,7 +156,7 @@ def test_that_synonyms_change_what_stands_beside_equality_only() -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        "?x <urn:p> ?y { FILTER(?x > 5) }",  # ?x is another one's in there
+        "?x <urn:p> ?y { FILTER(?x > 5) }",  # This ?x is local to the group.
         "?x <urn:p> ?y OPTIONAL { ?x <urn:q> ?z FILTER(?x > 5) }",
         "?x <urn:p> ?y MINUS { ?x <urn:q> ?z FILTER(?x > 5) }",
         "?x <urn:p> ?y FILTER EXISTS { ?x <urn:q> ?z FILTER(?x > 5) }",

@@ -1,7 +1,7 @@
-"""Generated SPARQL text: the engine's answer is pyoxigraph's, and the branches are necessary.
+"""Generated SPARQL: the engine agrees with pyoxigraph, and each solution satisfies a branch.
 
-The queries are text drawn from SPARQL's grammar, so that rdflib's parser, which the
-analysis is made of, is held against pyoxigraph's, which evaluates.
+The queries are drawn from SPARQL's grammar, so the tests compare rdflib's parser, which the
+analysis uses, with pyoxigraph, which evaluates.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ graphs = st.lists(triples, min_size=4, max_size=14, unique=True)
 
 variables = st.sampled_from(("?x", "?y", "?z", "$w"))
 properties = st.sampled_from(("e:p", "e:q", "<http://e/r>"))
-# no +5: in a pattern pyoxigraph takes the sign for the path's, where SPARQL has a number
+# Without +5: in a pattern, pyoxigraph reads the sign as part of the path, not of the number.
 constants = st.sampled_from(
     ("e:a", "e:b", "1", "5", "-5", '"x"', "'x'@en", "1.5", "true", '"""x"""')
 )
@@ -87,7 +87,7 @@ def operands(draw: st.DrawFn, depth: int) -> str:
             sign = draw(st.sampled_from(("+", " + ", " -", "-", " * ", "*")))
             left = draw(inner)
             if left.endswith("@en"):
-                left += " "  # the parser takes a sign after it for a part of the tag
+                left += " "  # The parser would read a sign after it as part of the tag.
             return f"{left}{sign}{draw(st.sampled_from(('1', '5', '?x')))}"
         case "call":
             return draw(
@@ -215,7 +215,7 @@ def groups(draw: st.DrawFn, depth: int = 2) -> str:
 
 @st.composite
 def queries(draw: st.DrawFn) -> str:
-    """Draw a query with a plain triple pattern, so that each solution rests on the data."""
+    """Draw a query with a plain triple pattern, so that each solution uses a triple."""
     group = draw(groups())
     required = f"{draw(st.sampled_from(('?x', '?y')))} {draw(properties)} {draw(variables)} . "
     where = "{ " + (required + group[1:] if draw(st.booleans()) else group[1:-1] + required + "}")
@@ -238,7 +238,7 @@ def queries(draw: st.DrawFn) -> str:
 
 
 def parsed(text: str) -> bool:
-    """Whether pyoxigraph takes the query: text is drawn without regard to SPARQL's scopes."""
+    """Return whether pyoxigraph accepts the query, because drawn text ignores SPARQL's scopes."""
     try:
         Store().query(text)
     except SyntaxError:
@@ -284,7 +284,7 @@ def test_that_the_engine_gives_what_the_text_says(text: str, graph: list[Triple]
 
 
 def holds(branch: Branch, solution: dict[str, Term], store: Store) -> bool:
-    """Whether a solution, restricted to what it binds, meets all of a branch."""
+    """Return whether a solution satisfies a branch, as far as it binds the variables."""
     instances = [
         [solution.get(n.value, n) if isinstance(n, Variable) else n for n in pattern]
         for pattern in branch.patterns
@@ -319,7 +319,7 @@ def test_that_every_solution_meets_a_branch(group: str, graph: list[Triple]) -> 
 
 @given(queries())
 def test_that_the_text_is_kept(text: str) -> None:
-    """What `Query.text` writes means the same on the data."""
+    """`Query.text` has the same meaning on the data."""
     if not parsed(text):
         return
     query = PARSER.parse("s", text).query

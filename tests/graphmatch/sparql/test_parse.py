@@ -30,7 +30,7 @@ from semantic.vocabulary import EQUIVALENT_PROPERTY, PREFIXES, RDF
 SUITES = Path(__file__).parents[4] / "shared" / "data" / "sparql"
 
 REFUSED = re.compile(r"a subscription does not reach out|nothing at all")
-"""What the contract refuses of SPARQL, by the reasons given."""
+"""Reasons for which the contract refuses valid SPARQL."""
 
 
 def parse(query: str, id: str = "s") -> Subscription:
@@ -42,7 +42,7 @@ def patterns(subscription: Subscription) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
-# W3C's queries
+# W3C queries
 
 
 def data_beside(query: Path) -> Store:
@@ -54,12 +54,12 @@ def data_beside(query: Path) -> Store:
                     path=path, format=RdfFormat.from_extension(path.suffix[1:]), base_iri="urn:b:"
                 )
             except SyntaxError:
-                continue  # the suites have files that are wrong on purpose
+                continue  # The suites contain invalid files on purpose.
     return store
 
 
 def outcome(answer: object) -> object:
-    """Return a result such that equal results are equal, blank nodes not looked at."""
+    """Return a comparable form of a result, in which all blank nodes are equal."""
     if isinstance(answer, QueryBoolean):
         return bool(answer)
     if isinstance(answer, QuerySolutions):
@@ -132,7 +132,7 @@ def test_that_queries_which_differ_in_constants_share_a_skeleton() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        "SELECT ?x { ?x <urn:p> 5 FILTER(?x > 5) }",  # a literal for an IRI
+        "SELECT ?x { ?x <urn:p> 5 FILTER(?x > 5) }",  # A literal for an IRI.
         "SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x >= 5) }",
         "SELECT ?x { ?x <urn:p> <urn:o> FILTER(5 > ?x) }",
         "SELECT ?y { ?y <urn:p> <urn:o> FILTER(?y > 5) }",
@@ -266,7 +266,7 @@ def test_roots_of_literals_where_they_are_replaced_and_where_not() -> None:
 
 
 # --------------------------------------------------------------------------------------
-# What is known of a query
+# Branches and residuals
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ def test_that_unions_are_bounded() -> None:
 
 
 # --------------------------------------------------------------------------------------
-# What is refused
+# Refused queries
 
 
 @pytest.mark.parametrize(
@@ -501,7 +501,8 @@ def test_that_a_long_query_is_refused() -> None:
         ("CONSTRUCT {} WHERE { ?s ?p ?o } VALUES ?o { 8 }", False),
         ("CONSTRUCT {} WHERE { ?s ?p ?o } LIMIT 0", False),
         ("CONSTRUCT { ?o <urn:p> 1 } WHERE { ?s ?p ?o } OFFSET 1", False),
-        ("CONSTRUCT { ?o <urn:p> 1 } WHERE { ?s ?p ?o }", True),  # no triple: 7 is no subject
+        # It makes no triple, because 7 cannot be a subject.
+        ("CONSTRUCT { ?o <urn:p> 1 } WHERE { ?s ?p ?o }", True),
         ("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", True),
         ("SELECT ?o { ?s ?p ?o } GROUP BY ?o HAVING (COUNT(*) > 1)", False),
     ],

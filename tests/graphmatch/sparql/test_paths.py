@@ -81,9 +81,10 @@ edges = st.sets(
 def test_that_walks_with_a_step_are_found(
     path: str, graph: set[tuple[NamedNode, NamedNode, NamedNode]]
 ) -> None:
-    """A walk rests on the publication when a step of it does: one of no steps never."""
+    """A path uses the publication if one of its steps does; an empty path never does."""
     store = Store()
-    store.add(Quad(NamedNode("urn:a"), NamedNode("urn:r"), NamedNode("urn:a")))  # no news
+    # It is not in the publication.
+    store.add(Quad(NamedNode("urn:a"), NamedNode("urn:r"), NamedNode("urn:a")))
     for triple in graph:
         store.extend([Quad(*triple), Quad(*triple, NamedNode("urn:g"))])
     text = f"PREFIX e: <urn:> SELECT * {{ ?s {path} ?o . ?x e:r ?y }}"

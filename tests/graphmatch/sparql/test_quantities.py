@@ -1,4 +1,4 @@
-"""Quantities in queries: where they may stand, what they are written as, what they are used for."""
+"""Quantities in queries: their positions, lexical forms and uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parse(pattern: str) -> Query:
 
 
 def uses(query: Query, text: str) -> list[tuple[str, dict[str, str | None]]]:
-    """Return the attributes of a constant, each with what stands beside it."""
+    """Return the attributes of a constant, each with its sibling constants."""
     terms = [str(term) for term, _ in query.constants()]
     return [
         (terms[attribute], {terms[p]: None if o is None else terms[o] for p, o in siblings})

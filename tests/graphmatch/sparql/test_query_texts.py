@@ -1,4 +1,4 @@
-"""The naive matcher: what it asks its store is the subscription, however that is written."""
+"""The naive matcher: its queries have the meaning of the subscription in every notation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which solutions rest on the publication: worked out by hand from the contract, section 4.
+"""Delta solutions, derived by hand from section 4 of the contract.
 
-The ontology is data (entailment is off): *o* triples are its, *p* triples the publication's.
+The ontology is data (entailment is off): it states the *o* triples, the publication the *p* ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def matchers() -> list[Matcher]:
 
 
 def answers(query: str) -> list[str] | None:
-    """Return each solution as a text; ``None`` where there is no match."""
+    """Return each solution as a string, or ``None`` if there is no match."""
     subscription = SubscriptionParser().parse("s", f"PREFIX : <urn:> {query}")
     found = []
     for matcher in matchers():
@@ -54,35 +54,35 @@ def answers(query: str) -> list[str] | None:
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        ("?s :o ?z", None),  # the ontology alone
+        ("?s :o ?z", None),  # Only the ontology states it.
         ("?s :p ?z", ["b x", "x a"]),
-        ("?s :both ?z", ["a b"]),  # stated by both
+        ("?s :both ?z", ["a b"]),  # Both state it.
         ("?s :o ?z . ?z :p ?y", ["a b x"]),
         ("?s :p ?z . ?z :o ?y", ["x a b"]),
-        # the union's branch that holds
+        # The union's branch that holds counts.
         ("{ ?s :o ?z } UNION { ?s :p ?z }", ["b x", "x a"]),
         ("?s :o :b { :b :o ?z } UNION { ?z :p :a }", ["a x"]),
-        # a solution whose optional part is in the publication
+        # The optional part of the solution is in the publication.
         ("?s :o ?z OPTIONAL { ?z :p ?y }", ["a b x"]),
         ("?s :o ?z OPTIONAL { ?z :p ?y OPTIONAL { ?y :q 5 } }", ["a b x"]),
         ("?s :o ?z OPTIONAL { ?z :none ?y }", None),
         ("?s :p ?z OPTIONAL { ?z :none ?y }", ["b x", "x a"]),
-        # what is not part of a solution does not count
+        # Triples outside the solution do not count.
         ("?s :o ?z MINUS { ?s :p ?y }", None),
         ("?s :o ?z FILTER EXISTS { ?z :p ?y }", None),
         ("?s :o ?z FILTER NOT EXISTS { ?s :p ?y }", None),
         ("?s :p ?z FILTER NOT EXISTS { ?s :o ?y }", ["x a"]),
-        # GRAPH sees the publication
+        # GRAPH sees the publication.
         ("GRAPH ?g { ?s :p ?z }", ["b x id", "x a id"]),
         ("GRAPH <urn:id> { ?s :o ?z }", None),
         ("GRAPH ?g { ?s :both ?z } ?z :o ?y", ["a b id c"]),
         ("GRAPH <urn:other> { ?s :p ?z }", None),
-        # blank nodes of the query: any term for which their neighbours hold
+        # A blank node of the query stands for any term that satisfies its patterns.
         ("?s :o [ :p ?z ]", ["a x"]),
         ("?s :o []", None),
         ("?s :o [ :o ?z ]", None),
         ("?s :o _:b . _:b :p []", ["a"]),
-        # other solutions do not count for this one
+        # Other solutions do not count for this one.
         ("?s :o ?z . ?x :q ?y", ["a 5 x b", "a 7 x b", "b 5 x c", "b 7 x c"]),
         ("VALUES ?s { :a :x } ?s ?y ?z", ["a both b", "x p a", "x q 5", "x q 7"]),
         ("?s :o ?z BIND(:x AS ?y)", None),
@@ -93,7 +93,7 @@ def test_patterns(where: str, expected: list[str] | None) -> None:
     if expected is None:
         assert found is None
     else:
-        # the order of columns is the evaluator's
+        # The evaluator chooses the order of columns.
         assert found is not None
         assert sorted(sorted(row.split()) for row in found) == sorted(
             sorted(row.split()) for row in expected
@@ -113,7 +113,7 @@ def test_patterns(where: str, expected: list[str] | None) -> None:
         (":p+", ["b a", "b x", "x a"]),
         (":o/:p+", ["a a", "a x"]),
         ("(:o/:p)+", ["a x"]),
-        # walks around a -o- b -p- x -p- a may all use a step of the publication
+        # Paths around a -o- b -p- x -p- a may all use a step of the publication.
         ("(:o|:p)+", ["a a", "a b", "a c", "a x", "b a", "b b",
           "b c", "b x", "x a", "x b", "x c", "x x"]),
         ("!:o", ["a b", "b x", "x 5", "x 7", "x a"]),
@@ -134,7 +134,7 @@ def test_paths(path: str, expected: list[str] | None) -> None:
     ("where", "expected"),
     [
         ("?s :o? ?z . :a :o ?s", None),
-        (":x :p? ?z . :a :o :b", ["a"]),  # the walk of one step; the one of none is no news
+        (":x :p? ?z . :a :o :b", ["a"]),  # The path of one step counts, the empty one does not.
         (":x :p* ?z . :a :o :b", ["a"]),
         ("?s :cycle ?s . ?s :o* ?z", None),
     ],
@@ -146,20 +146,20 @@ def test_walks_of_no_steps(where: str, expected: list[str] | None) -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        # rows are computed over all solutions, once some solution rests on the publication
+        # Rows are computed over all solutions if one of them is a delta solution.
         ("SELECT (COUNT(*) AS ?n) { ?s :o ?z }", None),
         ("SELECT (COUNT(*) AS ?n) { ?s :p ?z }", ["2"]),
         ("SELECT (COUNT(*) AS ?n) { ?s :o|:p ?z }", ["4"]),
         ("SELECT ?s (COUNT(*) AS ?n) { ?s :o|:p ?z } GROUP BY ?s", ["a 1", "b 2", "x 1"]),
         ("SELECT ?s { ?s :o|:p ?z } GROUP BY ?s HAVING (COUNT(*) > 1)", ["b"]),
         ("SELECT ?s { ?s :p ?z } GROUP BY ?s HAVING (COUNT(*) > 1)", None),
-        # a subquery: a solution, and some triple of the publication that meets a pattern
+        # A subquery needs a solution, and a triple of the publication that matches a pattern.
         ("SELECT ?s { ?s :o ?z { SELECT ?z { ?z :p ?y } } }", ["a"]),
         ("SELECT ?s { ?s :o ?z { SELECT ?z { ?z :o ?y } } }", None),
         ("SELECT ?s { ?s :o ?z { SELECT (COUNT(?y) AS ?n) { ?x :q ?y } } FILTER(?n = 2) }",
          ["a", "b"]),
         ("SELECT ?s { ?s :o ?z { SELECT (COUNT(?y) AS ?n) { ?x :none ?y } } }", None),
-        # limits come after
+        # Limits apply afterwards.
         ("SELECT ?s { ?s :o|:p ?z } ORDER BY ?s LIMIT 1", ["b"]),
         ("SELECT DISTINCT ?z { { ?s :o ?z } UNION { ?z :p ?s } }", ["b", "x"]),
         ("ASK { ?s :o ?z }", None),
@@ -184,7 +184,7 @@ def test_queries(query: str, expected: list[str] | None) -> None:
     ],
 )
 def test_that_any_id_will_do(name: str) -> None:
-    """A publication's id is the name of its graph where it is an IRI, and disturbs nothing."""
+    """An id that is an IRI becomes the graph's name; other ids change nothing."""
     for matcher in matchers():
         query = "PREFIX : <urn:> SELECT ?g { GRAPH ?g { ?s :p ?z } OPTIONAL { ?z :o ?y } }"
         matcher.subscribe(SubscriptionParser().parse("s", query))

@@ -1,4 +1,4 @@
-"""Labels found in text and in feed items, compared with a naive reference."""
+"""Annotation of text and feed items, compared with a naive reference implementation."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def label(text: str, language: str | None = None, name: str = "c") -> Label:
 
 
 def found(text: str, *labels: str, language: str | None = None) -> list[str]:
-    """Return the surfaces in a text of labels without a language."""
+    """Return the text spans that match labels without a language."""
     annotator = Annotator([label(each) for each in labels])
     return [text[m.start : m.end] for m in annotator.find(text, language)]
 
 
-# --- words and folding ------------------------------------------------------------------
+# --- Words and folding ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_no_labels_find_nothing() -> None:
     assert Annotator([]).find("climate") == []
 
 
-# --- overlaps ---------------------------------------------------------------------------
+# --- Overlaps ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_no_labels_find_nothing() -> None:
         ("new york city council", ["new york", "york city council"], ["york city council"]),
         ("aaa bbb ccc", ["aaa bbb", "bbb ccc"], ["aaa bbb"]),
         ("energy energy energy", ["energy energy", "energy"], ["energy energy", "energy"]),
-        # The longer one is to be exact, and is not.
+        # The longer label requires an exact match, so it does not match.
         ("at t-mobile of us", ["AT&T", "mobile"], ["mobile"]),
         ("go to war", ["Go To", "to war"], ["to war"]),
     ],
@@ -147,7 +147,7 @@ def test_all_concepts_of_a_label_are_found_and_each_once() -> None:
     assert [m.label for m in Annotator(labels).find("a bank", "de")] == labels[1:]
 
 
-# --- short labels and stop words --------------------------------------------------------
+# --- Short labels and stop words --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_stop_words_are_those_of_the_labels_language() -> None:
     assert [m.label.language for m in annotator.find("War, war")] == ["en", "en", "de"]
 
 
-# --- other forms --------------------------------------------------------------------------
+# --- Inflected forms --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_forms_are_those_of_the_texts_language_or_of_english() -> None:
     assert {m.label.language for m in mentions} == {"de", None}
 
 
-# --- languages --------------------------------------------------------------------------
+# --- Languages --------------------------------------------------------------------------
 
 LANGUAGES = [label("pays", "fr", "fr"), label("pays", "en-GB", "en"), label("PAYS", None, "any")]
 
@@ -289,7 +289,7 @@ def test_labels_of_the_texts_language_are_found(
     assert [m.label.concept for m in mentions] == [concept(name) for name in concepts]
 
 
-# --- publications -----------------------------------------------------------------------
+# --- Publications -----------------------------------------------------------------------
 
 
 def publication(*triples: tuple[Term, NamedNode, Term]) -> Publication:
@@ -352,7 +352,7 @@ def test_only_items_are_annotated() -> None:
     ]
     annotator = Annotator([label("climate")])
     assert annotator.annotate(Publication.of("urn:p", triples)) == []
-    triples.append((ITEM, TYPE, RSS["item"]))  # the order of the triples does not matter
+    triples.append((ITEM, TYPE, RSS["item"]))  # The order of the triples must not matter.
     assert [a.item for a in annotator.annotate(Publication.of("urn:p", triples))] == [ITEM]
 
 
@@ -387,7 +387,7 @@ def test_a_language_is_guessed_from_all_texts_of_an_item() -> None:
     ]
 
 
-# --- a naive reference ------------------------------------------------------------------
+# --- Naive reference --------------------------------------------------------------------
 
 SCRIPTS = ("CJK UNIFIED", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER")
 Word = tuple[str, int, int]
@@ -407,7 +407,7 @@ def naive_kind(text: str, i: int, last: str) -> str:
 
 
 def naive_words(text: str) -> list[Word]:
-    """Cut a paragraph into (folded word, start, end), letter by letter."""
+    """Split a paragraph into (folded word, start, end), letter by letter."""
     words: list[Word] = []
     kind = ""
     for i, letter in enumerate(text):
@@ -436,7 +436,7 @@ def naive_is_telling(words: list[str], language: str | None) -> bool:
 
 
 def naive_span(text: str, each: Label, start: int, end: int) -> tuple[int, int] | None:
-    """Return where a label is whose words are there: those of the text, or the exact label."""
+    """Return the span of a label, or None if it requires an exact match and has none."""
     wanted = each.text
     words = naive_words(wanted)
     if naive_is_telling([word for word, _, _ in words], each.language):
@@ -457,7 +457,7 @@ def naive_span(text: str, each: Label, start: int, end: int) -> tuple[int, int] 
 
 
 def naive_find(text: str, labels: list[Label], language: str) -> set[Hit]:
-    """Find labels by comparing each with each run of words; the longest first."""
+    """Compare each label with each run of words, longest first."""
     words = naive_words(text)
     candidates: dict[tuple[int, int, int], dict[NamedNode, Hit]] = {}
     for each in labels:
@@ -532,13 +532,14 @@ TEXTS = st.lists(st.tuples(WORDS, JOINS), max_size=12).map(
 
 @st.composite
 def texts_with_labels(draw: st.DrawFn) -> tuple[str, list[Label]]:
-    """Texts with parts of their own as labels, so that most examples find something."""
+    """Draw a text and labels that are mostly parts of it, so that most examples match."""
     text = draw(TEXTS)
     labels = draw(st.lists(LABELS, max_size=5))
     for _ in range(draw(st.integers(0, 4)) if text else 0):
         start = draw(st.integers(0, len(text) - 1))
         part = text[start : draw(st.integers(start + 1, len(text)))].strip()
-        part = part.lstrip("\u0301\u3099\u0e35\u0e48\u093f").strip()  # a mark is no beginning
+        # A combining mark cannot begin a label.
+        part = part.lstrip("\u0301\u3099\u0e35\u0e48\u093f").strip()
         labels.append(label(part.swapcase() if draw(st.booleans()) else part, None, str(start)))
     return text, labels
 
@@ -563,14 +564,15 @@ def test_paragraphs_are_found_in_one_by_one(
     annotator = Annotator(one[1] + other[1])
     first, second = one[0].strip("\n"), other[0].strip("\n")
     offset = len(first) + 2
-    whole = f"{first}\n\n{second}"  # its language is said: guessed, it is that of more words
+    # Without "en", the annotator would guess one language for both parts.
+    whole = f"{first}\n\n{second}"
     assert [(m.label, m.start, m.end) for m in annotator.find(whole, "en")] == [
         *((m.label, m.start, m.end) for m in annotator.find(first, "en")),
         *((m.label, m.start + offset, m.end + offset) for m in annotator.find(second, "en")),
     ]
 
 
-# --- real data --------------------------------------------------------------------------
+# --- Real data --------------------------------------------------------------------------
 
 
 def feed_texts() -> Iterator[str]:
@@ -616,7 +618,8 @@ def test_classes_of_dbpedia_in_real_feeds() -> None:
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_long_words_and_texts_take_linear_time(text: str, language: str) -> None:
     annotator = Annotator([label("Klima", language), label("soups", language)])
-    assert len(annotator.find(text, language)) in (0, 100_000)  # quadratic, it would take hours
+    # A quadratic search would take hours.
+    assert len(annotator.find(text, language)) in (0, 100_000)
 
 
 def test_very_many_stated_languages() -> None:
@@ -626,7 +629,7 @@ def test_very_many_stated_languages() -> None:
     for number in range(1000):
         node = NamedNode(f"http://example.org/{number}")
         triples += [(node, TYPE, RSS["item"]), (node, RSS["title"], Literal("Soup"))]
-    assert len(annotator.annotations(triples)) == 1000  # the language is unknown
+    assert len(annotator.annotations(triples)) == 1000  # The language is unknown.
 
 
 def test_that_every_combining_mark_belongs_to_a_word() -> None:

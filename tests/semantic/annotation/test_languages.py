@@ -1,4 +1,4 @@
-"""The language of a text: as stated, or as its function words tell."""
+"""Language detection: the stated language, or a guess from function words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHERS = (
     "Climate change",
     "The end of history",
     "Emissions targets: ministers agree plan; industry groups criticise cost of measures "
-    "as markets across Europe fall to lowest level this year",  # function words, but few
+    "as markets across Europe fall to lowest level this year",  # It has too few function words.
     "",
 )
 
@@ -42,7 +42,7 @@ NAMED = Annotator(
 
 
 def guessed(text: str) -> set[str | None]:
-    """Return the languages that the annotator looks for labels in; all where it is not clear."""
+    """Return the languages of the labels to look for, or all if the language is unclear."""
     return {found.label.language for found in NAMED.find(f"{text} cumulonimbus")}
 
 

@@ -1,4 +1,4 @@
-"""The text of HTML, compared with `html.parser`'s."""
+"""The text of HTML, compared with the output of `html.parser`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCKS = ("p", "div", "li", "ul", "td", "tr", "table", "h2", "blockquote", "pre"
 
 
 class Reference(HTMLParser):
-    """The same text by a parser of HTML, words run together at blocks it does not know."""
+    """Extract text with `html.parser`, which joins words at block elements it does not know."""
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -130,7 +130,7 @@ def test_agrees_with_a_parser(markup: str) -> None:
     ],
 )
 def test_hostile_markup_takes_linear_time(piece: str) -> None:
-    # Quadratic, this would take minutes: `html.parser` needs 23 s for a tenth of it.
+    # Quadratic code would take minutes: `html.parser` needs 23 s for a tenth of this input.
     assert len(readable_text(piece * 200_000)) <= len(piece) * 200_000
 
 

@@ -1,4 +1,4 @@
-"""Tables and lines of very many subscriptions, held against each of them alone."""
+"""Bulk subscription from tables and lines, compared with subscribing one by one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_headings_that_mean_nothing(names: list[str], message: str) -> None:
 
 
 def spoken(names: Sequence[str], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the constraints that a row says, as JSON does."""
+    """Return the constraints of a row, in their JSON form."""
     where: dict[str, Any] = {}
     attributes = [name.partition(" ")[0] for name in names]
     for name in sorted(names, key=lambda name: attributes.index(name.partition(" ")[0])):
@@ -75,7 +75,7 @@ def said(error: GraphMatchError) -> str:
 
 
 def row_by_row(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> tuple[Engine, list[str]]:
-    """Return an engine that took rows one by one, and what is wrong with the others."""
+    """Subscribe row by row; return the engine and the errors."""
     engine, refused = Engine(), []
     for number, row in enumerate(rows, 1):
         id = row["id"]
@@ -92,7 +92,7 @@ def row_by_row(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> tuple
 
 
 def texts_of(engine: Engine) -> list[tuple[str, str]]:
-    """Return the ids and the texts of all subscriptions, in order of ids."""
+    """Return the id and query text of each subscription, sorted by id."""
     return sorted((one.id, one.query.text) for one in engine.subscriptions)
 
 
@@ -135,7 +135,7 @@ def arrow_type(name: str) -> Any:
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Any]]]:
-    """Names of columns in some order, and rows."""
+    """Draw column names in some order, and rows."""
     names = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=5, unique=True))
     ids = st.sampled_from(("a", "b", "ö", "", " ", "\u2003", None))
     row = st.fixed_dictionaries(
@@ -155,7 +155,7 @@ def test_that_a_table_is_what_its_rows_are(
         [("id", arrow.string())] + [(n, arrow_type(COLUMNS[n][0])) for n in names]
     )
     table = arrow.Table.from_pylist(rows, schema=schema)
-    scaled = [  # Arrow has as many digits as the type says
+    scaled = [  # The Arrow type fixes the number of decimal places.
         {
             name: v.quantize(Decimal("0.0000001")) if isinstance(v, Decimal) else v
             for name, v in r.items()
@@ -167,13 +167,14 @@ def test_that_a_table_is_what_its_rows_are(
     for each in (table, several):
         engine = Engine()
         told = [said(error) for error in engine.subscribe_table(each)]
-        if len({row["id"] for row in rows}) == len(rows):  # who comes first depends on the shape
+        # The path decides which duplicate id comes first.
+        if len({row["id"] for row in rows}) == len(rows):
             assert (told, texts_of(engine)) == (refused, texts_of(expected))
         else:
             assert len(told) == len(refused)
 
 
-# --- By hand ----------------------------------------------------------------------------------
+# --- Examples ---------------------------------------------------------------------------------
 
 
 def test_of_two_faults_that_of_the_first_attribute_is_said() -> None:

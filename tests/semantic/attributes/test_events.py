@@ -104,7 +104,7 @@ def test_numbers_of_json_are_as_they_are_written(tmp_path: Path) -> None:
 
 
 def test_an_event_keeps_what_it_says() -> None:
-    """A text that names a class is a text still, and no other value comes beside it."""
+    """A string that names a class stays a string; no class is added to it."""
     engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
     wheres: dict[str, Any] = {
         "isa": {"target": {"isa": "Computer"}},

@@ -1,4 +1,4 @@
-"""Attribute subscriptions from files, one by one and in bulk."""
+"""Attribute subscriptions from files, singly and in bulk."""
 
 from __future__ import annotations
 

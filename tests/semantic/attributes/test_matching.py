@@ -1,4 +1,4 @@
-"""Attribute subscriptions on events, against constraints decided value by value in Python."""
+"""Attribute subscriptions on events, compared with constraints evaluated in plain Python."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def passes(value: Any, operator: str, operand: Any, *, ignore: bool) -> bool:
 
 
 def matches(where: Mapping[str, Any], attributes: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether each attribute has one value that passes all that is asked of it."""
+    """Return whether each attribute has one value that satisfies its whole constraint."""
     for name, constraint in where.items():
         tests = constraint if isinstance(constraint, dict) else {"=": constraint}
         ignore = tests.get("ignore case", False)
@@ -77,7 +77,7 @@ def matches(where: Mapping[str, Any], attributes: Mapping[str, Sequence[Any]]) -
     return True
 
 
-# --- What is generated ------------------------------------------------------------------------
+# --- Generated data ---------------------------------------------------------------------------
 
 
 @st.composite
@@ -160,7 +160,7 @@ def test_tests_of_one_attribute_are_about_one_value(
 
 
 def test_a_missing_attribute_matches_nothing() -> None:
-    """CTPS's algorithm 6 leaves such a subscription set."""
+    """CTPS's algorithm 6 leaves this subscription set undecided."""
     engine = Engine()
     for name, constraint in {"not": {"!=": 5}, "low": {"<": 5}, "there": {"exists": True}}.items():
         engine.subscribe(AttributeSubscription.of(name, {"a": constraint}))

@@ -1,4 +1,4 @@
-"""Names of attributes as IRIs, and the properties that steps mean."""
+"""Attribute names as IRIs, and the properties that path steps name."""
 
 from __future__ import annotations
 

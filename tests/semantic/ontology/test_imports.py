@@ -1,4 +1,4 @@
-"""``owl:imports`` through folders, and only when asked the network."""
+"""``owl:imports`` from folders and, only on request, from the network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EX = "http://example.org/"
 
 
 def write(path: Path, name: str, *imports: str, version: str = "") -> Path:
-    """Write an ontology that says nothing but what it is called and imports, and who it is."""
+    """Write an ontology that states only its IRI, version, file and imports."""
     lines = [f"<{name}> a owl:Ontology ; <urn:in> <urn:file:{quote(path.name)}> ."]
     lines += [f"<{name}> owl:imports <{each}> ." for each in imports]
     if version:
@@ -36,7 +36,7 @@ def write(path: Path, name: str, *imports: str, version: str = "") -> Path:
 def load(
     *paths: Path, imports: Path | None = None, fetch: bool = False, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[list[str], list[str]]:
-    """Return the names of the files that were read, and the warnings."""
+    """Return the names of the files read, and the warnings."""
     problems: list[Problem] = []
     read = read_sources(paths, problems.append, limits, Loading(imports, fetch))
     files = [o.value[9:] for _, p, o in read.triples if p.value == "urn:in"]  # type: ignore[union-attr]
@@ -70,7 +70,7 @@ def test_what_is_loaded_already_needs_no_folder(tmp_path: Path) -> None:
 
 
 def test_a_loaded_file_may_be_imported_by_its_address(tmp_path: Path) -> None:
-    a = write(tmp_path / "a.ttl", EX + "a", "b.ttl")  # relative to a.ttl
+    a = write(tmp_path / "a.ttl", EX + "a", "b.ttl")  # The import is relative to a.ttl.
     b = write(tmp_path / "b.ttl", EX + "b")
     assert load(a, b) == (["a.ttl", "b.ttl"], [])
 
@@ -146,7 +146,7 @@ def test_what_is_no_file_in_the_folder_is_passed_over(tmp_path: Path) -> None:
         "piped.ttl": "not a regular file",
         "device.ttl": "not a regular file",
     }
-    assert len(problems) == len(passed) + 3  # the imports that are missing
+    assert len(problems) == len(passed) + 3  # The other three are the missing imports.
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -171,14 +171,14 @@ def test_a_file_in_place_of_a_folder(tmp_path: Path) -> None:
         load(root, imports=root)
 
 
-# --- The network ---------------------------------------------------------------------------------
+# --- Network -------------------------------------------------------------------------------------
 
 ASKED = "http://www.w3.org/2002/07/owl#"
 
 
 @contextmanager
 def serving() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Serve ontologies on loopback; yield the address, and what was asked for."""
+    """Serve ontologies on loopback; yield the address and the list of requests."""
     asked: list[tuple[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -216,7 +216,7 @@ def serving() -> Iterator[tuple[str, list[tuple[str, str]]]]:
                 self.end_headers()
             else:
                 self.wfile.write(b"HTTP/1.1 200 ")
-            with suppress(OSError):  # whoever asked is gone
+            with suppress(OSError):  # The client has closed the connection.
                 for _ in range(50):
                     self.wfile.write(b"#")
                     time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Files to the parts of an ontology, in every syntax."""
+"""Loading ontologies from files in every syntax."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def owlxml(folder: Path, axioms: str) -> Path:
             '<ClassAssertion><Class IRI="#A"/><NamedIndividual IRI="#B"/></ClassAssertion>',
             [(B, TYPE, A)],
         ),
-        (  # of more than two members none is lost
+        (  # An axiom with more than two members keeps all of them.
             '<EquivalentClasses><Class IRI="#A"/><Class IRI="#B"/><Class IRI="#C"/>'
             "</EquivalentClasses>",
             [(B, EQUIVALENT_CLASS, A), (C, EQUIVALENT_CLASS, A)],
@@ -173,7 +173,7 @@ def owlxml(folder: Path, axioms: str) -> Path:
             '<NamedIndividual IRI="#C"/></SameIndividual>',
             [(A, SAME_AS, B), (A, SAME_AS, C)],
         ),
-        (  # numbers stay as they are written
+        (  # Numbers keep their lexical form.
             '<DataPropertyAssertion><DataProperty IRI="#p"/><NamedIndividual IRI="#A"/>'
             '<Literal datatypeIRI="&xsd;decimal">1.10</Literal></DataPropertyAssertion>',
             [(A, P, Literal("1.10", datatype=XSD["decimal"]))],
@@ -292,14 +292,14 @@ def test_a_broken_owl_file(tmp_path: Path) -> None:
 
 
 def test_statements_are_what_they_are(tmp_path: Path) -> None:
-    """Triple terms are carried through."""
+    """The reader preserves triple terms."""
     term = Statement(A, P, B)
     serialize([Quad(A, P, term)], tmp_path / "o.nt", format=RdfFormat.N_TRIPLES)
     assert read(tmp_path / "o.nt").triples == [(A, P, term)]
 
 
 def test_prefixes_of_rdf_xml_are_those_that_its_parser_sees(tmp_path: Path) -> None:
-    """However late the root begins, with entities put in, and without those that are no IRIs."""
+    """A late root element and entities change nothing; a prefix must have a valid IRI."""
     entities = '<!ENTITY base "http://e/"> <!ENTITY own "&base;own#">'
     declared = f'xmlns:rdf="{RDF.iri}" xmlns:own="&own;" xmlns:q="urn:q?a=1&amp;b=" xmlns:no="a b"'
     text = (
@@ -314,7 +314,7 @@ def test_prefixes_of_rdf_xml_are_those_that_its_parser_sees(tmp_path: Path) -> N
 
 
 def test_prefixes_of_rdf_xml_with_entities_that_nest_deep(tmp_path: Path) -> None:
-    """Which some versions of expat expand by recursion."""
+    """Some versions of expat expand these entities by recursion."""
     nested = "".join(f'<!ENTITY e{n} "&e{n - 1};">' for n in range(1, 150_000))
     path = tmp_path / "o.rdf"
     path.write_text(

@@ -83,14 +83,14 @@ def test_terms_that_it_does_not_know() -> None:
 
 
 def test_what_is_a_link() -> None:
-    """The is-a links are those stated, by their properties or by sub-properties of these."""
+    """Stated triples of the is-a properties, and of their sub-properties, are is-a links."""
     ontology = ontology_of("""
         :kind rdfs:subPropertyOf rdfs:subClassOf . :A :kind :B . :B rdfs:subClassOf :C .
         :over rdfs:subPropertyOf skos:narrower . :art :over :jazz .
         :jazz skos:broaderTransitive :music . :isa rdfs:subPropertyOf rdf:type . :x :isa :A .
     """)
     assert ontology.is_child(EX["A"], EX["B"])
-    assert not ontology.is_child(EX["A"], EX["C"])  # follows, but is not stated
+    assert not ontology.is_child(EX["A"], EX["C"])  # This link is derived, not stated.
     assert ontology.is_a(EX["x"], EX["C"])
     assert ontology.is_child(EX["jazz"], EX["art"])
     assert ontology.is_child(EX["jazz"], EX["music"])
@@ -109,16 +109,16 @@ def test_what_is_a_link() -> None:
         (":p rdfs:subPropertyOf :q . :q rdfs:subPropertyOf :p .", "p q", 1),
         (":a skos:broader :b . :a skos:narrower :b .", "a b", 1),
         (":A rdfs:subClassOf :A .", "A", 0),
-        # roots put in close another cycle, of another kind
+        # Replacing terms by their roots closes a second cycle, of another kind.
         (":A rdfs:subClassOf :B . :B rdfs:subClassOf :A . "
          ":A skos:broader :X . :X skos:broader :B .",
          "A B X", 2),
         (":A owl:equivalentClass :B . :A rdfs:subClassOf :C . :C rdfs:subClassOf :B .", "A B C", 1),
-        # blank nodes have no name to be replaced by
+        # Blank nodes have no name to merge.
         (":A rdfs:subClassOf [ rdfs:subClassOf :A ] .", "A", 0),
         (":A rdfs:subClassOf _:b . _:b rdfs:subClassOf :B . :B rdfs:subClassOf :A .", "A B", 1),
         (":A owl:equivalentClass [ owl:unionOf () ] .", "A", 0),
-        # what follows makes no roots, and is reported
+        # Derived cycles are reported but merge nothing.
         (":kind rdfs:subPropertyOf rdfs:subClassOf . :A :kind :B . :B :kind :A .", "A", 1),
     ],
 )  # fmt: skip
@@ -161,7 +161,7 @@ def test_labels() -> None:
     found = {(label.text, label.language, label.concept) for label in ontology.labels()}
     jazz, music = EX["Jazz"], EX["music"]
     assert found == {
-        ("jazz", None, jazz),  # rewritten to the root of its text, which has no language
+        ("jazz", None, jazz),  # The root of its text has no language.
         ("Jazz", "de", jazz),
         ("swing", None, jazz),
         ("dschäss", None, jazz),

@@ -1,4 +1,4 @@
-"""Any property that leads from the narrower to the broader can be declared a taxonomy."""
+"""Users can declare any property from narrower to broader terms as a taxonomy."""
 
 from __future__ import annotations
 

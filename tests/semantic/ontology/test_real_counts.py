@@ -1,7 +1,7 @@
-"""Published ontologies: what is counted of them is what plain SPARQL over the files counts.
+"""Published ontologies: the counts equal those of plain SPARQL queries over the files.
 
-An ontology folds names that mean the same into one; so do the queries, which put the least name
-that can be reached by equivalences in the place of each. Nothing of ours has a part in them.
+An ontology merges names with the same meaning into one. The queries do so, too: they replace each
+name by the least name reachable through equivalences. They share no code with the project.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ THROUGH_EQUIVALENCE = [
     "dbo:AdministrativeRegion is its own ancestor through equivalence: dbo:Region is above it, "
     "and means the same",
 ]
-"""What dbpedia.owl says, and has to be told of: the subclass links stand in it, too."""
+"""Problems of dbpedia.owl: it also states the subclass links between equivalent classes."""
 
 PROBLEMS = {"dbpedia": THROUGH_EQUIVALENCE, "schemaorg": [], "so-simple": [], "sosa": []}
 
@@ -53,7 +53,7 @@ pytestmark = pytest.mark.data
 
 
 def terms(declared: str, link: str) -> str:
-    """Count the named terms that are declared, or stand at an end of a link."""
+    """Count the named terms that are declared or are an end of a link."""
     return f"""{PREFIXES} SELECT (COUNT(DISTINCT ?least) AS ?count) {{
       {{ SELECT ?term (MIN(STR(?name)) AS ?least) {{
           {{ {declared} UNION {linked("?term", "?o", link)} UNION {linked("?s", "?term", link)} }}
@@ -64,7 +64,7 @@ def terms(declared: str, link: str) -> str:
 
 
 def edges(link: str) -> str:
-    """Count the links between named terms, leaving out those that folding makes loops."""
+    """Count the links between named terms, without the loops that merging creates."""
     return f"""{PREFIXES} SELECT (COUNT(*) AS ?count) {{
       {{ SELECT DISTINCT ?below ?above {{
         {{ SELECT ?s ?o (MIN(STR(?s2)) AS ?below) (MIN(STR(?o2)) AS ?above) {{
@@ -78,7 +78,7 @@ def edges(link: str) -> str:
 
 
 def linked(below: str, above: str, link: str) -> str:
-    """Match a link that is not a loop: a loop says nothing, and makes no member."""
+    """Match a link that is not a loop, because loops are ignored."""
     return f"{{ {below} {link} {above} FILTER({below} != {above} && !isLiteral({above})) }}"
 
 
@@ -123,7 +123,7 @@ def test_counts_and_problems(name: str) -> None:
 
 
 def test_that_the_counts_are_of_something() -> None:
-    """A lower bound by hand, so that two empty answers are not taken for agreement."""
+    """Check a lower bound, so that two empty results do not count as agreement."""
     store = store_of(FILES["so-simple"])
     assert count(store, edges("rdfs:subClassOf")) > 2000
     assert len(store) == 42_936

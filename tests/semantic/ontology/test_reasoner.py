@@ -1,4 +1,4 @@
-"""What HermiT and Pellet infer. Each test that starts Java takes seconds."""
+"""Inferences of HermiT and Pellet. Each test that starts Java takes seconds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ VEGETARIAN = [
     "Soho",
     "Veneziana",
 ]
-"""The pizzas all of whose toppings are vegetarian, and which say that they have no others."""
+"""Pizzas whose toppings are all vegetarian, and that are closed to other toppings."""
 
 MEATY = [
     "American",
@@ -105,15 +105,14 @@ DEFINITIONS = {
     f"owl:allValuesFrom {TOPPINGS} ]",
     "VegetarianTopping": f":PizzaTopping {TOPPINGS}",
 }
-"""What the file's comments say that these classes are, as intersections."""
+"""The classes' definitions from the file's comments, as intersections."""
 
 
 def pizza() -> list[Triple]:
     """Return pizza.owl as its authors wrote it.
 
-    The file is a classified one: definitions were taken out, and what a reasoner inferred from
-    them is stated. Here they are put in again, and all that is stated to be below a defined class
-    is only said to be a pizza, or a topping.
+    The file is already classified: it states inferred triples and lacks the definitions. Here the
+    definitions are restored, and each defined superclass becomes plain pizza or topping.
     """
     definitions = PREFIXES + "".join(
         f":{name} owl:equivalentClass [ a owl:Class ; owl:intersectionOf ( {parts} ) ] .\n"
@@ -133,7 +132,7 @@ def pizza() -> list[Triple]:
 
 
 class Inferred:
-    """What a reasoner says of pizzas, as an ontology."""
+    """A reasoner's inferences about pizzas, as an ontology."""
 
     def __init__(self, reasoner: Reasoner) -> None:
         self.problems: list[Problem] = []
@@ -238,7 +237,7 @@ DISJOINT: Triple = (A, OWL["disjointWith"], B)
 
 @pytest.mark.parametrize("reasoner", list(Reasoner))
 def test_types_and_subclasses(reasoner: Reasoner) -> None:
-    """What is both A and B is C; nothing is fetched, and names need not be ASCII."""
+    """Members of both A and B are in C; nothing is fetched, and names need not be ASCII."""
     assert set(infer(SAMPLE, reasoner, unexpected)) == {
         (X, TYPE, C),
         (D, SUBCLASS, C),
@@ -260,7 +259,7 @@ def test_an_ontology_without_a_model() -> None:
 
 
 def test_what_a_reasoner_refuses() -> None:
-    """A transitive property in a cardinality is outside OWL 2 DL."""
+    """OWL 2 DL forbids a transitive property in a cardinality."""
     triples: list[Triple] = [
         (P, TYPE, OBJECT_PROPERTY),
         (P, TYPE, OWL["TransitiveProperty"]),
@@ -273,7 +272,7 @@ def test_what_a_reasoner_refuses() -> None:
 
 
 def sample() -> list[Triple]:
-    """Return the sample with blank nodes of other names."""
+    """Return the sample with its blank nodes renamed."""
     names = {BlankNode(name): BlankNode() for name in "lm"}
     return [(names.get(s, s), p, names.get(o, o)) for s, p, o in SAMPLE]  # type: ignore[call-overload]
 
@@ -345,7 +344,7 @@ def test_the_folder_is_the_users_own_where_none_is_named(tmp_path: Path) -> None
     assert cache_folder(str(tmp_path)) == tmp_path
 
 
-# --- What they print -----------------------------------------------------------------------------
+# --- Output of the reasoners ---------------------------------------------------------------------
 
 
 def test_hermit_axioms_are_read() -> None:

@@ -39,16 +39,18 @@ def unexpected(problem: Problem) -> None:
 @pytest.mark.parametrize(
     ("groups", "terms", "declared", "root"),
     [
-        ([(C, B), (B, A)], {}, NONE, A),  # the first in code point order
-        ([(C, B), (B, A)], {}, frozenset({B, C}), B),  # the declared before it
-        ([(C, B), (B, A)], {A: C}, frozenset({B}), C),  # a file's before that
-        ([], {A: B, B: C}, frozenset({A}), C),  # the end of the chain
-        ([], {A: D, B: C}, NONE, None),  # two chains, two roots
-        ([], {C: B, B: D, D: C, A: C}, NONE, B),  # the first of a circle, for what leads there, too
-        ([(A, B)], {A: D, B: C}, frozenset({D}), C),  # of two ends of chains the first
-        ([(A, D)], {C: B, B: C}, frozenset({A}), B),  # a circle of rows has no end: apart from A
-        ([(A, B)], {C: B, B: C}, frozenset({A}), B),  # but what it names is a root all the same
-        ([(A, TYPE)], {TYPE: A}, frozenset({A}), TYPE),  # what is built in
+        ([(C, B), (B, A)], {}, NONE, A),  # The first in code point order wins.
+        ([(C, B), (B, A)], {}, frozenset({B, C}), B),  # A declared name goes before it.
+        ([(C, B), (B, A)], {A: C}, frozenset({B}), C),  # A root from a file goes before both.
+        ([], {A: B, B: C}, frozenset({A}), C),  # The end of the chain is the root.
+        ([], {A: D, B: C}, NONE, None),  # Two chains have two roots.
+        # A leads to a cycle, so the cycle's first name wins.
+        ([], {C: B, B: D, D: C, A: C}, NONE, B),
+        ([(A, B)], {A: D, B: C}, frozenset({D}), C),  # The first of two chain ends wins.
+        # A cycle in a file has no end, so it stays apart from A.
+        ([(A, D)], {C: B, B: C}, frozenset({A}), B),
+        ([(A, B)], {C: B, B: C}, frozenset({A}), B),  # A name in the cycle can still be the root.
+        ([(A, TYPE)], {TYPE: A}, frozenset({A}), TYPE),  # Built-in terms win.
     ],
 )
 def test_which_name_is_the_root(
@@ -105,7 +107,7 @@ def test_vocabularies_that_are_built_in() -> None:
 
 # --- Folding --------------------------------------------------------------------------------------
 
-WIDE = "\uff35\uff33"  # US in full-width letters
+WIDE = "\uff35\uff33"  # It is "US" in full-width letters.
 TABLE = {"US": "United States", "Stra\u00dfe": "street"}
 
 
@@ -121,9 +123,11 @@ TABLE = {"US": "United States", "Stra\u00dfe": "street"}
         (WIDE.lower(), SynonymOptions(nfkc=True), WIDE.lower()),
         (WIDE.lower(), SynonymOptions(nfkc=True, casefold=True), "United States"),
         ("us", SynonymOptions(casefold=True), "United States"),
-        ("UNITED STATES", SynonymOptions(casefold=True), "United States"),  # a root's spelling
+        # It is another spelling of the root.
+        ("UNITED STATES", SynonymOptions(casefold=True), "United States"),
         ("STRASSE", SynonymOptions(casefold=True), "street"),
-        ("Us too", SynonymOptions(nfkc=True, casefold=True), "Us too"),  # no synonym: as it is
+        # It has no synonym, so it stays unchanged.
+        ("Us too", SynonymOptions(nfkc=True, casefold=True), "Us too"),
     ],
 )
 def test_folding(text: str, options: SynonymOptions, root: str) -> None:
@@ -169,7 +173,7 @@ def test_that_the_first_spelling_of_a_root_holds() -> None:
 
 
 def test_many_names() -> None:
-    """Chains of any length are joined without recursion, and all have one root."""
+    """Chains of any length are joined without recursion and have one root."""
     names = [NamedNode(f"urn:{number:06}") for number in range(20_000)]
     roots = Roots(pairwise(reversed(names)), SynonymPairs(), NONE)
     assert {roots.root(name) for name in names} == {names[0]}
@@ -217,7 +221,7 @@ def test_two_roots_of_a_term() -> None:
 
 
 def test_that_chains_are_followed_after_that() -> None:
-    """Two roots are ambiguous also where one is the other's root; what leads there ends there."""
+    """The two roots of a name conflict even if one is the other's root."""
     problems: list[Problem] = []
     held = rows(("US", "USA"), ("USA", "America"), ("US", "America"), ("U.S.", "US"))
     assert merged([held], problems.append).texts == {"USA": "America", "U.S.": "US"}
@@ -314,10 +318,11 @@ def test_a_label_of_two_concepts() -> None:
         (B, PREFERRED, Literal("ultrasound")),
         (B, OTHER, Literal("US")),
         (B, OTHER, Literal("sonography")),
-        (C, PREFERRED, Literal("United States", language="en")),  # the same text: no dispute
+        # An equal preferred label is not a conflict.
+        (C, PREFERRED, Literal("United States", language="en")),
         (C, OTHER, Literal("U.S.")),
         (D, PREFERRED, Literal("States")),
-        (D, OTHER, Literal("United States")),  # a root of others is nobody's synonym
+        (D, OTHER, Literal("United States")),  # A root of other labels is never a synonym.
     ]
     texts = label_synonyms(triples, problems.append)
     assert texts == {

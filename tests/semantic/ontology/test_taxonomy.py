@@ -72,7 +72,7 @@ def test_cycles(links: list[tuple[Term, Term]], cycles: list[tuple[Term, ...]]) 
 
 @pytest.mark.parametrize("turn", [False, True], ids=["chain", "circle"])
 def test_that_height_costs_nothing(turn: bool) -> None:
-    """Time is bounded by the number of links, not by its square: this would take hours."""
+    """Time is linear in the number of links; quadratic code would take hours."""
     names: list[Term] = [NamedNode(f"urn:{number}") for number in range(30_000)]
     taxonomy = Taxonomy([*pairwise(names), *([(names[-1], names[0])] if turn else [])])
     assert len(taxonomy.ancestors(names[0])) == len(names) - (not turn)

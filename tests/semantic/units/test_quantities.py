@@ -1,4 +1,4 @@
-"""Numbers and quantities, read and written."""
+"""Parsing and writing of numbers and quantities."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FRACTIONS = st.fractions() | st.builds(
         ("forty GB", None),
         ("1e999 m", None),
         ("9" * 65 + " m", None),
-        ("1,5 m", (1, ",5 m")),  # no unit begins with a comma: it is unknown
+        ("1,5 m", (1, ",5 m")),  # No unit begins with a comma, so it is unknown.
         ("٤ m", None),
     ],
 )

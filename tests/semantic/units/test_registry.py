@@ -1,4 +1,4 @@
-"""What texts of units mean, and that hostile ones mean nothing, soon."""
+"""Meanings of unit strings, and quick rejection of hostile ones."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_that_a_base_unit_is_its_own(text: str) -> None:
     try:
         base = REGISTRY.unit(text).base
     except UnitError:
-        assert text == "acr"  # [acr_us] in UCUM, acre in pint
+        assert text == "acr"  # UCUM means [acr_us], pint acre.
     else:
         assert REGISTRY.unit(base) == Unit(base)
 

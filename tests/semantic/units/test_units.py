@@ -1,4 +1,4 @@
-"""Declarations, and publications in base units."""
+"""Unit declarations, and publications in base units."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def same(publication: Publication, text: str) -> bool:
 
 
 def says_in_base_units(publication: Publication, text: str) -> bool:
-    """Whether a publication says these triples to those only who name a unit."""
+    """Return whether the triples are visible only to queries that name a unit."""
     hidden = publication.triples[len(publication.seen_by_any) :]
     assert publication.derived.issuperset(hidden)
     return set(hidden) == {(s, in_base(p), o) for s, p, o in turtle(text)}

@@ -1,4 +1,4 @@
-"""A cluster of Spark for tests: a master and workers, each a process with a folder of its own."""
+"""A Spark cluster for tests: a master and workers, each a process with its own folder."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Cluster:
     url
         Its master: ``spark://127.0.0.1:…``.
     folders
-        The workers' own: ``app-…/0/stderr`` there is what an executor says.
+        The workers' folders; an executor's output is in ``app-…/0/stderr``.
     workers
-        To kill them; their executors end with them.
+        Processes that tests can kill; their executors end with them.
     """
 
     url: str
@@ -52,7 +52,7 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[Cl
     Parameters
     ----------
     cores, memory
-        Those of each worker.
+        Resources of each worker.
     """
     with temporary("cluster") as folder, ExitStack() as stack:
         log = folder / "log4j2.properties"
@@ -89,7 +89,7 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[Cl
 
 
 def _said(jvm: Jvm, pattern: str) -> str:
-    """Wait until a program says something, and return the first group of it."""
+    """Wait for output that matches a pattern, and return its first group."""
     ends = time.monotonic() + _SECONDS
     while (found := re.search(pattern, jvm.log())) is None:
         if time.monotonic() > ends or jvm.process.poll() is not None:

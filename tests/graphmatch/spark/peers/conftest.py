@@ -1,4 +1,4 @@
-"""What tests run against, started once for all of them."""
+"""Servers for tests, started once for all."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A server of Spark Connect for tests; as a program, the server.
+"""A Spark Connect server for tests; as a program, the server.
 
-A client has to be in a process where no other session of Spark runs, so tests start programs.
+A client needs a process without any other Spark session, so tests start programs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CONNECT = {
     "spark.sql.artifact.isolation.enabled": "true",
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
 }
-"""What Spark's own program for this sets, and any free port."""
+"""Settings of Spark's own start script, and any free port."""
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def connect_server(
                 raise PeerError(f"Spark Connect does not start:\n{log.read_text()[-2000:]}")
             yield f"sc://127.0.0.1:{port}"
         finally:
-            server.stdin.close()  # that ends it
+            server.stdin.close()  # The server ends when its input closes.
             server.wait()
             server.stdout.close()
 

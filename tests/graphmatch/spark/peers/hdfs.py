@@ -1,4 +1,4 @@
-"""HDFS for tests: a name node and a data node in one Java, on loopback."""
+"""HDFS for tests: a name node and a data node in one Java process, on loopback."""
 
 from __future__ import annotations
 

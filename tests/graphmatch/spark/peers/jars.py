@@ -1,6 +1,6 @@
-"""Jars for tests, from Maven Central: Ivy brings them, which is among Spark's own.
+"""Jars for tests, downloaded once from Maven Central with Spark's Ivy.
 
-They are kept where Spark keeps its packages, and brought there once.
+They are stored in Spark's package folder.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ ICEBERG = {
 }
 """Settings of a session that uses Iceberg; ``spark.sql.catalog.ice.warehouse`` is a folder."""
 _CONNECTORS = ("4.2.0", "4.1.1", "4.0.0")
-"""Versions for when the registry does not serve that of the Spark that is installed."""
+"""Fallback versions if the registry does not serve that of the installed Spark."""
 _IVY = Path.home() / ".ivy2.5.2"
-"""Where Spark keeps what it brings; tests' own cache is new each time."""
+"""Spark's package folder; the tests' own cache is new each time."""
 
 
 class PeerError(Exception):
-    """What tests run against does not start."""
+    """A server for tests does not start."""
 
 
 def resolved(*coordinates: str, transitive: bool = True) -> list[Path]:
-    """Return the jars of Maven coordinates with those that they need; brought here once.
+    """Return the jars of Maven coordinates with their dependencies; download them once.
 
     Parameters
     ----------
     coordinates
         Such as ``org.apache.kafka:kafka_2.13:4.1.0``.
     transitive
-        Whether what they need is wanted, too.
+        Whether to include dependencies.
 
     Raises
     ------
     PeerError
-        When one of them is not served.
+        If one of them is not served.
     """
     key = sha256(" ".join((*sorted(coordinates), str(transitive))).encode()).hexdigest()[:16]
     known = _IVY / "resolved" / f"{key}.txt"
@@ -75,7 +75,7 @@ def resolved(*coordinates: str, transitive: bool = True) -> list[Path]:
 
 
 def _brought(coordinate: str, *, transitive: bool) -> list[Path]:
-    """Have Ivy bring the jars of one coordinate."""
+    """Download the jars of one coordinate with Ivy."""
     (ivy,) = SPARK_JARS.glob("ivy-*.jar")
     with TemporaryDirectory(prefix="peers-") as folder:
         paths = Path(folder, "paths")
@@ -92,7 +92,7 @@ def _brought(coordinate: str, *, transitive: bool) -> list[Path]:
 
 
 def resolved_for_spark(*coordinates: str) -> list[Path]:
-    """Return the jars of Maven coordinates without those that Spark has itself."""
+    """Return the jars of Maven coordinates without those that Spark includes."""
     own = {_artifact(jar) for jar in SPARK_JARS.glob("*.jar")}
     return [jar for jar in resolved(*coordinates) if _artifact(jar) not in own]
 
@@ -108,7 +108,7 @@ def connector() -> list[Path]:
     Raises
     ------
     PeerError
-        When none is served.
+        If none is served.
     """
     own = version("pyspark")
     for wanted in dict.fromkeys((own, f"{own.rpartition('.')[0]}.0", *_CONNECTORS)):
@@ -118,22 +118,22 @@ def connector() -> list[Path]:
 
 
 def delta() -> list[Path]:
-    """Return the jars of Delta Lake, of the newest release that is served."""
+    """Return the jars of Delta Lake, from the newest release that is served."""
     return resolved_for_spark("io.delta:delta-spark_4.2_2.13:4.4.0")
 
 
 def iceberg() -> list[Path]:
-    """Return the jar of Iceberg, of the newest release that is served."""
+    """Return the jar of Iceberg, from the newest release that is served."""
     return resolved("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0", transitive=False)
 
 
 def minicluster() -> list[Path]:
-    """Return the jar of HDFS, of the version of Hadoop whose client Spark has itself."""
+    """Return the jar of HDFS for the Hadoop version of Spark's client."""
     (api,) = SPARK_JARS.glob("hadoop-client-api-*.jar")
     own = api.stem.removeprefix("hadoop-client-api-")
     return resolved(f"org.apache.hadoop:hadoop-client-minicluster:{own}", transitive=False)
 
 
 def java() -> Path:
-    """Return the program of the Java that Spark runs on."""
+    """Return the path of Spark's Java."""
     return java_home(os.environ) / "bin" / "java"

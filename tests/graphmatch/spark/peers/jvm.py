@@ -1,7 +1,7 @@
-"""Programs of Java for tests, which end with this process.
+"""Java programs for tests, which end with this process.
 
-Each runs in a Java of its own behind a gateway of py4j, by which tests use its classes. That Java
-ends when its standard input is closed, and so with this process, however that ends.
+Each runs in its own Java process behind a py4j gateway, through which tests use its classes. It
+ends when its standard input closes, and so with this process in any case.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ _SECONDS = 60
 
 
 class Jvm:
-    """A Java with some jars, whose classes are used from here.
+    """A Java process with some jars, whose classes tests can use.
 
     Parameters
     ----------
     classpath
         Jars, folders, and folders with ``/*``.
     folder
-        Its working folder; what it says goes to ``java.log`` there.
+        Its working folder; output goes to ``java.log`` there.
     options
-        Those of Java: memory, properties.
+        Java options: memory, properties.
     environment
-        What differs from this process's.
+        Changes to this process's environment.
 
     Attributes
     ----------
     view
         ``view.java.lang.System`` and so on.
     process
-        To kill it.
+        The process, which tests can kill.
 
     Raises
     ------
     PeerError
-        When it does not start.
+        If it does not start.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Jvm:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                start_new_session=True,  # an interrupt here is ours alone
+                start_new_session=True,  # An interrupt must reach only this process.
             )
         said = self.process.stdout
         assert said is not None
@@ -90,13 +90,13 @@ class Jvm:
                 port=int(port),
                 auth_token=token.decode(),
                 auto_convert=True,
-                enable_memory_management=False,  # nothing is asked of what has been killed
+                enable_memory_management=False,  # A killed process cannot free objects.
             )
         )
         self.view: Any = self._gateway.jvm
 
     def _copy(self) -> None:
-        """Have what it says besides in its log, too: a full pipe would stop it."""
+        """Copy its output to the log, because a full pipe would block it."""
         assert self.process.stdout is not None
         with self._log.open("ab") as log, self.process.stdout as said:
             shutil.copyfileobj(said, log)
@@ -109,7 +109,7 @@ class Jvm:
         return array
 
     def run(self, main: str, *arguments: str) -> None:
-        """Run a main class in a thread of its own."""
+        """Run a main class in its own thread."""
         lang, invoke = self.view.java.lang, self.view.java.lang.invoke
         of = lang.Class.forName
         takes = invoke.MethodType.methodType(lang.Void.TYPE, of("[Ljava.lang.String;"))
@@ -121,15 +121,15 @@ class Jvm:
         lang.Thread(invoke.MethodHandleProxies.asInterfaceInstance(runnable, bound)).start()
 
     def log(self) -> str:
-        """Return what it has said."""
+        """Return its output."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def kill(self) -> None:
-        """End it as ``kill -9`` does, with nothing written that was not written yet."""
+        """Kill it as ``kill -9`` does, without flushing."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it; it may tidy up."""
+        """Stop it, and let it clean up."""
         self._end(signal.SIGTERM)
 
     def _end(self, number: signal.Signals) -> None:
@@ -148,13 +148,13 @@ class Jvm:
 
 @contextmanager
 def temporary(prefix: str) -> Iterator[Path]:
-    """Yield a folder that goes afterwards, with what may still be written into it."""
+    """Yield a folder that is deleted afterwards, including late files."""
     with TemporaryDirectory(prefix=f"{prefix}-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 
 def spark_environment() -> dict[str, str]:
-    """Return what Spark's own programs look for in the environment."""
+    """Return the environment variables of Spark's own programs."""
     root = str(Path(__file__).parents[4])
     return {
         "SPARK_HOME": str(SPARK_HOME),

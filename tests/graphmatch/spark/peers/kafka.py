@@ -35,17 +35,17 @@ log.cleaner.enable=false
 
 
 class Kafka:
-    """A broker that can be killed and started again, with what it stored.
+    """A broker that can be killed and restarted with its data.
 
     Parameters
     ----------
     folder
-        Where it keeps what it stores.
+        Its data folder.
 
     Attributes
     ----------
     servers
-        What ``kafka.bootstrap.servers`` is; the same after each start.
+        Value of ``kafka.bootstrap.servers``; the same after each start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,12 +59,12 @@ class Kafka:
         self._admin: Any = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers.
+        """Start it, and wait until it responds.
 
         Raises
         ------
         PeerError
-            When it does not.
+            If it does not respond.
         """
         jvm = self._jvm = Jvm(resolved(BROKER), self._folder, options=_OPTIONS)
         file = str(self._properties)
@@ -90,13 +90,13 @@ class Kafka:
         self._admin.createTopics([new]).all().get()
 
     def kill(self) -> None:
-        """End it as ``kill -9`` does."""
+        """Kill it as ``kill -9`` does."""
         if self._jvm is not None:
             self._jvm.kill()
             self._jvm = None
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
         if self._jvm is not None:
             self._jvm.stop()
             self._jvm = None
@@ -104,18 +104,18 @@ class Kafka:
 
 @contextmanager
 def kafka() -> Iterator[Kafka]:
-    """Yield a broker that has started."""
+    """Yield a running broker."""
     with temporary("kafka") as folder:
         broker = Kafka(folder)
         try:
             broker.start()
             yield broker
         finally:
-            broker.kill()  # what it stored goes, too
+            broker.kill()  # Its data is deleted, too.
 
 
 def _free_ports(number: int) -> list[int]:
-    """Return ports that nobody listens on."""
+    """Return unused ports."""
     sockets = [socket.socket() for _ in range(number)]
     try:
         for one in sockets:

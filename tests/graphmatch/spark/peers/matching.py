@@ -1,4 +1,4 @@
-"""Programs that match with what tests run against; see `tests.graphmatch.spark.peers.programs`."""
+"""Programs that match with peer servers; see `tests.graphmatch.spark.peers.programs`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _SECONDS = 600
-"""A stream that takes longer hangs."""
+"""Time limit of a stream, in seconds."""
 
 
 def produce(servers: str, topic: str, table: str, jars: str) -> None:
@@ -46,7 +46,7 @@ def produce(servers: str, topic: str, table: str, jars: str) -> None:
 
 
 def stream(servers: str, topic: str, folder: str, engine: str, at_once: str, jars: str) -> None:
-    """Match the records of a topic, and say which each match is of."""
+    """Match the records of a topic, and print the origin of each match."""
     spark = session(jars=jars)
     options = {"kafka.bootstrap.servers": servers, "subscribe": topic}
     records = (
@@ -86,7 +86,7 @@ def hdfs(uri: str, master: str, folder: str) -> None:
     _tell("parquet", solutions=found.total())
 
     texts = spark.read.text(f"{uri}/in/rows.nq").repartition(4)
-    texts = texts.withColumn("path", sql.lit("rows.nq"))  # lines of one file
+    texts = texts.withColumn("path", sql.lit("rows.nq"))  # The lines belong to one file.
     parts = texts.transform(publications("value", lines=True))
     matching = matches(engine, triples="triples", grouped=False)
     parts.transform(matching).write.parquet(f"{uri}/out/lines")
@@ -106,7 +106,7 @@ def hdfs(uri: str, master: str, folder: str) -> None:
 
 
 def written(uri: str, output: str) -> None:
-    """Compare what the command wrote."""
+    """Compare the output of the command."""
     from pyspark.sql import functions as sql
 
     spark = session()
@@ -115,14 +115,14 @@ def written(uri: str, output: str) -> None:
     found = on_spark(read)
     expected = locally(samples(), read_publications(*FILES, on_problem=unheard))
     for key in [key for key in expected if key[1] == "construct"]:
-        del expected[key]  # that one is not in the folder of subscriptions
+        del expected[key]  # The folder of subscriptions lacks it.
     assert found == expected
     _tell("command", solutions=found.total())
     spark.stop()
 
 
 def _put(spark: SparkSession, path: Path, address: str) -> None:
-    """Copy a file or a folder to a file system of Spark's."""
+    """Copy a file or a folder to Spark's file system."""
     java: Any = spark.sparkContext._jvm
     to = java.org.apache.hadoop.fs.Path(address)
     system = to.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())  # type: ignore[union-attr]
@@ -131,7 +131,7 @@ def _put(spark: SparkSession, path: Path, address: str) -> None:
 
 
 def connect(url: str, folder: str) -> None:
-    """Match with a server of Spark Connect: tables, documents, and streams of both."""
+    """Match with a Spark Connect server: tables, documents, and streams of both."""
     from pyspark.sql import Observation, SparkSession
     from pyspark.sql import functions as sql
 
@@ -168,7 +168,7 @@ def connect(url: str, folder: str) -> None:
 
 
 def _replaced(spark: SparkSession, folder: Path, way: str) -> None:
-    """Replace the engine of a stream while it runs."""
+    """Replace the engine of a running stream."""
     incoming = folder / "in"
     incoming.mkdir(parents=True)
 

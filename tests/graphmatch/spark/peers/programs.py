@@ -1,7 +1,7 @@
-"""Programs that use Spark with what tests run against: a process has one session of Spark.
+"""Programs that use Spark with peer servers, because a process has only one Spark session.
 
-Each is a function here; what it is given comes from the command line, and it ends with an error
-unless Spark does what it should.
+Each is a function here, with arguments from the command line; it ends with an error unless Spark
+works as expected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[4]
 RECORDS = 100_000
 _SECONDS = 300
-"""A program that takes longer hangs."""
+"""Time limit of a program, in seconds."""
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -39,12 +39,12 @@ _SETTINGS = {
 
 
 def run(program: str, *arguments: str, module: str = __name__) -> str:
-    """Run a program of a module in a process of its own and return what it says.
+    """Run a program of a module in its own process and return its output.
 
     Raises
     ------
     AssertionError
-        When it fails.
+        If it fails.
     """
     done = subprocess.run(
         [sys.executable, "-m", module, program, *arguments],
@@ -65,7 +65,7 @@ def session(
     jars: str = "",
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Spark, with jars that are here already: ``spark.jars.packages`` takes seconds."""
+    """Start Spark with local jars, because ``spark.jars.packages`` takes seconds."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName("peers")
@@ -78,7 +78,7 @@ def session(
 
 
 def kafka(servers: str, topic: str, folder: str, jars: str) -> None:
-    """Write records, read them as a table and as a stream, and go on where a stream ended."""
+    """Write records, read them as a table and as a stream, and resume a stream."""
     from pyspark.sql import functions as sql
 
     spark = session(jars=jars)
@@ -119,7 +119,7 @@ def kafka(servers: str, topic: str, folder: str, jars: str) -> None:
 
 
 def delta(folder: str, jars: str) -> None:
-    """Write a stream to a table of Delta, and batches of one, each of which may come twice."""
+    """Write a stream to a Delta table, and batches that may be repeated."""
     spark = session(jars=jars, settings=DELTA)
     source = f"{folder}/source"
     spark.range(1000).write.parquet(source)
@@ -144,7 +144,7 @@ def delta(folder: str, jars: str) -> None:
 
 
 def iceberg(folder: str, jars: str) -> None:
-    """Write a stream to a table of Iceberg."""
+    """Write a stream to an Iceberg table."""
     warehouse = {"spark.sql.catalog.ice.warehouse": f"{folder}/warehouse"}
     spark = session(jars=jars, settings=ICEBERG | warehouse)
     spark.range(1000).write.parquet(f"{folder}/source")
@@ -157,7 +157,7 @@ def iceberg(folder: str, jars: str) -> None:
 
 
 def hdfs(uri: str, master: str) -> None:
-    """Write and read what workers in several folders share."""
+    """Write and read files shared by workers in several folders."""
     from pyspark.sql import functions as sql
 
     spark = session(master)
@@ -186,7 +186,7 @@ def hdfs(uri: str, master: str) -> None:
 
 
 def connect(url: str, folder: str) -> None:
-    """Use a server of Spark Connect: batches, files, observations, streams."""
+    """Use a Spark Connect server: batches, files, observations, streams."""
     from pyspark import SparkFiles
     from pyspark.sql import Observation, SparkSession
     from pyspark.sql import functions as sql
@@ -197,7 +197,8 @@ def connect(url: str, folder: str) -> None:
     spark.addArtifacts(str(file), file=True)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        root = Path(SparkFiles.getRootDirectory())  # in streams without a shuffle the folder above
+        # Streams without a shuffle get the parent folder.
+        root = Path(SparkFiles.getRootDirectory())
         text = next(root.rglob("shipped.txt")).read_text(encoding="utf-8")
         for batch in batches:
             yield pa.RecordBatch.from_pydict({"id": batch.column(0), "text": [text] * len(batch)})
@@ -217,7 +218,8 @@ def connect(url: str, folder: str) -> None:
     query = started.trigger(availableNow=True).start(f"{folder}/rows")
     assert query.awaitTermination(_SECONDS)
     metrics = [json.loads(each.json)["observedMetrics"]["count"] for each in query.recentProgress]
-    assert sum(each["values"][0] for each in metrics) == 1000  # without Connect: each["rows"]
+    # Without Connect, it would be each["rows"].
+    assert sum(each["values"][0] for each in metrics) == 1000
     assert spark.read.parquet(f"{folder}/rows").where("text = 'shipped'").count() == 1000
     spark.stop()
 

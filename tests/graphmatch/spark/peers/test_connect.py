@@ -1,4 +1,4 @@
-"""Matching by a client of Spark Connect, which a process of its own is."""
+"""Matching by a Spark Connect client in its own process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.long
 
 
 def test_connect(connect_server: str, tmp_path: Path) -> None:
-    """What is replaced does not come to a stream that runs, but to one that is started again."""
+    """A replaced engine affects only restarted streams, not running ones."""
     said = run("connect", connect_server, str(tmp_path), module=matching.__name__)
     about = {line.pop("what"): line for line in map(json.loads, said.splitlines())}
     assert about["documents"]["refused"] == 0

@@ -1,4 +1,4 @@
-"""Matching on workers that share nothing but HDFS, with each other and with the driver."""
+"""Matching on workers that share only HDFS, with each other and with the driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SETTINGS = {
 
 
 def test_two_workers(file_system: str, cluster: Cluster, tmp_path: Path) -> None:
-    """Matches are complete, both in a program and by the command; each worker got the engine."""
+    """A program and the command give complete matches; each worker gets the engine."""
     uri = f"{file_system}/matching"
     said = run("hdfs", uri, cluster.url, str(tmp_path), module=matching.__name__)
     sys.stdout.write(said)

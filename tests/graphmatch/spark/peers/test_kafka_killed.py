@@ -1,4 +1,4 @@
-"""Streams from Kafka whose process is killed go on where they were: each match is there once."""
+"""Killed streams from Kafka resume at their last position, and write each match once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.long
 
 PUBLICATIONS, AGAIN, FAULTS = 100_000, 1_000, 100
 AT_ONCE, UNDISTURBED = 4_000, 30_000
-"""So many records a micro-batch has."""
+"""Number of records per micro-batch."""
 KILLS = 3
 ONTOLOGY = """\
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -54,21 +54,21 @@ QUERIES = {
     "books": "ASK { ?x a <urn:Book> ; <urn:price> ?p FILTER(?p < 300) }",
 }
 _SECONDS = 900
-"""A stream that takes longer hangs."""
+"""Time limit of a stream, in seconds."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic with publications, some of which come again, and faults.
+    """A topic with publications, some of which are repeated, and invalid records.
 
     Parameters
     ----------
     engine
-        A file: the same as the folder of queries and the ontology.
+        Snapshot of the engine with the folder of queries and the ontology.
     once, again
-        What the local engine says of all publications, and of those that come again.
+        The local engine's matches of all publications, and of the repeated ones.
     """
 
     servers: str
@@ -129,11 +129,12 @@ def topic(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Topic:
 
 
 def command(topic: Topic, folder: Path, at_once: int) -> list[str]:
-    """Return the command of graphmatch."""
+    """Return the graphmatch command."""
     settings = {
         "spark.driver.memory": "1g",
         "spark.jars": topic.jars,
-        "spark.jars.packages": "",  # these jars are here; another version may be served, too
+        # The jars are local, and the registry may serve another version.
+        "spark.jars.packages": "",
         "spark.sql.shuffle.partitions": "2",
     }
     given = ["--kafka", topic.servers, "--kafka-topic", topic.name, "--format", "nq", "--once"]
@@ -144,7 +145,7 @@ def command(topic: Topic, folder: Path, at_once: int) -> list[str]:
 
 
 def program(topic: Topic, folder: Path, at_once: int) -> list[str]:
-    """Return a program whose rows are matched where they are read."""
+    """Return a program that matches rows without a shuffle."""
     own = [topic.servers, topic.name, str(folder), str(topic.engine), str(at_once), topic.jars]
     return [sys.executable, "-m", matching.__name__, "stream", *own]
 
@@ -157,7 +158,7 @@ def test_killed_while_records_are_read(
     spark: SparkSession,
     tmp_path: Path,
 ) -> None:
-    """The command, which drops what comes again, and a program, which does not."""
+    """Test the command, which drops duplicates, and a program, which does not."""
     random, killed, undisturbed = Random(2), tmp_path / "killed", tmp_path / "undisturbed"
     killed.mkdir()
     undisturbed.mkdir()
@@ -200,12 +201,12 @@ def as_text(row: Any) -> str:
 
 
 def count(folder: Path) -> int:
-    """Return how many micro-batches there are of."""
+    """Return the number of micro-batches."""
     return len(list(folder.glob("[0-9]*")))
 
 
 def started(arguments: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
-    """Start a program as the leader of a group of processes."""
+    """Start a program as the leader of a process group."""
     with (folder / "said.txt").open("ab") as file:
         return subprocess.Popen(
             arguments,
@@ -222,7 +223,7 @@ def said(folder: Path) -> str:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and Java, which it started; Python's workers end with Java."""
+    """Kill a process and its Java; Python workers end with Java."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

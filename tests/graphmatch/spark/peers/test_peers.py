@@ -1,4 +1,4 @@
-"""What tests run against does what they need of it; with Spark alone."""
+"""The peer servers work with Spark alone."""
 
 from __future__ import annotations
 
