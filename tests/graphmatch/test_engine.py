@@ -271,6 +271,23 @@ def test_ids_of_reports_are_shared_and_follow_changes() -> None:
     assert asked.match(laptop()).subscriptions == ("bob", "carol")
 
 
+def test_terms_of_a_report_stay_when_an_older_report_goes() -> None:
+    asked = engine(type="SELECT * { ?s a :A ; ?p ?v }", hello="SELECT * { ?s :p 'hello' }")
+    stated = [(ITEM, TYPE, NamedNode(EX + "A")), (ITEM, NamedNode(EX + "p"), Literal("hello"))]
+    publication = Publication.of("urn:p", stated)
+    first = asked.match(publication)
+    asked.unsubscribe("hello")
+    reports = [first]
+    for n in range(20):  # Each report uses terms that an earlier change has released.
+        reports.append(asked.match(publication))
+        del reports[0]
+        asked.subscribe(f"other{n}", f"SELECT * {{ ?s <urn:other{n}> 'secret{n}' }}")
+        for report in reports:
+            assert report.read().triples == tuple(stated)
+            values = {(one["p"], one["v"]) for one in report.matches[0].solutions}
+            assert values == {triple[1:] for triple in stated}
+
+
 def test_that_a_report_without_matches_has_no_reasons() -> None:
     asked = engine(never="ASK { ?x :never ?y }", laptop="ASK { ?x a :Laptop }")
     assert asked.evidence(engine(never="ASK { ?x :never ?y }").match(laptop())) == {}

@@ -10,7 +10,7 @@ use crate::query::Template;
 use crate::subscriptions::Number;
 use hashbrown::{HashMap, HashSet};
 use std::collections::VecDeque;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Maximum number of former subscriptions and released terms that are kept.
 const MAX_KEPT: usize = if cfg!(test) { 8 } else { 1 << 18 };
@@ -36,6 +36,10 @@ pub struct History {
     /// The former subscriptions of the present change.
     changed: Vec<FormerSubscription>,
     kept: usize,
+    /// The terms that changes released, and how many of them.
+    released: HashMap<Id, u32>,
+    /// Those of them that reports of the present moment use.
+    used: Mutex<HashSet<Id>>,
 }
 
 impl History {
@@ -77,6 +81,15 @@ impl History {
         }
     }
 
+    /// Notes the terms of a report of the present moment, so that those that an earlier change has
+    /// released stay as long as the report.
+    pub fn note_terms(&self, ids: impl Iterator<Item = Id>) {
+        if !self.released.is_empty() {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            used.extend(ids.filter(|id| self.released.contains_key(id)));
+        }
+    }
+
     /// Begins a change: terms that it releases stay as long as reports may use them.
     pub fn begin_change(&mut self, dictionary: &mut Dictionary) {
         dictionary.defer_releases(self.has_reports());
@@ -84,7 +97,14 @@ impl History {
 
     /// Ends a change, and releases the terms that no report uses any more.
     pub fn end_change(&mut self, dictionary: &mut Dictionary) {
-        let ids = dictionary.deferred_releases();
+        let mut ids = dictionary.deferred_releases();
+        for id in std::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+            dictionary.retain(id);
+            ids.push(id);
+        }
+        for &id in &ids {
+            *self.released.entry(id).or_default() += 1;
+        }
         let changed = std::mem::take(&mut self.changed);
         if !(ids.is_empty() && changed.is_empty()) {
             self.kept += changed.len() + ids.len();
@@ -96,7 +116,15 @@ impl History {
         while self.changes.front().is_some_and(|(moment, ..)| is_over(self.kept, moment)) {
             let (_, changed, ids) = self.changes.pop_front().unwrap_or_default();
             self.kept -= changed.len() + ids.len();
-            ids.into_iter().for_each(|id| dictionary.release(id));
+            for id in ids {
+                dictionary.release(id);
+                if let Some(times) = self.released.get_mut(&id) {
+                    *times -= 1;
+                    if *times == 0 {
+                        self.released.remove(&id);
+                    }
+                }
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The pipeline of a publication: enrichment with root terms and rules, index look-up, and
 //! evaluation of residual queries.
 //!
-//! Python converts units and maps events, and gives the labels that are found in text. If a
+//! Python converts units, runs mapping functions, and gives the labels of the ontology. If a
 //! publication needs one of these steps, the caller gets [`Needs`] and matches again after Python has
 //! done them.
 

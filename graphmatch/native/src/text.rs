@@ -1,14 +1,16 @@
-//! The keyword index: finds the rows whose filters of strings a text may pass, in one pass.
+//! The keyword index: finds the rows whose string filters a text may pass, without testing each.
 //!
 //! Filters are grouped by their view (the text, or the language tag) and folding, so a text is folded
-//! once for each folding in use. Equal strings are found by one look-up. All other filters contain
-//! their constant, the keyword; whether a text begins or ends with it is checked later.
+//! once for each folding in use. Equal strings are found by one look-up. All other filters require
+//! that the text contains their constant, the keyword; whether the text begins or ends with it is
+//! checked later.
 //!
-//! Keywords are found by hashing: a keyword is indexed by its anchor, twelve of its bytes (eight,
-//! six, four, two or one of a shorter one) that few other keywords have as their anchor. Each place
-//! of a text costs a look at a bitmap, which fits the cache. Only if the bytes there are an anchor,
-//! its keywords are compared. Adding and removing cost a look-up for each possible anchor. Keywords
-//! with a space, such as whole words, have anchors that begin with it and are looked for at spaces only.
+//! Keywords are found by hashing: a keyword is indexed by its anchor, twelve of its bytes (for shorter
+//! keywords eight, six, four, two or one) that few other keywords have as their anchor. Each place of
+//! a text costs a look at a bitmap, which fits the cache. Only if the bytes there are an anchor are
+//! its keywords compared. Adding costs a look-up for each anchor that is considered, removing one. If
+//! a possible anchor of a keyword begins with a space, as in ` word `, the keyword has such an anchor
+//! and is looked for at the spaces of a text only.
 //! Aho-Corasick automata must be built again as keywords come and go. They took five times as long
 //! for 100,000 keywords, and sixty times as long to add one.
 
@@ -38,7 +40,7 @@ struct Keyword {
     offset: usize,
 }
 
-/// Keywords by anchors of one length, which begin all with a space or all without.
+/// Keywords by anchors of one length, of which either all begin with a space, or none.
 struct Anchored {
     length: usize,
     at_space: bool,
@@ -142,8 +144,8 @@ fn set(filter: &mut [u64], anchor: u128) {
     filter[bit / 64] |= 1 << (bit % 64);
 }
 
-/// The number of the length of a keyword's anchors, the longest that it is not shorter than; and
-/// whether they begin with a space.
+/// The place in [`LENGTHS`] of the longest anchor that fits into a keyword, and 1 if an anchor of this
+/// length can begin with a space, otherwise 0.
 fn anchored(text: &[u8]) -> (usize, usize) {
     let number = LENGTHS.iter().position(|&length| length <= text.len());
     let number = number.unwrap_or(LENGTHS.len() - 1);

@@ -72,6 +72,8 @@ impl Data {
         progress: Progress,
         now: Moment,
     ) -> Self {
+        let all = publication.triples.iter().chain(&triples);
+        engine.history.note_terms(all.flatten().copied());
         Self {
             publication,
             progress,

@@ -346,8 +346,8 @@ impl Report {
     }
 }
 
-/// Triples, each with the rule and the premise that it was derived by, if it was. The statements are
-/// the triples from a number on, and then the premises.
+/// Pairs each triple with its rule and its premise, if it was derived. The statements are the triples
+/// from a number on, followed by one premise for each origin.
 pub(super) fn derived_rows<'py>(
     py: Python<'py>,
     statements: &Statements,
@@ -376,7 +376,8 @@ impl Batch {
         self.reports.len()
     }
 
-    /// Returns the rows that need enrichment by Python.
+    /// Returns the rows that Python must match: it reads their attributes, enriches them, or calls
+    /// operators.
     fn pending(&self) -> Vec<usize> {
         (0..self.reports.len()).filter(|&row| self.reports[row].is_none()).collect()
     }
