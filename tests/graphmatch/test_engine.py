@@ -275,17 +275,16 @@ def test_terms_of_a_report_stay_when_an_older_report_goes() -> None:
     asked = engine(type="SELECT * { ?s a :A ; ?p ?v }", hello="SELECT * { ?s :p 'hello' }")
     stated = [(ITEM, TYPE, NamedNode(EX + "A")), (ITEM, NamedNode(EX + "p"), Literal("hello"))]
     publication = Publication.of("urn:p", stated)
-    first = asked.match(publication)
+    reports = [asked.match(publication)]
     asked.unsubscribe("hello")
-    reports = [first]
-    for n in range(20):  # Each report uses terms that an earlier change has released.
+    for n in range(20):  # Each report uses terms that were released before it was made.
         reports.append(asked.match(publication))
         del reports[0]
-        asked.subscribe(f"other{n}", f"SELECT * {{ ?s <urn:other{n}> 'secret{n}' }}")
-        for report in reports:
-            assert report.read().triples == tuple(stated)
-            values = {(one["p"], one["v"]) for one in report.matches[0].solutions}
-            assert values == {triple[1:] for triple in stated}
+        for of in range(3):  # Freed ids are given to new terms.
+            asked.subscribe(f"{n}/{of}", f"SELECT * {{ ?s <urn:{n}:{of}> 'secret{n}:{of}' }}")
+        assert reports[0].read().triples == tuple(stated)
+        solutions = reports[0].matches[0].solutions
+        assert {(one["p"], one["v"]) for one in solutions} == {triple[1:] for triple in stated}
 
 
 def test_that_a_report_without_matches_has_no_reasons() -> None:
