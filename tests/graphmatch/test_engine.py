@@ -390,10 +390,10 @@ def test_that_annotation_ends_with_the_time_of_a_publication() -> None:
     labels = ((tea, "tea"), (soup, "soup"))
     known = Ontology([(one, SKOS["prefLabel"], Literal(name)) for one, name in labels])
     problems: list[Problem] = []
-    made = Engine(known, limits=Limits(publication_seconds=0.1), on_problem=problems.append)
+    made = Engine(known, limits=Limits(publication_seconds=0.04), on_problem=problems.append)
     made.subscribe("tea", f"ASK {{ ?x dcterms:subject <{EX}Tea> }}")
     made.subscribe("soup", f"ASK {{ ?x dcterms:subject <{EX}Soup> }}")
-    for words, found in ((1, ("tea", "soup")), (2_000_000, ("tea",))):
+    for words, found in ((1, ("tea", "soup")), (3_000_000, ("tea",))):
         texts = {"title": "Some tea", "description": "word " * words + "soup"}
         stated = [(ITEM, RSS[name], Literal(text, language="en")) for name, text in texts.items()]
         report = made.match(Publication.of(ITEM.value, [(ITEM, TYPE, RSS["item"]), *stated]))

@@ -90,10 +90,10 @@ def test_an_event_is_the_publication_that_it_is(
 
 def test_that_plain_events_make_no_terms(engine: Engine) -> None:
     attributes = {"price.value": 5, "brand": "Acme", "at": 0.5, "made": {"iri": "urn:x"}}
-    report = engine._core.match_event("e", attributes, (0.0, 0))
+    report = engine._core.match_event("e", attributes, (0, 0))
     assert isinstance(report, _native.Report)
     for value in ("2026-01-31", {"value": 5}, ["Acme"], True):
-        assert engine._core.match_event("e", {"at": value}, (0.0, 0)) is None
+        assert engine._core.match_event("e", {"at": value}, (0, 0)) is None
 
 
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
