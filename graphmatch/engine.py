@@ -1041,7 +1041,7 @@ class Engine(Matcher):
 
         if matches is not None:
             knowledge, enriched = matches.enriched()
-            evaluation = partial(matches.found.evaluation)
+            evaluation = matches.found.evaluation
         else:
             assert publication is not None
             knowledge, now = self._knowledge, self._clock()

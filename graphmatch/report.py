@@ -1,7 +1,7 @@
 """The report of the compiled core, with matches created on access.
 
-A report of ten thousand matches consists of a few arrays. The ids and the numbers of the
-subscriptions do not need a Python object per match.
+A report of ten thousand matches consists of a few arrays. The numbers of the subscriptions are one
+array, their ids are strings that reports share, and a `Match` is created only on access.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class CoreMatches(Matches):
     def texts(self, most: int | None = None) -> Iterator[_Row]:
         """Yield ids, solutions, graphs, and whether the solutions are complete.
 
-        Terms are N-Triples; those of evaluations are objects.
+        Terms of solutions are N-Triples; triples of graphs are objects.
 
         Parameters
         ----------

@@ -279,8 +279,11 @@ pub struct PostingIndex {
     #[serde(skip)]
     postings: Postings,
     #[serde(skip)]
-    /// The kinds of all access patterns so far, and those of all look-ups, a bit each.
-    kinds: [u8; 2],
+    /// By kind, the number of rows in posting lists.
+    listed: [u32; 8],
+    #[serde(skip)]
+    /// The kinds of all look-ups so far, a bit each.
+    kinds: u8,
     #[serde(skip)]
     frequencies: Statistics,
     #[serde(skip)]
@@ -305,7 +308,7 @@ impl PostingIndex {
             return None;
         }
         let program = self.programs.intern(&self.planner.code)?;
-        self.kinds[1] |= Program::read(&self.planner.code).kinds();
+        self.kinds |= Program::read(&self.planner.code).kinds();
         self.record.clear();
         self.record.extend([NO_OWNER, program, 0, UNLISTED]);
         self.record.extend_from_slice(&self.planner.constants);
@@ -367,7 +370,7 @@ impl PostingIndex {
     /// Builds the posting lists of decoded rows. Returns the rows that are in no posting list.
     pub fn rebuild(&mut self) -> Vec<RowId> {
         for number in self.programs.numbers() {
-            self.kinds[1] |= self.program(number).kinds();
+            self.kinds |= self.program(number).kinds();
         }
         // Computes all tags before it fills lists, so that cache misses overlap.
         let (mut tags, mut unlisted) = (Vec::with_capacity(self.len()), Vec::new());
@@ -426,7 +429,7 @@ impl PostingIndex {
 
     /// Returns the kinds of look-up that the graph of a publication needs, one bit per kind.
     pub fn required_kinds(&self) -> u8 {
-        self.kinds[1]
+        self.kinds
     }
 
     /// Finds the distinct rows whose access pattern and second pattern are in the publication. The
@@ -437,7 +440,7 @@ impl PostingIndex {
         let tags = [0].iter().chain(graph.probes());
         let (mut probes, mut postings) = (0, 0);
         let mut lists: Vec<&[Entry]> = Vec::new();
-        for &tag in tags.filter(|&tag| self.kinds[0] >> (tag & 7) & 1 == 1) {
+        for &tag in tags.filter(|&tag| self.listed[(tag & 7) as usize] > 0) {
             probes += 1;
             let entries = self.postings.get(tag);
             if !entries.is_empty() {
@@ -595,8 +598,8 @@ impl PostingIndex {
 
     /// Appends a row to a posting list and returns its position.
     fn append(&mut self, row: RowId, tag: Tag, second: Tag) -> u32 {
-        self.kinds[0] |= 1 << (tag & 7);
-        self.kinds[1] |= 1 << (tag & 7) | 1 << (second & 7);
+        self.listed[(tag & 7) as usize] += 1;
+        self.kinds |= 1 << (tag & 7) | 1 << (second & 7);
         self.postings.push(tag, Entry { row, second })
     }
 
@@ -641,6 +644,7 @@ impl PostingIndex {
         if position == UNLISTED {
             return;
         }
+        self.listed[(tag & 7) as usize] -= 1;
         if let Some(moved) = self.postings.remove(tag, position as usize) {
             self.rows.get_mut(moved)[POSITION] = position;
         }
