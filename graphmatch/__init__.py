@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphmatch.engine import Engine
-    from graphmatch.matcher import Match, Matcher, MatchReport
+    from graphmatch.matcher import Matcher
+    from graphmatch.report import Match, MatchReport
     from graphmatch.subscribing import read_subscriptions, subscribe_topics
     from graphmatch.subscription import AttributeSubscription, Subscription, SubscriptionParser
     from graphmatch.topics import Topics
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "AttributeSubscription": "graphmatch.subscription",
     "Engine": "graphmatch.engine",
-    "Match": "graphmatch.matcher",
-    "MatchReport": "graphmatch.matcher",
+    "Match": "graphmatch.report",
+    "MatchReport": "graphmatch.report",
     "Matcher": "graphmatch.matcher",
     "Solution": "semantic.terms",
     "Subscription": "graphmatch.subscription",

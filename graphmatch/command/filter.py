@@ -22,7 +22,7 @@ from graphmatch.command.output import Proof, TextWriter, Writer, described, writ
 from graphmatch.command.session import Session
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
-from graphmatch.matcher import Match, MatchReport
+from graphmatch.report import Match, MatchReport
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in, is_special

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session
     from graphmatch.engine import Engine
-    from graphmatch.matcher import Match
+    from graphmatch.report import Match
     from semantic.publication import Publication
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")

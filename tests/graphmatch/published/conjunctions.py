@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch import SubscriptionParser
-from graphmatch.matcher import MatchReport
 from graphmatch.published.base import Below, Equal, FlatMatcher, Interval, Present
+from graphmatch.report import MatchReport
 from semantic import Ontology, Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import SUBCLASS, XSD

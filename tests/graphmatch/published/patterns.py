@@ -11,7 +11,8 @@ from hypothesis import event
 from hypothesis import strategies as st
 
 from graphmatch import SubscriptionParser
-from graphmatch.matcher import Matcher, MatchReport, UnsupportedError
+from graphmatch.matcher import Matcher, UnsupportedError
+from graphmatch.report import MatchReport
 from semantic import Ontology
 from tests.oracle import Answer, Query, World, answer_in, to_sparql
 from tests.strategies import Profile, Scenario, pairs_of
