@@ -5,9 +5,9 @@ always an error, filters that contradict each other), of queries that match ever
 duplicates. Each warning has a code; `CODES` lists them. It ignores terms in namespaces that neither
 the ontology nor a well-known vocabulary defines, because publications may introduce them.
 
-Cost: about 0.5 ms for each query. Therefore `graphmatch check` and `Engine.lint` run it, but subscribing does not. A query
-that is too large for `graphmatch.parse_tree` gets only the warnings that need no expressions, and a
-warning that says so.
+Cost: about 0.5 ms for each query. Therefore `graphmatch check` and `Engine.lint` run it, but
+subscribing does not. A query that is too large for `graphmatch.parse_tree` gets only the warnings
+that need no expressions, and a warning that says so.
 """
 
 from __future__ import annotations
