@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import typer
 
@@ -18,6 +17,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="What is done to a broker's store beside `graphmatch serve`.",
 )
+
 
 @dataclass(frozen=True, slots=True)
 class Storing:
