@@ -22,21 +22,13 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from operator import itemgetter
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from pyoxigraph import RdfFormat
 
-from graphmatch import _native, registration
-from graphmatch.documents import (
-    Document,
-    Pipeline,
-    match_events,
-    match_source,
-    match_table,
-)
+from graphmatch import _native, documents, registration
 from graphmatch.knowledge import (
     ITEM,
     PREPARED,
@@ -148,12 +140,14 @@ class Engine(Matcher):
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
         operators: Iterable[Operator] = (),
-        _core: _native.Core | None = None,
-        _known: Known | Callable[[], Known] | None = None,
+        _known: Known | None = None,
+        _saved: SavedEngine | None = None,
     ) -> None:
         if not isinstance(ontology, Ontology | None):
             what = f"the ontology is {shown(ontology)}"
             raise TypeError(f"{what}. Load it from its files: Engine(Ontology.load('news.ttl')).")
+        if _saved is not None:
+            entailment, limits = _saved.options.entailment, _saved.options.limits
         self._operators = OperatorEvaluator(operators, on_problem)
         self._entailment = Entailment(entailment)
         self._limits, self._clock, self._on_problem = limits, clock, on_problem
@@ -162,14 +156,17 @@ class Engine(Matcher):
         self._changing = RLock()
         self._saved: tuple[Options, bytes] | None = None
         """Saved options and ontology, valid until the ontology changes."""
-        self._core = _core or _native.Core(list(PREFIXES.items()), limits, rows)
-        self._operators.attach(self._core, limits)
-        known = _known or Known.of(ontology or Ontology(), annotator)
-        self._knowledge = Knowledge(known, self._entailment, core=self._core)
-        if _core is None:
+        if _saved is None:
+            self._core = _native.Core(list(PREFIXES.items()), limits, rows)
+            known = _known or Known.of(ontology or Ontology(), annotator)
+            self._knowledge = Knowledge(known, self._entailment, core=self._core)
             self._core.set_ontology(self._knowledge, self._knowledge.stated(None))
         else:
+            self._core, self._saved = _saved.core, (_saved.options, _saved.ontology)
+            _saved.restore_statistics(self._operators)
+            self._knowledge = Knowledge(_known or _saved.known, self._entailment, core=self._core)
             self._core.attach_enricher(self._knowledge)
+        self._operators.attach(self._core, limits)
 
     @property
     def ontology(self) -> Ontology:
@@ -370,19 +367,11 @@ class Engine(Matcher):
             If the column of ids is missing, or a column name is invalid.
         """
         from semantic.arrow import texts_of_table
-        from semantic.attributes.bulk import Rows, rows_of_table
+        from semantic.attributes.bulk import rows_of_table
 
         if query in table.schema.names:
             return self.subscribe_many(texts_of_table(table, id, query))
-        refused: list[tuple[int, GraphMatchError]] = []
-        for found in rows_of_table(table, id):
-            if isinstance(found[0], Rows):
-                rows, before = found
-                wrong = self._add_batch(rows)
-                refused += ((before + int(rows.chosen[n]), error) for n, error in wrong)
-            else:
-                refused.append(found)
-        return tuple(error for _, error in sorted(refused, key=itemgetter(0)))
+        return registration.add_rows(rows_of_table(table, id), self._add_batch)
 
     def prepare(self, query: str, parameters: Iterable[str]) -> PreparedQuery:
         """Prepare a query with parameters, to add subscriptions as columns of terms.
@@ -600,7 +589,7 @@ class Engine(Matcher):
 
     def filter(
         self,
-        source: Document,
+        source: documents.Document,
         format: str | None = None,
         cut: Cut | str = Cut.AUTO,
         base: str | None = None,
@@ -655,14 +644,14 @@ class Engine(Matcher):
         via = self._pipeline(Cut(cut), syntax, base)
         if base is not None:
             check_base(base)
-        return match_source(source, name, via)
+        return documents.match_source(source, name, via)
 
     def _pipeline(
         self, cut: Cut = Cut.DOCUMENT, syntax: RdfFormat | None = None, base: str | None = None
-    ) -> Pipeline:
+    ) -> documents.Pipeline:
         """Return the parts of this engine that match a document."""
         parts = self._core, self._clock, self._limits, self._on_problem, self.match, self._reported
-        return Pipeline(*parts, cut, syntax, base)
+        return documents.Pipeline(*parts, cut, syntax, base)
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
@@ -680,7 +669,7 @@ class Engine(Matcher):
         InputError
             If a column is missing.
         """
-        return match_table(table, self._pipeline())
+        return documents.match_table(table, self._pipeline())
 
     def match_events(self, table: ArrowTable | ArrowBatch, id: str = "id") -> EventReports:
         """Match the events of an Arrow table, with one event per row and one attribute per column.
@@ -711,7 +700,7 @@ class Engine(Matcher):
             reports = engine.match_events(pyarrow.table({"price.value": [399, 450]}))
             reports.numbers, reports.offsets, reports[0].subscriptions
         """
-        return match_events(table, id, self._pipeline())
+        return documents.match_events(table, id, self._pipeline())
 
     def enrich(self, publication: Publication) -> Publication:
         """Return the publication with all derived triples: concepts, roots, units, rules.
@@ -813,12 +802,8 @@ class Engine(Matcher):
         """Return an engine with the same ontology and no subscriptions.
 
         Ontology, annotator, operators and limits are shared, so both engines treat a subscription
-        alike. Cost: passing the ontology to the core, 0.1 s for that of DBpedia.
-
-        Parameters
-        ----------
-        clock, on_problem
-            As for a new engine.
+        alike. Cost: passing the ontology to the core, 0.1 s for that of DBpedia. The parameters are
+        those of a new engine.
 
         Examples
         --------
@@ -828,28 +813,19 @@ class Engine(Matcher):
         >>> len(sibling), sibling.ontology is engine.ontology
         (0, True)
         """
-        known = self._knowledge.known
         return Engine(
             entailment=self._entailment,
             clock=clock,
             on_problem=on_problem,
             limits=self._limits,
             operators=self.operators,
-            _known=known,
+            _known=self._knowledge.known,
         )
 
     def copy(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
         """Return an independent copy of this engine, made through a snapshot.
 
-        Parameters
-        ----------
-        clock, on_problem
-            As for a new engine.
-
-        Raises
-        ------
-        SavedError
-            If there is no space for the snapshot.
+        The parameters are those of a new engine. Errors are those of `save`.
 
         Examples
         --------
@@ -866,9 +842,15 @@ class Engine(Matcher):
 
         with TemporaryDirectory() as folder, self._changing:
             self.save(path := Path(folder, "engine"))
-            saved = opened(path, self._limits, self._operators.rows)
+            saved = opened(path, self._limits, self.operators)
             known = self._knowledge.known
-        return Engine._restored(saved, known, clock, on_problem, self.operators)
+        return Engine(
+            clock=clock,
+            on_problem=on_problem,
+            operators=self.operators,
+            _known=known,
+            _saved=saved,
+        )
 
     # -- snapshots --------------------------------------------------------------------------
 
@@ -912,10 +894,9 @@ class Engine(Matcher):
         clock, on_problem
             As for a new engine: they are not in the file.
         limits
-            As for a new engine; by default those of the saved engine.
+            By default, those of the saved engine.
         operators
-            As for a new engine. All operators of the saved engine are required; the file has their
-            statistics.
+            All operators of the saved engine, and perhaps more.
 
         Raises
         ------
@@ -936,32 +917,9 @@ class Engine(Matcher):
         """
         from graphmatch.saving import opened
 
-        all_ = tuple(operators)
-        saved = opened(Path(path), limits, [one.row for one in all_])
-        return cls._restored(saved, saved.known, clock, on_problem, all_)
-
-    @classmethod
-    def _restored(
-        cls,
-        saved: SavedEngine,
-        known: Known | Callable[[], Known],
-        clock: Clock,
-        on_problem: OnProblem,
-        operators: Iterable[Operator],
-    ) -> Self:
-        """Return the engine of a snapshot."""
-        engine = cls(
-            entailment=saved.options.entailment,
-            clock=clock,
-            on_problem=on_problem,
-            limits=saved.options.limits,
-            operators=operators,
-            _core=saved.core,
-            _known=known,
-        )
-        saved.restore_statistics(engine._operators)
-        engine._saved = saved.options, saved.ontology
-        return engine
+        operators = tuple(operators)
+        saved = opened(Path(path), limits, operators)
+        return cls(clock=clock, on_problem=on_problem, operators=operators, _saved=saved)
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:

@@ -6,7 +6,8 @@ with `NeedsPythonError`, and Python replaces their constants first (`Rewrite`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from graphmatch import _native
@@ -92,6 +93,29 @@ def add_batch(
             add(core, rewrite, id, str(error))
         except GraphMatchError as refused:
             yield place, refused
+
+
+def add_rows(
+    found: Iterable[tuple[Rows, int] | tuple[int, GraphMatchError]],
+    add: Callable[[Rows], Iterable[tuple[int, GraphMatchError]]],
+) -> tuple[GraphMatchError, ...]:
+    """Add the rows of a table; return the errors of invalid rows, in their order.
+
+    Parameters
+    ----------
+    found
+        The batches, each with the number of rows before it, and the invalid rows.
+    add
+        Adds a batch, as `add_batch`.
+    """
+    refused: list[tuple[int, GraphMatchError]] = []
+    for one in found:
+        if isinstance(one[0], int):
+            refused.append(one)
+        else:
+            rows, before = one
+            refused += ((before + int(rows.chosen[n]), error) for n, error in add(rows))
+    return tuple(error for _, error in sorted(refused, key=itemgetter(0)))
 
 
 def error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:

@@ -18,6 +18,7 @@ from pyoxigraph import NamedNode
 from graphmatch import _native
 from graphmatch.knowledge import Known
 from graphmatch.operators.evaluator import OperatorEvaluator
+from graphmatch.operators.operator import Operator
 from semantic.annotation.annotate import Annotator, Label
 from semantic.errors import GraphMatchError, Place, Problem, Severity
 from semantic.files import is_special
@@ -140,9 +141,7 @@ def save(
         raise SavedError(path, f"cannot be written: {error.strerror or error}", remedy) from error
 
 
-def opened(
-    path: Path, limits: Limits | None, operators: Sequence[tuple[str, bool]] = ()
-) -> SavedEngine:
+def opened(path: Path, limits: Limits | None, operators: Sequence[Operator] = ()) -> SavedEngine:
     """Open a snapshot.
 
     Parameters
@@ -150,12 +149,13 @@ def opened(
     limits
         Limits of the engine; those of the file by default.
     operators
-        The current operators: IRI, and whether it has an index.
+        The current operators.
     """
+    rows = [one.row for one in operators]
 
     def chosen(said: bytes) -> Limits:
         options = Options.read(said)
-        given = dict(operators)
+        given = dict(rows)
         if missing := [iri for iri in options.operators if iri not in given]:
             what = f"was saved with operators that are not given: {', '.join(missing)}"
             raise SavedError(path, what, "Give them: functions are not in the file.")
@@ -166,7 +166,6 @@ def opened(
         return options.limits if limits is None else limits
 
     try:
-        rows = list(operators)
         core, said, known = _native.Core.open(path, list(PREFIXES.items()), chosen, rows)
         options = Options.read(said)
         options = options if limits is None else replace(options, limits=limits)

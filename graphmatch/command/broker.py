@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -17,7 +18,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="What is done to a broker's store beside `graphmatch serve`.",
 )
-
 
 @dataclass(frozen=True, slots=True)
 class Storing:

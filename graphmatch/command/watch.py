@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime
@@ -12,6 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
+from urllib.parse import quote
 
 import typer
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session
     from graphmatch.engine import Engine
+    from graphmatch.report import Match
+    from semantic.publication import Publication
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -117,7 +121,6 @@ def _check(watching: Watching) -> None:
         remedy = f"Install the extra: {pip_install('broker')}"
         raise InputError(Problem(what, Place("graphmatch watch"), remedy))
 
-
 @dataclass(slots=True)
 class _Watch:
     """One run."""
@@ -179,7 +182,6 @@ class _Watch:
         self.session.show_warnings()
         self.refused += self.session.refused
         self.session.problems.clear()  # a run may take months
-
 
 @contextmanager
 def _signals(stop: asyncio.Event) -> Iterator[None]:
