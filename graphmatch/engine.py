@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -50,8 +49,6 @@ from semantic.clock import Clock, moment, utc_now
 from semantic.errors import (
     GraphMatchError,
     OnProblem,
-    Problem,
-    SubscriptionError,
     UnknownNameError,
     shown,
     warn_problem,
@@ -109,6 +106,13 @@ class Engine(Matcher):
     operators
         Functions that subscriptions may call (docs/guides/operators.md).
 
+    Attributes
+    ----------
+    entailment, limits
+        As passed to the engine.
+    parser
+        The parser for the engine's queries.
+
     Notes
     -----
     An engine is thread-safe: publications are matched concurrently, and changes wait until no
@@ -149,22 +153,22 @@ class Engine(Matcher):
         if _saved is not None:
             entailment, limits = _saved.options.entailment, _saved.options.limits
         self._operators = OperatorEvaluator(operators, on_problem)
-        self._entailment = Entailment(entailment)
-        self._limits, self._clock, self._on_problem = limits, clock, on_problem
+        self.entailment = Entailment(entailment)
+        self.limits, self._clock, self._on_problem = limits, clock, on_problem
         rows = self._operators.rows
-        self._parser = SubscriptionParser(limits=limits, operators=rows)
+        self.parser = SubscriptionParser(limits=limits, operators=rows)
         self._changing = RLock()
         self._saved: tuple[Options, bytes] | None = None
         """Saved options and ontology, valid until the ontology changes."""
         if _saved is None:
             self._core = _native.Core(list(PREFIXES.items()), limits, rows)
             known = _known or Known.of(ontology or Ontology(), annotator)
-            self._knowledge = Knowledge(known, self._entailment, core=self._core)
+            self._knowledge = Knowledge(known, self.entailment, core=self._core)
             self._core.set_ontology(self._knowledge, self._knowledge.stated(None))
         else:
             self._core, self._saved = _saved.core, (_saved.options, _saved.ontology)
             _saved.restore_statistics(self._operators)
-            self._knowledge = Knowledge(_known or _saved.known, self._entailment, core=self._core)
+            self._knowledge = Knowledge(_known or _saved.known, self.entailment, core=self._core)
             self._core.attach_enricher(self._knowledge)
         self._operators.attach(self._core, limits)
 
@@ -174,24 +178,9 @@ class Engine(Matcher):
         return self._knowledge.ontology
 
     @property
-    def entailment(self) -> Entailment:
-        """Whether the ontology's rules apply."""
-        return self._entailment
-
-    @property
-    def limits(self) -> Limits:
-        """Resource limits per document, subscription and evaluation."""
-        return self._limits
-
-    @property
     def operators(self) -> tuple[Operator, ...]:
         """The functions that subscriptions may call."""
         return self._operators.all
-
-    @property
-    def parser(self) -> SubscriptionParser:
-        """The parser for the engine's queries."""
-        return self._parser
 
     @property
     def annotator(self) -> Annotator | None:
@@ -223,7 +212,7 @@ class Engine(Matcher):
         if found is None:
             raise UnknownError(id)
         text, comment = found
-        return self._parser.parse(id, text, comment)
+        return self.parser.parse(id, text, comment)
 
     def __len__(self) -> int:
         return len(self._core)
@@ -285,7 +274,7 @@ class Engine(Matcher):
         return registration.add(self._core, self._rewritten, id, text, comment, replaces=replaces)
 
     def _rewritten(self, id: str, text: str) -> list[str]:
-        return self._knowledge.rewritten_constants(self._parser, id, text)
+        return self._knowledge.rewritten_constants(self.parser, id, text)
 
     def unsubscribe(self, id: str) -> None:
         """Remove a subscription.
@@ -319,14 +308,6 @@ class Engine(Matcher):
         refused
             The errors of invalid subscriptions, as `subscribe` would raise them, in order. All
             others were added.
-
-        Examples
-        --------
-        >>> rows = [("a", "ASK { ?s a <urn:C> }"), ("b", "ASK {"), ("c", "ASK { ?s a <urn:D> }")]
-        >>> engine = Engine()
-        >>> refused = engine.subscribe_many(rows)
-        >>> len(engine), [str(error)[:15] for error in refused]
-        (2, ['b:1:6: not SPAR'])
         """
         refused: list[GraphMatchError] = []
         rest = iter(rows)
@@ -390,30 +371,10 @@ class Engine(Matcher):
         SubscriptionError
             If the query is not a valid subscription, or a parameter is used where a constant is not
             allowed.
-
-        Examples
-        --------
-        Needs ``pyarrow``::
-
-            prepared = engine.prepare(
-                "SELECT ?item { ?item a ?class ; <urn:price> ?price FILTER(?price <= ?most) }",
-                ["class", "most"],
-            )
-            classes = pyarrow.array(["<urn:Laptop>", "<urn:Book>"])
-            refused = prepared.subscribe(["alice", "bob"], [classes, pyarrow.array([400, 15])])
         """
-        from graphmatch.prepared import PreparedQuery
-        from semantic.arrow import Texts
+        from graphmatch.prepared import prepared
 
-        names = tuple(name.removeprefix("?") for name in parameters)
-        none = Texts.of([])  # Without rows, the core only checks the query.
-        try:
-            self._core.subscribe_batch(
-                query, names, (none.data, none.offsets), [], none.offsets[:0]
-            )
-        except _native.InvalidSubscriptionError as error:
-            raise registration.error_of(error, "prepared", query) from None
-        return PreparedQuery(query, names, self._add_batch)
+        return prepared(self._core, query, parameters, self._add_batch)
 
     def _add_batch(self, rows: Rows) -> list[tuple[int, GraphMatchError]]:
         """Add rows of terms; return the indices and errors of invalid rows."""
@@ -440,13 +401,6 @@ class Engine(Matcher):
         ------
         UnknownError
             If an id is unknown.
-
-        Examples
-        --------
-        >>> engine = Engine()
-        >>> engine.subscribe("alice", "SELECT ?titel { ?item rss:title ?title }")
-        >>> [warned.code for warned in engine.lint()]
-        ['unbound-variable', 'matches-everything']
         """
         from graphmatch.lint import Linter
 
@@ -467,19 +421,12 @@ class Engine(Matcher):
         annotator
             An annotator for the new ontology; by default the one passed to the engine, if any.
         """
-        problems: list[Problem] = []
         with self._changing:
             before = self._knowledge
             known = Known.of(ontology, annotator or before.own_annotator, before.annotator)
-            knowledge = Knowledge(known, self._entailment, core=self._core)
+            knowledge = Knowledge(known, self.entailment, core=self._core)
             triples, names, concerned, waiting = self._adopt(knowledge)
-            for id in waiting:
-                text, comment = self._core.subscription(id) or ("", "")
-                try:
-                    self._core.subscribe(id, text, comment, self._rewritten(id, text), True)
-                except SubscriptionError as error:
-                    what = f"{error.problem.what}; it matches nothing now"
-                    problems.append(replace(error.problem, what=what))
+            problems = registration.add_again(self._core, self._rewritten, waiting)
             self._operators.follow(self._core)
         self._operators.report_problems()
         for problem in problems:  # Only now, because the callback may use the engine.
@@ -650,7 +597,7 @@ class Engine(Matcher):
         self, cut: Cut = Cut.DOCUMENT, syntax: RdfFormat | None = None, base: str | None = None
     ) -> documents.Pipeline:
         """Return the parts of this engine that match a document."""
-        parts = self._core, self._clock, self._limits, self._on_problem, self.match, self._reported
+        parts = self._core, self._clock, self.limits, self._on_problem, self.match, self._reported
         return documents.Pipeline(*parts, cut, syntax, base)
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
@@ -692,13 +639,6 @@ class Engine(Matcher):
         ------
         InputError
             If a name or a value cannot be written as RDF, or an event has no attributes.
-
-        Examples
-        --------
-        Needs ``pyarrow``::
-
-            reports = engine.match_events(pyarrow.table({"price.value": [399, 450]}))
-            reports.numbers, reports.offsets, reports[0].subscriptions
         """
         return documents.match_events(table, id, self._pipeline())
 
@@ -793,7 +733,7 @@ class Engine(Matcher):
             what = f"evidence takes a report of an Engine, not {shown(report)}"
             raise TypeError(f"{what}. Write engine.evidence(engine.match(publication)).")
         chosen = [subscriptions] if isinstance(subscriptions, str) else subscriptions
-        parts = self._core, self._operators, self._limits, self._on_problem
+        parts = self._core, self._operators, self.limits, self._on_problem
         return evidence_of(report, matches, chosen, *parts, language)
 
     # -- copies -----------------------------------------------------------------------------
@@ -804,20 +744,12 @@ class Engine(Matcher):
         Ontology, annotator, operators and limits are shared, so both engines treat a subscription
         alike. Cost: passing the ontology to the core, 0.1 s for that of DBpedia. The parameters are
         those of a new engine.
-
-        Examples
-        --------
-        >>> engine = Engine()
-        >>> engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
-        >>> sibling = engine.sibling()
-        >>> len(sibling), sibling.ontology is engine.ontology
-        (0, True)
         """
         return Engine(
-            entailment=self._entailment,
+            entailment=self.entailment,
             clock=clock,
             on_problem=on_problem,
-            limits=self._limits,
+            limits=self.limits,
             operators=self.operators,
             _known=self._knowledge.known,
         )
@@ -826,15 +758,6 @@ class Engine(Matcher):
         """Return an independent copy of this engine, made through a snapshot.
 
         The parameters are those of a new engine. Errors are those of `save`.
-
-        Examples
-        --------
-        >>> engine = Engine()
-        >>> engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
-        >>> copy = engine.copy()
-        >>> engine.unsubscribe("alice")
-        >>> "alice" in copy
-        True
         """
         from tempfile import TemporaryDirectory
 
@@ -842,7 +765,7 @@ class Engine(Matcher):
 
         with TemporaryDirectory() as folder, self._changing:
             self.save(path := Path(folder, "engine"))
-            saved = opened(path, self._limits, self.operators)
+            saved = opened(path, self.limits, self.operators)
             known = self._knowledge.known
         return Engine(
             clock=clock,
@@ -870,7 +793,7 @@ class Engine(Matcher):
         with self._changing:
             if self._saved is None:
                 synonyms = self.ontology.roots.options
-                options = Options(self._entailment.value, synonyms, self._limits)
+                options = Options(self.entailment.value, synonyms, self.limits)
                 self._saved = options, written(self.ontology, self.annotator)
             save(self._core, Path(path), *self._saved, self._operators)
 
@@ -903,17 +826,6 @@ class Engine(Matcher):
         SavedError
             If the file is not a snapshot, is from another version or is damaged, or an operator of
             the saved engine is missing.
-
-        Examples
-        --------
-        >>> from tempfile import TemporaryDirectory
-        >>> engine = Engine()
-        >>> engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")
-        >>> with TemporaryDirectory() as folder:
-        ...     engine.save(f"{folder}/saved")
-        ...     again = Engine.open(f"{folder}/saved")
-        >>> "alice" in again
-        True
         """
         from graphmatch.saving import opened
 

@@ -7,13 +7,14 @@ with `NeedsPythonError`, and Python replaces their constants first (`Rewrite`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from graphmatch import _native
 from graphmatch.matcher import DuplicateError
 from graphmatch.subscription import Query, Subscription, not_unicode, refusal
-from semantic.errors import GraphMatchError, shown
+from semantic.errors import GraphMatchError, Problem, SubscriptionError, shown
 
 if TYPE_CHECKING:
     from semantic.attributes.bulk import Rows
@@ -51,6 +52,19 @@ def add(
         raise error_of(error, id, text) from None
     except UnicodeEncodeError as error:
         raise not_unicode(id, error) from None
+
+
+def add_again(core: _native.Core, rewrite: Rewrite, ids: Iterable[str]) -> list[Problem]:
+    """Replace the constants of subscriptions for a new ontology; return the problems."""
+    problems: list[Problem] = []
+    for id in ids:
+        text, comment = core.subscription(id) or ("", "")
+        try:
+            core.subscribe(id, text, comment, rewrite(id, text), True)
+        except SubscriptionError as error:
+            what = f"{error.problem.what}; it matches nothing now"
+            problems.append(replace(error.problem, what=what))
+    return problems
 
 
 def add_many(
