@@ -1,4 +1,4 @@
-"""Imports point in one direction: cli, command → engine → published → matcher → semantic."""
+"""Imports point in one direction: cli → command → bench → engine → matcher → semantic."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ LAYERS = (
     ("graphmatch.broker.websub_routes",),
     ("graphmatch.broker.api", "graphmatch.broker.page"),
     ("graphmatch.broker.running",),
-    ("graphmatch.command", "graphmatch.bench"),
+    ("graphmatch.console",),
+    ("graphmatch.bench",),
+    ("graphmatch.command",),
     ("graphmatch.cli",),
 )
 """Bottom first; a module imports only from its own layer and those below."""
@@ -169,6 +171,16 @@ def test_that_imports_point_down() -> None:
         if (above := layer(imported)) is not None and above > own
     ]
     assert not upwards, f"these are above what imports them: {upwards}"
+
+
+def test_that_loggers_have_the_name_of_their_package() -> None:
+    for module, path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        assert "basicConfig" not in text, module
+        for name in re.findall(r"getLogger\(([^)]*)\)", text):
+            assert re.match(r"__name__$|['\"](graphmatch|semantic)(\.[a-z_.]+)?['\"]$", name), (
+                module
+            )
 
 
 def test_that_every_layer_exists() -> None:

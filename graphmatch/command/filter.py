@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from graphmatch.command.console import CommandConsole, plural, reader_language
 from graphmatch.command.options import Delivering, Knowing, Reading, Subscribing, Verbosity
 from graphmatch.command.output import Proof, TextWriter, Writer, described, writer, written
 from graphmatch.command.session import Session
+from graphmatch.console import CommandConsole, plural, reader_language
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.report import Match, MatchReport

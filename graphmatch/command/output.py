@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
 
-from graphmatch.command.console import CommandConsole, styled, to_json, visible
+from graphmatch.console import CommandConsole, styled, to_json, visible
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import Evidence, distinct_reasons
 from graphmatch.report import Match
