@@ -11,7 +11,7 @@ import networkx
 
 ROOT = Path(__file__).parents[1]
 SEMANTIC = (
-    ("semantic.errors", "semantic.limits", "semantic.vocabulary"),
+    ("semantic.errors", "semantic.exports", "semantic.limits", "semantic.vocabulary"),
     ("semantic.files", "semantic.guards"),
     ("semantic.terms",),
     ("semantic.publication", "semantic.ontology.taxonomy"),
