@@ -124,7 +124,10 @@ def test_term_for_machines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--term", "--around"])
 def test_name_of_nothing(option: str) -> None:
     result = run(NEWS, option, "Enrgy", status=2)
-    assert result.stderr == "error    Enrgy: no term is called so. Is news:Energy meant?\n"
+    assert (
+        result.stderr
+        == "error    Enrgy: the ontology has no term called 'Enrgy'. Is news:Energy meant?\n"
+    )
 
 
 # --- Paths ---------------------------------------------------------------------------------------
@@ -161,7 +164,7 @@ def test_path_of_a_name_of_several(tmp_path: Path) -> None:
         :a rdfs:subClassOf :top ; rdfs:label "same" . :b rdfs:subClassOf :top ; rdfs:label "same" .
     """)
     result = run(path, "--path", "same", "top", status=2)
-    assert "same: 2 terms are called so: " in result.stderr
+    assert "same: 2 terms are called 'same': " in result.stderr
     assert "Give one of these, or its IRI." in result.stderr
 
 
