@@ -142,7 +142,7 @@ def test_check() -> None:
     ) in result.stdout
     count = len(list((ROOT / "data/subscriptions").glob("*.rq")))
     assert result.stdout.count("✓ ") == count
-    assert result.stderr.startswith(f"{count} accepted, 0 refused, 0 warnings, ")
+    assert result.stderr.startswith(f"{count} accepted, 0 refused, 0 warnings\n")
 
 
 def test_check_warns(tmp_path: Path) -> None:
