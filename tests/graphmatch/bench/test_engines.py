@@ -13,10 +13,8 @@ from typer.testing import CliRunner
 
 from graphmatch.bench import matching, runner
 from graphmatch.bench.adapters import ENGINES, Adapter, Asked, adapter
-from graphmatch.bench.peers import BLOCK, scan
 from graphmatch.bench.runner import measured
 from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload_class
-from graphmatch.bench.workloads.attributes import AttributeWorkload
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.cli import app
@@ -193,17 +191,6 @@ def test_a_column_may_have_fewer_subscriptions() -> None:
 def test_a_column_that_has_used_up_its_time() -> None:
     rows = measured("graph", ["dictionary:integers"], Size(100, 60), {}, seconds=0.0)
     assert rows[0]["events"] == runner.LEAST_EVENTS
-
-
-def test_the_scan_looks_at_every_block() -> None:
-    made = AttributeWorkload(Size(2 * BLOCK + 5, 3), 2, matching=0.2)
-    peer = adapter("scan")
-    peer.build(made)
-    expected = [searched(made, number, None) for number in range(3)]
-    assert answers(peer, made, "integers", None) == expected
-    found = np.empty(made.size.subscriptions, np.int32)
-    count = scan(made.rows.low, made.rows.high, made.rows.values[0], found)
-    assert found[:count].tolist() == expected[0]
 
 
 # --- The command ---------------------------------------------------------------------------------

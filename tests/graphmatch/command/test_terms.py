@@ -63,9 +63,7 @@ def test_another_name_leads_to_its_root() -> None:
 
 def test_a_name_of_several_terms_lists_them() -> None:
     names = view(("river", "bank"), ("money", "bank"))
-    with pytest.raises(
-        GraphMatchError, match="2 terms are called 'bank': ex:money, ex:river"
-    ):
+    with pytest.raises(GraphMatchError, match="2 terms are called 'bank': ex:money, ex:river"):
         resolve(names, "bank")
 
 
