@@ -79,8 +79,7 @@ def test_unknown_media_type(name: str) -> None:
     with pytest.raises(InputError) as caught:
         format_of_media_type(name)
     assert str(caught.value) == (
-        f"format: no RDF syntax is called {name!r}. Give a media type such as text/turtle or an "
-        "extension such as nq; feeds need none."
+        f"format: {name!r} is unknown. Use one of: nt, nq, ttl, trig, n3, rdf, jsonld."
     )
 
 

@@ -615,7 +615,7 @@ def test_that_what_is_kept_of_long_texts_is_short() -> None:
     for text in ("a" * 10_000, "b" * 10_000, "a" * 10_000):
         assert list(engine.match(Publication.of("p", [(X, P, Literal(text))])).subscriptions)
     assert [text.value[0] for text in made] == ["a", "b"]
-    assert sum(map(len, engine._operators._kept)) < 200
+    assert sum(map(len, engine._operators._cache)) < 200
 
 
 def test_that_an_index_says_truths_and_no_values() -> None:

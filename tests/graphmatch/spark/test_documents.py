@@ -264,7 +264,7 @@ def test_modes_on_spark(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
+        ({"format": "zip"}, InputError, "format: 'zip' is unknown"),
         ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
         ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE, "),
         ({"cut": "half"}, InputError, "cut: 'half' is unknown. Use one of: auto, document"),
