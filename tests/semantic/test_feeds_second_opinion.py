@@ -269,8 +269,6 @@ def test_each_rule_is_needed_and_none_covers_more_than_it_did() -> None:
         "categories twice": 2,
         "copied content": 104,
         "captions": 169,
-        "footers of descriptions": 294,
-        "footers of contents": 18,
         "empty elements": 12,
     }
 
