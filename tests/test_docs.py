@@ -585,7 +585,7 @@ def consoles() -> list[object]:
 
 
 @pytest.mark.parametrize("page", consoles())
-def test_commands_print_what_is_shown(page: Path, folder: Path) -> None:
+def test_commands_print_the_shown_output(page: Path, folder: Path) -> None:
     for block in blocks(page):
         if block.language == "console":
             for command, expected in steps(block.text):

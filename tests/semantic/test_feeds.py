@@ -550,7 +550,7 @@ def test_rdf_whose_items_have_no_namespace() -> None:
     assert [p.title for p in read(feed)[0]] == ["One", "Two"]
 
 
-def test_references_to_what_is_no_character() -> None:
+def test_references_to_invalid_characters_are_removed() -> None:
     (publication,), (problem,) = read(rss(titled("a&#8;b&#x1F;c&#65; &amp; &#xD800;d")))
     assert publication.title == "abcA & d"
     assert "damaged" in problem
@@ -559,7 +559,7 @@ def test_references_to_what_is_no_character() -> None:
 # Links --------------------------------------------------------------------------------------
 
 
-def test_links_with_spaces_are_mended() -> None:
+def test_spaces_in_links_are_encoded() -> None:
     (publication,), problems = read(rss(item(link="http://example.org/a b|c")))
     assert publication.id == "http://example.org/a%20b%7Cc"
     assert problems == [
@@ -620,7 +620,7 @@ def test_a_new_item_on_top_is_the_only_new_id(items: list[str]) -> None:
         assert before == {id: title for id, title in after.items() if id != new}
 
 
-def test_a_new_item_below_is_the_only_new_id_where_there_are_dates() -> None:
+def test_with_dates_a_new_item_below_is_the_only_new_id() -> None:
     old = titled("a", "<pubDate>2003-12-13</pubDate>")
     new = titled("b", "<pubDate>2003-12-14</pubDate>")
     before, after = ({p.id: p.title for p in read(rss(*each))[0]} for each in ([old], [old, new]))
@@ -686,7 +686,7 @@ def test_the_facts_of_an_item(feed: str) -> None:
     assert publication.source.source == "f.xml"
 
 
-def test_the_facts_of_what_is_no_item() -> None:
+def test_publications_that_are_not_items_have_no_facts() -> None:
     (publication,) = read_publications(BytesIO(b'<urn:a> <http://purl.org/rss/1.0/title> "A" .'))
     facts = publication.title, publication.link, publication.date, publication.guid
     assert (*facts, publication.channel) == (None,) * 5
@@ -700,7 +700,7 @@ def test_facts_that_cannot_be_had() -> None:
 
 
 @pytest.mark.parametrize("feed", [RSS2, ATOM, RDF1, json.dumps(JSON)])
-def test_a_pattern_on_a_property_of_items_is_met_by_items_only(feed: str) -> None:
+def test_only_items_have_the_properties_of_items(feed: str) -> None:
     for publication in read(feed)[0]:
         items = {s for s, p, o in publication.triples if (p, o) == (TYPE, RSS["item"])}
         told = {s for s, p, _ in publication.triples if p.value.startswith((RSS.iri, DC.iri))}
@@ -759,7 +759,7 @@ def test_sniffing(head: str, expected: FeedFormat | None) -> None:
 @pytest.mark.parametrize(
     "encoding", ["unicode_escape", "raw_unicode_escape", "utf-7", "punycode", "base64", "rot13"]
 )
-def test_encodings_of_python_are_none(encoding: str) -> None:
+def test_encodings_of_python_are_unknown(encoding: str) -> None:
     """A declared Python codec is ignored, because escapes could hide markup."""
     said = "\\u003cb\\u003e +ADw-b+AD4-"
     feed = f'<?xml version="1.0" encoding="{encoding}"?>' + rss(titled(said))
@@ -819,7 +819,7 @@ def test_utf_8_that_was_taken_for_something_else(taken_for: str) -> None:
     assert read(declared)[0][0].title == text
 
 
-def test_a_few_bytes_that_are_no_utf_8() -> None:
+def test_a_few_invalid_bytes_of_utf_8_are_replaced() -> None:
     feed = rss(titled("Übel über Übel§")).encode().replace("§".encode(), b"\xc3")
     (publication,), (problem,) = read(feed)
     assert publication.title == "Übel über Übel\ufffd"
@@ -894,7 +894,7 @@ def test_a_large_feed_is_refused() -> None:
     )
 
 
-def test_a_feed_without_items_is_none_the_worse() -> None:
+def test_a_feed_may_have_no_items() -> None:
     assert read(rss()) == ([], [])
 
 
@@ -945,7 +945,7 @@ def test_a_cut_json_feed() -> None:
     assert problems[0].startswith("refused: f.xml:1 (item 2): the JSON breaks off (")
 
 
-def test_damage_that_is_mended_without_a_loss() -> None:
+def test_damage_is_repaired_without_a_loss() -> None:
     damaged = item("<category>A & B\x01</category>", "http://e/?a=1&b=2") + item(
         "<media:title>x</media:title><category>Caf&eacute; &unheard; &lt;</category>", "http://e/2"
     )
@@ -1031,7 +1031,7 @@ def test_json_fields_of_the_wrong_type(field: str, value: object, message: str) 
     assert problem.startswith(f"warning: f.xml (item 1): {message}")
 
 
-def test_a_json_item_that_is_no_object_is_refused() -> None:
+def test_a_json_item_must_be_an_object() -> None:
     publications, problems = read(json.dumps({**JSON, "items": [3, {"id": "urn:a"}]}))
     assert [p.id for p in publications] == ["urn:a"]
     assert problems == ["refused: f.xml (item 1): it is not an object. The item is left out."]
@@ -1042,7 +1042,7 @@ def test_half_a_surrogate_pair_in_json() -> None:
     assert values(read(feed)[0][0], RSS["title"]) == ['"x?"']
 
 
-def test_problems_are_warnings_unless_somebody_listens() -> None:
+def test_problems_are_warnings_without_a_handler() -> None:
     with pytest.warns(ProblemWarning, match="text after the document's end"):
         list(read_feed((rss() + "more").encode(), "f.xml"))
 
