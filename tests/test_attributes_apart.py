@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch import AttributeSubscription, Engine, SubscriptionParser
-from graphmatch.matcher import MatchReport
+from graphmatch.report import MatchReport
 from semantic import Ontology, Publication
 from semantic.attributes.events import event
 from semantic.attributes.names import attribute

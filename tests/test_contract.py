@@ -12,16 +12,10 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser
-from graphmatch.matcher import (
-    Capabilities,
-    DuplicateError,
-    Matcher,
-    MatchReport,
-    UnknownError,
-    UnsupportedError,
-)
+from graphmatch.matcher import Capabilities, DuplicateError, Matcher, UnknownError, UnsupportedError
 from graphmatch.published import MATCHERS, ORDERS, make
 from graphmatch.published.base import Below, Equal, Interval, Present
+from graphmatch.report import MatchReport
 from graphmatch.subscription import Subscription
 from semantic import Ontology, Publication
 from semantic.terms import Term

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
+from typing import NoReturn
 
 import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser
+from graphmatch._native import EvaluationFailedError
 from graphmatch.matcher import UnknownError
 from graphmatch.published.naive import Naive
+from graphmatch.report import CoreMatches
 from semantic import Limits, Ontology, Publication
 from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
 from semantic.ontology.synonyms import SynonymPairs
@@ -285,6 +288,26 @@ def test_terms_of_a_report_stay_when_an_older_report_goes() -> None:
         assert reports[0].read().triples == tuple(stated)
         solutions = reports[0].matches[0].solutions
         assert {(one["p"], one["v"]) for one in solutions} == {triple[1:] for triple in stated}
+
+
+def test_that_a_report_of_another_engine_gets_no_evidence() -> None:
+    asked, other = engine(laptop="ASK { ?x a :Laptop }"), engine(laptop="ASK { ?x a :Laptop }")
+    with pytest.raises(GraphMatchError, match="another engine made this report"):
+        asked.evidence(other.match(laptop()))
+    report = other.match(laptop())
+    other.update_ontology(added=[(LAPTOP, SUBCLASS, NamedNode(EX + "Device"))])
+    assert set(other.evidence(report)) == {"laptop"}
+
+
+def test_that_a_report_that_is_too_old_gets_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_old(_: CoreMatches) -> NoReturn:
+        raise EvaluationFailedError("the report was made before too many changes")
+
+    asked = engine(laptop="ASK { ?x a :Laptop }")
+    report = asked.match(laptop())
+    monkeypatch.setattr(CoreMatches, "enriched", too_old)
+    with pytest.raises(GraphMatchError, match=r"too many changes\. Ask for the evidence"):
+        asked.evidence(report)
 
 
 def test_that_a_report_without_matches_has_no_reasons() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import AttributeSubscription, Engine, _native
-from graphmatch.matcher import MatchReport
+from graphmatch.report import MatchReport
 from semantic import Ontology
 from semantic.attributes.events import Event
 from semantic.errors import InputError

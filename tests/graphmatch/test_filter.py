@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from graphmatch import Engine
-from graphmatch.matcher import MatchReport
+from graphmatch.report import MatchReport
 from semantic import Limits, read_publications
 from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
 

@@ -187,7 +187,7 @@ def test_a_topic_is_found_by_label_name_and_iri(name: str) -> None:
 def test_an_unknown_topic() -> None:
     with pytest.raises(SubscriptionError, match=r"called 'suop'. Is my:Soup meant\?"):
         subscribe_topics(Engine(KNOWN), Topics(("suop",)))
-    with pytest.raises(SubscriptionError, match=r"concept <http://e/food#Suop>. Is my:Soup meant"):
+    with pytest.raises(SubscriptionError, match=r"called 'http://e/food#Suop'. Is my:Soup meant"):
         subscribe_topics(Engine(KNOWN), Topics(("http://e/food#Suop",)))
 
 
@@ -240,7 +240,7 @@ def test_lines(tmp_path: Path) -> None:
     assert engine.match(item({"title": "hot soup"})).subscriptions == ("a",)
     assert [str(problem).removeprefix(f"{path}:") for problem in problems] == [
         "2 (b): a subscription by topics and words has no field `not-word`. Is `not-words` meant?",
-        "3 (c): the ontology has no class or concept called 'Soop'. Is my:Soup meant?",
+        "3 (c): the ontology has no term called 'Soop'. Is my:Soup meant?",
         '4 (d): the field `words` is no list of texts. Write "words": ["…", "…"].',
         "5 (e): the field `match` is neither `all` nor `any`. Leave it out for `all`.",
         '6: the field `id` is missing. Write {"id": "…", "query": "…"} on one line.',

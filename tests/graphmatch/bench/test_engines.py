@@ -18,7 +18,6 @@ from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.cli import app
-from graphmatch.command.bench import Measuring
 from semantic.errors import pip_install
 
 FEEDS = str(Path(__file__).parents[3] / "data/feeds")
@@ -203,7 +202,9 @@ def invoked(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_columns_that_are_chosen() -> None:
-    chosen = Measuring(engines="graphmatch,dictionary,parse", forms="turtle", core=True)
+    chosen = matching.RunOptions(
+        engines=["graphmatch", "dictionary", "parse"], forms=["turtle"], core=True
+    )
     assert list(matching.columns_of("graph", chosen, {})) == [
         "graphmatch:turtle",
         "graphmatch:turtle+new",
@@ -213,13 +214,13 @@ def test_columns_that_are_chosen() -> None:
         "parse:turtle",
         "parse:turtle+new",
     ]
-    chosen = Measuring(engines="graphmatch,scan", documents="new")
+    chosen = matching.RunOptions(engines=["graphmatch", "scan"], documents="new")
     assert list(matching.columns_of("concepts", chosen, {})) == [
         "graphmatch:arrow",
         "graphmatch:dicts",
         "scan:integers",
     ]
-    chosen = Measuring(forms="objects")
+    chosen = matching.RunOptions(forms=["objects"])
     columns = list(matching.columns_of("keywords", chosen, {"topics": 0.5}))
     assert columns == ["graphmatch:objects"]
 

@@ -25,7 +25,7 @@ from graphmatch.cli import app
 from graphmatch.command.filter import is_older
 from graphmatch.command.output import term_as_json
 from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
-from graphmatch.matcher import Match
+from graphmatch.report import Match
 from semantic import Publication
 from semantic.vocabulary import DC, RSS, TYPE, XSD
 

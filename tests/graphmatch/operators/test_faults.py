@@ -10,9 +10,9 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.engine import Engine
-from graphmatch.matcher import MatchReport
 from graphmatch.operators import Operator
 from graphmatch.operators.runner import ABANDONED
+from graphmatch.report import MatchReport
 from semantic.errors import Problem
 from semantic.limits import Limits
 from semantic.publication import Publication

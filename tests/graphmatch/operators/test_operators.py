@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.engine import Engine
-from graphmatch.matcher import MatchReport
 from graphmatch.operators import MissingOperatorError, Operator, load_operators, operator
+from graphmatch.report import MatchReport
 from graphmatch.saving import SavedError
 from semantic.errors import InputError, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology

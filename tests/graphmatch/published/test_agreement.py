@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Store, Variable
 
 from graphmatch import SubscriptionParser
-from graphmatch.matcher import Matcher, MatchReport, UnsupportedError
+from graphmatch.matcher import Matcher, UnsupportedError
 from graphmatch.published import MATCHERS, make
 from graphmatch.published.base import (
     Below,
@@ -29,6 +29,7 @@ from graphmatch.published.base import (
     Tally,
 )
 from graphmatch.published.naive import Naive
+from graphmatch.report import MatchReport
 from semantic import Ontology, Publication
 from semantic.mapping import MappingFunction
 from semantic.terms import Term, Triple
