@@ -31,134 +31,107 @@ from graphmatch.broker.settings import (
 from graphmatch.broker.tables import publications, requests, subscriptions, tokens
 from graphmatch.engine import Engine
 from semantic.errors import SubscriptionError
-from tests.graphmatch.broker.rig import QUERY, FakeClock, rig
+from tests.graphmatch.broker.rig import QUERY, FakeClock, Rig, rig
 
 TEXT = b"<urn:a> a <urn:C> ."
 GIVEN = {"query": QUERY}
 
 
-def test_a_ticket_proves_whose_a_subscription_is(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            broker = one.broker
-            made = await broker.subscribe(GIVEN, Settings(name=" a\n b "))
-            [row] = await one.rows(subscriptions)
-            assert made.ticket not in str(dict(row))
-            assert row["ticket"] == digest_of(made.ticket)
-            assert row["name"] == "a b"
-            for ticket in (None, "", "gmt_wrong", made.ticket[:-1]):
-                with pytest.raises(NotThereError):
-                    await broker.unsubscribe(made.id, ANYBODY, ticket)
-            with pytest.raises(NotThereError):
-                await broker.unsubscribe("sub_0", ANYBODY, made.ticket)
-            await broker.unsubscribe(made.id, ANYBODY, made.ticket)
-            [row] = await one.rows(subscriptions)
-            assert (row["state"], row["reason"]) == ("ended", "unsubscribed")
-
-    asyncio.run(main())
+async def test_a_ticket_proves_whose_a_subscription_is(idle: Rig) -> None:
+    broker = idle.broker
+    made = await broker.subscribe(GIVEN, Settings(name=" a\n b "))
+    [row] = await idle.rows(subscriptions)
+    assert made.ticket not in str(dict(row))
+    assert row["ticket"] == digest_of(made.ticket)
+    assert row["name"] == "a b"
+    for ticket in (None, "", "gmt_wrong", made.ticket[:-1]):
+        with pytest.raises(NotThereError):
+            await broker.unsubscribe(made.id, ANYBODY, ticket)
+    with pytest.raises(NotThereError):
+        await broker.unsubscribe("sub_0", ANYBODY, made.ticket)
+    await broker.unsubscribe(made.id, ANYBODY, made.ticket)
+    [row] = await idle.rows(subscriptions)
+    assert (row["state"], row["reason"]) == ("ended", "unsubscribed")
 
 
-def test_owners_have_tokens_and_only_their_own_things(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            broker = one.broker
-            ann = await broker.principal(await broker.new_token("ann", ["subscribe"]))
-            token = await broker.new_token("bob", ["subscribe", "publish"])
-            bob = await broker.principal(token)
-            admin = await broker.principal(await broker.new_token("eve", ["admin"]))
-            made = await broker.subscribe(GIVEN, Settings(), ann)
-            assert ann.may("subscribe")
-            assert not ann.may("publish")
-            assert admin.may("publish")
-            with pytest.raises(NotThereError):
-                await broker.subscription(made.id, bob, None)
-            for who in (ann, admin):
-                assert (await broker.subscription(made.id, who, None))["id"] == made.id
-            assert token not in str([dict(row) for row in await one.rows(tokens)])
-            assert await broker.revoke_tokens("bob") == 1
-            with pytest.raises(NotThereError, match="unknown"):
-                await broker.principal(token)
-            with pytest.raises(RefusedError, match="no scope"):
-                await broker.new_token("ann", ["all"])
-
-    asyncio.run(main())
+async def test_owners_have_tokens_and_only_their_own_things(idle: Rig) -> None:
+    broker = idle.broker
+    ann = await broker.principal(await broker.new_token("ann", ["subscribe"]))
+    token = await broker.new_token("bob", ["subscribe", "publish"])
+    bob = await broker.principal(token)
+    admin = await broker.principal(await broker.new_token("eve", ["admin"]))
+    made = await broker.subscribe(GIVEN, Settings(), ann)
+    assert ann.may("subscribe")
+    assert not ann.may("publish")
+    assert admin.may("publish")
+    with pytest.raises(NotThereError):
+        await broker.subscription(made.id, bob, None)
+    for who in (ann, admin):
+        assert (await broker.subscription(made.id, who, None))["id"] == made.id
+    assert token not in str([dict(row) for row in await idle.rows(tokens)])
+    assert await broker.revoke_tokens("bob") == 1
+    with pytest.raises(NotThereError, match="unknown"):
+        await broker.principal(token)
+    with pytest.raises(RefusedError, match="no scope"):
+        await broker.new_token("ann", ["all"])
 
 
-def test_a_key_that_is_used_again_publishes_nothing(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            publish = one.broker.publish
-            at_once = await asyncio.gather(
-                *(publish(TEXT, format="ttl", name="urn:p", key="k") for _ in range(5))
-            )
-            later = await publish(TEXT, format="ttl", name="urn:p", key="k")
-            assert {said.publications for said in (*at_once, later)} == {((1, "urn:p"),)}
-            with pytest.raises(ConflictError):
-                await publish(b"<urn:b> a <urn:C> .", format="ttl", key="k")
-            ann = await one.broker.principal(await one.broker.new_token("ann", ["publish"]))
-            other = await publish(
-                b"<urn:b> a <urn:C> .", format="ttl", name="urn:q", key="k", by=ann
-            )
-            assert other.publications == ((2, "urn:q"),)
-            assert len(await one.rows(publications)) == 2
-            assert len(await one.rows(requests)) == 2
-
-    asyncio.run(main())
+async def test_a_key_that_is_used_again_publishes_nothing(idle: Rig) -> None:
+    publish = idle.broker.publish
+    at_once = await asyncio.gather(
+        *(publish(TEXT, format="ttl", name="urn:p", key="k") for _ in range(5))
+    )
+    later = await publish(TEXT, format="ttl", name="urn:p", key="k")
+    assert {said.publications for said in (*at_once, later)} == {((1, "urn:p"),)}
+    with pytest.raises(ConflictError):
+        await publish(b"<urn:b> a <urn:C> .", format="ttl", key="k")
+    ann = await idle.broker.principal(await idle.broker.new_token("ann", ["publish"]))
+    other = await publish(b"<urn:b> a <urn:C> .", format="ttl", name="urn:q", key="k", by=ann)
+    assert other.publications == ((2, "urn:q"),)
+    assert len(await idle.rows(publications)) == 2
+    assert len(await idle.rows(requests)) == 2
 
 
-def test_what_else_is_to_hold_is_committed_with_publications_or_not_at_all(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            found, _ = one.broker.read(TEXT, format="ttl", name="urn:p")
+async def test_what_else_is_to_hold_is_committed_with_publications_or_not_at_all(idle: Rig) -> None:
+    found, _ = idle.broker.read(TEXT, format="ttl", name="urn:p")
 
-            def fails(_: object) -> None:
-                raise ZeroDivisionError
+    def fails(_: object) -> None:
+        raise ZeroDivisionError
 
-            with pytest.raises(ZeroDivisionError):
-                await one.broker.take_in(found, source="kafka", also=fails)
-            assert not await one.rows(publications)
-
-    asyncio.run(main())
+    with pytest.raises(ZeroDivisionError):
+        await idle.broker.take_in(found, source="kafka", also=fails)
+    assert not await idle.rows(publications)
 
 
-def test_limits(tmp_path: Path) -> None:
-    async def main() -> None:
-        limits = BrokerLimits(subscriptions=2, publications=2, query_characters=100)
-        async with rig(tmp_path, limits=limits, running=False) as one:
-            broker = one.broker
-            for _ in range(2):
-                made = await broker.subscribe(GIVEN, Settings())
-            with pytest.raises(RefusedError, match="2 subscriptions already"):
-                await broker.subscribe(GIVEN, Settings())
-            await broker.unsubscribe(made.id, ANYBODY, made.ticket)
+async def test_limits(tmp_path: Path) -> None:
+    limits = BrokerLimits(subscriptions=2, publications=2, query_characters=100)
+    async with rig(tmp_path, limits=limits, running=False) as one:
+        broker = one.broker
+        for _ in range(2):
+            made = await broker.subscribe(GIVEN, Settings())
+        with pytest.raises(RefusedError, match="2 subscriptions already"):
             await broker.subscribe(GIVEN, Settings())
-            with pytest.raises(RefusedError, match="at most 100 characters"):
-                await broker.subscribe({"query": QUERY + " " * 100}, Settings())
-            with pytest.raises(RefusedError, match="a validity of"):
-                await broker.subscribe(GIVEN, Settings(expires_in=timedelta(days=367)))
-            several = "".join(f"<urn:a> <urn:p> {n} <urn:g{n}> .\n" for n in range(3))
-            several = (
-                several.replace(" 0 ", ' "0" ').replace(" 1 ", ' "1" ').replace(" 2 ", ' "2" ')
-            )
-            with pytest.raises(RefusedError, match="more than 2 publications"):
-                await broker.publish(several.encode(), format="nq")
-
-    asyncio.run(main())
+        await broker.unsubscribe(made.id, ANYBODY, made.ticket)
+        await broker.subscribe(GIVEN, Settings())
+        with pytest.raises(RefusedError, match="at most 100 characters"):
+            await broker.subscribe({"query": QUERY + " " * 100}, Settings())
+        with pytest.raises(RefusedError, match="a validity of"):
+            await broker.subscribe(GIVEN, Settings(expires_in=timedelta(days=367)))
+        several = "".join(f"<urn:a> <urn:p> {n} <urn:g{n}> .\n" for n in range(3))
+        several = several.replace(" 0 ", ' "0" ').replace(" 1 ", ' "1" ').replace(" 2 ", ' "2" ')
+        with pytest.raises(RefusedError, match="more than 2 publications"):
+            await broker.publish(several.encode(), format="nq")
 
 
-def test_what_cannot_be_a_subscription_leaves_nothing_behind(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            bad: list[dict[str, Any]] = [{}, {"query": QUERY, "topics": ["a"]}, {"sparql": QUERY}]
-            for given in bad:
-                with pytest.raises(RefusedError):
-                    await one.broker.subscribe(given, Settings())
-            with pytest.raises(SubscriptionError):
-                await one.broker.subscribe({"query": "SELECT"}, Settings())
-            assert not await one.rows(subscriptions)
-            assert len(one.broker.engine) == 0
-
-    asyncio.run(main())
+async def test_what_cannot_be_a_subscription_leaves_nothing_behind(idle: Rig) -> None:
+    bad: list[dict[str, Any]] = [{}, {"query": QUERY, "topics": ["a"]}, {"sparql": QUERY}]
+    for each in bad:
+        with pytest.raises(RefusedError):
+            await idle.broker.subscribe(each, Settings())
+    with pytest.raises(SubscriptionError):
+        await idle.broker.subscribe({"query": "SELECT"}, Settings())
+    assert not await idle.rows(subscriptions)
+    assert len(idle.broker.engine) == 0
 
 
 @pytest.mark.parametrize(
@@ -251,40 +224,31 @@ def test_times_that_are_none(digest: dict[str, Any]) -> None:
         checked_quiet({"from": "22:00", "to": "07:00", "zone": "../etc/passwd"})
 
 
-def test_a_renewal_counts_from_now(tmp_path: Path) -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        async with rig(tmp_path, clock, running=False) as one:
-            made = await one.broker.subscribe(GIVEN, Settings())
-            assert made.expires_at == clock() + timedelta(days=1)
-            clock.forward(hours=23)
-            again = Settings(expires_in=timedelta(days=2))
-            await one.broker.change(made.id, ANYBODY, made.ticket, settings=again)
-            row = await one.broker.subscription(made.id, ANYBODY, made.ticket)
-            end = clock() + timedelta(days=2)
-            assert row["expires_at"] == int(end.timestamp() * 1000)
-
-    asyncio.run(main())
+async def test_a_renewal_counts_from_now(clock: FakeClock, idle: Rig) -> None:
+    made = await idle.broker.subscribe(GIVEN, Settings())
+    assert made.expires_at == clock() + timedelta(days=1)
+    clock.forward(hours=23)
+    again = Settings(expires_in=timedelta(days=2))
+    await idle.broker.change(made.id, ANYBODY, made.ticket, settings=again)
+    row = await idle.broker.subscription(made.id, ANYBODY, made.ticket)
+    end = clock() + timedelta(days=2)
+    assert row["expires_at"] == int(end.timestamp() * 1000)
 
 
-def test_a_query_is_checked_without_the_engine_that_matches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_query_is_checked_without_the_engine_that_matches(
+    monkeypatch: pytest.MonkeyPatch, idle: Rig
 ) -> None:
     """The check must be independent of 100,000 subscriptions and running matches."""
 
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            live, subscribe = one.broker.engine, Engine.subscribe
+    live, subscribe = idle.broker.engine, Engine.subscribe
 
-            def checked(self: Engine, *given: Any) -> None:
-                assert self is not live
-                subscribe(self, *given)
+    def checked(self: Engine, *given: Any) -> None:
+        assert self is not live
+        subscribe(self, *given)
 
-            monkeypatch.setattr(Engine, "subscribe", checked)
-            await one.broker.subscribe(GIVEN, Settings())
-            with pytest.raises(SubscriptionError, match="subscription:1:"):
-                await one.broker.subscribe({"query": "ASK { ?s"}, Settings())
-            await one.broker.subscribe(GIVEN, Settings())
-            assert len(await one.rows(subscriptions)) == 2
-
-    asyncio.run(main())
+    monkeypatch.setattr(Engine, "subscribe", checked)
+    await idle.broker.subscribe(GIVEN, Settings())
+    with pytest.raises(SubscriptionError, match="subscription:1:"):
+        await idle.broker.subscribe({"query": "ASK { ?s"}, Settings())
+    await idle.broker.subscribe(GIVEN, Settings())
+    assert len(await idle.rows(subscriptions)) == 2

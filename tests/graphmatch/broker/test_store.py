@@ -105,27 +105,24 @@ def test_a_key_to_nothing_is_refused(store: Store) -> None:
         store.write_now(lambda db: db.execute(made))
 
 
-def test_who_is_cancelled_does_not_stop_the_others(store: Store) -> None:
-    async def main() -> None:
-        held, release = threading.Event(), threading.Event()
+async def test_who_is_cancelled_does_not_stop_the_others(store: Store) -> None:
+    held, release = threading.Event(), threading.Event()
 
-        def hold(_: Connection) -> None:
-            held.set()
-            release.wait(10)
+    def hold(_: Connection) -> None:
+        held.set()
+        release.wait(10)
 
-        first = asyncio.create_task(store.write(hold))
-        await asyncio.to_thread(held.wait, 10)
-        gone, stays = (asyncio.create_task(store.write(add(one))) for one in ("gone", "stays"))
-        await asyncio.sleep(0.01)
-        gone.cancel()
-        first.cancel()  # A running write still completes.
-        await asyncio.sleep(0.01)
-        release.set()
-        await asyncio.wait_for(stays, 10)
-        assert gone.cancelled()
-        await store.write(add("later"))
-
-    asyncio.run(main())
+    first = asyncio.create_task(store.write(hold))
+    await asyncio.to_thread(held.wait, 10)
+    gone, stays = (asyncio.create_task(store.write(add(one))) for one in ("gone", "stays"))
+    await asyncio.sleep(0.01)
+    gone.cancel()
+    first.cancel()  # A running write still completes.
+    await asyncio.sleep(0.01)
+    release.set()
+    await asyncio.wait_for(stays, 10)
+    assert gone.cancelled()
+    await store.write(add("later"))
     assert names(store) == ["stays", "later"]
 
 
@@ -179,22 +176,19 @@ def test_counters_have_no_gaps(store: Store) -> None:
     assert store.read_now(lambda db: counter(db, "match")) == 0
 
 
-def test_processes_that_count_in_another_order_do_not_block_each_other(database: str) -> None:
+async def test_processes_that_count_in_another_order_do_not_block_each_other(database: str) -> None:
     """Each would wait for the other's counter, and the database would abort one."""
     one, two = Store(database), Store(database)
 
-    async def main() -> None:
-        def counts(*keys: str) -> Any:
-            return lambda db: [counted(db, key) for key in keys]
+    def counts(*keys: str) -> Any:
+        return lambda db: [counted(db, key) for key in keys]
 
-        works = [
-            store.write(counts(*keys))
-            for _ in range(30)
-            for store, keys in ((one, ("a", "b")), (two, ("b", "a")))
-        ]
-        await asyncio.gather(*works)
-
-    asyncio.run(main())
+    works = [
+        store.write(counts(*keys))
+        for _ in range(30)
+        for store, keys in ((one, ("a", "b")), (two, ("b", "a")))
+    ]
+    await asyncio.gather(*works)
     assert one.read_now(lambda db: counter(db, "a")) == 60
     one.close()
     two.close()
