@@ -19,9 +19,6 @@ app = typer.Typer(
     help="What is done to a broker's store beside `graphmatch serve`.",
 )
 
-File = Annotated[Path, typer.Argument(help="The backup.")]
-
-
 @dataclass(frozen=True, slots=True)
 class Storing:
     """The options for a broker's store."""
@@ -32,44 +29,9 @@ class Storing:
     )
 
 
-@app.command()
-@grouped
-def backup(file: File, storing: Storing, verbosity: Verbosity) -> int:
-    """Write all of a store to a file; the service may run meanwhile.
-
-    Example: `graphmatch broker backup broker.gz --store broker.db`
-    """
-    from graphmatch.command.session import Session
-
-    with Session(verbosity) as session:
-        from graphmatch.broker.backup import backup as write
-
-        store = _store(storing, read_only=True)
-        try:
-            session.note(f"{write(store, file):,} rows in {file}")
-        finally:
-            store.close()
-        return session.status
-
-
-@app.command()
-@grouped
-def restore(file: File, storing: Storing, verbosity: Verbosity) -> int:
-    """Read a backup into an empty store, of SQLite or PostgreSQL.
-
-    Example: `graphmatch broker restore broker.gz --store restored.db`
-    """
-    from graphmatch.command.session import Session
-
-    with Session(verbosity) as session:
-        from graphmatch.broker.backup import restore as read
-
-        store = _store(storing)
-        try:
-            session.note(f"{read(file, store):,} rows in {store.name}")
-        finally:
-            store.close()
-        return session.status
+@app.callback()
+def common() -> None:
+    """Keep `match` a command of `broker`; Typer would make a single command the whole."""
 
 
 @app.command()

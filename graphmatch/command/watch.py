@@ -65,12 +65,9 @@ class Watching:
     since: Since | None = option(
         None, "Leave out items with an older date.", parser=Since.parse, metavar="DATE|7d|24h"
     )
-    notify: str | None = option(
-        None, "The address of a topic of ntfy, which gets each item that matches.", metavar="URL"
-    )
     allow: list[str] | None = option(
         None,
-        "A network to fetch from and notify though it is not public; repeatable.",
+        "A network to fetch from though it is not public; repeatable.",
         metavar="NETWORK",
     )
 
@@ -123,13 +120,6 @@ def _check(watching: Watching) -> None:
         what = f"it needs {' and '.join(missing)}"
         remedy = f"Install the extra: {pip_install('broker')}"
         raise InputError(Problem(what, Place("graphmatch watch"), remedy))
-    if watching.notify is not None and not watching.notify.startswith(("http://", "https://")):
-        what, remedy = (
-            f"{watching.notify!r} is no address",
-            "Give one such as https://ntfy.sh/news.",
-        )
-        raise InputError(Problem(what, Place("--notify"), remedy))
-
 
 @dataclass(slots=True)
 class _Watch:
@@ -192,60 +182,6 @@ class _Watch:
         self.session.show_warnings()
         self.refused += self.session.refused
         self.session.problems.clear()  # a run may take months
-
-    async def notify(self, topic: str, publication: Publication, matches: Sequence[Match]) -> None:
-        """Send an item to a topic of ntfy; report a failure."""
-        import aiohttp
-
-        from graphmatch.command.output import described
-        from semantic.errors import Place, Problem
-
-        item = described(publication)
-        link = item.link or publication.id
-        headers = {"Title": _header(item.title or publication.id)}
-        if link.startswith(("http://", "https://")):
-            headers["Click"] = quote(link, safe=_SAFE)
-        names = ", ".join(match.subscription for match in matches)
-        said = ""
-        for seconds in _NOTIFY_SECONDS:
-            try:
-                async with self._http.post(
-                    topic,
-                    data=f"{names}\n{link}".encode(),
-                    headers=headers,
-                    timeout=aiohttp.ClientTimeout(total=15),
-                ) as response:
-                    if response.status < 300:
-                        return
-                    said = f"the server answers {response.status}"
-                    if response.status < 500 and response.status != 429:
-                        break
-            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-                said = str(error) or type(error).__name__
-            await asyncio.sleep(seconds)
-        what = f"a notification cannot be sent: {said}"
-        remedy = "The match was shown; check the address."
-        self.session.report(Problem(what, Place(topic, item=publication.id), remedy))
-
-    @property
-    def _http(self) -> aiohttp.ClientSession:
-        assert self.http is not None
-        return self.http
-
-
-def _header(text: str) -> str:
-    r"""Return a text as a header value: encoded by RFC 2047 if it is not ASCII.
-
-    Examples
-    --------
-    >>> _header("Rain\r\nX: y"), _header("Brühe")
-    ('Rain X: y', '=?utf-8?B?QnLDvGhl?=')
-    """
-    line = " ".join(text.split())[:200]
-    if line.isascii() and line.isprintable():
-        return line
-    return f"=?utf-8?B?{b64encode(line.encode('utf-8', 'replace')).decode()}?="
-
 
 @contextmanager
 def _signals(stop: asyncio.Event) -> Iterator[None]:
