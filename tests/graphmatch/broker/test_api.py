@@ -22,7 +22,6 @@ from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.asking import Asking
 from graphmatch.broker.problems import TYPE
 from graphmatch.broker.service import BrokerLimits
-from graphmatch.broker.settings import RefusedError, checked_sink
 from graphmatch.broker.store import counted
 from graphmatch.broker.tables import audit, deliveries, owners
 from tests.graphmatch.broker.serving import ALL, TURTLE, Answer, Serving
@@ -159,15 +158,6 @@ def test_publishing_a_feed(serving: Serving) -> None:
         sent = {"Content-Type": media_type} if media_type else {}
         said = serving.call("POST", "/v1/publications", feed, sent)
         assert len(said.json["publications"]) > 3
-
-
-def test_that_a_key_gives_the_same_answer(serving: Serving) -> None:
-    key = {"Idempotency-Key": "k1"}
-    first = serving.call("POST", "/v1/publications", "<urn:a> <urn:p> 1 .", TURTLE | key)
-    again = serving.call("POST", "/v1/publications", "<urn:a> <urn:p> 1 .", TURTLE | key)
-    assert first.json == again.json
-    other = serving.call("POST", "/v1/publications", "<urn:a> <urn:p> 2 .", TURTLE | key)
-    check(other, 409)
 
 
 def test_limits_of_bodies(tmp_path: Path) -> None:
@@ -665,29 +655,6 @@ def _given(strategy: Any, run: Any, how: Any) -> None:
 
 
 # -- Earlier errors of lower layers -------------------------------------------------------------
-
-
-def test_that_a_caller_who_goes_away_does_not_hold_up_the_others(serving: Serving) -> None:
-    """A cancelled write once prevented the results of others in the same commit."""
-
-    async def main() -> list[str]:
-        store = serving.store
-        blocked = asyncio.create_task(store.write(lambda _: sleep(0.2)))
-        await asyncio.sleep(0.05)
-        several = [asyncio.create_task(store.write(lambda _: "done")) for _ in range(3)]
-        await asyncio.sleep(0.05)
-        several[0].cancel()
-        await blocked
-        return await asyncio.wait_for(asyncio.gather(*several[1:]), 5)
-
-    assert asyncio.run(main()) == ["done", "done"]
-
-
-@pytest.mark.parametrize("url", ["http://[", "http://a:99999/", "http://a b/", "http://a/\n", 1])
-def test_that_odd_addresses_are_refused(url: object) -> None:
-    """An invalid port once stopped the matcher at the first match."""
-    with pytest.raises(RefusedError, match="no address to send to"):
-        checked_sink({"kind": "inbox", "url": url})
 
 
 @pytest.mark.parametrize("body", [b"-1\r\na\r\n", b"5\r\n<urn"])

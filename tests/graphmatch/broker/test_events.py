@@ -10,7 +10,7 @@ from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from threading import Event, Thread
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 from xml.etree import ElementTree
 
@@ -210,24 +210,6 @@ def test_that_nothing_is_lost_between_reading_and_waiting(patient: Serving) -> N
     assert stream.match()["solutions"] == [{"s": "<urn:late>"}]
 
 
-def test_that_a_stream_that_waits_reads_nothing(patient: Serving) -> None:
-    id, ticket = patient.subscribe()
-    reads = []
-    read = patient.streams._page
-
-    def counted(db: Any, **what: Any) -> Any:
-        reads.append(what)
-        return read(db, **what)
-
-    patient.streams._page = counted
-    stream = Stream(patient, id, ticket)
-    stream.frame()
-    patient.publish()
-    stream.match()
-    sleep(0.3)
-    assert len(reads) <= 4
-
-
 def test_that_comments_keep_a_stream_alive(tmp_path: Path) -> None:
     with Serving(tmp_path, options=ApiOptions(alive_seconds=0.05)) as serving:
         id, ticket = serving.subscribe()
@@ -369,11 +351,3 @@ def test_the_feed(serving: Serving) -> None:
         key = path.partition("?")[2]
         only = serving.call(method, f"/v1/subscriptions/{id}{rest}?{key}", headers=PROXIED)
         assert only.status == 401, "the key is for reading matches"
-
-
-def test_that_a_wake_after_the_loop_is_gone_is_no_fault(tmp_path: Path) -> None:
-    serving = Serving(tmp_path)
-    serving.start()
-    serving.stop()
-    serving.streams.stopped = False
-    serving.streams.told([1])

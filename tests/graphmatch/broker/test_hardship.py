@@ -16,7 +16,6 @@ from datetime import timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
-from statistics import quantiles
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,7 +37,6 @@ from graphmatch.broker.store import Store, StoreError
 from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
 from graphmatch.broker.transport import SmtpServer
 from graphmatch.engine import Engine
-from semantic.clock import utc_now
 from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -232,33 +230,6 @@ def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
                 break
         assert [one.seq for one in found] == list(range(1, 13))
         assert [one.solutions for one in found] == [[{"s": f"<urn:{n}>"}] for n in range(12)]
-
-
-async def test_expiry_when_the_clock_jumps(hook: Receiver, clock: FakeClock, broker: Rig) -> None:
-    """The end is announced once, and an announced end is final."""
-
-    await broker.subscribe(hook.url())  # It lasts a day.
-
-    async def after(**length: float) -> list[str]:
-        clock.forward(**length)
-        await broker.dispatcher.sweep()
-
-        async def sent() -> bool:
-            return not await broker_has(broker, "waiting")
-
-        await until(sent)
-        return [json.loads(one.body)["type"] for one in hook.got]
-
-    assert await after(hours=22) == ["subscription.expiring"]
-    assert await after(hours=-1) == ["subscription.expiring"]
-    assert await after(hours=1) == ["subscription.expiring"]
-    final = ["subscription.expiring", "subscription.expired"]
-    assert await after(days=2) == final
-    assert await after(days=-2) == final
-    [row] = await broker.rows(subscriptions)
-    assert (row["state"], row["reason"]) == ("ended", "expired")
-    await broker.publish("a")
-    assert len(await broker.rows(publications)) == 1
 
 
 async def test_snapshots_are_saved_when_the_clock_stands(
@@ -455,40 +426,6 @@ async def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
                 break
         assert all(once(*names)(hook) for hook in (good, silent, torn, away))
         assert max(good.count().values()) == 1
-
-
-@pytest.mark.long
-def test_one_dead_endpoint_among_a_hundred(tmp_path: Path) -> None:
-    """The others are at most a tenth slower than without it, plus noise."""
-
-    async def taken(folder: Path, *, dead: bool) -> list[float]:
-        async with receivers(100) as several, rig(folder, utc_now, seconds=5.0) as broker:
-            for one in several:
-                await broker.subscribe(one.url())
-            if dead:
-                several[0].answer = hang
-            begun: dict[str, float] = {}
-            for n in range(40):
-                begun[f"urn:g-a{n}"] = time.perf_counter()
-                await broker.publish(f"a{n}")
-                await asyncio.sleep(0.25)
-            alive = several[1:]
-            await until(lambda: all(len(one.got) == 40 for one in alive), 60)
-            assert not dead or len(several[0].got) < 10
-            return [
-                got.at - begun[json.loads(got.body)["matches"][0]["publication"]["id"]]
-                for one in alive
-                for got in one.got
-            ]
-
-    without, beside = list[float](), list[float]()
-    for turn in range(3):  # Alternate, because other load varies.
-        without += asyncio.run(taken(tmp_path / f"without{turn}", dead=False))
-        beside += asyncio.run(taken(tmp_path / f"beside{turn}", dead=True))
-    alone, slower = quantiles(without, n=20), quantiles(beside, n=20)
-    figures = f"p95 {alone[18]:.3f} s without, {slower[18]:.3f} s beside a dead one"
-    sys.stdout.write(f"{figures}; medians {alone[9]:.3f} s, {slower[9]:.3f} s\n")
-    assert slower[18] <= 1.1 * alone[18] + 0.02, figures
 
 
 # --- Email and ntfy through the outbox -----------------------------------------------------------

@@ -116,31 +116,6 @@ def matching(query: str, ontology: Ontology, stored: Sequence[Stored]) -> list[s
 # -- Backtests --------------------------------------------------------------------------------
 
 
-def test_that_a_trial_says_what_was_delivered_live() -> None:
-    clock = [NOW]
-    engine = Engine(news(), clock=lambda: clock[0])
-    for id, text in texts().items():
-        engine.subscribe(id, text)
-    delivered = live(engine, samples(), clock)
-    total = 0
-    for id, text in texts().items():
-        expected = [s for s, ids in zip(samples(), delivered, strict=True) if id in ids]
-        trial = tried(text)
-        assert (trial.matched, trial.looked, trial.complete) == (
-            len(expected),
-            len(samples()),
-            True,
-        )
-        assert [(hit.id, hit.title) for hit in trial.newest] == [
-            (s.id, s.title) for s in expected[:10]
-        ]
-        days = Counter(s.received.date() for s in expected)
-        assert {day.day: day.matched for day in trial.days if day.matched} == days
-        assert sum(day.looked for day in trial.days) == len(samples())
-        total += len(expected)
-    assert total > 40
-
-
 @settings(max_examples=12)
 @given(scenarios(Profile(everything=True)))
 def test_that_a_trial_of_generated_queries_says_what_was_delivered(scenario: Scenario) -> None:
@@ -181,15 +156,6 @@ def test_that_now_is_when_a_publication_came() -> None:
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
-def test_that_the_engine_is_left_alone() -> None:
-    engine = Engine(news())
-    engine.subscribe("the whole query", "ASK { ?x a <urn:C> }")
-    before = engine.ontology
-    try_subscription(engine, "ASK { ?x a rss:item }", samples(), limit_seconds=MINUTE)
-    assert [s.id for s in engine.subscriptions] == ["the whole query"]
-    assert engine.ontology is before
-
-
 def test_that_no_beginning_of_a_query_crashes() -> None:
     text = texts()["feeds-elections-with-audio"] + "GROUP BY ?item HAVING(COUNT(*) > 1)"
     refused = 0
@@ -202,17 +168,6 @@ def test_that_no_beginning_of_a_query_crashes() -> None:
         for part in conditions(text[:end]):  # Invalid queries must not fail either.
             assert part.text
     assert refused > 50
-
-
-def test_that_time_is_kept() -> None:
-    seconds = iter(range(1_000))
-    kept = Rehearsal(Engine(news()), timer=lambda: float(next(seconds)))
-    trial = try_subscription(
-        kept.engine, "ASK { ?x a rss:item }", samples(), limit_seconds=5, rehearsal=kept
-    )
-    assert trial.looked == 4
-    assert not trial.complete
-    assert [hit.because for hit in trial.newest] == [()] * trial.matched
 
 
 def test_that_what_operators_leave_open_is_counted() -> None:
@@ -422,18 +377,6 @@ def test_that_what_if_keeps_time() -> None:
     assert 0 < difference.looked < 20
     assert not difference.complete
     assert difference.matches_before == difference.matches_after == difference.looked
-
-
-def test_that_a_copy_is_an_engine_of_its_own() -> None:
-    engine = Engine(news())
-    engine.subscribe("q", f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}")
-    copy = engine.copy()
-    copy.replace_ontology(Ontology())
-    engine.subscribe("r", "ASK { ?x a rss:item }")
-    clock = [NOW]
-    assert {"q"} not in map(set, live(copy, samples(), clock))
-    assert any({"q", "r"} == set(ids) for ids in live(engine, samples(), clock))
-    assert len(copy) == 1
 
 
 # -- Explanations -----------------------------------------------------------------------------

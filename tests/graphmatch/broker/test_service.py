@@ -17,7 +17,6 @@ from graphmatch.broker.service import (
     ANYBODY,
     BrokerLimits,
     ConflictError,
-    NotThereError,
     digest_of,
 )
 from graphmatch.broker.settings import (
@@ -31,47 +30,20 @@ from graphmatch.broker.settings import (
 from graphmatch.broker.tables import publications, requests, subscriptions, tokens
 from graphmatch.engine import Engine
 from semantic.errors import SubscriptionError
-from tests.graphmatch.broker.rig import QUERY, FakeClock, Rig, rig
+from tests.graphmatch.broker.rig import QUERY, Rig, rig
 
 TEXT = b"<urn:a> a <urn:C> ."
 GIVEN = {"query": QUERY}
 
 
-async def test_a_ticket_proves_whose_a_subscription_is(idle: Rig) -> None:
+async def test_tickets_and_tokens_are_not_stored(idle: Rig) -> None:
     broker = idle.broker
     made = await broker.subscribe(GIVEN, Settings(name=" a\n b "))
     [row] = await idle.rows(subscriptions)
     assert made.ticket not in str(dict(row))
-    assert row["ticket"] == digest_of(made.ticket)
-    assert row["name"] == "a b"
-    for ticket in (None, "", "gmt_wrong", made.ticket[:-1]):
-        with pytest.raises(NotThereError):
-            await broker.unsubscribe(made.id, ANYBODY, ticket)
-    with pytest.raises(NotThereError):
-        await broker.unsubscribe("sub_0", ANYBODY, made.ticket)
-    await broker.unsubscribe(made.id, ANYBODY, made.ticket)
-    [row] = await idle.rows(subscriptions)
-    assert (row["state"], row["reason"]) == ("ended", "unsubscribed")
-
-
-async def test_owners_have_tokens_and_only_their_own_things(idle: Rig) -> None:
-    broker = idle.broker
-    ann = await broker.principal(await broker.new_token("ann", ["subscribe"]))
-    token = await broker.new_token("bob", ["subscribe", "publish"])
-    bob = await broker.principal(token)
-    admin = await broker.principal(await broker.new_token("eve", ["admin"]))
-    made = await broker.subscribe(GIVEN, Settings(), ann)
-    assert ann.may("subscribe")
-    assert not ann.may("publish")
-    assert admin.may("publish")
-    with pytest.raises(NotThereError):
-        await broker.subscription(made.id, bob, None)
-    for who in (ann, admin):
-        assert (await broker.subscription(made.id, who, None))["id"] == made.id
+    assert (row["ticket"], row["name"]) == (digest_of(made.ticket), "a b")
+    token = await broker.new_token("bob", ["publish"])
     assert token not in str([dict(row) for row in await idle.rows(tokens)])
-    assert await broker.revoke_tokens("bob") == 1
-    with pytest.raises(NotThereError, match="unknown"):
-        await broker.principal(token)
     with pytest.raises(RefusedError, match="no scope"):
         await broker.new_token("ann", ["all"])
 
@@ -144,6 +116,8 @@ async def test_what_cannot_be_a_subscription_leaves_nothing_behind(idle: Rig) ->
         {"kind": "webhook", "url": "http://user:word@a/"},
         {"kind": "webhook", "url": "http://a:99999/"},
         {"kind": "webhook", "url": "http://a:x/"},
+        {"kind": "webhook", "url": "http://a b/"},
+        {"kind": "webhook", "url": "http://a/\n"},
         {"kind": "webhook", "url": "http://[::1/"},
         {"kind": "webhook", "url": ["http://a/"]},
         {"kind": "webhook", "url": "http://a/", "inbox": "http://b/"},
@@ -222,17 +196,6 @@ def test_times_that_are_none(digest: dict[str, Any]) -> None:
             checked_quiet(quiet)
     with pytest.raises(RefusedError, match="no zone"):
         checked_quiet({"from": "22:00", "to": "07:00", "zone": "../etc/passwd"})
-
-
-async def test_a_renewal_counts_from_now(clock: FakeClock, idle: Rig) -> None:
-    made = await idle.broker.subscribe(GIVEN, Settings())
-    assert made.expires_at == clock() + timedelta(days=1)
-    clock.forward(hours=23)
-    again = Settings(expires_in=timedelta(days=2))
-    await idle.broker.change(made.id, ANYBODY, made.ticket, settings=again)
-    row = await idle.broker.subscription(made.id, ANYBODY, made.ticket)
-    end = clock() + timedelta(days=2)
-    assert row["expires_at"] == int(end.timestamp() * 1000)
 
 
 async def test_a_query_is_checked_without_the_engine_that_matches(

@@ -17,13 +17,11 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, select, text
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError, NoResultFound, OperationalError
 
-from graphmatch.broker.outbox import claim
 from graphmatch.broker.store import Store, StoreError, counted, counter
-from graphmatch.broker.tables import matches, metadata, owners
+from graphmatch.broker.tables import metadata, owners
 from semantic.errors import pip_install
 
 
@@ -90,21 +88,6 @@ def test_of_a_group_only_what_fails_is_undone(store: Store) -> None:
     assert names(store) == ["a", "b"]
 
 
-def test_a_key_to_nothing_is_refused(store: Store) -> None:
-    made = matches.insert().values(
-        seq=1,
-        subscription=5,
-        publication=5,
-        generation=1,
-        solutions="[]",
-        cut=False,
-        engine=0,
-        at=0,
-    )
-    with pytest.raises(IntegrityError):
-        store.write_now(lambda db: db.execute(made))
-
-
 async def test_who_is_cancelled_does_not_stop_the_others(store: Store) -> None:
     held, release = threading.Event(), threading.Event()
 
@@ -124,15 +107,6 @@ async def test_who_is_cancelled_does_not_stop_the_others(store: Store) -> None:
     assert gone.cancelled()
     await store.write(add("later"))
     assert names(store) == ["stays", "later"]
-
-
-def test_what_was_committed_is_there_after_a_start(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "a.db"))
-    store.write_now(add("a"))
-    store.close()
-    store = Store(str(tmp_path / "a.db"))
-    assert names(store) == ["a"]
-    store.close()
 
 
 def test_a_file_is_for_one_process(tmp_path: Path) -> None:
@@ -192,42 +166,6 @@ async def test_processes_that_count_in_another_order_do_not_block_each_other(dat
     assert one.read_now(lambda db: counter(db, "a")) == 60
     one.close()
     two.close()
-
-
-def test_the_outbox_is_read_by_its_indexes(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "a.db"))
-    seen: list[str] = []
-
-    class Kept:
-        dialect = sqlite.dialect()
-
-        def execute(self, statement: Any, values: Any) -> Any:
-            seen.append(str(statement))
-            return self
-
-        def mappings(self) -> list[Any]:
-            return []
-
-    claim(Kept(), {"host": 1}, now=1, until=2)  # type: ignore[arg-type]
-    [said] = seen
-    inner = said[said.index("(SELECT") + 1 : said.index(") RETURNING")]
-    plan = store.read_now(
-        lambda db: [
-            row[-1]
-            for row in db.execute(
-                text(f"EXPLAIN QUERY PLAN {inner}"),
-                {
-                    "one": "h",
-                    "due_at_1": 1,
-                    "claimed_until_1": 2,
-                    "claimed_until_2": 3,
-                    "most": 2,
-                },
-            )
-        ]
-    )
-    assert plan == ["SEARCH deliveries USING INDEX deliveries_due (host=? AND due_at<?)"]
-    store.close()
 
 
 def made(path: Path) -> Path:

@@ -119,19 +119,6 @@ def test_an_outage_of_the_store_is_not_the_fault_of_a_record() -> None:
     assert counted(one) == {'task_failures_total{task="matching"}': 1}
 
 
-def test_records_of_a_batch_that_fails_are_tried_one_by_one() -> None:
-    one, done = Supervisor(), list[int]()
-
-    def work(some: Sequence[int]) -> None:
-        if 2 in some:
-            raise ValueError("two")
-        done.extend(some)
-
-    lost = list(one.each("a", [1, 2, 3], work, str))
-    assert (done, lost) == ([1, 3], [(2, "ValueError: two")])
-    assert one.set_aside() == ["a: 1 set aside"]
-
-
 async def test_a_task_that_fails_does_not_spin_and_stops_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

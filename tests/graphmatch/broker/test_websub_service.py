@@ -7,11 +7,13 @@ against the service. test_websub.py runs all checks against the classes.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -265,7 +267,9 @@ async def test_that_what_is_not_signed_is_refused(tmp_path: Path) -> None:
         callback, secret = form["hub.callback"], form["hub.secret"]
         right = sign(secret, b"<rss/>")
         assert (await service.send("POST", callback, b"<rss/>"))[0] == 403
-        for signature in ("sha256=", sign("another", b"<rss/>"), sign(secret, b"other")):
+        plain, md5 = sha256(b"<rss/>").hexdigest(), hmac.new(secret.encode(), b"<rss/>", "md5")
+        wrong = ["", "sha256=", f"sha256={plain}", f"md5={md5.hexdigest()}", "=", "sha256"]
+        for signature in (*wrong, sign("another", b"<rss/>"), sign(secret, b"other")):
             headers = {"X_Hub_Signature": signature}
             assert (await service.send("POST", callback, b"<rss/>", **headers))[0] == 403
         other = f"{service.base}/websub/callback/gmc_another"

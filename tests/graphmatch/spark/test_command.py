@@ -22,7 +22,7 @@ from typer.testing import CliRunner, Result
 
 from graphmatch.cli import app
 from semantic import read_publications
-from semantic.errors import Problem, pip_install
+from semantic.errors import pip_install
 from tests.graphmatch.spark.comparing import (
     FILES,
     ONTOLOGY,
@@ -35,10 +35,7 @@ from tests.graphmatch.spark.comparing import (
     samples,
     unheard,
 )
-from tests.graphmatch.spark.watching import QUERIES, Watched, offers
-from tests.test_real_feeds import DATA
-from tests.test_real_feeds import SUBSCRIPTIONS as ON_FEEDS
-from tests.test_real_feeds import engine as with_dbpedia
+from tests.graphmatch.spark.watching import Watched, offers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -290,17 +287,6 @@ def test_samples(spark: SparkSession, tmp_path: Path) -> None:
     assert f"refused  {bad} ('no line'):" in done.stderr
 
 
-@pytest.mark.long
-@pytest.mark.data
-def test_real_feeds(run: Run, spark: SparkSession, tmp_path: Path) -> None:
-    output, feeds = tmp_path / "out", (DATA / "feeds").resolve()
-    ontology = DATA / "ontologies" / "dbpedia.owl"
-    run("filter", feeds, "-s", ON_FEEDS, "-o", ontology, "--output", output)
-    found = spark.read.parquet(str(output))
-    publications = read_publications(str(feeds), on_problem=unheard)
-    assert on_spark(found) == locally(with_dbpedia(), publications)
-
-
 def test_a_missing_extra_is_named(subscriptions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pyspark", "pyspark.errors"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -516,48 +502,3 @@ def test_records_of_kafka(
     assert {row["publication"] for row in rows} == {"urn:key", "urn:g", "t/1/3", None}
     (refused,) = (row["_corrupt"] for row in rows if row["_corrupt"])
     assert refused == "t/1/4: there is no document. Leave out rows without one."
-
-
-def test_which_files_have_changed(watched: Watched) -> None:
-    """Check the changes between micro-batches, without Spark."""
-    from graphmatch.command.options import Knowing, Subscribing
-    from graphmatch.command.session import Session
-    from graphmatch.command.spark import Changes
-
-    ontology = watched.folder / "known.ttl"
-    ontology.write_text("<urn:A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:B> .")
-    told: list[Any] = []
-
-    class Matching:
-        def replace(self, engine: Any) -> None:
-            told.append([subscription.id for subscription in engine.subscriptions])
-
-    session, matching = Session(), Matching()
-    changes = Changes(session, Knowing([ontology]), Subscribing(subscriptions=[watched.asked]))
-
-    def look() -> list[Any]:
-        told.clear()
-        session.problems.clear()
-        changes.look(matching)  # type: ignore[arg-type]
-        return [*told, *(Path(problem.where.source).name for problem in _all(session))]
-
-    assert look() == []
-    watched.ask("more", EVERY)
-    assert look() == [sorted([*QUERIES, "more"])]
-    assert look() == []
-    ontology.write_text("this is no ontology")
-    assert look() == ["known.ttl"]
-    assert look() == [], "it is said once"
-    ontology.unlink()
-    assert look() == ["known.ttl"]
-    ontology.write_text("<urn:A> a <urn:C> .")
-    (watched.asked / "broken.rq").write_text("SELECT")
-    assert look() == [sorted([*QUERIES, "more"]), "broken.rq"]
-    for path in watched.asked.iterdir():
-        path.unlink()
-    assert look()[-1] == "--subscriptions", "those before stay"
-
-
-def _all(session: Any) -> list[Problem]:
-    found: list[Problem] = session.problems
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sql
 
 from graphmatch import Engine
-from graphmatch.spark import matches, register
+from graphmatch.spark import matches, publications, register
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.matching import observed
 from graphmatch.spark.snapshots import Worker
@@ -554,25 +555,30 @@ def test_nothing_and_next_to_nothing(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "missing"),
+    ("transform", "options", "missing"),
     [
-        ({}, "publication"),
-        ({"publication": "id"}, "subject"),
-        ({"publication": "id", "triples": "all"}, "all"),
-        ({"document": "doc"}, "doc"),
-        ({"document": "id", "source": "path"}, "path"),
-        ({"document": "id", "keep": ["day"]}, "day"),
+        (matches, {}, "publication"),
+        (matches, {"publication": "id"}, "subject"),
+        (matches, {"publication": "id", "triples": "all"}, "all"),
+        (matches, {"document": "doc"}, "doc"),
+        (matches, {"document": "id", "source": "path"}, "path"),
+        (matches, {"document": "id", "keep": ["day"]}, "day"),
+        (publications, {}, "content"),
+        (publications, {"document": "id"}, "path"),
+        (publications, {"document": "id", "source": None, "keep": ["day"]}, "day"),
     ],
 )
-def test_a_column_that_is_not_there(
-    spark: SparkSession, options: dict[str, Any], missing: str
+def test_a_missing_column_is_named(
+    spark: SparkSession, transform: Callable[..., Any], options: dict[str, Any], missing: str
 ) -> None:
     """The error comes before any job runs."""
+    engine = [asked(s=EVERY)] if transform is matches else []
     with pytest.raises(AnalysisException) as caught:
-        spark.range(1).transform(matches(asked(s=EVERY), **options))
+        spark.range(1).transform(transform(*engine, **options))
     assert f"`{missing}`" in str(caught.value)
 
 
+@pytest.mark.parametrize("transform", [partial(matches, asked(s=EVERY)), publications])
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
@@ -581,15 +587,20 @@ def test_a_column_that_is_not_there(
         ({"cut": "half"}, InputError, "cut: 'half' is unknown. Use one of: auto, document"),
         ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE"),
         ({"mode": None}, InputError, "mode: None is unknown. Use one of: PERMISSIVE"),
-        ({"keep": ["day", "graph", "_metrics"]}, SparkError, "_metrics, graph"),
+        ({"keep": ["day", "publication", "_corrupt"]}, SparkError, "_corrupt, publication"),
         ({"keep": ["day", "day"]}, SparkError, "day"),
     ],
 )
-def test_options_that_mean_nothing(
-    options: dict[str, Any], error: type[Exception], said: str
+def test_an_unknown_option_is_named(
+    transform: Callable[..., Any], options: dict[str, Any], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said):
-        matches(asked(s=EVERY), **options)
+        transform(**options)
+
+
+def test_columns_of_lines_cannot_be_kept() -> None:
+    with pytest.raises(SparkError, match="of lines nothing is kept"):
+        publications(lines=True, keep=["day"])
 
 
 @pytest.mark.parametrize("mode", ["failfast", "FailFast", Mode.FAILFAST])
@@ -597,6 +608,7 @@ def test_mode_may_be_written_in_any_case(mode: Mode | str) -> None:
     """Case is ignored, like in Spark's own readers."""
     assert Mode(mode) is Mode.FAILFAST
     matches(asked(s=EVERY), mode=mode, cut="Item")
+    publications(mode=mode, cut="ITEM")
 
 
 # -- Metrics and changing engines -----------------------------------------------------------------

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 from pyoxigraph import NamedNode
 from pyspark import SparkFiles
-from pyspark.errors import PySparkException
 
 from graphmatch import Engine
 from graphmatch.operators import Operator
@@ -19,7 +18,6 @@ from graphmatch.saving import SavedError
 from graphmatch.spark import matches
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, _opened, ship
-from graphmatch.spark.start import explained
 from semantic import Limits, Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator
 from semantic.vocabulary import SUBCLASS, TYPE
@@ -74,16 +72,6 @@ def test_which_engine_is_in_force(root: Root) -> None:
     assert worker.version == "1970-01-01T00:00:00.012000+00:00"
     assert root.snapshots.opened(LATER).now == LATER
     assert _opened.cache_info().currsize <= 2
-
-
-def test_the_folder_of_a_session_of_connect(root: Root) -> None:
-    """A worker may get the parent folder, which contains folders of other sessions."""
-    above = root.folder
-    for name in ("before", "own"):
-        root.folder = above / name
-        root.folder.mkdir()
-        root.put(1000, "a")
-    assert root.ids(10**9) == ["a"]
 
 
 def test_what_is_not_as_it_has_to_be(root: Root) -> None:
@@ -153,23 +141,6 @@ def test_operators_are_refused_on_the_driver(spark: SparkSession, tmp_path: Path
     with pytest.raises(SavedError, match="missing"):
         given.transform(matches(tmp_path / "missing"))
     assert given.transform(how).count() == 1, "the one before stays in force"
-
-
-@pytest.mark.long
-def test_what_workers_say_comes_to_the_driver(spark: SparkSession) -> None:
-    given = table(spark, [("g", "<urn:a>", "<urn:p>", "<urn:b>")])
-    how = matches(asked(s=EVERY))
-    rows = given.transform(how)
-    assert how._shipped is not None
-    how._shipped = spark, Snapshots(how._shipped[1].name, "0.0")
-    with pytest.raises(PySparkException) as caught:
-        given.transform(how).collect()
-    assert "the worker has graphmatch" in str(explained(caught.value))
-    how._shipped = spark, Snapshots("graphmatch-none", OWN)
-    with pytest.raises(PySparkException) as caught:
-        given.transform(how).collect()
-    assert "there is no snapshot" in str(explained(caught.value))
-    assert rows.count() == 1
 
 
 @pytest.mark.long

@@ -29,7 +29,6 @@ from tests.graphmatch.spark.comparing import (
     nquads,
     on_spark,
     rows_of,
-    samples,
     small,
     unheard,
 )
@@ -305,15 +304,6 @@ def _sorted(folder: Path, rows: list[tuple[str, ...]]) -> list[str]:
     path = folder.parent / "sorted.nq"
     nquads(path, sorted(rows))
     return [str(path)]
-
-
-@pytest.mark.long
-def test_samples_on_spark(rdf: SparkSession) -> None:
-    expected = locally(samples(), read_publications(*FILES, on_problem=unheard))
-    for rows, how in (("triples", {}), ("publications", {"triples": "triples"})):
-        read_ = rdf.read.format("rdf").option("rows", rows)
-        found = [read_.load(path).transform(matches(samples(), **how)) for path in FILES]  # type: ignore[arg-type]
-        assert on_spark(found[0]) + on_spark(found[1]) == expected
 
 
 @pytest.mark.long
