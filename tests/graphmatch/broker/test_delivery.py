@@ -56,7 +56,7 @@ async def states(one: Rig) -> list[str]:
     return [row["state"] for row in await one.rows(deliveries)]
 
 
-async def test_a_match_is_posted_signed(tmp_path: Path) -> None:
+async def test_a_match_is_posted_with_a_signature(tmp_path: Path) -> None:
     async with receivers() as [hook], rig(tmp_path, utc_now) as broker:
         made = await broker.subscribe(hook.url(), name="Soup")
         await broker.publish("a", "b")
@@ -78,7 +78,7 @@ async def test_a_match_is_posted_signed(tmp_path: Path) -> None:
         assert row["claimed_until"] is None
 
 
-async def test_ten_tries_to_schedule_under_one_id(
+async def test_a_delivery_is_tried_ten_times_under_one_id(
     hook: Receiver, clock: FakeClock, broker: Rig
 ) -> None:
     hook.answer = status(500)
@@ -171,9 +171,7 @@ async def _ended(broker: Rig, count: int) -> bool:
     return len(found) >= count and "waiting" not in found
 
 
-async def test_a_410_of_an_address_that_was_replaced_disables_nothing(
-    hook: Receiver, broker: Rig
-) -> None:
+async def test_a_410_of_a_replaced_address_disables_nothing(hook: Receiver, broker: Rig) -> None:
     release = asyncio.Event()
 
     async def late(_: web.Request) -> web.Response:
@@ -211,7 +209,7 @@ async def test_email_without_a_server_fails_with_its_reason(broker: Rig) -> None
     assert row["error"] == "the broker has no SMTP server"
 
 
-async def test_two_requests_at_once_to_a_host(hook: Receiver, broker: Rig) -> None:
+async def test_a_host_gets_two_requests_at_once(hook: Receiver, broker: Rig) -> None:
     async def slow(_: web.Request) -> web.Response:
         await asyncio.sleep(0.02)
         return web.Response()
@@ -225,7 +223,7 @@ async def test_two_requests_at_once_to_a_host(hook: Receiver, broker: Rig) -> No
     assert set(hook.count().values()) == {1}
 
 
-def test_one_dead_host_does_not_hold_up_the_others(tmp_path: Path) -> None:
+def test_a_dead_host_does_not_delay_the_others(tmp_path: Path) -> None:
     """A request to the dead host takes three seconds, which would delay the others."""
 
     async def taken(folder: Path, *, dead: bool) -> list[float]:
@@ -257,7 +255,7 @@ def test_one_dead_host_does_not_hold_up_the_others(tmp_path: Path) -> None:
     assert beside[18] < 1.0
 
 
-async def test_a_host_that_fails_is_spared(hook: Receiver, clock: FakeClock, broker: Rig) -> None:
+async def test_a_failing_host_is_in_back_off(hook: Receiver, clock: FakeClock, broker: Rig) -> None:
     hook.answer = status(500)
     await broker.subscribe(hook.url(), expires_in=timedelta(days=30))
     await broker.publish(*(f"a{n}" for n in range(30)))
@@ -280,7 +278,7 @@ async def test_a_host_that_fails_is_spared(hook: Receiver, clock: FakeClock, bro
     assert len(hook.count()) == 30
 
 
-async def test_what_waits_too_long_for_a_dead_host_fails(
+async def test_a_delivery_that_waits_too_long_for_a_dead_host_fails(
     hook: Receiver, clock: FakeClock, broker: Rig
 ) -> None:
     hook.answer = status(500)
@@ -365,7 +363,7 @@ async def test_a_retry_keeps_quiet_hours(hook: Receiver, clock: FakeClock, broke
     assert row["due_at"] == millis(datetime(2026, 1, 15, 7, tzinfo=UTC))
 
 
-async def test_payloads_have_a_limit_and_say_what_is_left_out(tmp_path: Path) -> None:
+async def test_payloads_have_a_limit_and_name_omitted_parts(tmp_path: Path) -> None:
     clock = FakeClock()
     async with receivers(3) as [one, two, three], rig(tmp_path, clock) as broker:
         await broker.subscribe(one.url(), query="SELECT ?o { ?s <urn:p> ?o }")
@@ -391,7 +389,7 @@ async def test_payloads_have_a_limit_and_say_what_is_left_out(tmp_path: Path) ->
         assert long["matches"][0]["more"] is True
 
 
-async def test_reasons_are_sent_where_they_are_asked_for(hook: Receiver, broker: Rig) -> None:
+async def test_reasons_are_sent_if_requested(hook: Receiver, broker: Rig) -> None:
     query = "SELECT ?s { ?s a ?c . ?s <urn:p> ?n FILTER(?n > 5) }"
     await broker.subscribe(hook.url(), query=query, sink={"why": True})
     text = f"<urn:a> {TYPE} <urn:C> ; <urn:p> 7 ."
@@ -467,7 +465,7 @@ async def test_an_inbox_is_named_by_a_header_or_in_rdf(
 # --- Concurrent changes --------------------------------------------------------------------------
 
 
-async def test_who_unsubscribed_is_told_nothing_more(
+async def test_an_ended_subscription_gets_no_deliveries(
     hook: Receiver, clock: FakeClock, broker: Rig
 ) -> None:
     made = await broker.subscribe(hook.url(), digest={"every": 60})
@@ -479,7 +477,7 @@ async def test_who_unsubscribed_is_told_nothing_more(
     assert not hook.got
 
 
-async def test_what_waits_goes_to_the_new_address(tmp_path: Path) -> None:
+async def test_waiting_matches_go_to_the_new_address(tmp_path: Path) -> None:
     clock = FakeClock()
     async with receivers(2) as [old, new], rig(tmp_path, clock) as broker:
         made = await broker.subscribe(old.url(), digest={"every": 60})
@@ -572,7 +570,7 @@ async def test_a_stop_gives_claims_back(tmp_path: Path, hook: Receiver) -> None:
     assert sorted(hook.count().values()) == [1] * 8 + [2] * 2
 
 
-async def test_a_digest_that_may_have_arrived_takes_in_no_more(
+async def test_a_digest_that_may_have_arrived_gets_no_more_matches(
     tmp_path: Path, hook: Receiver, clock: FakeClock
 ) -> None:
     """The receiver knows the digest's id, so it would drop added matches."""
@@ -590,9 +588,7 @@ async def test_a_digest_that_may_have_arrived_takes_in_no_more(
         assert [row["delivery"] for row in rows] == [1, 2]
 
 
-async def test_claims_of_a_process_that_was_killed_come_back(
-    tmp_path: Path, hook: Receiver
-) -> None:
+async def test_claims_of_a_killed_process_are_released(tmp_path: Path, hook: Receiver) -> None:
     async with rig(tmp_path, running=False) as broker:
         await broker.subscribe(hook.url())
         await broker.publish("a")
@@ -737,7 +733,7 @@ async def test_two_processes_send_each_delivery_once(
         assert min(one.dispatcher.sent, two.dispatcher.sent) > 0
 
 
-async def test_a_claim_that_lapsed_is_taken_by_another(database: str) -> None:
+async def test_another_process_takes_an_expired_claim(database: str) -> None:
     clock = FakeClock()
     async with receivers() as [hook], rig(database, clock) as broker:
         await broker.subscribe(hook.url())

@@ -202,7 +202,7 @@ async def world() -> AsyncIterator[World]:
 
 
 @pytest.mark.parametrize("etag", ['"a-1"', 'W/"ä b"', "not quoted", '"'])
-async def test_validators_are_sent_back_as_they_came(etag: str, world: World) -> None:
+async def test_validators_are_sent_back_unchanged(etag: str, world: World) -> None:
     modified = "Mon, 5 Jan 2026 00:00:00 +0000"  # The RFC requires two digits.
 
     url = world.server.page("/a", rss("one"), ETag=etag, Last_Modified=modified)
@@ -236,7 +236,7 @@ async def test_validators_of_one_address_are_not_sent_to_another(world: World) -
     assert third == [("/a", None), ("/c", None)]
 
 
-async def test_validators_of_a_document_that_was_cut_are_not_kept(world: World) -> None:
+async def test_validators_of_a_truncated_document_are_not_stored(world: World) -> None:
     url = world.server.page("/a", rss("one", "two")[:-60], ETag='"1"')
     await world.poller.add(url)
     await world.poll(url)
@@ -281,7 +281,7 @@ async def test_validators_of_a_document_that_was_cut_are_not_kept(world: World) 
         ),
     ],
 )
-async def test_a_feed_is_left_alone_for_as_long_as_it_says(
+async def test_a_feed_sets_its_polling_interval(
     world: World, headers: dict[str, str], extra: str, expected: timedelta
 ) -> None:
     headers.setdefault("Date", format_datetime(world.clock(), usegmt=True))
@@ -291,7 +291,7 @@ async def test_a_feed_is_left_alone_for_as_long_as_it_says(
     assert world.wait(url) == expected
 
 
-async def test_what_the_body_says_holds_when_nothing_has_changed(world: World) -> None:
+async def test_the_interval_in_the_body_still_applies_after_a_304(world: World) -> None:
     url = world.server.page("/a", rss("one", extra="<ttl>180</ttl>"), ETag='"1"')
     await world.poller.add(url)
     await world.poll(url)
@@ -300,7 +300,7 @@ async def test_what_the_body_says_holds_when_nothing_has_changed(world: World) -
     assert world.wait(url) == 3 * HOUR
 
 
-async def test_times_get_longer_by_chance_never_shorter() -> None:
+async def test_random_jitter_only_lengthens_intervals() -> None:
     waits = []
     async with worlds(seed=1) as world:
         url = world.server.page("/a", rss("one"))
@@ -330,7 +330,7 @@ async def test_a_feed_with_a_hub_is_polled_seldom_while_the_lease_lasts(world: W
 # --- Errors --------------------------------------------------------------------------------------
 
 
-async def test_errors_are_backed_off_from_and_a_feed_is_never_given_up(world: World) -> None:
+async def test_a_failing_feed_is_in_back_off_but_never_given_up(world: World) -> None:
     url = world.server.page("/a", status=500)
     await world.poller.add(url)
     await world.go(12 * DAY)
@@ -366,7 +366,7 @@ async def test_retry_after_is_obeyed(
     assert world.wait(url) == expected
 
 
-async def test_too_many_requests_holds_for_the_whole_host(world: World) -> None:
+async def test_too_many_requests_applies_to_the_whole_host(world: World) -> None:
     here = world.server.page("/a", status=429, Retry_After="7200")
     world.server.page("/b", rss("two"))
     there, elsewhere = world.server.url("/b"), world.server.url("/b", "localhost")
@@ -383,14 +383,16 @@ async def test_too_many_requests_holds_for_the_whole_host(world: World) -> None:
     assert len(world.server.times("/b")) > 1
 
 
-async def test_what_is_gone_is_asked_for_once_a_week(world: World) -> None:
+async def test_a_feed_that_is_gone_is_polled_once_a_week(world: World) -> None:
     url = world.server.page("/a", status=410)
     await world.poller.add(url)
     await world.go(15 * DAY)
     assert world.server.times("/a") == [START, START + GONE, START + 2 * GONE]
 
 
-async def test_what_is_no_feed_is_an_error_and_its_validators_are_not_kept(world: World) -> None:
+async def test_another_kind_of_document_is_an_error_and_its_validators_are_not_stored(
+    world: World,
+) -> None:
     url = world.server.page("/a", "<!DOCTYPE html><html></html>", ETag='"1"')
     await world.poller.add(url)
     feed = await world.poll(url)
@@ -399,7 +401,7 @@ async def test_what_is_no_feed_is_an_error_and_its_validators_are_not_kept(world
     assert len(world.fetched[0].problems) == 1
 
 
-async def test_a_slow_server_is_given_up_and_holds_up_no_other() -> None:
+async def test_a_slow_server_times_out_and_delays_no_other() -> None:
     async with worlds(seconds=0.3) as world:
 
         async def slow(_: web.Request) -> web.Response:
@@ -427,7 +429,7 @@ async def test_a_slow_server_is_given_up_and_holds_up_no_other() -> None:
             assert feed.problem == "no answer within 0.3 s"
 
 
-async def test_that_a_body_is_bounded_compressed_or_not(world: World) -> None:
+async def test_the_size_of_a_body_is_limited(world: World) -> None:
     bomb = gzip.compress(b" " * (200 * BODY_BYTES // 10), 1)
     urls = [
         world.server.page("/bomb", bomb, Content_Encoding="gzip"),
@@ -452,7 +454,7 @@ async def test_that_a_body_is_bounded_compressed_or_not(world: World) -> None:
         assert feed.problem == large or "not-gzip" in url
 
 
-async def test_that_only_two_requests_are_under_way_to_a_host(world: World) -> None:
+async def test_a_host_gets_two_requests_at_once(world: World) -> None:
     async def answer(_: web.Request) -> web.Response:
         await asyncio.sleep(0.01)
         return web.Response(text=rss("one"))
@@ -469,7 +471,7 @@ async def test_that_only_two_requests_are_under_way_to_a_host(world: World) -> N
 
 
 @pytest.mark.parametrize("status", [301, 308])
-async def test_a_permanent_redirect_is_kept_when_it_was_seen_so_often(
+async def test_a_permanent_redirect_is_stored_after_several_polls(
     status: int, world: World
 ) -> None:
     url = world.server.page("/a", status=status, Location="/b")
@@ -484,7 +486,7 @@ async def test_a_permanent_redirect_is_kept_when_it_was_seen_so_often(
 
 
 @pytest.mark.parametrize("status", [302, 303, 307])
-async def test_a_temporary_redirect_is_not_kept(status: int, world: World) -> None:
+async def test_a_temporary_redirect_is_not_stored(status: int, world: World) -> None:
     url = world.server.page("/a", status=status, Location="/b")
     # It is permanent, but follows a temporary one.
     world.server.page("/b", status=301, Location="/c")
@@ -495,7 +497,7 @@ async def test_a_temporary_redirect_is_not_kept(status: int, world: World) -> No
     assert world.titles() == ["one"]
 
 
-async def test_that_a_permanent_redirect_has_to_be_seen_in_a_row(world: World) -> None:
+async def test_a_permanent_redirect_must_be_seen_in_a_row(world: World) -> None:
     url = world.server.page("/a", status=301, Location="/b")
     world.server.page("/b", rss("one"))
     await world.poller.add(url)
@@ -523,7 +525,7 @@ async def test_a_redirect_that_leads_nowhere_is_an_error(
     assert len(world.server.log) <= 2
 
 
-async def test_that_redirects_are_bounded(world: World) -> None:
+async def test_the_number_of_redirects_is_limited(world: World) -> None:
     for number in range(20):
         world.server.page(f"/{number}", status=302, Location=f"/{number + 1}")
     url = world.server.url("/0")
@@ -561,7 +563,7 @@ def keys(*feeds: str) -> list[tuple[bytes, bytes]]:
     return [(item.guid, item.version) for feed in feeds for item in read(feed)]
 
 
-def test_what_a_version_is() -> None:
+def test_only_the_content_of_an_item_makes_a_version() -> None:
     plain = rss("one")
     dated = plain.replace("</item>", "<pubDate>Mon, 5 Jan 2026 00:00:00 GMT</pubDate></item>")
     renamed = plain.replace("<title>T</title>", "<title>U</title>")
@@ -572,19 +574,19 @@ def test_what_a_version_is() -> None:
     assert len({guid for guid, _ in keys(plain, rss("two", guids=["one"]))}) == 1
 
 
-def test_that_items_with_one_guid_keep_their_keys_when_the_oldest_leaves() -> None:
+def test_items_with_one_guid_keep_their_keys_when_the_oldest_leaves() -> None:
     both = keys(rss("new", "old", guids=["same", "same"]))
     assert keys(rss("new", guids=["same"])) == both[:1]
 
 
-def test_that_blank_nodes_have_no_name() -> None:
+def test_names_of_blank_nodes_do_not_change_a_version() -> None:
     enclosure = "<enclosure url='not an iri:' type='a'/></item>"
     feed = rss("one").replace("</item>", enclosure)
     first, second = ([i.version for i in read(feed)] for _ in range(2))
     assert first == second
 
 
-async def test_each_version_of_an_item_comes_once_across_restarts(tmp_path: Path) -> None:
+async def test_each_version_of_an_item_arrives_once_across_restarts(tmp_path: Path) -> None:
     clock = FakeClock(START)
     states = [
         rss("one"),
@@ -607,7 +609,7 @@ async def test_each_version_of_an_item_comes_once_across_restarts(tmp_path: Path
     assert found == ["one", "two", "two, corrected", "three"]
 
 
-async def test_that_nothing_is_lost_when_handing_over_fails(world: World) -> None:
+async def test_a_failed_hand_over_loses_nothing(world: World) -> None:
     url = world.server.page("/a", rss("one"), ETag='"1"')
     await world.poller.add(url)
     real = world.take
@@ -635,7 +637,7 @@ async def test_a_push_and_a_fetch_at_the_same_time_bring_an_item_once(world: Wor
     assert len(broken.problems) == 1
 
 
-async def test_that_old_versions_are_forgotten_only_when_the_whole_feed_was_read(
+async def test_old_versions_are_forgotten_only_after_the_whole_feed_was_read(
     tmp_path: Path, world: World
 ) -> None:
     url = world.server.page("/a", rss("two", "one"))
@@ -654,7 +656,7 @@ async def test_that_old_versions_are_forgotten_only_when_the_whole_feed_was_read
     assert [item.publication.title for item in unknown] == ["two", "one"]
 
 
-def test_a_file_of_another_run_or_of_something_else_is_refused(
+def test_a_locked_or_foreign_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed_store, "_BUSY_SECONDS", 0.05)
@@ -670,7 +672,7 @@ def test_a_file_of_another_run_or_of_something_else_is_refused(
         SqliteFeedStore(other)
 
 
-def test_a_state_is_kept_whole() -> None:
+def test_the_state_of_a_feed_is_stored_completely() -> None:
     feed = Feed(
         "https://e.org/",
         moved="https://f.org/",
@@ -689,7 +691,7 @@ def test_a_state_is_kept_whole() -> None:
 # --- The loop ------------------------------------------------------------------------------------
 
 
-async def test_that_run_goes_on_until_it_is_stopped(world: World) -> None:
+async def test_the_poller_runs_until_it_is_stopped(world: World) -> None:
     stop, time = asyncio.Event(), world.clock
     world.server.page("/a", rss("one"))
 
@@ -710,7 +712,7 @@ async def test_that_run_goes_on_until_it_is_stopped(world: World) -> None:
     assert world.titles() == ["one"]
 
 
-async def test_that_what_is_handed_over_at_the_end_is_finished(world: World) -> None:
+async def test_a_hand_over_at_the_end_is_finished(world: World) -> None:
     stop, begun = asyncio.Event(), asyncio.Event()
     url = world.server.page("/a", rss("one"))
 
@@ -800,7 +802,9 @@ KINDS = (
 
 
 @pytest.mark.parametrize(("count", "slow"), [(39, 0), pytest.param(196, 3, marks=pytest.mark.long)])
-async def test_a_day_of_many_feeds(tmp_path: Path, count: int, slow: int) -> None:
+async def test_each_item_arrives_once_in_a_day_of_many_feeds(
+    tmp_path: Path, count: int, slow: int
+) -> None:
     """Each item arrives once although the poller restarts; the log obeys each rule."""
     clock, chance = FakeClock(START), random.Random(1)
     kinds = [*(KINDS[number % len(KINDS)] for number in range(count)), *["slow"] * slow, "closed"]
@@ -899,7 +903,7 @@ class Resolver(aiohttp.abc.AbstractResolver):
 # --- Lists ---------------------------------------------------------------------------------------
 
 
-def test_a_list_of_addresses(tmp_path: Path) -> None:
+def test_a_list_of_addresses_is_read(tmp_path: Path) -> None:
     path = tmp_path / "feeds.txt"
     path.write_text("\ufeff# mine\nhttps://e.org/a\n\nftp://e.org/\nhttps://e.org/a\nhttp://:80/\n")
     problems: list[Problem] = []
@@ -908,7 +912,7 @@ def test_a_list_of_addresses(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
-def test_opml(encoding: str) -> None:
+def test_opml_is_read(encoding: str) -> None:
     text = f"""<?xml version="1.0" encoding="{encoding}"?>
     <opml version="2.0"><head><title>Ä</title></head><body>
     <outline text="Küche"><outline text="Brühe &amp; Brot" type="rss" xmlUrl="https://e.org/ä?a=1&amp;b=2"/>
@@ -926,7 +930,7 @@ def test_opml(encoding: str) -> None:
     assert told == {(None, "WARNING"), ("bad", "REFUSED")}
 
 
-def test_that_a_broken_list_is_read_as_far_as_it_goes() -> None:
+def test_a_broken_list_is_read_up_to_the_error() -> None:
     text = b"<opml><body><outline text='a & b' xmlUrl='https://e.org/a'/><outline xmlUrl="
     problems: list[Problem] = []
     found = parse_feed_list(text, "feeds.opml", problems.append)
@@ -948,6 +952,6 @@ def test_that_a_broken_list_is_read_as_far_as_it_goes() -> None:
     ],
     ids=["external", "bomb", "deep", "feed", "comment", "empty"],
 )
-def test_that_a_hostile_or_empty_list_is_refused(text: bytes) -> None:
+def test_a_hostile_or_empty_list_is_refused(text: bytes) -> None:
     with pytest.raises(InputError):
         parse_feed_list(text, "feeds.opml", lambda _: None)

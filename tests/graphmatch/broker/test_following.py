@@ -49,7 +49,7 @@ def titles(store: Store) -> list[str]:
     return [str(one) for one in store.read_now(lambda db: db.scalars(chosen).all())]
 
 
-async def test_each_item_once_in_each_version(store: Store) -> None:
+async def test_each_version_of_an_item_is_published_once(store: Store) -> None:
     """Versions are remembered after a restart, even if an item reverts to an older one."""
     broker = Broker(store, Engine())
 
@@ -68,7 +68,9 @@ async def test_each_item_once_in_each_version(store: Store) -> None:
     assert titles(store) == ["one", "two", "two, mended", "three"]
 
 
-async def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_item_is_seen_only_if_it_is_published(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If the transaction fails, an item is neither seen nor published, and returns."""
     broker = Broker(store, Engine())
     followed = BrokerFeeds(broker)
@@ -90,7 +92,7 @@ async def test_what_is_seen_is_published(store: Store, monkeypatch: pytest.Monke
     assert titles(store) == ["one", "two"]
 
 
-async def test_a_feed_that_is_followed_no_longer(store: Store) -> None:
+async def test_items_of_a_feed_that_is_followed_again_are_new(store: Store) -> None:
     """The feed's publications stay; if it is followed again, its items are new."""
     followed = BrokerFeeds(Broker(store, Engine()))
     await save(followed, Feed(URL, title="A"), items(a="one"))

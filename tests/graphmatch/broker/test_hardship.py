@@ -105,7 +105,7 @@ def mounted(folder: Path) -> Iterator[bool]:
             subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     """Fill a file system, or reach a file size limit if none can be mounted."""
     disk, unlimited = tmp_path / "disk", resource.RLIM_INFINITY
     with mounted(disk) as is_mounted:
@@ -157,7 +157,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 # --- Clock jumps ---------------------------------------------------------------------------------
 
 
-async def test_a_clock_that_jumps(tmp_path: Path) -> None:
+async def test_a_clock_that_jumps_loses_nothing(tmp_path: Path) -> None:
     """Jump two days ahead and back while a host fails, and back an hour while a digest waits."""
 
     clock = FakeClock()
@@ -195,7 +195,7 @@ async def test_a_clock_that_jumps(tmp_path: Path) -> None:
         assert numbers == list(range(1, 28))
 
 
-async def test_claims_of_a_clock_that_was_ahead(database: str) -> None:
+async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str) -> None:
     """A process with a wrong clock claims two days ahead, and is killed."""
 
     ahead, clock = FakeClock(), FakeClock()
@@ -232,7 +232,7 @@ def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
         assert [one.solutions for one in found] == [[{"s": f"<urn:{n}>"}] for n in range(12)]
 
 
-async def test_snapshots_are_saved_when_the_clock_stands(
+async def test_snapshots_are_saved_if_the_clock_stands_still(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: Rig
 ) -> None:
     monkeypatch.setattr(matching, "_SAVE_SECONDS", 0.01)
@@ -248,7 +248,9 @@ async def test_snapshots_are_saved_when_the_clock_stands(
 # --- Database failures ---------------------------------------------------------------------------
 
 
-async def test_the_database_is_restarted_under_load(tmp_path: Path, cluster: Cluster) -> None:
+async def test_a_restart_of_the_database_under_load_loses_nothing(
+    tmp_path: Path, cluster: Cluster
+) -> None:
     """Processes and connections end at once; publishers retry with their keys."""
     url = cluster()
 
@@ -309,7 +311,7 @@ async def test_the_database_is_restarted_under_load(tmp_path: Path, cluster: Clu
             assert broker.runs
 
 
-async def test_what_was_claimed_is_matched_when_the_database_is_back(
+async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The matcher continues at once, before the claim expires."""
@@ -334,7 +336,7 @@ async def test_what_was_claimed_is_matched_when_the_database_is_back(
         assert broker.matcher.step() == 0
 
 
-async def test_feeds_are_followed_after_the_database_was_gone(cluster: Cluster) -> None:
+async def test_feeds_are_polled_after_an_outage_of_the_database(cluster: Cluster) -> None:
     """Unsaved items are fetched again."""
     url, clock = cluster(), FakeClock()
     feed = """<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>f</title>
@@ -379,7 +381,7 @@ async def test_feeds_are_followed_after_the_database_was_gone(cluster: Cluster) 
 # --- Network failures ----------------------------------------------------------------------------
 
 
-async def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
+async def test_receivers_that_return_get_everything_once(tmp_path: Path) -> None:
     """One refuses, one accepts connections silently, one resets them during its response."""
 
     async def reset(request: web.Request) -> web.StreamResponse:
@@ -431,7 +433,7 @@ async def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
 # --- Email and ntfy through the outbox -----------------------------------------------------------
 
 
-async def test_email_is_tried_again_and_has_digests(tmp_path: Path) -> None:
+async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
     clock, server = FakeClock(), Smtp({"text": "451 later"})
     async with talking(server.talk) as port:
         smtp = SmtpServer("127.0.0.1", "broker@example.com", port, "none")
@@ -486,7 +488,7 @@ async def broker_has(broker: Rig, state: str) -> bool:
     return state in {row["state"] for row in await broker.rows(deliveries)}
 
 
-async def test_ntfy_is_tried_again_and_has_digests(
+async def test_ntfy_is_retried_and_has_digests(
     hook: Receiver, clock: FakeClock, broker: Rig
 ) -> None:
     sink = {"kind": "ntfy", "url": hook.url("/topic"), "token": "tk_secret"}
@@ -641,7 +643,7 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
     return asyncio.run(main())
 
 
-def test_a_trial_says_what_was_delivered(tmp_path: Path) -> None:
+def test_a_backtest_equals_the_deliveries(tmp_path: Path) -> None:
     items = list(read_publications(ROOT / "data/feeds", ROOT / "data/publications"))
     some, total = compared(tmp_path, items, count=20, seed=1)
     assert some > 20
@@ -650,7 +652,7 @@ def test_a_trial_says_what_was_delivered(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.data
-def test_a_trial_of_real_feeds_says_what_was_delivered(tmp_path: Path) -> None:
+def test_a_backtest_of_real_feeds_equals_the_deliveries(tmp_path: Path) -> None:
     folder = ROOT.parent / "shared" / "data" / "feeds"
     said: list[Problem] = []
     items = list(read_publications(*sorted(folder.glob("*.*")), on_problem=said.append))

@@ -62,7 +62,7 @@ async def test_a_subscription_sees_publications_after_its_commit(idle: Rig) -> N
     ]
 
 
-async def test_changes_hold_for_what_is_published_after_them(idle: Rig) -> None:
+async def test_a_change_applies_to_later_publications(idle: Rig) -> None:
     made = await idle.broker.subscribe(GIVEN, Settings())
 
     async def change(**to: object) -> None:
@@ -90,7 +90,7 @@ async def test_nothing_matches_after_the_end(clock: FakeClock, idle: Rig) -> Non
     assert await found(idle) == []
 
 
-async def test_who_cannot_be_evaluated_is_paused_in_the_end(idle: Rig) -> None:
+async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: Rig) -> None:
     long = "x" * 20_000
     text = f"REPLACE(REPLACE(STR(?s), '', '{long}'), '', '{long}')"
     costly = {"query": f"ASK {{ ?s a <urn:C> FILTER(STRLEN({text}) = 3) }}"}
@@ -133,7 +133,9 @@ async def test_who_cannot_be_evaluated_is_paused_in_the_end(idle: Rig) -> None:
 
 
 @pytest.mark.parametrize("when", ["before the commit", "after the commit"])
-async def test_killed_around_the_commit_each_match_is_there_once(when: str, idle: Rig) -> None:
+async def test_each_match_is_stored_once_despite_a_kill_around_the_commit(
+    when: str, idle: Rig
+) -> None:
     class Killed(BaseException):
         pass
 
@@ -162,7 +164,7 @@ async def test_killed_around_the_commit_each_match_is_there_once(when: str, idle
     assert row["matched_at"] is not None
 
 
-async def test_a_start_from_a_snapshot_takes_in_what_changed_since(tmp_path: Path) -> None:
+async def test_a_start_from_a_snapshot_applies_later_changes(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "broker.db"))
     folder = tmp_path / "snapshots"
 
@@ -206,7 +208,7 @@ def _ids(broker: Broker) -> set[str]:
     return {one.id for one in broker.engine.subscriptions}
 
 
-async def test_what_the_ontology_of_now_does_not_allow_is_ended(idle: Rig) -> None:
+async def test_a_stored_query_that_is_invalid_now_ends_its_subscription(idle: Rig) -> None:
     await idle.broker.subscribe(GIVEN, Settings())
     broken = subscriptions.update().values(query="SELECT", change=5)
     await idle.store.write(lambda db: db.execute(broken))
@@ -230,7 +232,7 @@ async def test_solutions_have_a_limit(tmp_path: Path) -> None:
         assert len(solutions[1]["graph"]) == 3
 
 
-async def test_matches_are_told_after_the_commit(idle: Rig) -> None:
+async def test_matches_are_announced_after_the_commit(idle: Rig) -> None:
     told: list[tuple[int, int]] = []
 
     def note(numbers: object) -> None:
@@ -269,14 +271,12 @@ async def test_two_processes_match_each_publication_once(database: str) -> None:
         ({"kind": "email", "address": "a@b.example"}, "smtp:"),
     ],
 )
-def test_what_a_breaker_is_for(sink: dict[str, str], host: str) -> None:
+def test_a_circuit_breaker_is_for_a_host_and_port(sink: dict[str, str], host: str) -> None:
     assert host_of(sink) == host
 
 
 @pytest.mark.parametrize("form", ["*", "DISTINCT ?a0"])
-async def test_that_solutions_are_looked_for_only_as_far_as_they_are_kept(
-    form: str, idle: Rig
-) -> None:
+async def test_the_search_ends_at_the_limit_of_solutions(form: str, idle: Rig) -> None:
     """This query has 42 to the power of 9 solutions, which must not delay others."""
     patterns = " . ".join(f"?a{n} ?b{n} ?c{n}" for n in range(9))
     triples = "".join(f"<urn:s{n % 7}> <urn:p{n}> {n} .\n" for n in range(42))

@@ -64,7 +64,7 @@ async def test_a_key_that_is_used_again_publishes_nothing(idle: Rig) -> None:
     assert len(await idle.rows(requests)) == 2
 
 
-async def test_what_else_is_to_hold_is_committed_with_publications_or_not_at_all(idle: Rig) -> None:
+async def test_publications_and_further_changes_are_committed_together(idle: Rig) -> None:
     found, _ = idle.broker.read(TEXT, format="ttl", name="urn:p")
 
     def fails(_: object) -> None:
@@ -75,7 +75,7 @@ async def test_what_else_is_to_hold_is_committed_with_publications_or_not_at_all
     assert not await idle.rows(publications)
 
 
-async def test_limits(tmp_path: Path) -> None:
+async def test_limits_are_kept(tmp_path: Path) -> None:
     limits = BrokerLimits(subscriptions=2, publications=2, query_characters=100)
     async with rig(tmp_path, limits=limits, running=False) as one:
         broker = one.broker
@@ -95,7 +95,7 @@ async def test_limits(tmp_path: Path) -> None:
             await broker.publish(several.encode(), format="nq")
 
 
-async def test_what_cannot_be_a_subscription_leaves_nothing_behind(idle: Rig) -> None:
+async def test_an_invalid_subscription_leaves_nothing_behind(idle: Rig) -> None:
     bad: list[dict[str, Any]] = [{}, {"query": QUERY, "topics": ["a"]}, {"sparql": QUERY}]
     for each in bad:
         with pytest.raises(RefusedError):
@@ -129,7 +129,7 @@ async def test_what_cannot_be_a_subscription_leaves_nothing_behind(idle: Rig) ->
         {"kind": "webhook", "url": "http://a/", "why": "yes"},
     ],
 )
-def test_sinks_that_are_none(sink: dict[str, Any]) -> None:
+def test_an_invalid_sink_is_refused(sink: dict[str, Any]) -> None:
     with pytest.raises(RefusedError):
         checked_sink(sink)
 
@@ -171,7 +171,7 @@ def test_times_of_day_hold_when_clocks_change(day: datetime) -> None:
             assert shown(due) == minutes or gap, (now, digest, due)
 
 
-def test_a_digest_at_a_time_that_there_is_twice_is_sent_then() -> None:
+def test_a_digest_is_sent_once_at_a_time_that_occurs_twice() -> None:
     digest = checked_digest({"at": ["02:30"], "zone": "Europe/Berlin"})
     first = send_at(datetime(2026, 10, 24, 23, tzinfo=UTC), digest, None)
     assert first == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
@@ -179,16 +179,14 @@ def test_a_digest_at_a_time_that_there_is_twice_is_sent_then() -> None:
 
 
 @given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)), st.integers(60, 31 * 86400))
-def test_a_digest_every_so_long_is_sent_after_now_and_within_that(
-    now: datetime, seconds: int
-) -> None:
+def test_a_digest_is_sent_within_its_interval(now: datetime, seconds: int) -> None:
     now = now.replace(tzinfo=UTC)
     due = send_at(now, checked_digest({"every": seconds}), None)
     assert now < due <= now + timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize("digest", [{"every": 59}, {"every": 60.5}, {"at": []}, {"at": "08:00"}])
-def test_times_that_are_none(digest: dict[str, Any]) -> None:
+def test_invalid_times_are_refused(digest: dict[str, Any]) -> None:
     with pytest.raises(RefusedError):
         checked_digest(digest)
     for quiet in ({"from": "22:00"}, {"from": "25:00", "to": "07:00"}):

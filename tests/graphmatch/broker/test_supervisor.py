@@ -347,7 +347,7 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
 
 
 @pytest.mark.usefixtures("bad_titles")
-def test_what_cannot_be_stored_of_a_request_is_a_problem_of_its_answer(tmp_path: Path) -> None:
+def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_path: Path) -> None:
     with Serving(tmp_path, matching=False) as serving:
         lines = [{"id": f"urn:{one}", "data": "<urn:a> a <urn:C> ."} for one in ("a", "bad", "b")]
         headers = {"Content-Type": "application/x-ndjson"}

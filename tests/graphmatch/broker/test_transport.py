@@ -290,7 +290,7 @@ async def test_an_invalid_url_is_refused(url: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "[::ffff:10.0.0.1]"])
-def test_a_literal_is_refused_before_anything_is_sent(host: str) -> None:
+def test_a_forbidden_address_in_a_url_is_refused_at_once(host: str) -> None:
     with pytest.raises(ForbiddenAddressError, match="which is private"):
         HttpClient().check(f"https://{host}/")
     assert HttpClient(["10.0.0.0/24"]).check(f"https://{host}/").path == "/"

@@ -217,13 +217,13 @@ def json_feed(hub: str, topic: str) -> str:
     return f'{head}, "feed_url": "{topic}", "hubs": {hubs}, "items": [{{"id": "1"}}]}}'
 
 
-async def test_100_discovery_by_headers(reader: Reader) -> None:
+async def test_100_headers_name_the_hub(reader: Reader) -> None:
     lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
     assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
     assert reader.is_active()
 
 
-def test_101_discovery_by_html() -> None:
+def test_101_html_names_the_hub() -> None:
     page = """<!DOCTYPE html><head><LINK href='/hub' rel="alternate Hub">
     <link rel="self" href="https://e.org/other"></head><body><link rel=hub href=/wrong></body>"""
     found = discover("https://e.org/page", page_links(page))
@@ -231,7 +231,7 @@ def test_101_discovery_by_html() -> None:
 
 
 @pytest.mark.parametrize("form", [atom, rss, json_feed], ids=["atom", "rss", "json"])
-async def test_102_and_103_discovery_by_the_feed(
+async def test_102_and_103_the_feed_names_the_hub(
     form: Callable[[str, str], str], reader: Reader
 ) -> None:
     base = reader.world.base
@@ -256,24 +256,24 @@ async def test_104_headers_go_before_the_feed(reader: Reader) -> None:
         (["<https://h/>", "nonsense", "<"], []),
     ],
 )  # fmt: skip
-def test_link_headers(values: list[str], expected: list[tuple[str, str]]) -> None:
+def test_link_headers_are_parsed(values: list[str], expected: list[tuple[str, str]]) -> None:
     assert header_links(values) == expected
 
 
-def test_that_a_topic_in_the_feed_counts_where_only_the_hub_is_in_the_headers() -> None:
+def test_the_feed_names_the_topic_if_the_headers_name_only_the_hub() -> None:
     channel = Channel(base="https://e.org/x/", self_link="feed", hubs=("https://other/",))
     found = discover("https://e.org/a", [("hub", "hub")], channel)
     assert (found.hubs, found.topic) == (("https://e.org/hub",), "https://e.org/x/feed")
 
 
-def test_that_a_hub_has_to_be_an_address() -> None:
+def test_a_hub_must_have_a_web_address() -> None:
     bad = [("hub", "file:///etc/passwd"), ("hub", "http://["), ("hub", "mailto:a@e.org")]
     assert discover("https://e.org/", bad).hubs == ()
     several = [("hub", "https://a/"), ("hub", "https://b/"), ("hub", "https://a/")]
     assert discover("https://e.org/", several).hubs == ("https://a/", "https://b/")
 
 
-async def test_200_the_topic_is_what_the_feed_calls_itself(reader: Reader) -> None:
+async def test_200_the_topic_is_the_own_address_of_the_feed(reader: Reader) -> None:
     lease = await reader.follow(
         reader.world.page("/feed", rss(), **links(reader.world, topic="/feed?self=other"))
     )
@@ -282,7 +282,7 @@ async def test_200_the_topic_is_what_the_feed_calls_itself(reader: Reader) -> No
 
 
 @pytest.mark.parametrize("status", [302, 301], ids=["201", "202"])
-async def test_201_and_202_a_topic_that_is_redirected(status: int, reader: Reader) -> None:
+async def test_201_and_202_a_redirected_topic_is_followed(status: int, reader: Reader) -> None:
     url = reader.world.page("/feed", status=status, Location="/new")
     reader.world.page("/new", rss(), **links(reader.world, topic="/new"))
     lease = await reader.follow(url)
@@ -291,7 +291,7 @@ async def test_201_and_202_a_topic_that_is_redirected(status: int, reader: Reade
 
 
 @pytest.mark.parametrize("status", [307, 308], ids=["203", "204"])
-async def test_203_and_204_a_hub_that_is_redirected(status: int, reader: Reader) -> None:
+async def test_203_and_204_a_redirected_hub_is_followed(status: int, reader: Reader) -> None:
     reader.world.page("/moved", status=status, Location="/hub")
     url = reader.world.page("/feed", rss(), **links(reader.world, hub="/moved"))
     lease = await reader.follow(url)
@@ -313,7 +313,7 @@ async def test_205_the_verification_of_another_topic_is_refused(reader: Reader) 
     assert not reader.is_active()
 
 
-async def test_what_a_hub_is_asked_for(reader: Reader) -> None:
+async def test_a_hub_gets_a_complete_request(reader: Reader) -> None:
     lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
     (asked,) = [a for a in reader.world.log if a.path == "/hub"]
     assert asked.headers["Content-Type"] == "application/x-www-form-urlencoded"
@@ -344,7 +344,7 @@ async def test_a_lease_is_renewed_before_it_ends(reader: Reader) -> None:
     assert len({form["hub.callback"] for form in asked}) == 1
 
 
-async def test_a_hub_that_dies_is_told_and_asked_again(reader: Reader) -> None:
+async def test_a_failed_hub_is_reported_and_asked_again(reader: Reader) -> None:
     reader.lease_seconds = 86400
     lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
     hub = reader.world.pages["/hub"]
@@ -446,7 +446,7 @@ async def service(world: World) -> AsyncIterator[Service]:
     await hub.stop(0)
 
 
-async def test_hub_100_a_typical_subscription(service: Service) -> None:
+async def test_hub_100_a_typical_subscription_works(service: Service) -> None:
     assert (await service.ask()).status == 202
     (query,) = service.verified
     assert query["key"] == "1"  # The callback's own parameters stay.
@@ -464,7 +464,7 @@ async def test_hub_100_a_typical_subscription(service: Service) -> None:
     assert service.hub.deliveries == []
 
 
-async def test_that_a_renewal_that_is_not_verified_changes_nothing(service: Service) -> None:
+async def test_an_unverified_renewal_changes_nothing(service: Service) -> None:
     await service.ask(secret="first")
     before = service.hub.callbacks(TOPIC)
     service.agrees = False
@@ -492,14 +492,16 @@ async def test_that_a_renewal_that_is_not_verified_changes_nothing(service: Serv
         ({"lease_seconds": "soon"}, 400),
     ],
 )
-async def test_what_a_hub_refuses(more: dict[str, str], status: int, service: Service) -> None:
+async def test_a_hub_refuses_invalid_requests(
+    more: dict[str, str], status: int, service: Service
+) -> None:
     mode = more.pop("mode", "subscribe")
     assert (await service.ask(mode, **more)).status == status
     assert len(service.verified) == (status == 202)
 
 
 @pytest.mark.parametrize("challenge", ["another", "", "challenge "])
-async def test_that_the_challenge_has_to_come_back(challenge: str, service: Service) -> None:
+async def test_a_callback_must_repeat_the_challenge(challenge: str, service: Service) -> None:
     async def callback(_: web.Request, form: dict[str, str]) -> web.Response:
         return web.Response(text=challenge)
 
@@ -509,7 +511,7 @@ async def test_that_the_challenge_has_to_come_back(challenge: str, service: Serv
     assert await service.callbacks.load() == []
 
 
-async def test_that_a_redirect_verifies_nothing_and_gets_nothing(service: Service) -> None:
+async def test_a_redirecting_callback_is_not_verified_and_gets_nothing(service: Service) -> None:
     agreeing = service.world.pages["/callback"]
     service.world.pages["/elsewhere"] = agreeing
     location = f"{service.world.base}/elsewhere?hub.challenge=x"
@@ -539,7 +541,7 @@ async def test_leases_have_limits_and_end(asked: str, given: timedelta, service:
     assert await service.callbacks.load() == []
 
 
-async def test_a_callback_that_cannot_be_reached_is_verified_again_a_few_times(
+async def test_an_unreachable_callback_is_verified_again_a_few_times(
     service: Service,
 ) -> None:
     service.world.page("/callback", status=500)
@@ -551,7 +553,7 @@ async def test_a_callback_that_cannot_be_reached_is_verified_again_a_few_times(
     assert await service.callbacks.load() == []
 
 
-async def test_a_delivery_that_fails_is_tried_again_and_given_up_in_the_end(
+async def test_a_failing_delivery_is_retried_and_finally_given_up(
     service: Service,
 ) -> None:
     await service.ask(lease_seconds=str(10 * 86400))
@@ -591,7 +593,7 @@ async def test_several_versions_are_one_delivery(service: Service) -> None:
     assert service.hub.deliveries == []
 
 
-async def test_a_document_that_comes_while_one_is_delivered_is_not_lost(service: Service) -> None:
+async def test_a_document_that_arrives_during_a_delivery_is_not_lost(service: Service) -> None:
     await service.ask()
     deliver = service.world.pages["/callback"]
 
@@ -608,7 +610,7 @@ async def test_a_document_that_comes_while_one_is_delivered_is_not_lost(service:
     assert service.hub.deliveries == []
 
 
-async def test_who_asks_while_topics_are_looked_up_is_not_denied(service: Service) -> None:
+async def test_a_request_during_the_look_up_of_topics_is_not_denied(service: Service) -> None:
     await service.ask()
     other = f"{TOPIC}/other"
     form = {"hub.mode": "subscribe", "hub.topic": other, "hub.callback": service.callback}
@@ -619,7 +621,7 @@ async def test_who_asks_while_topics_are_looked_up_is_not_denied(service: Servic
     assert len(service.hub.callbacks(other)) == 1
 
 
-async def test_what_comes_between_the_request_and_its_verification_is_sent(
+async def test_content_between_the_request_and_its_verification_is_sent(
     service: Service,
 ) -> None:
     service.topics.say(b"old")
@@ -631,7 +633,7 @@ async def test_what_comes_between_the_request_and_its_verification_is_sent(
     assert [content.body for content in service.received] == [b"new"]
 
 
-async def test_gone_ends_a_subscription(service: Service) -> None:
+async def test_status_410_ends_a_subscription(service: Service) -> None:
     await service.ask()
     service.status = 410
     await service.publish(b"new")
@@ -661,7 +663,7 @@ async def test_one_slow_callback_holds_up_no_other(service: Service) -> None:
     freed.set()
 
 
-async def test_that_one_host_cannot_fill_a_hub(
+async def test_one_host_cannot_fill_a_hub(
     monkeypatch: pytest.MonkeyPatch, service: Service
 ) -> None:
     monkeypatch.setattr(websub_hub, "CALLBACKS_PER_HOST", 20)

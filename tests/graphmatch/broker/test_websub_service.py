@@ -232,7 +232,7 @@ def is_pushed(service: Service, url: str) -> bool:
 # --- Subscriber ----------------------------------------------------------------------------------
 
 
-async def test_what_a_hub_pushes_is_matched_also_after_a_restart(tmp_path: Path) -> None:
+async def test_pushed_items_are_matched_even_after_a_restart(tmp_path: Path) -> None:
     async with publisher() as hub:
         feeds = [ListedFeed(hub.url)]
         async with running(tmp_path, feeds=feeds) as service:
@@ -258,7 +258,7 @@ async def test_what_a_hub_pushes_is_matched_also_after_a_restart(tmp_path: Path)
             assert (len(hub.asked), hub.fetched) == (1, fetched)
 
 
-async def test_that_what_is_not_signed_is_refused(tmp_path: Path) -> None:
+async def test_content_without_a_valid_signature_is_refused(tmp_path: Path) -> None:
     """Run checks 301 and 302, and send unrequested content."""
 
     async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
@@ -305,7 +305,7 @@ async def test_a_denial_is_shown_and_polling_goes_on(tmp_path: Path) -> None:
         assert len(hub.asked) == 1
 
 
-async def test_a_hub_that_says_nothing(tmp_path: Path) -> None:
+async def test_a_silent_hub_does_not_stop_polling(tmp_path: Path) -> None:
     """The feed is polled at its own times, and a lease without renewal ends."""
 
     clock = Clock()
@@ -329,7 +329,7 @@ async def test_a_hub_that_says_nothing(tmp_path: Path) -> None:
             await until(lambda: hub.fetched > fetched)
 
 
-async def test_a_feed_that_is_followed_no_longer_is_unsubscribed(tmp_path: Path) -> None:
+async def test_a_removed_feed_is_unsubscribed(tmp_path: Path) -> None:
     async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
         await until(lambda: is_pushed(service, hub.url))
         await service.poller.remove(hub.url)
@@ -339,7 +339,7 @@ async def test_a_feed_that_is_followed_no_longer_is_unsubscribed(tmp_path: Path)
         assert await StoredRecords(service.broker.store, Lease).load() == []
 
 
-async def test_that_a_feed_cannot_speak_for_another(tmp_path: Path) -> None:
+async def test_a_feed_cannot_send_items_of_another(tmp_path: Path) -> None:
     """A feed that names another's topic, and its own hub, gets its own lease."""
 
     async with publisher() as hub, publisher() as false:
@@ -362,7 +362,7 @@ async def test_that_a_feed_cannot_speak_for_another(tmp_path: Path) -> None:
             assert (len(hub.asked), len(false.asked)) == (1, 1)
 
 
-async def test_that_hubs_are_asked_only_where_they_reach_us(tmp_path: Path) -> None:
+async def test_hubs_are_asked_only_if_they_can_reach_the_broker(tmp_path: Path) -> None:
     async with publisher() as hub:
         feeds = [ListedFeed(hub.url)]
         async with running(tmp_path, feeds=feeds, asks_hubs=None) as service:
@@ -390,14 +390,14 @@ async def test_that_hubs_are_asked_only_where_they_reach_us(tmp_path: Path) -> N
         ("http://[::]:8080", False),
     ],
 )
-def test_where_hubs_reach_us(base: str, expected: bool) -> None:
+def test_hubs_cannot_reach_a_local_address(base: str, expected: bool) -> None:
     assert is_reachable(base) is expected
 
 
 # --- Hub -----------------------------------------------------------------------------------------
 
 
-async def test_a_match_feed_is_sent_to_those_who_asked(tmp_path: Path) -> None:
+async def test_subscribers_of_a_hub_get_the_match_feed(tmp_path: Path) -> None:
     """Run checks 100 to 105."""
 
     async with reader() as one, running(tmp_path) as service:
@@ -432,7 +432,7 @@ async def test_a_match_feed_is_sent_to_those_who_asked(tmp_path: Path) -> None:
         assert len(one.got) == 2
 
 
-async def test_what_our_hub_refuses(tmp_path: Path) -> None:
+async def test_the_hub_refuses_unknown_topics(tmp_path: Path) -> None:
     async with reader() as one, running(tmp_path) as service:
         made = await service.broker.subscribe({"query": QUERY}, Settings())
         other = await service.broker.subscribe({"query": QUERY}, Settings())
@@ -459,7 +459,7 @@ async def test_what_our_hub_refuses(tmp_path: Path) -> None:
         assert one.asked == []
 
 
-async def test_many_matches_are_few_deliveries_and_the_end_is_said(tmp_path: Path) -> None:
+async def test_many_matches_are_few_deliveries_and_the_end_is_announced(tmp_path: Path) -> None:
     async with reader() as one, running(tmp_path) as service:
         made = await service.broker.subscribe({"query": QUERY}, Settings())
         topic = await service.topic(made)
@@ -474,7 +474,7 @@ async def test_many_matches_are_few_deliveries_and_the_end_is_said(tmp_path: Pat
         await until(lambda: not service.websub.hub.callbacks())
 
 
-async def test_what_matched_while_the_hub_was_down_is_sent(tmp_path: Path) -> None:
+async def test_matches_during_an_outage_of_the_hub_are_sent(tmp_path: Path) -> None:
     clock = Clock()
     async with reader() as one:
         async with running(tmp_path, clock) as service:
@@ -507,7 +507,7 @@ async def test_what_matched_while_the_hub_was_down_is_sent(tmp_path: Path) -> No
             await until(is_sent)
 
 
-async def test_that_nothing_is_sent_to_addresses_that_are_not_public(tmp_path: Path) -> None:
+async def test_nothing_is_sent_to_addresses_that_are_not_public(tmp_path: Path) -> None:
     async with reader() as one, publisher() as hub:
         async with running(tmp_path, allow=(), feeds=[ListedFeed(hub.url)]) as service:
             made = await service.broker.subscribe({"query": QUERY}, Settings())
@@ -525,7 +525,7 @@ async def test_that_nothing_is_sent_to_addresses_that_are_not_public(tmp_path: P
         assert (one.asked, hub.fetched) == ([], 0)
 
 
-async def test_a_store_that_cannot_be_written_ends_nothing(
+async def test_websub_continues_after_the_store_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with publisher() as hub, reader() as one, running(tmp_path) as service:
@@ -546,7 +546,7 @@ async def test_a_store_that_cannot_be_written_ends_nothing(
         await until(lambda: bool(one.got))
 
 
-async def test_a_feed_that_cannot_be_made_is_tried_again_later(
+async def test_a_feed_that_cannot_be_written_is_retried_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The hub counts it as a failed delivery; other callbacks get new content."""
@@ -591,7 +591,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def test_records_are_kept_whole(store: Store) -> None:
+def test_records_are_stored_completely(store: Store) -> None:
     now = Clock()()
     lease = Lease("gmc_1", "https://e.org/" + "t" * 2000, "https://h/", "https://me/", "secret")
     callback = Callback("https://e.org/" + "t" * 1900, "https://c/" + "c" * 1900, 3, "ä\0", now)

@@ -18,7 +18,7 @@ from tests.graphmatch.spark.peers.programs import ROOT, SETTINGS, run
 pytestmark = pytest.mark.long
 
 
-def test_two_workers(file_system: str, cluster: Cluster, tmp_path: Path) -> None:
+def test_two_workers_match_on_hdfs(file_system: str, cluster: Cluster, tmp_path: Path) -> None:
     """A program and the command give complete matches; each worker gets the engine."""
     uri = f"{file_system}/matching"
     said = run("hdfs", uri, cluster.url, str(tmp_path), module=matching.__name__)
