@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from graphmatch.bench.process import Row, in_own_process, peak_megabytes
-from graphmatch.command.console import CommandConsole, styled
+from graphmatch.console import CommandConsole, styled
 from semantic.errors import InputError, Place, Problem
 
 REPEATS = 3

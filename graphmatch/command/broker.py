@@ -1,11 +1,10 @@
-"""The commands ``graphmatch broker …``: work on a broker's store besides the service."""
+"""The commands ``graphmatch broker …``: further processes of a broker."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import typer
 
@@ -16,8 +15,9 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="What is done to a broker's store beside `graphmatch serve`.",
+    help="Further processes of a broker.",
 )
+
 
 @dataclass(frozen=True, slots=True)
 class Storing:
@@ -37,7 +37,7 @@ def common() -> None:
 @app.command()
 @grouped
 def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
-    """Match what is published with the other processes of a PostgreSQL store, until it is stopped.
+    """Match publications together with the other processes of a PostgreSQL store, until stopped.
 
     Example: `graphmatch broker match --store postgresql://graphmatch@database/graphmatch`
     """
@@ -52,8 +52,8 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
         store = _store(storing)
         try:
             if store.is_sqlite:
-                what = "a SQLite file is one process's"
-                remedy = "`graphmatch serve` matches itself; several processes need PostgreSQL."
+                what = "only one process can use a SQLite store"
+                remedy = "Run `graphmatch serve` alone, or use PostgreSQL."
                 raise InputError(Problem(what, Place(store.name), remedy))
             mark = fingerprint_of(knowing)
             broker = Broker(store, session.engine(knowing, ENGINE_LIMITS))
@@ -74,11 +74,11 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
         return session.status
 
 
-def _store(storing: Storing, **options: Any) -> Any:
+def _store(storing: Storing) -> Any:
     try:
         from graphmatch.broker.store import Store
     except ImportError as error:
         from graphmatch.command.serve import missing
 
         raise missing(error.name) from error
-    return Store(storing.store, **options)
+    return Store(storing.store)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime
@@ -13,7 +12,6 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
-from urllib.parse import quote
 
 import typer
 
@@ -28,23 +26,16 @@ from graphmatch.command.options import (
 )
 
 if TYPE_CHECKING:
-    import aiohttp
-
     from graphmatch.broker.feed_store import FeedStore
     from graphmatch.broker.feeds import Fetched
     from graphmatch.command.filter import Tally
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session
     from graphmatch.engine import Engine
-    from graphmatch.matcher import Match
-    from semantic.publication import Publication
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _NEEDED = ("aiohttp", "listparser")
-_NOTIFY_SECONDS = (1.0, 5.0, 0.0)
-"""The delay after each failed notification; after the last, the notification is dropped."""
-_SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +102,7 @@ def watch(
 
 
 def _check(watching: Watching) -> None:
-    """Check that the required packages are installed, and the addresses."""
+    """Check the networks, and that the required packages are installed."""
     from semantic.errors import InputError, Place, Problem, pip_install
 
     networks(watching.allow)
@@ -120,6 +111,7 @@ def _check(watching: Watching) -> None:
         what = f"it needs {' and '.join(missing)}"
         remedy = f"Install the extra: {pip_install('broker')}"
         raise InputError(Problem(what, Place("graphmatch watch"), remedy))
+
 
 @dataclass(slots=True)
 class _Watch:
@@ -131,7 +123,6 @@ class _Watch:
     watching: Watching
     tally: Tally
     refused: int = 0
-    http: aiohttp.ClientSession | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -145,12 +136,11 @@ class _Watch:
         """Fetch the listed feeds until a signal arrives, or once."""
         from graphmatch.broker.feeds import Poller
         from graphmatch.broker.safe_http import HttpClient
-        from graphmatch.command.console import plural
+        from graphmatch.console import plural
 
         subscriptions = plural(len(self.engine), "subscription")
         async with HttpClient(networks(self.watching.allow)) as client:
-            self.http = client.session
-            poller = Poller(self.http, store, self.take)
+            poller = Poller(client.session, store, self.take)
             await poller.start(listed)
             for url, title in listed.items():
                 await poller.add(url, title)
@@ -176,12 +166,11 @@ class _Watch:
         cutoff: datetime | None = None if since is None else since.cutoff(now)
         for item in fetched.items:
             report = await asyncio.to_thread(self.engine.match, item.publication)
-            matches = write_report(self.engine, report, self.writer, self.tally, cutoff)
-            if matches and self.watching.notify is not None:
-                await self.notify(self.watching.notify, item.publication, matches)
+            write_report(self.engine, report, self.writer, self.tally, cutoff)
         self.session.show_warnings()
         self.refused += self.session.refused
         self.session.problems.clear()  # a run may take months
+
 
 @contextmanager
 def _signals(stop: asyncio.Event) -> Iterator[None]:
