@@ -15,7 +15,7 @@ TURTLE = (
 )
 
 
-def test_what_is_printed_as_json(
+def test_the_report_is_printed_as_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "ab":

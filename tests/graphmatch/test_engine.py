@@ -79,7 +79,7 @@ def test_index_plans(query: str, residual: tuple[str, ...]) -> None:
     assert not plan.suspended
 
 
-def test_that_what_the_ontology_alone_answers_is_no_news() -> None:
+def test_solutions_of_the_ontology_alone_do_not_match() -> None:
     made = engine(KNOWN, s="SELECT ?x { ?x a :Computer }")
     (match,) = made.match(laptop())
     assert match.solutions == ({"x": ITEM},)
@@ -370,7 +370,7 @@ def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
         ["bc", "dc", "de", "bb"],
     ],
 )
-def test_what_is_said_of_one_holds_of_all_that_a_publication_says_are_the_same(
+def test_same_resources_share_their_triples(
     links: list[str],
 ) -> None:
     nodes = sorted(set("".join(links)))
@@ -394,7 +394,7 @@ def test_a_query_that_is_too_long() -> None:
     assert len(engine) == 1
 
 
-def test_that_attributes_beyond_the_limit_are_told() -> None:
+def test_attributes_beyond_the_limit_are_reported() -> None:
     ex, told = Namespace(EX), list[Problem]()
     engine = Engine(limits=Limits(event_paths=5), on_problem=told.append)
     engine.subscribe("last", 'ASK { ?x attribute:p.q "v9" }')

@@ -85,7 +85,9 @@ def test_words(word: str, text: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("ontology", [None, KNOWN])
-def test_words_are_made_as_soon_as_somebody_asks(ontology: Ontology | None, tmp_path: Path) -> None:
+def test_words_are_derived_if_a_subscription_needs_them(
+    ontology: Ontology | None, tmp_path: Path
+) -> None:
     """A query can name ``gm:words`` however it was subscribed, and after a restore."""
     said = item({"title": "Hot <i>S</i>oup"})
     text = 'ASK { ?i gm:words ?w FILTER(CONTAINS(?w, " soup ")) }'
@@ -268,7 +270,7 @@ def test_tables(tmp_path: Path) -> None:
         ("subscription = 1", ": `subscription` is no list of tables"),
     ],
 )
-def test_toml_that_is_none(text: str, said: str, tmp_path: Path) -> None:
+def test_invalid_toml_is_refused(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(text)
     problems: list[Problem] = []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from base64 import b64encode
 from datetime import date
 from io import BytesIO
@@ -543,7 +541,7 @@ def test_rdf_whose_items_have_no_namespace() -> None:
     assert [p.title for p in read(feed)[0]] == ["One", "Two"]
 
 
-def test_references_to_what_is_no_character() -> None:
+def test_references_to_invalid_characters_are_removed() -> None:
     (publication,), (problem,) = read(rss(titled("a&#8;b&#x1F;c&#65; &amp; &#xD800;d")))
     assert publication.title == "abcA & d"
     assert "damaged" in problem
@@ -552,7 +550,7 @@ def test_references_to_what_is_no_character() -> None:
 # Links --------------------------------------------------------------------------------------
 
 
-def test_links_with_spaces_are_mended() -> None:
+def test_spaces_in_links_are_encoded() -> None:
     (publication,), problems = read(rss(item(link="http://example.org/a b|c")))
     assert publication.id == "http://example.org/a%20b%7Cc"
     assert problems == [
@@ -613,7 +611,7 @@ def test_a_new_item_on_top_is_the_only_new_id(items: list[str]) -> None:
         assert before == {id: title for id, title in after.items() if id != new}
 
 
-def test_a_new_item_below_is_the_only_new_id_where_there_are_dates() -> None:
+def test_with_dates_a_new_item_below_is_the_only_new_id() -> None:
     old = titled("a", "<pubDate>2003-12-13</pubDate>")
     new = titled("b", "<pubDate>2003-12-14</pubDate>")
     before, after = ({p.id: p.title for p in read(rss(*each))[0]} for each in ([old], [old, new]))
@@ -679,7 +677,7 @@ def test_the_facts_of_an_item(feed: str) -> None:
     assert publication.source.source == "f.xml"
 
 
-def test_the_facts_of_what_is_no_item() -> None:
+def test_publications_that_are_not_items_have_no_facts() -> None:
     (publication,) = read_publications(BytesIO(b'<urn:a> <http://purl.org/rss/1.0/title> "A" .'))
     facts = publication.title, publication.link, publication.date, publication.guid
     assert (*facts, publication.channel) == (None,) * 5
@@ -693,7 +691,7 @@ def test_facts_that_cannot_be_had() -> None:
 
 
 @pytest.mark.parametrize("feed", [RSS2, ATOM, RDF1, json.dumps(JSON)])
-def test_a_pattern_on_a_property_of_items_is_met_by_items_only(feed: str) -> None:
+def test_only_items_have_the_properties_of_items(feed: str) -> None:
     for publication in read(feed)[0]:
         items = {s for s, p, o in publication.triples if (p, o) == (TYPE, RSS["item"])}
         told = {s for s, p, _ in publication.triples if p.value.startswith((RSS.iri, DC.iri))}
@@ -752,7 +750,7 @@ def test_sniffing(head: str, expected: FeedFormat | None) -> None:
 @pytest.mark.parametrize(
     "encoding", ["unicode_escape", "raw_unicode_escape", "utf-7", "punycode", "base64", "rot13"]
 )
-def test_encodings_of_python_are_none(encoding: str) -> None:
+def test_encodings_of_python_are_unknown(encoding: str) -> None:
     """A declared Python codec is ignored, because escapes could hide markup."""
     said = "\\u003cb\\u003e +ADw-b+AD4-"
     feed = f'<?xml version="1.0" encoding="{encoding}"?>' + rss(titled(said))
@@ -812,7 +810,7 @@ def test_utf_8_that_was_taken_for_something_else(taken_for: str) -> None:
     assert read(declared)[0][0].title == text
 
 
-def test_a_few_bytes_that_are_no_utf_8() -> None:
+def test_a_few_invalid_bytes_of_utf_8_are_replaced() -> None:
     feed = rss(titled("Übel über Übel§")).encode().replace("§".encode(), b"\xc3")
     (publication,), (problem,) = read(feed)
     assert publication.title == "Übel über Übel\ufffd"
@@ -887,7 +885,7 @@ def test_a_large_feed_is_refused() -> None:
     )
 
 
-def test_a_feed_without_items_is_none_the_worse() -> None:
+def test_a_feed_may_have_no_items() -> None:
     assert read(rss()) == ([], [])
 
 
@@ -938,7 +936,7 @@ def test_a_cut_json_feed() -> None:
     assert problems[0].startswith("refused: f.xml:1 (item 2): the JSON breaks off (")
 
 
-def test_damage_that_is_mended_without_a_loss() -> None:
+def test_damage_is_repaired_without_a_loss() -> None:
     damaged = item("<category>A & B\x01</category>", "http://e/?a=1&b=2") + item(
         "<media:title>x</media:title><category>Caf&eacute; &unheard; &lt;</category>", "http://e/2"
     )
@@ -1024,7 +1022,7 @@ def test_json_fields_of_the_wrong_type(field: str, value: object, message: str) 
     assert problem.startswith(f"warning: f.xml (item 1): {message}")
 
 
-def test_a_json_item_that_is_no_object_is_refused() -> None:
+def test_a_json_item_must_be_an_object() -> None:
     publications, problems = read(json.dumps({**JSON, "items": [3, {"id": "urn:a"}]}))
     assert [p.id for p in publications] == ["urn:a"]
     assert problems == ["refused: f.xml (item 1): it is not an object. The item is left out."]
@@ -1035,78 +1033,9 @@ def test_half_a_surrogate_pair_in_json() -> None:
     assert values(read(feed)[0][0], RSS["title"]) == ['"x?"']
 
 
-def test_problems_are_warnings_unless_somebody_listens() -> None:
+def test_problems_are_warnings_without_a_handler() -> None:
     with pytest.warns(ProblemWarning, match="text after the document's end"):
         list(read_feed((rss() + "more").encode(), "f.xml"))
-
-
-# Hostile feeds ------------------------------------------------------------------------------
-
-_MEASURED = """
-import re, sys, time
-from pathlib import Path
-from semantic.errors import InputError
-from semantic.feeds import read_feed
-many, deep = 10**6, 10**5
-rss = b"<rss><channel><title>T</title>%s</channel></rss>"
-rdf = (b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
-       b'xmlns="http://purl.org/rss/1.0/">%s</rdf:RDF>')
-def bomb():
-    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
-    return f'<!DOCTYPE rss [<!ENTITY l0 "lol">{entities}]>'.encode()
-def attributes(root):
-    return root % (b"<item " + b"".join(b"a%d='x' " % n for n in range(many)) + b"/>")
-feed = {
-    "attributes": lambda: attributes(rss),
-    "attributes of RDF": lambda: attributes(rdf),
-    "attributes of the root": lambda: attributes(b"%s").replace(b"<item", b"<rss"),
-    "nesting": lambda: rss % (b"<a>" * deep + b"</a>" * deep),
-    "nesting of JSON": lambda: b'{"version": "1.1", "items": ' + b"[" * deep + b"]" * deep + b"}",
-    "bomb": lambda: bomb() + rss % b"<item><title>&l9;</title></item>",
-    "bomb behind damage": lambda: bomb().replace(b"<!DOC", b"<!DO\\0C")
-    + rss % b"<item><title>&l9;</title></item>",
-    "default attributes": lambda: b"<!DOCTYPE rss [<!ATTLIST a b CDATA '%s'>]>" % (b"x" * 10**4)
-    + rss % (b"<item>" + b"<a/>" * many + b"</item>"),
-    "title": lambda: rss % (b"<item><title>" + b"a" * 10**8 + b"</title></item>"),
-    "title of JSON": lambda: b'{"version": "1.1", "items": [{"title": "%s"}]}' % (b"a" * 10**8),
-    "bytes": lambda: rss % (b"<item><title>" + b"\\xff\\xfe\\x80" * many + b"</title></item>"),
-    "bytes of UTF-16": lambda: "<rss>".encode("utf-16") + b"\\x00\\xd8" * many + b"\\x00",
-    "zeros": lambda: b"<rss><channel>" + b"\\0" * many + b"</channel></rss>",
-    "zeros in between": lambda: (rss % b"<item><title>a</title></item>").replace(b"i", b"i\\0"),
-    "base64": lambda: b'<feed><entry><title mode="base64">' + b"YQ=" * many
-    + b'</title></entry></feed>',
-    "ampersands": lambda: rss % (b"<item><title>" + b"& &amp;amp; &eacute; " * 10**5
-    + b"</title></item>"),
-    "openings": lambda: b"<rss>" + b"<item" * 10**4,
-    "one name": lambda: rss % b"".join(b"<item><guid>a</guid><title>%d</title><pubDate>13 Dec 2003"
-    b"</pubDate></item>" % n for n in range(5000)),
-    "twice": lambda: rss % (b"<item><title>" + "Ã©".encode() * many + b"</title></item>"),
-    "prefixes": lambda: rss % b"".join(b"<p%d:a/>" % n for n in range(deep)),
-}[sys.argv[1]]()
-problems = []
-start = time.process_time()
-try:
-    items = len(list(read_feed(feed, "f.xml", on_problem=problems.append)))
-except InputError as error:
-    items = str(error)[:300]
-taken = time.process_time() - start
-status = Path("/proc/self/status").read_text()  # getrusage has the parent's peak, too
-print(taken, re.search(r"VmHWM:\\s*(\\d+)", status)[1], items)
-"""
-HOSTILE = re.findall(r'^    "([\w -]+)": lambda', _MEASURED, re.MULTILINE)
-SECONDS, KILOBYTES = 2, 500_000
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_feed_takes_little_time_and_memory(kind: str) -> None:
-    arguments = [sys.executable, "-c", _MEASURED, kind]
-    seconds, tries = float("inf"), 0
-    while seconds > SECONDS and tries < 3:  # The machine may be busy, so try again.
-        run = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60)
-        taken, memory, _ = run.stdout.split(" ", 2)
-        seconds, tries = min(seconds, float(taken)), tries + 1
-        assert int(memory) < KILOBYTES
-    assert seconds < SECONDS
 
 
 # Real feeds ---------------------------------------------------------------------------------

@@ -164,7 +164,7 @@ def test_engines_that_do_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "(checksum " in rows[0]["disagreement"]
 
 
-def test_what_is_not_exact_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inexact_engines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     generous, right = run_with(monkeypatch, exact=False)
     assert generous["agrees"]
     assert generous["matches_per_event"] == 200 > right["matches_per_event"]
@@ -256,7 +256,7 @@ def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Non
         (["paper", "LIST", "--events", "3"], "bench paper takes no --events"),
     ],
 )
-def test_what_is_refused(arguments: list[str], said: str) -> None:
+def test_wrong_arguments_are_refused(arguments: list[str], said: str) -> None:
     status, _, err = invoked(*arguments)
     assert status == 2
     assert said in err

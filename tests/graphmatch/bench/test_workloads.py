@@ -113,7 +113,7 @@ def test_documents_are_the_graphs(syntax: str, serial: int | None) -> None:
     assert read == {(f"urn:n:{s}", f"urn:p:{p}", f"urn:n:{o}") for s, p, o in graph}
 
 
-def test_new_publications_have_new_names_but_for_what_is_to_match() -> None:
+def test_new_publications_keep_only_the_names_that_must_match() -> None:
     made = GraphWorkload(Size(500, 6, 4), matches=2)
     first, again, other = (set(made.graph(2, n)[:, ::2].ravel().tolist()) for n in (1, 1, 2))
     assert first == again
@@ -218,7 +218,7 @@ def test_keywords_are_words_of_titles() -> None:
         assert all(len(word) >= 3 and word in text for word in words)
 
 
-def test_so_many_keywords_are_heard_of() -> None:
+def test_the_parameter_limits_the_keywords_that_occur() -> None:
     made = KeywordWorkload(Size(2000, 5), FEEDS, heard=500)
     whole = KeywordWorkload(Size(2000, 5), FEEDS)
     assert made.subscriptions[:500] == whole.subscriptions[:500]

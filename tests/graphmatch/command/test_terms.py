@@ -83,7 +83,7 @@ def test_a_name_of_nothing(text: str, advice: str) -> None:
     assert str(caught.value) == f"{text}: the ontology has no term called '{text}'. {advice}"
 
 
-def test_the_order_of_what_is_found() -> None:
+def test_results_are_ordered_by_kind_of_match() -> None:
     found = [(each.term.value[len(EX) :], each.how) for each in search(SOLAR, "Power")]
     assert found == [
         ("Power", "exact"),
