@@ -413,7 +413,7 @@ def test_tables_are_complete() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in SUBSCRIPTIONS.iterdir()))
-def test_starts_with_what_it_wants(name: str) -> None:
+def test_sample_starts_with_its_purpose(name: str) -> None:
     assert name.endswith(".rq")
     lines = (SUBSCRIPTIONS / name).read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("# ")
@@ -489,7 +489,7 @@ def test_topic_is_named_in_french_by_the_ontology(sample_matches: Found) -> None
     }
 
 
-def test_optional_part_binds_only_where_there_is_one(sample_matches: Found) -> None:
+def test_optional_part_binds_only_if_it_matches(sample_matches: Found) -> None:
     matches = sample_matches["feeds-elections-with-audio"]
     (heard,) = solutions(matches["https://podcast.example/41-missed"])
     assert heard["address"] == "https://podcast.example/audio/41.mp3"

@@ -25,9 +25,9 @@ from pyoxigraph import NamedNode, parse
 from graphmatch.bench.workloads import WORKLOADS, TabularWorkload, Workload, ids
 from graphmatch.bench.workloads.graph import SYNTAXES
 from graphmatch.engine import Engine
-from graphmatch.matcher import MatchReport
 from graphmatch.published import MATCHERS, make
 from graphmatch.published.base import Tally
+from graphmatch.report import MatchReport
 from graphmatch.subscription import SubscriptionParser
 from semantic.attributes.events import Event
 from semantic.ontology.ontology import Ontology

@@ -23,7 +23,7 @@ from graphmatch.bench import report
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import asked
 from graphmatch.bench.workloads import workload_class
-from graphmatch.command.console import CommandConsole, styled, to_json
+from graphmatch.console import CommandConsole, styled, to_json
 from semantic.errors import InputError, Place, Problem
 
 Scale: TypeAlias = Literal["small", "full"]

@@ -21,7 +21,7 @@ from graphmatch.bench import report
 from graphmatch.bench.measures import MEASURES
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import MICROS, asked
-from graphmatch.command.console import CommandConsole, styled
+from graphmatch.console import CommandConsole, styled
 
 Scale: TypeAlias = Literal["small", "full"]
 

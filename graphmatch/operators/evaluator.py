@@ -9,22 +9,21 @@ publication. Results of pure operators are cached.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from operator import index as as_index
-from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, TypeAlias, overload
 from weakref import finalize
 
 from pyoxigraph import NamedNode
 
 from graphmatch import _native
-from graphmatch.matcher import Call, Unknown
 from graphmatch.operators.operator import Operator, OperatorIndex
 from graphmatch.operators.runner import ABANDONED, OVER, Arguments, Runner
 from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
+from graphmatch.report import Call, Unknown
 from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.limits import Limits
@@ -276,22 +275,6 @@ class OperatorEvaluator:
                 one.failure = f"{type(error).__name__}: {error}"[:500]
                 answers.append(None)
         return answers
-
-    def learn(self, path: Path, measured: Mapping[str, Any], operators: Iterable[str]) -> None:
-        """Load the saved measurements of these operators.
-
-        Raises
-        ------
-        SavedError
-            If they are damaged.
-        """
-        from graphmatch.saving import SavedError
-
-        if measured:
-            try:
-                self.statistics.read(measured, operators)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise SavedError(path, f"damaged: {error}") from error
 
     def begin(self, publication: Publication | None, source: str) -> CallSession:
         """Return a session for the calls of a publication from a document."""

@@ -149,7 +149,7 @@ def test_functions_feed_each_other_through_rules() -> None:
     assert mapped.runs == 3
 
 
-def test_roots_are_put_into_what_they_read_and_what_they_give() -> None:
+def test_functions_read_and_return_root_terms() -> None:
     same = [
         (EX["alumnus"], EQUIVALENT_PROPERTY, EX["graduated"]),
         (EX["experience"], EQUIVALENT_PROPERTY, EX["a"]),
@@ -188,7 +188,7 @@ def test_the_first_of_two_functions_is_named() -> None:
     assert mapped.mapped == {(X, TYPE, EX["Senior"]): "f0"}
 
 
-def test_what_is_no_triple_is_left_out() -> None:
+def test_invalid_triples_are_left_out() -> None:
     known = setting("CONSTRUCT { ?o ex:of ?x . ?x ex:has ?o } WHERE { ?x ex:p ?o }")
     assert added(known.run([(X, EX["p"], Literal("text"))])) == {"has text"}
     assert known.problems == []
@@ -290,7 +290,7 @@ def test_a_derived_triple_runs_a_function() -> None:
         ((Y, BROADER, EX["city"]), EX["near"], "ex:near ex:city"),
     ],
 )
-def test_what_follows_runs_a_function_that_alone_asks_for_it(
+def test_derived_triples_run_a_function_even_if_only_it_needs_them(
     rule: Triple, stated: NamedNode, reads: str
 ) -> None:
     engine = Engine(
@@ -329,7 +329,7 @@ def test_any_property_is_read_by_a_variable() -> None:
     assert added(mapped) == {"seen true"}
 
 
-def test_what_is_read_and_what_is_added_is_told() -> None:
+def test_the_analysis_lists_read_and_added_triples() -> None:
     told = analysed(
         "f",
         """CONSTRUCT { ?x a ex:Senior ; ex:level ?l ; ?p [ ex:since 5 ] }
@@ -376,7 +376,7 @@ def test_a_loop_is_left_out_and_the_rest_goes_on() -> None:
 
 
 @pytest.mark.parametrize(("start", "lost"), [(0, True), (1, False)])
-def test_so_many_rounds_may_give_something_new(start: int, lost: bool) -> None:
+def test_the_number_of_rounds_is_bounded(start: int, lost: bool) -> None:
     """From 0, counting to ten takes ten rounds; from 1, nine."""
     known = setting(
         "CONSTRUCT { ?x ex:n ?m } WHERE { ?x ex:n ?n FILTER(?n < 10) BIND(?n + 1 AS ?m) }",
@@ -508,7 +508,7 @@ def test_a_function_that_cannot_be_evaluated_is_left_out() -> None:
         ),
     ],
 )
-def test_what_is_no_mapping_function(text: str, told: str) -> None:
+def test_invalid_mapping_functions_are_refused(text: str, told: str) -> None:
     with pytest.raises(OntologyError) as caught:
         MappingFunctions([function("f", text)])
     assert str(caught.value) == told

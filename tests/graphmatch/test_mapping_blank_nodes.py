@@ -64,7 +64,7 @@ def test_nodes_that_are_not_new_keep_their_names() -> None:
     assert object_ != new
 
 
-def test_two_that_cannot_be_told_apart_stay_two() -> None:
+def test_two_indistinguishable_nodes_stay_two() -> None:
     one, other = NODES[:2]
     circle: list[Triple] = [(one, NAMES[0], other), (other, NAMES[0], one)]
     assert list(named_by_content(circle, lambda _: True)) == circle

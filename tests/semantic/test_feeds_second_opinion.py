@@ -28,7 +28,6 @@ ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "data" / "feeds").glob("*"))
 REAL = sorted((ROOT.parent / "shared" / "data" / "feeds").glob("*"))
 FEEDS = [path for path in (*SAMPLES, *REAL) if path.suffix != ".json"]
-JSON_FEEDS = [path for path in (*SAMPLES, *REAL) if path.suffix == ".json"]
 
 Texts = tuple[str, ...]
 
@@ -297,12 +296,6 @@ def test_each_rule_is_needed_and_none_covers_more_than_it_did() -> None:
         "footers of contents": 18,
         "empty elements": 12,
     }
-
-
-@pytest.mark.parametrize("path", JSON_FEEDS, ids=lambda path: path.name)
-def test_feedparser_reads_no_json_feeds(path: Path) -> None:
-    """If feedparser ever reads them, move these feeds to the tests above."""
-    assert feedparser.parse(path.read_bytes()).entries == []
 
 
 # Test files of feedparser -------------------------------------------------------------------

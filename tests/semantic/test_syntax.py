@@ -137,7 +137,7 @@ def test_format_of_content(head: str, expected: RdfFormat | None, encoding: str)
     assert format_of_content(head.encode(encoding)) == expected
 
 
-def test_rdf_xml_is_told_in_utf_16() -> None:
+def test_rdf_xml_in_utf_16_is_recognised() -> None:
     assert format_of_content(f"<rdf:RDF {RDF}/>".encode("utf-16")) == RdfFormat.RDF_XML
 
 
@@ -160,7 +160,7 @@ def test_rdf_xml_is_told_in_utf_16() -> None:
         ('{"@id": "urn:a"}'.encode("utf-32"), "UTF-16 or UTF-32, where this syntax is always"),
     ],
 )
-def test_what_is_no_rdf_is_named(head: bytes, what: str) -> None:
+def test_other_formats_are_named(head: bytes, what: str) -> None:
     with pytest.raises(InputError) as caught:
         refuse_foreign(head, "a.ttl")
     assert caught.value.problem.what.startswith(what)

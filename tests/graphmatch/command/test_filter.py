@@ -25,7 +25,7 @@ from graphmatch.cli import app
 from graphmatch.command.filter import is_older
 from graphmatch.command.output import described, term_as_json
 from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
-from graphmatch.matcher import Match
+from graphmatch.report import Match
 from semantic import Publication, read_publications
 from semantic.vocabulary import DC, DCTERMS, RSS, TYPE, XSD
 
@@ -383,7 +383,7 @@ PUBLICATION = Publication.of("https://e.org/1", [])
 MATCHES = [Match("s", PUBLICATION.id, ({},))]
 
 
-def test_what_is_not_in_the_sources_is_forgotten() -> None:
+def test_items_that_left_the_sources_are_forgotten() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def new_after(days: int, publication: Publication = PUBLICATION) -> bool:
@@ -404,7 +404,7 @@ def test_what_is_not_in_the_sources_is_forgotten() -> None:
     assert new_after(2 * KEPT_DAYS, other)
 
 
-def test_what_was_not_committed_is_delivered_again() -> None:
+def test_uncommitted_items_are_delivered_again() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     for _ in range(2):
         with Seen(Path("seen.db"), now) as seen:
@@ -449,7 +449,7 @@ def test_two_processes_deliver_once_together() -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "database", "folder"])
-def test_a_memory_that_is_none(kind: str) -> None:
+def test_invalid_files_of_seen_items_are_refused(kind: str) -> None:
     feed(Path("a.rss"), entry(1))
     path = Path("seen.db")
     if kind == "text":
@@ -553,7 +553,7 @@ def test_an_engine_that_was_saved_has_its_ontology(options: list[str]) -> None:
     assert "engine.gm: a saved engine has its ontology and its options already." in said
 
 
-def test_what_is_no_engine() -> None:
+def test_invalid_files_of_engines_are_refused() -> None:
     Path("engine.gm").write_text("no engine")
     assert "engine.gm: " in run("filter", "a.rss", "--engine", "engine.gm", status=2).stderr
     assert (

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.engine import Engine
-from graphmatch.matcher import MatchReport
 from graphmatch.operators import MissingOperatorError, Operator, load_operators, operator
+from graphmatch.report import MatchReport
 from graphmatch.saving import SavedError
 from semantic.errors import InputError, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
@@ -608,7 +608,7 @@ def test_that_an_index_changes_no_answer(seed: int, tmp_path: Path) -> None:
                     engine.unsubscribe(f"s{n}")
 
 
-def test_that_what_is_kept_of_long_texts_is_short() -> None:
+def test_the_cache_holds_hashes_of_long_texts() -> None:
     made: list[Term] = []
     engine = Engine(operators=[Operator("urn:op:long", lambda text: not made.append(text))])
     engine.subscribe("s", "ASK { ?x <urn:p> ?t FILTER(<urn:op:long>(?t)) }")
@@ -666,7 +666,7 @@ ALL_BUT_FALSE = {"truth", "value", "both", "bound"}
         "OPTIONAL { ?x <urn:q> [] } ?x <urn:p>/<urn:q> ?t",
     ],
 )
-def test_that_unnamed_variables_are_told_apart(left: str) -> None:
+def test_unnamed_variables_are_distinct(left: str) -> None:
     engine = Engine(operators=ALL)
     engine.subscribe("s", f"SELECT * {{ {left} FILTER(<urn:op:length>(?t) != 77) }}")
     told = [(X, P, Y), (X, Q, Y), (Y, Q, Literal("abc")), (X, P, Literal("abc"))]

@@ -62,7 +62,7 @@ def test_every_rdf_syntax_gives_the_same(tmp_path: Path, name: str, syntax: RdfF
     assert set(read(tmp_path / name).triples) == set(triples)
 
 
-def test_kinds_of_files_are_told_apart(tmp_path: Path) -> None:
+def test_kinds_of_files_are_recognised(tmp_path: Path) -> None:
     texts = {
         "a.ttl": f"@prefix ex: <{EX}> . ex:A <{SUBCLASS.value}> ex:B .",
         "b.csv": "term,root\nUS,United States\n",
@@ -223,7 +223,7 @@ def test_owl_xml_without_a_name(tmp_path: Path) -> None:
     assert document.names == ()
 
 
-def test_an_rdf_document_of_one_ontology_element_is_no_owl_xml(tmp_path: Path) -> None:
+def test_an_rdf_document_of_one_ontology_element_is_read_as_rdf(tmp_path: Path) -> None:
     path = tmp_path / "o.owl"
     path.write_text(
         f'<owl:Ontology xmlns:owl="{OWL.iri}" xmlns:rdf="{RDF.iri}" rdf:about="urn:o"/>',

@@ -277,7 +277,7 @@ def sample() -> list[Triple]:
     return [(names.get(s, s), p, names.get(o, o)) for s, p, o in SAMPLE]  # type: ignore[call-overload]
 
 
-def test_what_was_inferred_is_inferred_once(tmp_path: Path) -> None:
+def test_inferences_are_cached(tmp_path: Path) -> None:
     no_time = Limits(reasoning_seconds=1e-9)
     first = infer(sample(), Reasoner.HERMIT, unexpected, DEFAULT_LIMITS, tmp_path / "cache")
     assert infer(sample(), Reasoner.HERMIT, unexpected, no_time, tmp_path / "cache") == first
@@ -304,7 +304,7 @@ def test_unsatisfiable_classes_are_reported_each_time(tmp_path: Path) -> None:
 CONCLUSIONS = _Conclusions({(A, SUBCLASS, B): None}, {C: None})
 
 
-def test_a_damaged_file_is_none(tmp_path: Path) -> None:
+def test_damaged_files_are_ignored(tmp_path: Path) -> None:
     file = tmp_path / "folder" / "x.inferred"
     _save(file, CONCLUSIONS)
     assert _load(file) == CONCLUSIONS
@@ -322,7 +322,7 @@ def test_a_damaged_file_is_none(tmp_path: Path) -> None:
     assert _load(tmp_path / "y.inferred") is None
 
 
-def test_a_folder_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None:
+def test_a_read_only_folder_causes_no_error(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file, not a folder", encoding="utf-8")
     _save(tmp_path / "cache" / "x.inferred", CONCLUSIONS)
     (tmp_path / "x.inferred").mkdir()
@@ -337,7 +337,7 @@ def test_old_files_go(tmp_path: Path) -> None:
     assert sorted(int(file.stem) for file in tmp_path.iterdir()) == list(range(8, 40))
 
 
-def test_the_folder_is_the_users_own_where_none_is_named(tmp_path: Path) -> None:
+def test_the_default_folder_belongs_to_the_user(tmp_path: Path) -> None:
     own = user_cache_path("graphmatch", appauthor=False) / "ontologies"
     assert cache_folder(None) == cache_folder(True) == own
     assert cache_folder(False) is None
