@@ -23,7 +23,6 @@ MATCHERS: Mapping[str, str] = {
     "stopss": "graphmatch.published.reconstructed.stopss:SToPSS",
     "ibroker": "graphmatch.published.reconstructed.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
-    "ctps-printed": "graphmatch.published.ctps_printed:CtpsPrinted",
     "gem": "graphmatch.published.reconstructed.gem:Gem",
     "rein": "graphmatch.published.reconstructed.rein:Rein",
     "tama": "graphmatch.published.reconstructed.tama:Tama",
