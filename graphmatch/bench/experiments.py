@@ -151,7 +151,7 @@ def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False)
     if not names or "LIST" in names:
         _list(out, json=json)
         return 0
-    chosen = EXPERIMENTS if "ALL" in names else report.named(names, EXPERIMENTS, "figure", "NAME")
+    chosen = EXPERIMENTS if "ALL" in names else report.named(names, EXPERIMENTS, "figure")
     known: dict[str, Row] = {}
     status = 0
     for of in map(EXPERIMENTS.__getitem__, chosen):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd  # type: ignore[import-untyped]
 
 from graphmatch.bench.process import Row
-from semantic.errors import InputError, Place, Problem
+from semantic.errors import unknown_choice
 
 if TYPE_CHECKING:
     from graphmatch.bench.experiments import Experiment, Record
@@ -40,12 +40,11 @@ def number(value: object) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def named(names: Iterable[str], known: Collection[str], kind: str, place: str) -> list[str]:
+def named(names: Iterable[str], known: Collection[str], parameter: str) -> list[str]:
     """Return distinct names; raise `InputError` for an unknown one."""
     for name in names:
         if name not in known:
-            what, remedy = f"no {kind} is called '{name}'", f"There are: {', '.join(known)}."
-            raise InputError(Problem(what, Place(place), remedy))
+            raise unknown_choice(parameter, name, known)
     return list(dict.fromkeys(names))
 
 
