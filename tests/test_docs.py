@@ -199,21 +199,6 @@ def test_every_named_command_exists() -> None:
     assert not wrong, f"there is no {wrong}"
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("# Tokens are needed (graphmatch broker token).", ["broker token"]),
-        ("Say `graphmatch token`.", ["token"]),
-        ("graphmatch answers one question", []),
-        ("```sh\ngraphmatch token\n```", ["token"]),
-        ("$ .venv/bin/graphmatch serve --public \\\n  --token x | jq --raw", ["serve --token"]),
-        ("`graphmatch spark filter --help`, ``graphmatch broker …``", []),
-    ],
-)
-def test_unknown_commands_are_found(text: str, wrong: list[str]) -> None:
-    assert list(named_wrongly(text, commands())) == wrong
-
-
 def test_every_named_option_exists() -> None:
     there = {o for c in commands().values() for p in c.params for o in (*p.opts, *p.secondary_opts)}
     there |= {"--help", "--version", "--install-completion", "--show-completion", *OF_OTHERS}

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from graphmatch import Engine, SubscriptionParser, _native
+from graphmatch import Engine, _native
 from graphmatch.knowledge import Knowledge
-from graphmatch.mapping import Analysed, Mapped, MappingFunctions
+from graphmatch.mapping import Mapped, MappingFunctions
 from graphmatch.subscription import Query
 from semantic import Limits, Ontology, Problem, Publication
 from semantic.errors import OntologyError, Severity
@@ -50,10 +50,6 @@ NEXT = "CONSTRUCT { ?x ex:n ?next } WHERE { ?x ex:n ?n BIND(?n + 1 AS ?next) }"
 
 def function(name: str, text: str) -> MappingFunction:
     return MappingFunction(name, PREFIX + text, f"{name}.rq")
-
-
-def analysed(name: str, text: str) -> Analysed:
-    return Analysed.of(function(name, text), SubscriptionParser())
 
 
 @dataclass
@@ -115,14 +111,6 @@ def test_the_year_is_that_of_the_clocks_own_zone(now: datetime, years: str) -> N
     """Test one instant in three time zones."""
     mapped = setting(EXPERIENCE).run([(X, EX["graduated"], Literal(2003))], now)
     assert added(mapped) == {f"experience {years}"}
-
-
-def test_full_name_from_its_parts() -> None:
-    known = setting("""CONSTRUCT { ?x ex:name ?name } WHERE {
-        ?x ex:given ?given ; ex:family ?family BIND(CONCAT(?given, " ", ?family) AS ?name) }""")
-    given: Triple = (X, EX["given"], Literal("Ada"))
-    assert added(known.run([given, (X, EX["family"], Literal("Mensah"))])) == {"name Ada Mensah"}
-    assert added(known.run([given, (Y, EX["family"], Literal("Mensah"))])) == set()
 
 
 def test_functions_feed_each_other_through_rules() -> None:
@@ -240,13 +228,6 @@ def test_two_new_blank_nodes_that_look_the_same_stay_two() -> None:
 # --- Runs ------------------------------------------------------------------------------------
 
 
-def test_none_is_falsy_and_hands_back_what_it_was_given() -> None:
-    known = setting()
-    assert not known.functions
-    triple: Triple = (X, EX["graduated"], Literal(2003))
-    assert known.run([triple]) == Mapped({triple: None}, {}, 0)
-
-
 @pytest.mark.parametrize(
     ("triples", "runs"),
     [
@@ -269,16 +250,6 @@ def test_none_is_falsy_and_hands_back_what_it_was_given() -> None:
 def test_how_many_times_functions_are_run(triples: list[Triple], runs: int) -> None:
     badge = "CONSTRUCT { ?x ex:badge true } WHERE { ?x a ex:Senior }"
     assert setting(EXPERIENCE, SENIOR, badge).run(triples).runs == runs
-
-
-def test_what_only_the_ontology_has_runs_nothing() -> None:
-    known = setting(EXPERIENCE, ontology=[(Y, EX["graduated"], Literal(1990))])
-    assert known.run([(X, EX["colour"], Literal("red"))]).runs == 0
-
-
-def test_a_derived_triple_runs_a_function() -> None:
-    known = setting(SENIOR, ontology=[(EX["worked"], SUBPROPERTY, EX["experience"])])
-    assert known.run([(X, EX["worked"], Literal(30))]).runs == 1
 
 
 @pytest.mark.parametrize(
@@ -321,33 +292,6 @@ def test_what_may_not_be_there_does_not_start_a_function() -> None:
     assert known.run([(X, EX["n"], Literal(1))]).runs == 0
     assert known.run([(X, EX["n"], Literal(1)), (X, EX["graduated"], Literal(2003))]).runs == 1
     assert added(known.run([(X, EX["p"], Literal(1))])) == {"n none"}
-
-
-def test_any_property_is_read_by_a_variable() -> None:
-    known = setting("CONSTRUCT { ?x ex:seen true } WHERE { ?x ?p ?o FILTER(?o = 5) }")
-    mapped = known.run([(X, EX["colour"], Literal(5))])
-    assert added(mapped) == {"seen true"}
-
-
-def test_the_analysis_lists_read_and_added_triples() -> None:
-    told = analysed(
-        "f",
-        """CONSTRUCT { ?x a ex:Senior ; ex:level ?l ; ?p [ ex:since 5 ] }
-        WHERE { ?x a ex:Person ; ex:years/ex:total ?y OPTIONAL { ?x ex:rank ?l } ?x ?p ?y }""",
-    )
-    assert set(told.reads) == {
-        (TYPE, EX["Person"]),
-        (EX["years"], None),
-        (EX["total"], None),
-        (EX["rank"], None),
-        (None, None),
-    }
-    assert set(told.adds) == {
-        (TYPE, EX["Senior"]),
-        (EX["level"], None),
-        (None, None),
-        (EX["since"], None),
-    }
 
 
 def test_the_comment_is_that_at_the_head() -> None:
@@ -433,21 +377,6 @@ def test_a_function_that_gives_too_much_is_left_out() -> None:
     enough = setting(pairs, limits=Limits(mapping_triples=16))
     assert len(enough.run(triples).mapped) == 16
     assert enough.problems == []
-
-
-def test_that_a_huge_answer_is_stopped_early() -> None:
-    text = "CONSTRUCT { ?a <urn:near> ?b } { ?a <urn:n> ?x . ?b <urn:n> ?y }"
-    triples: list[Triple] = [(EX[f"x{n}"], NamedNode("urn:n"), Literal(0)) for n in range(300)]
-    function = MappingFunction("near", text)
-    ontology = Ontology()
-    told: list[Problem] = []
-    mapped = MappingFunctions([function], ontology.root).run(
-        Publication.of("p", triples),
-        Knowledge(ontology),
-        on_problem=told.append,
-    )
-    assert not mapped.mapped
-    assert "more than `mapping_triples`" in told[0].what
 
 
 @dataclass

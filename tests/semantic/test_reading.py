@@ -98,7 +98,9 @@ def test_by_name(extension: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_by_media_type(extension: str) -> None:
     data = document(EXTENSIONS[extension])
-    (publication,) = read(io.BytesIO(data), format=EXTENSIONS[extension].media_type)
+    (publication,) = read(
+        io.BytesIO(data), format=f"{EXTENSIONS[extension].media_type}; charset=utf-8"
+    )
     assert set(publication.triples) == set(TRIPLES)
 
 

@@ -23,11 +23,11 @@ from typer.testing import CliRunner
 import graphmatch
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
-from graphmatch.command.output import described, term_as_json
+from graphmatch.command.output import term_as_json
 from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
 from graphmatch.report import Match
-from semantic import Publication, read_publications
-from semantic.vocabulary import DC, DCTERMS, RSS, TYPE, XSD
+from semantic import Publication
+from semantic.vocabulary import DC, RSS, TYPE, XSD
 
 ROOT = Path(__file__).parents[3]
 NEWS = ROOT / "ontologies" / "news.ttl"
@@ -77,23 +77,6 @@ def test_what_the_package_has_shows_before_it_is_imported() -> None:
     names, imported = done.stdout.splitlines()
     assert {*graphmatch.__all__, "__version__"} <= set(names.split())
     assert imported == "False"
-
-
-def test_completion() -> None:
-    said = {
-        "_GRAPHMATCH_COMPLETE": "complete_bash",
-        "COMP_WORDS": "graphmatch fil",
-        "COMP_CWORD": "1",
-    }
-    code = "import sys; sys.argv = ['graphmatch']; from graphmatch.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | said,
-        check=False,
-    )
-    assert done.stdout.split() == ["filter"]
 
 
 # --- Warnings ------------------------------------------------------------------------------------
@@ -560,16 +543,3 @@ def test_invalid_files_of_engines_are_refused() -> None:
         "engine.gm: is there already"
         in run("index", "--word", "soup", "--output", "engine.gm", status=2).stderr
     )
-
-
-# --- Control characters --------------------------------------------------------------------------
-
-
-def test_an_item_of_a_feed_describes_itself() -> None:
-    date = "Mon, 05 Jan 2026 00:00:00 GMT"
-    feed(Path("a.rss"), entry(1, pubDate=date, guid="g"))
-    (publication,) = read_publications("a.rss")
-    assert (DCTERMS["identifier"], Literal("g")) in {(p, o) for _, p, o in publication.triples}
-    found = described(publication)
-    assert (found.title, found.link, found.guid) == ("Soup 1", "https://e.org/1", "g")
-    assert found.date == "2026-01-05T00:00:00Z"

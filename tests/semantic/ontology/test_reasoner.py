@@ -20,14 +20,12 @@ from semantic.ontology.reasoner import (
     Reasoner,
     _Conclusions,
     _load,
-    _of_hermit,
-    _of_pellet,
     _save,
     cache_folder,
     infer,
 )
 from semantic.terms import Term, Triple
-from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, SUBPROPERTY, TYPE
+from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, TYPE
 
 SHARED = Path(__file__).parents[4] / "shared/data/ontologies"
 PIZZA = "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#"
@@ -252,12 +250,6 @@ def test_an_inconsistent_ontology(reasoner: Reasoner) -> None:
         infer([*SAMPLE, DISJOINT, (Y, TYPE, D)], reasoner, unexpected)
 
 
-def test_an_ontology_without_a_model() -> None:
-    triples: list[Triple] = [(OWL["Thing"], SUBCLASS, OWL["Nothing"])]
-    with pytest.raises(OntologyError, match=r"the ontology is inconsistent\. Correct it"):
-        infer(triples, Reasoner.HERMIT, unexpected)
-
-
 def test_what_a_reasoner_refuses() -> None:
     """OWL 2 DL forbids a transitive property in a cardinality."""
     triples: list[Triple] = [
@@ -342,49 +334,6 @@ def test_the_default_folder_belongs_to_the_user(tmp_path: Path) -> None:
     assert cache_folder(None) == cache_folder(True) == own
     assert cache_folder(False) is None
     assert cache_folder(str(tmp_path)) == tmp_path
-
-
-# --- Output of the reasoners ---------------------------------------------------------------------
-
-
-def test_hermit_axioms_are_read() -> None:
-    text = f"""
-SubClassOf( <{EX}A> <{EX}B> )
-SubClassOf( <{EX}A> <http://www.w3.org/2002/07/owl#Thing> )
-EquivalentClasses( <{EX}A> <{EX}B> <{EX}C> )
-EquivalentClasses( <http://www.w3.org/2002/07/owl#Nothing> <{EX}D> )
-SubObjectPropertyOf( <{EX}p> <{EX}q> )
-SubObjectPropertyOf( ObjectInverseOf( <{EX}p> ) <{EX}q> )
-EquivalentObjectProperties( <{EX}p> ObjectInverseOf( <{EX}q> ) )
-Type( <{EX}x> <{EX}A> )
-"""
-    found = _of_hermit(text)
-    assert list(found.triples) == [
-        (A, SUBCLASS, B),
-        (A, EQUIVALENT_CLASS, B),
-        (B, EQUIVALENT_CLASS, C),
-        (P, SUBPROPERTY, Q),
-        (X, TYPE, A),
-    ]
-    assert list(found.unsatisfiable) == [D]
-
-
-def test_pellet_tree_is_read() -> None:
-    text = f"""
- http://www.w3.org/2002/07/owl#Thing
-    {EX}A = {EX}B - ({EX}x, {EX}y, 2 Anonymous Individuals)
-       {EX}C
-    {EX}q
- {EX}D = http://www.w3.org/2002/07/owl#Nothing
-"""
-    found = _of_pellet(text)
-    assert list(found.triples) == [
-        (A, EQUIVALENT_CLASS, B),
-        (X, TYPE, A),
-        (Y, TYPE, A),
-        (C, SUBCLASS, A),
-    ]
-    assert list(found.unsatisfiable) == [D]
 
 
 # --- Java ----------------------------------------------------------------------------------------
