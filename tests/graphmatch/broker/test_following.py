@@ -74,7 +74,7 @@ async def test_an_item_is_seen_only_if_it_is_published(
 
     with monkeypatch.context() as patched:
         patched.setattr(following, "_number", spoilt)
-        with pytest.raises(IntegrityError, match="(?i)unique"):
+        with pytest.raises(IntegrityError, match=r"(?i)unique"):
             await save(followed, Feed(URL), items(a="one", b="two"))
     assert titles(store) == ["one"]
     assert await followed.unknown(URL, items(a="one", b="two")) == items(b="two")
