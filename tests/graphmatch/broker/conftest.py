@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.graphmatch.broker.rig import Cluster, postgresql
+from tests.graphmatch.broker.rig import (
+    Cluster,
+    FakeClock,
+    Receiver,
+    Rig,
+    postgresql,
+    receivers,
+    rig,
+)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run asynchronous tests and fixtures with asyncio only."""
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +37,29 @@ def cluster() -> Iterator[Cluster]:
 def database(cluster: Cluster) -> str:
     """Return the URL of an empty PostgreSQL database."""
     return cluster()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def hook() -> AsyncIterator[Receiver]:
+    """Yield a receiver of webhooks."""
+    async with receivers() as [made]:
+        yield made
+
+
+@pytest.fixture
+async def broker(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Rig]:
+    """Yield a broker whose dispatcher runs."""
+    async with rig(tmp_path, clock) as made:
+        yield made
+
+
+@pytest.fixture
+async def idle(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Rig]:
+    """Yield a broker whose dispatcher does not run."""
+    async with rig(tmp_path, clock, running=False) as made:
+        yield made

@@ -136,7 +136,7 @@ def browser(started: Browser) -> Iterator[Browser]:
     assert started.complaints() == []
 
 
-def test_the_tour(browser: Browser, broking: Broking) -> None:
+def test_the_guide_describes_the_page(browser: Browser, broking: Broking) -> None:
     """Follow the guide: an example, the preview, a live match, and its explanation."""
     told = re.findall(r"\*\*(.+?)\*\*", GUIDE.read_text(encoding="utf-8"))
     seen: list[str] = []
@@ -211,7 +211,7 @@ def test_topics_are_suggested(browser: Browser) -> None:
 
 
 @pytest.mark.long
-def test_the_keyboard_is_enough(browser: Browser) -> None:
+def test_the_page_works_with_the_keyboard_alone(browser: Browser) -> None:
     browser.open("/")
     browser.press(Keys.TAB)
     assert browser.run("return document.activeElement.className") == "skip"
@@ -334,7 +334,7 @@ def test_the_page_is_light_or_dark_as_the_system(browser: Browser) -> None:
 
 
 @pytest.mark.long
-def test_the_tree_opens_where_it_is_asked_to(browser: Browser) -> None:
+def test_the_tree_of_the_ontology_opens(browser: Browser) -> None:
     browser.open("/ontology")
     for name in ("Environment", "Climate", "Climate change"):
         found = browser.wait(
@@ -350,7 +350,7 @@ def test_the_tree_opens_where_it_is_asked_to(browser: Browser) -> None:
 
 
 @pytest.mark.long
-def test_without_javascript(browser: Browser, broking: Broking) -> None:
+def test_the_page_works_without_javascript(browser: Browser, broking: Broking) -> None:
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.open("/subscriptions/new?way=sparql")
@@ -370,7 +370,7 @@ def test_without_javascript(browser: Browser, broking: Broking) -> None:
 
 
 @pytest.mark.long
-def test_the_pictures_of_the_documentation(browser: Browser) -> None:
+def test_screenshots_of_the_documentation_are_taken(browser: Browser) -> None:
     """Take the screenshots of the page, on phones and in dark mode, too."""
     browser.see(PHONE, "dark", 720)
     browser.open("/")

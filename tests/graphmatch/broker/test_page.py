@@ -99,7 +99,7 @@ def well_made(path: str, answer: Answer) -> list[str]:
     return [base + h if h.startswith("?") else h for h in links if h.startswith(("/", "?"))]
 
 
-def test_what_was_published_is_shown_as_text(broking: Broking, visitor: Visitor) -> None:
+def test_published_markup_is_shown_as_text(broking: Broking, visitor: Visitor) -> None:
     title = f"{HOSTILE} {{{{ 7 * 7 }}}} &lt;/title&gt;"
     seq = broking.publish(item(title, HOSTILE, "javascript:alert(document.cookie)"))
     huge = broking.publish(item("climate " * 4_000, "x" * 300_000))
@@ -115,7 +115,7 @@ def test_what_was_published_is_shown_as_text(broking: Broking, visitor: Visitor)
     assert len(json.dumps(drawn)) < 50_000
 
 
-def test_what_is_typed_comes_back_as_text(visitor: Visitor) -> None:
+def test_typed_markup_is_shown_as_text(visitor: Visitor) -> None:
     said = '"><script>alert(1)</script>'
     for path in (f"/items?q={quote(said)}", f"/ontology?q={quote(said)}"):
         answer = visitor.get(path)
@@ -129,7 +129,7 @@ def test_what_is_typed_comes_back_as_text(visitor: Visitor) -> None:
     assert answer.page.xpath("//textarea[@id='query-text']")[0].text == f"</textarea>{said}"
 
 
-def test_what_is_not_there_is_said(visitor: Visitor) -> None:
+def test_a_missing_page_is_named(visitor: Visitor) -> None:
     for path in ("/items/999999", "/subscriptions/sub_0", "/matches/999999/why", "/static/../x"):
         answer = visitor.get(path)
         assert answer.status == 404, path
@@ -138,7 +138,7 @@ def test_what_is_not_there_is_said(visitor: Visitor) -> None:
     assert visitor.get("/items/x").status == 422
 
 
-def test_the_first_page_is_for_people(visitor: Visitor) -> None:
+def test_the_root_is_a_page_for_browsers_only(visitor: Visitor) -> None:
     for accepted in ("", "*/*", "application/ld+json"):
         answer = visitor.get("/", Accept=accepted)
         assert json.loads(answer.text)["inbox"].endswith("/v1/publications")
@@ -159,7 +159,9 @@ def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
 # -- Subscribing --------------------------------------------------------------------------------
 
 
-def test_topics_to_matches_with_reasons(broking: Broking, visitor: Visitor) -> None:
+def test_a_subscription_to_topics_shows_matches_with_reasons(
+    broking: Broking, visitor: Visitor
+) -> None:
     path = subscribed(visitor, topics="Umwelt", **{"not-words": "coal"}, name="Green")
     assert "Green" in " ".join(visitor.get("/subscriptions").all("//tbody//a"))
     seq = broking.publish(item("Climate change reaches the vineyards"))
@@ -177,7 +179,7 @@ def test_topics_to_matches_with_reasons(broking: Broking, visitor: Visitor) -> N
     assert "Green" in visitor.get(f"/items/{seq}").all("//section[2]//a[@class='title']")
 
 
-def test_why_not(broking: Broking, visitor: Visitor) -> None:
+def test_a_miss_is_explained(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, way="sparql", query=GERMAN)
     seq = broking.publish(item("Climate change in English"))
     id = path.rpartition("/")[2]
@@ -189,7 +191,7 @@ def test_why_not(broking: Broking, visitor: Visitor) -> None:
     assert "It would match, but it came before the subscription." in answer.text
 
 
-def test_a_preview_says_how_many_and_which(visitor: Visitor) -> None:
+def test_a_preview_shows_number_and_titles_of_matches(visitor: Visitor) -> None:
     answer = visitor.post(
         "/subscriptions/preview", {"way": "topics", "topics": "Climate"}, **{"HX-Request": "true"}
     )
@@ -201,7 +203,7 @@ def test_a_preview_says_how_many_and_which(visitor: Visitor) -> None:
     assert "dcterms:subject" in answer.all("//pre")[0]
 
 
-def test_a_problem_is_shown_where_it_is(visitor: Visitor) -> None:
+def test_a_problem_is_shown_at_its_place(visitor: Visitor) -> None:
     text = "SELECT ?item {\n  ?item foo:bar 3 }"
     fields = {"way": "sparql", "query": text}
     part = visitor.post("/subscriptions/preview", fields, **{"HX-Request": "true"})
@@ -228,7 +230,7 @@ def test_a_problem_is_shown_where_it_is(visitor: Visitor) -> None:
         ({"way": "example", "item": "3"}, "Nothing is asked for yet"),
     ],
 )
-def test_what_cannot_be_subscribed_to_is_kept_in_the_form(
+def test_a_refused_subscription_stays_in_the_form(
     visitor: Visitor, fields: dict[str, str], said: str
 ) -> None:
     answer = visitor.post("/subscriptions", fields)
@@ -315,7 +317,7 @@ def test_query_and_sink_are_changed_on_the_page(broking: Broking, visitor: Visit
     assert (last["sink"], last["digest"]) == ({"kind": "feed"}, None)
 
 
-def test_what_the_form_does_not_know_stays(broking: Broking, visitor: Visitor) -> None:
+def test_settings_that_the_form_lacks_stay(broking: Broking, visitor: Visitor) -> None:
     """Keep attributes, the time of a digest, and the setting for reasons."""
     sink = {"kind": "email", "address": "a@example.org", "why": True}
     body = {"where": {"dcterms:title": "x"}, "sink": sink, "digest": {"at": ["09:30"]}}
@@ -343,7 +345,9 @@ def test_a_mistake_in_a_change_is_shown_in_the_editor(broking: Broking, visitor:
     assert kept(broking, path) == before
 
 
-def test_pause_resume_renew_and_end(broking: Broking, visitor: Visitor) -> None:
+def test_a_subscription_is_paused_resumed_renewed_and_ended(
+    broking: Broking, visitor: Visitor
+) -> None:
     path = subscribed(visitor, words="zeppelin", valid="day")
     for action, state in (("pause", "paused"), ("resume", "active")):
         assert visitor.post(f"{path}/{action}", {}).status == 303
@@ -358,7 +362,7 @@ def test_pause_resume_renew_and_end(broking: Broking, visitor: Visitor) -> None:
     assert path in visitor.get("/subscriptions?ended=1").text
 
 
-def test_matches_come_live(broking: Broking, visitor: Visitor) -> None:
+def test_matches_appear_live(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, words="zeppelins", name="Airships")
     id = path.rpartition("/")[2]
     live = visitor.get(path).page.xpath("//@data-live")[0]
@@ -376,7 +380,7 @@ def test_matches_come_live(broking: Broking, visitor: Visitor) -> None:
 # -- Items and ontology -------------------------------------------------------------------------
 
 
-def test_the_graph_of_an_item(visitor: Visitor) -> None:
+def test_the_graph_of_an_item_shows_the_ontology(visitor: Visitor) -> None:
     path = visitor.get("/items?q=sea+walls").page.xpath("//main//a[@class='title']/@href")[0]
     drawn = json.loads(visitor.get(f"{path}/graph.json").text)
     labels = {node["data"]["id"]: node["data"]["label"] for node in drawn["nodes"]}
@@ -410,7 +414,7 @@ def test_the_ontology_is_a_tree(visitor: Visitor) -> None:
     assert "Climate change" in suggested.all("//button/@data-add")
 
 
-def test_what_if(broking: Broking, visitor: Visitor) -> None:
+def test_what_if_shows_gained_and_lost_matches(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, topics="Sport", name="Sporting")
     broking.publish(item("The half-marathon was won by a baker"))
     text = NEWS.read_text()
@@ -432,7 +436,7 @@ def test_what_if(broking: Broking, visitor: Visitor) -> None:
         assert said in refused.text
 
 
-def test_health_names_what_is_wrong(broking: Broking, visitor: Visitor) -> None:
+def test_health_names_findings(broking: Broking, visitor: Visitor) -> None:
     subscribed(
         visitor,
         way="sparql",
@@ -450,7 +454,7 @@ def test_health_names_what_is_wrong(broking: Broking, visitor: Visitor) -> None:
 # -- Feeds and deliveries -----------------------------------------------------------------------
 
 
-def test_feeds(broking: Broking, visitor: Visitor) -> None:
+def test_feeds_are_added_listed_and_removed(broking: Broking, visitor: Visitor) -> None:
     answer = visitor.get("/feeds")
     assert "The Harbour Daily" in answer.text
     assert "503, 3 times" in answer.text
@@ -467,7 +471,7 @@ def test_feeds(broking: Broking, visitor: Visitor) -> None:
     assert "https://new.example/feed" not in visitor.get("/feeds").text
 
 
-def test_deliveries_are_sent_again(broking: Broking, visitor: Visitor) -> None:
+def test_deliveries_can_be_retried(broking: Broking, visitor: Visitor) -> None:
     fields = {"way": "topics", "words": "blimp", "sink": "webhook", "name": "Blimps"}
     visitor.post("/subscriptions", {**fields, "target": "https://hooks.example/blimps"})
     broking.publish(item("A blimp lands"))
@@ -517,7 +521,7 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
     assert answer.status == 422
 
 
-def test_not_everybody_is_answered_at_once(
+def test_too_many_requests_are_refused(
     broking: Broking, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broking.page.asking._short, "waiting", WAITING)
@@ -528,7 +532,7 @@ def test_not_everybody_is_answered_at_once(
     assert visitor.get("/live").status == 503
 
 
-def test_with_tokens_one_logs_in(tmp_path: Path) -> None:
+def test_users_log_in_with_tokens(tmp_path: Path) -> None:
     with serving(tmp_path, local=False, filled=False) as broking:
         ada, bob = Visitor(broking.port), Visitor(broking.port)
         answer = ada.get("/subscriptions")

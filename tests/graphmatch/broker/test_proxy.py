@@ -221,7 +221,7 @@ def test_old_http_needs_a_token(broking: Broking) -> None:
     assert b"the request uses HTTP/1.0, as a proxy does" in said
 
 
-def test_with_an_address_of_its_own_all_need_a_token(broking: Broking) -> None:
+def test_a_broker_with_a_public_address_needs_tokens(broking: Broking) -> None:
     with allowing(broking, ApiOptions(local=False, hosts=None, url=URL)):
         answers = called(direct(broking))
         assert allowed(answers) == set()
@@ -286,7 +286,7 @@ def test_what_if_on_the_page_needs_an_admin(
     assert asked == []
 
 
-def test_which_brokers_need_no_token() -> None:
+def test_only_local_brokers_need_no_token() -> None:
     assert Serving().trusts_local
     assert Serving(url="http://localhost:8080").trusts_local
     assert Serving(host="::1", url="http://[::1]:8080/").trusts_local
@@ -321,7 +321,7 @@ def test_through_nginx_all_need_a_token(broking: Broking, tmp_path: Path, settin
             assert answer.status == 403 or answer.headers["location"].startswith("/login")
 
 
-def test_a_service_behind_nginx(tmp_path: Path) -> None:
+def test_a_service_behind_nginx_works_with_tokens(tmp_path: Path) -> None:
     """Every request needs a token with ``--url``; API, page and streams work through nginx."""
     port, outer = _free_port(), {"Host": "broker.example.org"}
     options = ("--url", URL, "--new-token", "ada:subscribe,publish", "--port", str(port))

@@ -106,7 +106,7 @@ def same(spark: SparkSession, watched: Watched, files: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_killed_three_times_while_files_come(
+def test_a_stream_killed_three_times_writes_each_match_once(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     random, files = Random(seed), 10
@@ -142,7 +142,9 @@ def test_killed_three_times_while_files_come(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_by_a_signal(spark: SparkSession, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_the_command(
+    spark: SparkSession, tmp_path: Path, number: signal.Signals
+) -> None:
     """The command stops soon, reports it, and resumes after a restart."""
     watched = Watched(tmp_path / "stopped")
     filled(watched, 4)
@@ -161,7 +163,7 @@ def test_stopped_by_a_signal(spark: SparkSession, tmp_path: Path, number: signal
     same(spark, watched, 4)
 
 
-def test_subscriptions_and_ontology_change_while_it_runs(
+def test_subscriptions_and_ontology_may_change_while_it_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     watched = Watched(tmp_path / "changing")

@@ -151,7 +151,7 @@ def program(topic: Topic, folder: Path, at_once: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("way", "status"), [(command, 1), (program, 0)])
-def test_killed_while_records_are_read(
+def test_a_stream_killed_while_reading_writes_each_match_once(
     way: Callable[[Topic, Path, int], list[str]],
     status: int,
     topic: Topic,
