@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import chain
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -18,7 +17,6 @@ from semantic.publication import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, RSS, TYPE
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
 ITEM = NamedNode("http://example.org/item")
 CHANNEL = BlankNode()
 plain_text = Annotator([]).plain_text

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from hypothesis import given
-from pyoxigraph import NamedNode
 
 from semantic import Ontology
 from semantic.ontology.equivalence import report_own_ancestors
 from semantic.terms import Triple
 from semantic.vocabulary import BROADER, NARROWER, SUBCLASS, SUBPROPERTY
 from tests.strategies import ontologies
-
-A, B, C, D = (NamedNode(f"urn:{name}") for name in "abcd")
 
 
 @given(ontologies())
