@@ -348,9 +348,6 @@ HOSTILE: dict[str, Case] = {
             ),
             "text encoded twice": lambda: rss(f"<title>{'Ã©' * MANY}</title>"),
             "prefixes": lambda: rss("".join(f"<p{n}:a/>" for n in range(DEEP))),
-            "posts": lambda: rss(
-                f"<description>{'The post a appeared first on ' * DEEP}<p></description>"
-            ),
         }.items()
     },
     # Not text

@@ -102,12 +102,12 @@ def columns_of(workload: str, chosen: RunOptions, parameters: Mapping[str, Any])
     """
     known = {name: one for name in ENGINES if workload in (one := adapter(name)).forms}
     usual = [name for name, one in known.items() if not one.slow]
-    engines = report.named(chosen.engines or usual, known, f"engine of {workload}", "--engines")
+    engines = report.named(chosen.engines or usual, known, "--engines")
     if parameters.get("topics"):
         engines = [name for name in engines if known[name].topics]
     forms = known["graphmatch"].forms[workload]
     wanted = chosen.forms or DEFAULT_FORMS[workload]
-    wanted = report.named(wanted, forms, f"form of {workload}", "--forms")
+    wanted = report.named(wanted, forms, "--forms")
     wanted += ["core"] if chosen.core else []
     documents = {"both": ("", "+new"), "new": ("+new",), "again": ("",)}[chosen.documents]
     if not workload_class(workload).renews:

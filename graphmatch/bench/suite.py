@@ -86,7 +86,7 @@ def run(
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
     known = {one.name: one for one in RUNS}
-    chosen = report.named(names, known, "run", "bench all")
+    chosen = report.named(names, known, "bench all")
     status, shown = 0, list[Row]()
     for one in [known[name] for name in chosen] or RUNS:
         with err.status(one.name) if err.is_terminal else nullcontext():

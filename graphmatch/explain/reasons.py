@@ -125,7 +125,7 @@ def _evaluation(
 ) -> _native.Evaluation:
     """Prepare queries over an enriched publication, with the results of operator calls."""
     session = operators.begin(publication, enriched.publication.source.source)
-    session.recall(report.calls)
+    session.repeat(report.calls)
     found = evaluation(session.native)
     while any(operators.miss(session, found, query) for query in queries):
         found = evaluation(session.native)

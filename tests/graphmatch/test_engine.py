@@ -109,7 +109,7 @@ def test_ids_and_queries_that_are_not_unicode() -> None:
             ask(HALF)
     assert HALF not in engine
     assert [subscription.id for subscription in engine.subscriptions] == ["a"]
-    with pytest.raises(InputError, match="no RDF syntax is called"):
+    with pytest.raises(InputError, match="is unknown"):
         list(engine.filter(b"", HALF))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from graphmatch.bench import matching, runner
+from graphmatch.bench import matching, process, runner
 from graphmatch.bench.adapters import ENGINES, Adapter, Asked, adapter
 from graphmatch.bench.runner import measured
 from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload_class
@@ -245,14 +245,14 @@ def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Non
         (["concepts", "--documents", "new"], "bench concepts takes no --documents"),
         (["graph", "a.ttl"], "bench graph takes no FILES"),
         (["all", "--subscriptions", "5"], "bench all takes no --subscriptions"),
-        (["all", "nothing"], "no run is called 'nothing'"),
+        (["all", "nothing"], "bench all: 'nothing' is unknown"),
         (["graph", "--subscriptions", "many"], "'many' is no number of subscriptions"),
-        (["graph", "--engines", "oracle"], "no engine of graph is called 'oracle'"),
-        (["graph", "--engines", "scan"], "no engine of graph is called 'scan'"),
-        (["graph", "--forms", "arrow"], "no form of graph is called 'arrow'"),
+        (["graph", "--engines", "oracle"], "--engines: 'oracle' is unknown"),
+        (["graph", "--engines", "scan"], "--engines: 'scan' is unknown"),
+        (["graph", "--forms", "arrow"], "--forms: 'arrow' is unknown"),
         (["graph", "--scale", "full"], "bench graph takes no --scale"),
         (["graph", "--output", "elsewhere"], "bench graph takes no --output"),
-        (["paper", "gtopss-9z"], "no figure is called 'gtopss-9z'"),
+        (["paper", "gtopss-9z"], "figure: 'gtopss-9z' is unknown"),
         (["paper", "LIST", "--events", "3"], "bench paper takes no --events"),
     ],
 )
@@ -266,5 +266,11 @@ def test_that_the_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, err = invoked("paper", "LIST")
     assert status == 2
-    assert "it needs ahocorasick_rs, bitarray, clips, duckdb, matplotlib, numba, pandas" in err
+    assert "it needs ahocorasick_rs, bitarray, duckdb, matplotlib, numba, pandas" in err
     assert pip_install("bench") in err
+
+
+def test_a_process_that_fails() -> None:
+    row = process.in_own_process("graphmatch.bench.measures", "no request")
+    assert set(row) == {"failed"}
+    assert "JSONDecodeError" in row["failed"]

@@ -190,6 +190,14 @@ class Rig:
 
         return check
 
+    def has(self, state: str) -> Callable[[], Awaitable[bool]]:
+        """Return whether a delivery has a state."""
+
+        async def check() -> bool:
+            return state in {row["state"] for row in await self.rows(deliveries)}
+
+        return check
+
     async def rows(self, table: Table) -> Sequence[RowMapping]:
         key = next(iter(table.primary_key.columns))
         chosen = select(table).order_by(key)

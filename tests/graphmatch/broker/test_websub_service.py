@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -580,15 +580,6 @@ async def test_a_feed_that_cannot_be_written_is_retried_later(
 
 
 # --- Retention -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    is_file = request.param == "sqlite"
-    url = str(tmp_path / "broker.db") if is_file else request.getfixturevalue("database")
-    opened = Store(url)
-    yield opened
-    opened.close()
 
 
 def test_records_are_stored_completely(store: Store) -> None:

@@ -97,7 +97,7 @@ def test_help_has_an_example() -> None:
     ("arguments", "said"),
     [
         (["filter", ".", "--conf", "x"], "--conf: 'x' is no setting. Write KEY=VALUE."),
-        (["filter", ".", "--format", "zip"], "no RDF syntax is called 'zip'"),
+        (["filter", ".", "--format", "zip"], "format: 'zip' is unknown"),
         (["filter", ".", "--base", "x"], "the base 'x' is not an absolute IRI"),
         (["filter", ".", "--mode", "loud"], "'loud'"),
         (["filter", ".", "--as", "csv"], "'csv'"),
@@ -108,7 +108,7 @@ def test_help_has_an_example() -> None:
         (["watch", ".", "--at-once", "0"], "0"),
         (["watch", ".", "--kafka", "h:1"], "a folder and --kafka are given together"),
         (["watch", "--kafka", "h:1"], "no topic is named. Name one with --kafka-topic."),
-        (["watch", ".", "--format", "pdf"], "no RDF syntax is called 'pdf'"),
+        (["watch", ".", "--format", "pdf"], "format: 'pdf' is unknown"),
         (["watch", ".", "--base", "here"], "the base 'here' is not an absolute IRI"),
         (["watch", ".", "--kafka-topic", "t"], "--kafka-topic is given without --kafka"),
         (["watch", "."], "there is no subscription to match"),

@@ -582,7 +582,7 @@ def test_a_missing_column_is_named(
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
+        ({"format": "zip"}, InputError, "format: 'zip' is unknown"),
         ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
         ({"cut": "half"}, InputError, "cut: 'half' is unknown. Use one of: auto, document"),
         ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE"),

@@ -159,10 +159,13 @@ def test_options_decide_how_files_are_read(folder: Path) -> None:
     ("options", "said"),
     [
         ({"path": "x", "mod": "FAILFAST"}, "rdf: no option is called 'mod'. There are base, cut"),
-        ({"path": "x", "rows": "quads"}, "rdf: rows are 'quads'. Say triples or publications."),
+        (
+            {"path": "x", "rows": "quads"},
+            "rows: 'quads' is unknown. Use one of: triples",
+        ),
         ({}, r"rdf: there is no path. Name one: load\(path\)."),
         ({"path": "x", "base": "here"}, "the base 'here' is not an absolute IRI"),
-        ({"path": "x", "syntax": "zip"}, "no RDF syntax is called 'zip'"),
+        ({"path": "x", "syntax": "zip"}, "format: 'zip' is unknown"),
         ({"path": "x", "mode": "loud"}, "mode: 'loud' is unknown. Use one of: PERMISSIVE, DROP"),
         ({"path": "x", "cut": "half"}, "cut: 'half' is unknown. Use one of: auto, document, graph"),
         ({"path": "nowhere/x"}, "nowhere/x: cannot be read"),

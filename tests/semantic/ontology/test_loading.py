@@ -8,7 +8,7 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 from pyoxigraph import Triple as Statement
 
-from semantic.errors import OntologyError, Problem, Severity
+from semantic.errors import InputError, OntologyError, Problem, Severity
 from semantic.ontology.documents import read_file
 from semantic.ontology.loading import Sources, loading, read_sources
 from semantic.ontology.ontology import Ontology
@@ -100,7 +100,7 @@ def test_a_rule_that_is_not_utf_8(tmp_path: Path) -> None:
 
 
 def test_an_unknown_reasoner() -> None:
-    with pytest.raises(OntologyError, match="no reasoner is called 'elk'"):
+    with pytest.raises(InputError, match="'elk' is unknown"):
         loading(None, False, "elk", False)
 
 
