@@ -46,8 +46,6 @@ class Capabilities:
         Variables as objects without further conditions.
     exact
         Whether all reported matches are true; otherwise it may report too many.
-    complete
-        Whether it reports all matches.
     """
 
     property_variables: bool = True
@@ -60,7 +58,6 @@ class Capabilities:
     terms: bool = True
     presence: bool = True
     exact: bool = True
-    complete: bool = True
 
 
 class Matcher(Protocol):

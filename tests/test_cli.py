@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "check": ("check", "data/subscriptions", *NEWS),
     "ontology": ("ontology", "ontologies/news.ttl", "ontologies/synonyms.csv"),
     "explain": (*EXPLAIN, "-s", "data/subscriptions"),
-    "bench": ("bench", "ontology", "ontologies/products.ttl"),
+    "bench": ("bench", "paper", "LIST"),
     "demo": ("demo",),
 }
 TITLE = "http://purl.org/rss/1.0/title"

@@ -295,5 +295,5 @@ class _Read(_Parse):
 
 
 _OWN: Mapping[str, type[Adapter]] = {"graphmatch": _Engine, "parse": _Parse, "read": _Read}
-ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "clips", "pyoxigraph", "parse", "read")
+ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "pyoxigraph", "parse", "read")
 """The engines besides the published algorithms, in the order of the list."""

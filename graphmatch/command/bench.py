@@ -22,15 +22,13 @@ What: TypeAlias = Literal[
     "attributes",
     "concepts",
     "keywords",
-    "ontology",
-    "spark",
     "broker",
     "paper",
 ]
 
 _FIGURES = Path("figures")
-_PUBLICATIONS = {"spark": 20_000, "broker": 2_000}
-"""The default number of events: some seconds of work."""
+_PUBLICATIONS = 2_000
+"""The default number of events of `broker`: some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +142,13 @@ def bench(
     figures: Figures,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            help="Ontology files; those of one ontology joined by +. "
-            "paper: names of figures, ALL, or LIST."
-        ),
+        typer.Argument(help="all: names of runs. paper: names of figures, ALL, or LIST."),
     ] = None,
     json: Json = False,
 ) -> int:
     """Measure how long things take, and how much memory.
 
-    Example: `graphmatch bench ontology ontologies/products.ttl`
+    Example: `graphmatch bench graph --subscriptions 1000`
     """
     return run(what, files or [], measuring, generating, figures, json=json)
 
@@ -171,18 +166,13 @@ def run(
     names = [str(name) for name in files]
     scale: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
     given = {n: v for group in (measuring, generating, figures) for n, v in _given(group).items()}
-    _require("ahocorasick_rs", "bitarray", "clips", "duckdb", "matplotlib", "numba", "pandas")
+    _require("ahocorasick_rs", "bitarray", "duckdb", "matplotlib", "numba", "pandas")
     match what:
         case "paper":
             _refuse(what, given, {"scale", "output"}, names=True)
             from graphmatch.bench import experiments
 
             return experiments.run(names, scale, figures.output, json=json)
-        case "ontology":
-            _refuse(what, given, set(), names=True)
-            from graphmatch.bench import ontology
-
-            return ontology.run(files, json=json)
         case "all":
             _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
             from graphmatch.bench import suite
@@ -190,13 +180,10 @@ def run(
             return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
     from graphmatch.bench import matching
 
-    if what in _PUBLICATIONS:
-        own = {"shapes"} if what == "broker" else set()
-        _refuse(what, given, {"subscriptions", "events", "seed", *own}, names=not names)
+    if what == "broker":
+        _refuse(what, given, {"subscriptions", "events", "seed", "shapes"}, names=not names)
         if "events" not in given:
-            measuring = replace(measuring, events=_PUBLICATIONS[what])
-        if what == "spark":
-            return matching.run(what, measuring.options(), {}, json=json)
+            measuring = replace(measuring, events=_PUBLICATIONS)
         _require("fastapi", "httptools", "sqlalchemy", extra="broker")
         from graphmatch.bench import broker
 

@@ -24,7 +24,6 @@ MATCHERS: Mapping[str, str] = {
     "stopss": "graphmatch.published.reconstructed.stopss:SToPSS",
     "ibroker": "graphmatch.published.reconstructed.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
-    "ctps-printed": "graphmatch.published.ctps_printed:CtpsPrinted",
     "gem": "graphmatch.published.reconstructed.gem:Gem",
     "rein": "graphmatch.published.reconstructed.rein:Rein",
     "tama": "graphmatch.published.reconstructed.tama:Tama",
@@ -43,7 +42,6 @@ MATCHERS: Mapping[str, str] = {
 ORDERS: Mapping[str, str] = {
     "sequential": "graphmatch.published.sequential:Sequential",
     "suborder": "graphmatch.published.suborder:SubOrder",
-    "suborder-printed": "graphmatch.published.suborder:SubOrderPrinted",
 }
 """Orders of evaluating expensive predicates. Their type of subscription is not a matcher's."""
 

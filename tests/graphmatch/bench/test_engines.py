@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from graphmatch.bench import matching, runner
+from graphmatch.bench import matching, process, runner
 from graphmatch.bench.adapters import ENGINES, Adapter, Asked, adapter
 from graphmatch.bench.runner import measured
 from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload_class
@@ -266,5 +266,11 @@ def test_that_the_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, err = invoked("paper", "LIST")
     assert status == 2
-    assert "it needs ahocorasick_rs, bitarray, clips, duckdb, matplotlib, numba, pandas" in err
+    assert "it needs ahocorasick_rs, bitarray, duckdb, matplotlib, numba, pandas" in err
     assert pip_install("bench") in err
+
+
+def test_a_process_that_fails() -> None:
+    row = process.in_own_process("graphmatch.bench.measures", "no request")
+    assert set(row) == {"failed"}
+    assert "JSONDecodeError" in row["failed"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from graphmatch.broker.store import Store
 from tests.graphmatch.broker.rig import (
     Cluster,
     FakeClock,
@@ -63,3 +64,12 @@ async def idle(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Rig]:
     """Yield a broker whose dispatcher does not run."""
     async with rig(tmp_path, clock, running=False) as made:
         yield made
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Yield an empty store of each kind."""
+    is_file = request.param == "sqlite"
+    made = Store(str(tmp_path / "a.db") if is_file else request.getfixturevalue("database"))
+    yield made
+    made.close()

@@ -20,7 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.graphmatch.broker.visiting import Broking, Visitor, item, serving
+from tests.graphmatch.broker.visiting import Broking, Visitor, item
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -66,7 +66,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": likes})
 
     def open(self, path: str) -> None:
-        self.driver.get(self.broking.root + path)
+        self.driver.get(self.broking.url + path)
 
     def one(self, selector: str) -> WebElement:
         """Return an element once it is visible."""
@@ -116,7 +116,7 @@ class Browser:
 def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("Chromium is not installed: Debian's chromium and chromium-driver")
-    with serving(tmp_path_factory.mktemp("browser")) as made:
+    with Broking(tmp_path_factory.mktemp("browser")) as made:
         yield made
 
 
@@ -158,7 +158,7 @@ def test_the_guide_describes_the_page(browser: Browser, broking: Broking) -> Non
     browser.one("#editor .button").click()
     browser.wait_for("h1", "More on the climate")
     browser.wait_for(".pulse", "live")
-    broking.publish(
+    broking.publish_item(
         item("Global warming reaches the vineyards", "<script>document.title='hit'</script>")
     )
     assert browser.text("#matches .title") == "Global warming reaches the vineyards"
@@ -248,7 +248,7 @@ def test_the_page_works_with_the_keyboard_alone(browser: Browser) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [PHONE, 800, 1280])
 def test_no_page_is_wider_than_the_screen(browser: Browser, width: int, scheme: str) -> None:
-    browser.broking.publish(item("W" * 400, "x" * 4_000, "https://e.example/" + "y" * 800))
+    browser.broking.publish_item(item("W" * 400, "x" * 4_000, "https://e.example/" + "y" * 800))
     browser.see(width, scheme)
     for path in PAGES:
         browser.open(path)
@@ -313,7 +313,7 @@ def test_words_in_tables_are_not_broken(browser: Browser, broking: Broking, widt
     fields = {"way": "topics", "words": "airship", "name": "A name that needs some room " * 4}
     to = {"sink": "webhook", "target": f"https://{'a' * 60}.example/{'b' * 60}"}
     Visitor(broking.port).post("/subscriptions", {**fields, **to})
-    broking.publish(item("An airship"))
+    broking.publish_item(item("An airship"))
     browser.see(width, height=2000)
     for path in ("/subscriptions", "/feeds", "/deliveries"):
         browser.open(path)
@@ -359,7 +359,7 @@ def test_the_page_works_without_javascript(browser: Browser, broking: Broking) -
         assert "match" in browser.text("#preview .summary")
         browser.one("#editor .button").click()
         browser.one(".done")
-        broking.publish(item("Rien"))
+        broking.publish_item(item("Rien"))
         browser.open("/")
         browser.one("#matches summary").click()
         browser.one("#matches details a").click()

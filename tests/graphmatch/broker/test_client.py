@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from threading import Thread
 
@@ -127,20 +126,6 @@ def test_a_refusal_has_a_status_and_a_problem(serving: Serving) -> None:
         client.subscription("sub_..?y", "gmt_no")
     with pytest.raises(BrokerError, match="half a character"):
         client.publish(b'{"data": "\\ud800"}', "application/x-ndjson")
-
-
-def test_a_connection_that_is_reset_at_once_is_tried_again(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect, failures = HTTPConnection.connect, iter([ConnectionResetError("reset")])
-
-    def reset_first(connection: HTTPConnection) -> None:
-        for error in failures:
-            raise error
-        connect(connection)
-
-    monkeypatch.setattr(HTTPConnection, "connect", reset_first)
-    assert serving.client().publish("<urn:a> a <urn:C> .", "text/turtle").publications
 
 
 def test_an_invalid_or_dead_address_is_refused() -> None:

@@ -24,7 +24,7 @@ from graphmatch.broker import delivery as module
 from graphmatch.broker import matching
 from graphmatch.broker.delivery import GIVEN_UP
 from graphmatch.broker.retries import FAILURES, JITTER, WAITS
-from graphmatch.broker.service import BrokerLimits, NotThereError, millis
+from graphmatch.broker.service import BrokerLimits, NotThereError, Principal, millis
 from graphmatch.broker.settings import RefusedError, Settings
 from graphmatch.broker.store import Store
 from graphmatch.broker.tables import (
@@ -50,6 +50,8 @@ from tests.graphmatch.broker.rig import (
     status,
     until,
 )
+
+ADMIN = Principal(scopes=frozenset({"admin"}))
 
 
 async def states(one: Rig) -> list[str]:
@@ -137,7 +139,7 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         hook.answer = status(410)
         made = await broker.subscribe(hook.url(), digest={"every": 86400})
         await broker.publish("a")
-        await broker.broker.change(made.id, broker_admin(), None, settings=Settings(digest={}))
+        await broker.broker.change(made.id, ADMIN, None, settings=Settings(digest={}))
         await broker.subscribe(other.url())
         await broker.publish("b")  # The digest waits next to it.
         await until(lambda: _ended(broker, 1))
@@ -154,16 +156,10 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         assert [one["state"] for one in mine] == ["failed", "failed"]
 
         hook.answer = None
-        await broker.broker.change(made.id, broker_admin(), None, state="active")
+        await broker.broker.change(made.id, ADMIN, None, state="active")
         await broker.publish("d")
         await until(lambda: len(hook.got) == 2)
         assert b"urn:g-d" in hook.got[1].body
-
-
-def broker_admin() -> Any:
-    from graphmatch.broker.service import Principal
-
-    return Principal(scopes=frozenset({"admin"}))
 
 
 async def _ended(broker: Rig, count: int) -> bool:
@@ -183,7 +179,7 @@ async def test_a_410_of_a_replaced_address_disables_nothing(hook: Receiver, brok
     await broker.publish("a")
     await until(lambda: len(hook.got) == 1)
     sink = {"kind": "webhook", "url": hook.url("/new")}
-    await broker.broker.change(made.id, broker_admin(), None, settings=Settings(sink=sink))
+    await broker.broker.change(made.id, ADMIN, None, settings=Settings(sink=sink))
     release.set()
     await until(broker.all_are("failed"))
     [row] = await broker.rows(subscriptions)
@@ -339,7 +335,7 @@ async def test_a_digest_has_all_matches_and_later_ones_go_with_the_next(
     await until(lambda: len(hook.got) == 1)
     await broker.publish("c")  # The first is still being sent.
     release.set()
-    await until(lambda: _some(broker, "delivered"))
+    await until(broker.has("delivered"))
     clock.now = datetime(2026, 1, 16, 9, 30, tzinfo=UTC)
     broker.dispatcher.wake()
     await until(broker.all_are("delivered"))
@@ -347,10 +343,6 @@ async def test_a_digest_has_all_matches_and_later_ones_go_with_the_next(
     assert [one["type"] for one in told] == ["digest", "digest"]
     names = [[m["publication"]["id"] for m in one["matches"]] for one in told]
     assert names == [["urn:g-a", "urn:g-b"], ["urn:g-c"]]
-
-
-async def _some(broker: Rig, state: str) -> bool:
-    return state in await states(broker)
 
 
 async def test_a_retry_keeps_quiet_hours(hook: Receiver, clock: FakeClock, broker: Rig) -> None:
@@ -470,7 +462,7 @@ async def test_an_ended_subscription_gets_no_deliveries(
 ) -> None:
     made = await broker.subscribe(hook.url(), digest={"every": 60})
     await broker.publish("a")
-    await broker.broker.unsubscribe(made.id, broker_admin(), None)
+    await broker.broker.unsubscribe(made.id, ADMIN, None)
     clock.forward(seconds=61)
     broker.dispatcher.wake()
     await until(broker.all_are("failed"))
@@ -483,7 +475,7 @@ async def test_waiting_matches_go_to_the_new_address(tmp_path: Path) -> None:
         made = await broker.subscribe(old.url(), digest={"every": 60})
         await broker.publish("a")
         sink = {"kind": "webhook", "url": new.url()}
-        await broker.broker.change(made.id, broker_admin(), None, settings=Settings(sink=sink))
+        await broker.broker.change(made.id, ADMIN, None, settings=Settings(sink=sink))
         clock.forward(seconds=61)
         broker.dispatcher.wake()
         await until(broker.all_are("delivered"))
@@ -510,7 +502,7 @@ async def test_expiry_is_announced_once_and_then_final(
     assert await after(hours=-1) == ["subscription.expiring"]
     assert await after(hours=1) == ["subscription.expiring"]
     renewed = Settings(expires_in=timedelta(days=2))
-    await broker.broker.change(made.id, broker_admin(), None, settings=renewed)
+    await broker.broker.change(made.id, ADMIN, None, settings=renewed)
     assert await after(hours=8) == ["subscription.expiring"]
     assert len(await after(hours=38)) == 2
     final = ["subscription.expiring", "subscription.expiring", "subscription.expired"]
@@ -519,7 +511,7 @@ async def test_expiry_is_announced_once_and_then_final(
     [row] = await broker.rows(subscriptions)
     assert (row["state"], row["reason"]) == ("ended", "expired")
     with pytest.raises(RefusedError, match="has ended"):
-        await broker.broker.change(made.id, broker_admin(), None, settings=renewed)
+        await broker.broker.change(made.id, ADMIN, None, settings=renewed)
     await broker.publish("a")
     assert not await broker.rows(matches)
 
@@ -532,7 +524,7 @@ async def test_old_records_are_deleted_and_waiting_ones_are_kept(tmp_path: Path)
         await broker.broker.publish(b"<urn:x> a <urn:D> .", format="ttl", key="k")
         await broker.publish("a", "b")
         await until(broker.all_are("delivered"))
-        await broker.broker.unsubscribe(gone.id, broker_admin(), None)
+        await broker.broker.unsubscribe(gone.id, ADMIN, None)
         more: Any = {"expires_in": timedelta(days=300)}
         await broker.subscribe(hook.url(), digest={"every": 31 * 86400}, **more)
         await broker.publish("c")

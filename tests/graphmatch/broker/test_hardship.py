@@ -37,7 +37,6 @@ from graphmatch.broker.store import Store, StoreError
 from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
 from graphmatch.broker.transport import SmtpServer
 from graphmatch.engine import Engine
-from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
@@ -475,17 +474,13 @@ async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
 
             server.answers["RCPT"] = "550 nobody is called so"
             await broker.publish("d")
-            await until(lambda: broker_has(broker, "failed"))
+            await until(broker.has("failed"))
             assert len(server.mails) == 3
 
 
 def mails(server: Smtp) -> list[EmailMessage]:
     found = [message_from_bytes(one[:-3], policy=policy.default) for one in server.mails]
     return [one for one in found if isinstance(one, EmailMessage)]
-
-
-async def broker_has(broker: Rig, state: str) -> bool:
-    return state in {row["state"] for row in await broker.rows(deliveries)}
 
 
 async def test_ntfy_is_retried_and_has_digests(
@@ -648,14 +643,3 @@ def test_a_backtest_equals_the_deliveries(tmp_path: Path) -> None:
     some, total = compared(tmp_path, items, count=20, seed=1)
     assert some > 20
     assert total > 100
-
-
-@pytest.mark.long
-@pytest.mark.data
-def test_a_backtest_of_real_feeds_equals_the_deliveries(tmp_path: Path) -> None:
-    folder = ROOT.parent / "shared" / "data" / "feeds"
-    said: list[Problem] = []
-    items = list(read_publications(*sorted(folder.glob("*.*")), on_problem=said.append))
-    some, total = compared(tmp_path, items, count=100, seed=2)
-    sys.stdout.write(f"{len(items)} items, {some} subscriptions with {total} matches\n")
-    assert some > 50

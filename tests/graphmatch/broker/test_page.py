@@ -16,8 +16,8 @@ from graphmatch.broker.asking import WAITING
 from graphmatch.broker.page.routes import STREAMS
 from graphmatch.broker.page.session import COOKIE, FORM_BYTES
 from graphmatch.broker.tables import subscriptions
-from tests.graphmatch.broker.serving import Called
-from tests.graphmatch.broker.visiting import NEWS, Answer, Broking, Visitor, item, serving
+from tests.graphmatch.broker.serving import Answer
+from tests.graphmatch.broker.visiting import NEWS, Broking, Visitor, item
 
 CLIMATE = "https://graphmatch.example/news#Climate"
 GERMAN = Path("data/subscriptions/feeds-climate-german.rq").read_text()
@@ -26,7 +26,7 @@ HOSTILE = "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&g
 
 @pytest.fixture(scope="module")
 def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
-    with serving(tmp_path_factory.mktemp("page")) as made:
+    with Broking(tmp_path_factory.mktemp("page")) as made:
         yield made
 
 
@@ -47,7 +47,7 @@ def subscribed(visitor: Visitor, **fields: str) -> str:
 
 def test_every_page_is_well_made(broking: Broking, visitor: Visitor) -> None:
     subscribed(visitor, topics="Climate", name="Well made")
-    broking.publish(item("Climate change", HOSTILE, "javascript:alert(1)"))
+    broking.publish_item(item("Climate change", HOSTILE, "javascript:alert(1)"))
     seen, waiting = set[str](), deque(["/", "/help", "/subscriptions/new?way=example&item=3"])
     shapes = set[str]()
     while waiting:
@@ -101,8 +101,8 @@ def well_made(path: str, answer: Answer) -> list[str]:
 
 def test_published_markup_is_shown_as_text(broking: Broking, visitor: Visitor) -> None:
     title = f"{HOSTILE} {{{{ 7 * 7 }}}} &lt;/title&gt;"
-    seq = broking.publish(item(title, HOSTILE, "javascript:alert(document.cookie)"))
-    huge = broking.publish(item("climate " * 4_000, "x" * 300_000))
+    seq = broking.publish_item(item(title, HOSTILE, "javascript:alert(document.cookie)"))
+    huge = broking.publish_item(item("climate " * 4_000, "x" * 300_000))
     for path in ("/", "/items", f"/items/{seq}", f"/items/{huge}"):
         answer = visitor.get(path)
         assert "<script>alert" not in answer.text
@@ -164,8 +164,8 @@ def test_a_subscription_to_topics_shows_matches_with_reasons(
 ) -> None:
     path = subscribed(visitor, topics="Umwelt", **{"not-words": "coal"}, name="Green")
     assert "Green" in " ".join(visitor.get("/subscriptions").all("//tbody//a"))
-    seq = broking.publish(item("Climate change reaches the vineyards"))
-    broking.publish(item("Climate change and coal"))
+    seq = broking.publish_item(item("Climate change reaches the vineyards"))
+    broking.publish_item(item("Climate change and coal"))
     answer = visitor.get(path)
     assert answer.all("//ol[@id='matches']//a[@class='title']") == [
         "Climate change reaches the vineyards"
@@ -181,7 +181,7 @@ def test_a_subscription_to_topics_shows_matches_with_reasons(
 
 def test_a_miss_is_explained(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, way="sparql", query=GERMAN)
-    seq = broking.publish(item("Climate change in English"))
+    seq = broking.publish_item(item("Climate change in English"))
     id = path.rpartition("/")[2]
     answer = visitor.get(f"/items/{seq}/why?subscription={id}")
     assert "does not match" in answer.text
@@ -269,11 +269,11 @@ def test_the_secret_of_a_webhook_is_shown_once(visitor: Visitor) -> None:
 
 def test_a_feed_reader_can_use_the_address_on_the_page(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, topics="Climate", sink="feed")
-    broking.publish(item("Climate change for feed readers"))
+    broking.publish_item(item("Climate change for feed readers"))
     (address,) = visitor.get(path).all("//dt[.='Feed']/following-sibling::dd[1]/a/@href")
-    assert address.startswith(f"{broking.root}/v1/subscriptions/")
+    assert address.startswith(f"{broking.url}/v1/subscriptions/")
     # A remote reader has only the key.
-    answer = visitor.get(address.removeprefix(broking.root), **{"X-Forwarded-For": "192.0.2.1"})
+    answer = visitor.get(address.removeprefix(broking.url), **{"X-Forwarded-For": "192.0.2.1"})
     assert answer.status == 200
     assert "Climate change for feed readers" in answer.text
 
@@ -321,9 +321,7 @@ def test_settings_that_the_form_lacks_stay(broking: Broking, visitor: Visitor) -
     """Keep attributes, the time of a digest, and the setting for reasons."""
     sink = {"kind": "email", "address": "a@example.org", "why": True}
     body = {"where": {"dcterms:title": "x"}, "sink": sink, "digest": {"at": ["09:30"]}}
-    api = Called()
-    api.port = broking.port
-    path = f"/subscriptions/{api.call('POST', '/v1/subscriptions', body).json['id']}"
+    path = f"/subscriptions/{broking.call('POST', '/v1/subscriptions', body).json['id']}"
     before, shown = kept(broking, path), filled(visitor, path)
     assert (shown["way"], shown["query"]) == ("sparql", before["query"].strip())
     assert visitor.post(f"{path}/edit", {**shown, "target": "b@example.org"}).status == 303
@@ -366,8 +364,8 @@ def test_matches_appear_live(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, words="zeppelins", name="Airships")
     id = path.rpartition("/")[2]
     live = visitor.get(path).page.xpath("//@data-live")[0]
-    broking.publish(item("Two zeppelins over the harbour", HOSTILE))
-    broking.publish(item("Zeppelins &lt;b&gt;again&lt;/b&gt;"))
+    broking.publish_item(item("Two zeppelins over the harbour", HOSTILE))
+    broking.publish_item(item("Zeppelins &lt;b&gt;again&lt;/b&gt;"))
     first, second = visitor.events(live, 2)
     assert "Two zeppelins over the harbour" in first["data"]
     assert "&lt;b&gt;again" in second["data"]
@@ -416,7 +414,7 @@ def test_the_ontology_is_a_tree(visitor: Visitor) -> None:
 
 def test_what_if_shows_gained_and_lost_matches(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, topics="Sport", name="Sporting")
-    broking.publish(item("The half-marathon was won by a baker"))
+    broking.publish_item(item("The half-marathon was won by a baker"))
     text = NEWS.read_text()
     sooner = '"Sport"@en'
     assert sooner in text
@@ -445,7 +443,7 @@ def test_health_names_findings(broking: Broking, visitor: Visitor) -> None:
     )
     subscribed(visitor, words="dirigible", name="First of two")
     subscribed(visitor, words="dirigible", name="Second of two")
-    broking.settle()
+    broking.settled()
     found = visitor.get("/health").all("//li[contains(@class, 'finding')]")
     assert any("can never match" in one and "Impossible" in one for one in found)
     assert any("duplicate" in one and "“First of two”" in one for one in found)
@@ -474,7 +472,7 @@ def test_feeds_are_added_listed_and_removed(broking: Broking, visitor: Visitor) 
 def test_deliveries_can_be_retried(broking: Broking, visitor: Visitor) -> None:
     fields = {"way": "topics", "words": "blimp", "sink": "webhook", "name": "Blimps"}
     visitor.post("/subscriptions", {**fields, "target": "https://hooks.example/blimps"})
-    broking.publish(item("A blimp lands"))
+    broking.publish_item(item("A blimp lands"))
     answer = visitor.get("/deliveries?state=waiting")
     (action,) = answer.page.xpath("//tr[contains(., 'Blimps')]//form/@action")
     assert visitor.post(action, {"back": "//evil.example"}).headers["location"] == "/"
@@ -533,7 +531,7 @@ def test_too_many_requests_are_refused(
 
 
 def test_users_log_in_with_tokens(tmp_path: Path) -> None:
-    with serving(tmp_path, local=False, filled=False) as broking:
+    with Broking(tmp_path, local=False, filled=False) as broking:
         ada, bob = Visitor(broking.port), Visitor(broking.port)
         answer = ada.get("/subscriptions")
         assert answer.status == 303
@@ -550,7 +548,7 @@ def test_users_log_in_with_tokens(tmp_path: Path) -> None:
             assert "samesite=strict" in cookie
             assert token not in visitor.get("/").text
         path = subscribed(ada, topics="Climate", name="Only Ada's")
-        broking.publish(item("Climate change"))
+        broking.publish_item(item("Climate change"))
         assert "Climate change" in ada.get(path).text
         assert bob.get(path).status == 404
         assert bob.post(f"{path}/end", {}).status == 404

@@ -25,14 +25,6 @@ from graphmatch.broker.tables import metadata, owners
 from semantic.errors import pip_install
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    is_file = request.param == "sqlite"
-    made = Store(str(tmp_path / "a.db") if is_file else request.getfixturevalue("database"))
-    yield made
-    made.close()
-
-
 def add(name: str) -> Any:
     return lambda db: db.execute(owners.insert().values(name=name, created_at=0))
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import Mock
 
 import aiohttp
 import pytest
@@ -365,41 +366,18 @@ def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_pa
         assert ready["set_aside"] == ["http: 2 set aside"]
 
 
-@dataclass
-class Record:
-    """A Kafka record."""
-
-    place: int
-    name: str
-    text: str
-
-    def error(self) -> None:
-        return None
-
-    def topic(self) -> str:
-        return "t"
-
-    def partition(self) -> int:
-        return 0
-
-    def offset(self) -> int:
-        return self.place
-
-    def key(self) -> bytes:
-        return self.name.encode()
-
-    def value(self) -> bytes:
-        return self.text.encode()
-
-    def headers(self) -> list[tuple[str, bytes]]:
-        return [("Content-Type", b"text/turtle")]
+def record(place: int, name: str, text: str) -> Mock:
+    """Return a Kafka record."""
+    answers = {"error": None, "topic": "t", "partition": 0, "offset": place, "key": name.encode()}
+    answers |= {"value": text.encode(), "headers": [("Content-Type", b"text/turtle")]}
+    return Mock(**{f"{name}.return_value": value for name, value in answers.items()})
 
 
 @dataclass
 class FakeConsumer:
     """A consumer of one partition; it gives two records at a time, and may fail once."""
 
-    records: list[Record]
+    records: list[Mock]
     failures: list[Exception] = field(default_factory=list)
     at: int = 0
     opened: int = 0
@@ -415,7 +393,7 @@ class FakeConsumer:
     def assign(self, partitions: Any) -> None:
         self.at = max(0, partitions[0].offset)
 
-    def consume(self, *_: object) -> list[Record]:
+    def consume(self, *_: object) -> list[Mock]:
         if self.assigned is not None:
             assigned, self.assigned = self.assigned, None
             assigned(self, [kafka.TopicPartition("t", 0)])
@@ -443,9 +421,9 @@ def test_bad_records_of_kafka_are_set_aside(
         return read(self, data, **more)
 
     monkeypatch.setattr(Broker, "read", broken)
-    names = ["a", "broken", "b", "bad", "c", "nu\0l"]
-    several = [Record(n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)]
-    several[-1].text = "<urn:d> a <urn:C> ."
+    names = ["a", "broken", "b", "bad", "c"]
+    several = [record(n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)]
+    several.append(record(5, "urn:nu\0l", "<urn:d> a <urn:C> ."))
     consumer = FakeConsumer(several, [kafka.KafkaException("gone"), DOWN])
     monkeypatch.setattr(kafka, "Consumer", consumer)
 

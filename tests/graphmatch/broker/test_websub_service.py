@@ -1,7 +1,7 @@
 """WebSub through the running service: real hubs, publishers and subscribers on loopback.
 
 These tests run the checks of websub.rocks for subscribers (100, 300 to 302) and hubs (100 to 105)
-against the service. test_websub.py runs all checks against the classes.
+against the service. test_websub.py runs the other checks against the classes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -580,15 +580,6 @@ async def test_a_feed_that_cannot_be_written_is_retried_later(
 
 
 # --- Retention -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    is_file = request.param == "sqlite"
-    url = str(tmp_path / "broker.db") if is_file else request.getfixturevalue("database")
-    opened = Store(url)
-    yield opened
-    opened.close()
 
 
 def test_records_are_stored_completely(store: Store) -> None:

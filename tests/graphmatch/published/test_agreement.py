@@ -120,8 +120,6 @@ def cases() -> Iterator[tuple[str, Options, st.SearchStrategy[Scenario]]]:
         yield "stopss", {}, conjunctions(KINDS, ontology)
     for cells in (1, 3, 10):
         yield "ctps", {"domain": DOMAIN, "cells": cells}, concepts()
-    printed = conjunctions([Interval, Equal, Below], (*TREE, *ATTRIBUTE_TREE))
-    yield "ctps-printed", {"domain": DOMAIN, "cells": 4}, printed
     yield "opindex", {}, RANGES
     ranges: list[tuple[str, Options]] = [
         *(("tama", {"layers": layers}) for layers in (1, 3, 13)),
@@ -218,7 +216,7 @@ def compare(
         found, right = answers(report), expected(scenario, publication, queries, entailment)
         event(f"matched: {min(len(right), 2)}")
         if not matcher.capabilities.exact:
-            for id, answer in right.items() if matcher.capabilities.complete else ():
+            for id, answer in right.items():
                 assert answer <= found[id]
             assert found.keys() <= queries.keys()
             continue
@@ -265,10 +263,9 @@ def assumed(draw: st.DrawFn) -> Scenario:
     return Scenario((*TREE, *ATTRIBUTE_TREE), (), (publication,), tuple(queries))
 
 
-@pytest.mark.parametrize("name", ["ctps-printed", "ctps"])
 @given(assumed())
-def test_ctps_agrees_if_its_papers_assumptions_hold(name: str, scenario: Scenario) -> None:
-    matcher = make(name, Ontology(scenario.ontology), domain=DOMAIN, cells=4)
+def test_ctps_agrees_if_its_papers_assumptions_hold(scenario: Scenario) -> None:
+    matcher = make("ctps", Ontology(scenario.ontology), domain=DOMAIN, cells=4)
     queries = {str(number): query for number, query in enumerate(scenario.queries)}
     for id, query in queries.items():
         matcher.subscribe(PARSER.parse(id, to_sparql(query)))
