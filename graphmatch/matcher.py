@@ -168,7 +168,7 @@ class Call:
         """Return the call and its result as one line."""
         said = ", ".join(map(_short, self.arguments))
         given = f"unknown: {self.why}" if self.given is None else _short(self.given)
-        took = "known from before" if self.kept else f"{1000 * self.seconds:.3g} ms"
+        took = "cached" if self.kept else f"{1000 * self.seconds:.3g} ms"
         return f"{compact(NamedNode(self.operator))}({said}) is {given}; {took}"
 
 
@@ -263,7 +263,7 @@ class MatchReport:
         """
         found = None if self.origin is None else self.origin()
         if found is None:
-            raise LookupError(f"the publication {self.publication} is not kept")
+            raise LookupError(f"the publication {self.publication} is not available")
         return found
 
     def __iter__(self) -> Iterator[Match]:
@@ -341,7 +341,7 @@ class DuplicateError(GraphMatchError):
     """The id of a new subscription is taken."""
 
     def __init__(self, id: str) -> None:
-        what = "this id has a subscription already"
+        what = "a subscription with this id already exists"
         super().__init__(Problem(what, Place(id), "Choose another id, or unsubscribe it first."))
 
 
@@ -356,5 +356,5 @@ class UnsupportedError(GraphMatchError):
     """The matcher does not support a subscription."""
 
     def __init__(self, id: str, what: str) -> None:
-        remedy = "Give it to the engine, which accepts all of SPARQL."
-        super().__init__(Problem(f"not expressible here: {what}", Place(id), remedy))
+        remedy = "Use the engine, which accepts all of SPARQL."
+        super().__init__(Problem(f"not supported by this algorithm: {what}", Place(id), remedy))

@@ -196,7 +196,7 @@ def _left_open(publication: str, unknown: Unknown) -> Problem:
     """Return the problem of a subscription that failed calls leave undecided."""
     some = "; ".join(map(str, unknown.calls[:3]))
     what = "other solutions" if unknown.matched else "whether it matches"
-    said = f"{unknown.subscription}: {what} cannot be known: {some}"
+    said = f"{unknown.subscription}: {what} could not be determined: {some}"
     remedy = "Fix the operator, or raise the limit `operator_seconds`."
     return Problem(said, Place(publication), remedy, Severity.WARNING)
 

@@ -49,7 +49,7 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
     if subscriptions is not None:
         line = lines[0] if lines else _line(text, "subscription")
         if not isinstance(subscriptions, list):
-            what = "`subscription` is no list of tables"
+            what = "`subscription` is not an array of tables"
             raise InputError(Problem(what, Place(str(path), line), "Write [[subscription]]."))
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found

@@ -78,7 +78,7 @@ def _parsed(text: str) -> Any:
     if text.startswith("<"):
         system, _, text = text[1:].partition(">")
     if system not in _CRS84 and system != _EPSG_4326:
-        raise ValueError(f"unknown coordinates: <{system}>")
+        raise ValueError(f"unknown coordinate system: <{system}>")
     try:
         found = shapely.from_wkt(text)
     except shapely.errors.ShapelyError as error:
@@ -204,7 +204,7 @@ class Within(Operator):
     def __init__(self, relation: str = "sfWithin") -> None:
         shapely = _shapely()
         if relation not in _RELATIONS:
-            raise ValueError(f"{relation} is none of {', '.join(_RELATIONS)}")
+            raise ValueError(f"{relation} is not one of {', '.join(_RELATIONS)}")
         stands = getattr(shapely, _RELATIONS[relation])
 
         def decide(one: Term, other: Term) -> bool:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _KEYS = 2**62
-_NO_ID = "Give each row an id of its own."
+_NO_ID = "Give each row a unique id."
 
 TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
 """Values of all rows, or the bytes and the offsets of N-Triples terms with a false flag."""
@@ -137,8 +137,8 @@ def headings(names: Sequence[str]) -> list[Heading]:
     for number, (name, one) in enumerate(zip(names, made, strict=True), 1):
         same = found.setdefault((one.attribute, one.operator or "="), name)
         if len(found) < number:
-            what = f"the columns {same!r} and {name!r} say the same"
-            remedy = "Leave one of them out, or join them with 'in'."
+            what = f"the columns {same!r} and {name!r} have the same test"
+            remedy = "Remove one, or combine their values with 'in'."
             raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
     return made
 
@@ -150,7 +150,7 @@ def _heading(name: str) -> Heading:
         named = name
     elif last not in OPERATORS:
         what = f"there is no operator {last!r}"
-        remedy = f"Use one of {', '.join(OPERATORS)}; behind a name with spaces, too: '{name} ='."
+        remedy = f"Use one of {', '.join(OPERATORS)}. After a name with spaces, too: '{name} ='."
         raise InputError(Problem(what, place, remedy))
     called = named.removesuffix(f" {IGNORE}").strip()
     try:
@@ -185,8 +185,8 @@ class _Column:
         try:
             self._places, values = encoded(array)
         except (OverflowError, ValueError) as error:
-            what = f"Arrow has values here that Python has not: {error}"
-            remedy = "Cast the column to a type whose values Python has."
+            what = f"Python cannot represent these values: {error}"
+            remedy = "Cast the column to a type that Python supports."
             where = Place(f"column {heading.attribute!r}")
             raise InputError(Problem(what, where, remedy)) from error
         known: dict[tuple[Test, ...], int] = {(): 0}
@@ -299,7 +299,9 @@ class _Batch:
                 column.constants(row)
         except UnplacedError as error:
             return Problem(error.what, Place(""), error.remedy)
-        return Problem("all its constraints are null", Place(""), "Give one at least, or no row.")
+        return Problem(
+            "all constraints of the row are null", Place(""), "Add one, or remove the row."
+        )
 
     def _refused(self, row: int, problem: Problem) -> Refused:
         number, id = row + self._before, self._ids.get(row)

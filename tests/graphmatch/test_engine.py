@@ -130,7 +130,7 @@ def test_that_a_bad_subscription_changes_nothing() -> None:
 
 
 HALF = "\ud800"
-NOT_UNICODE = "not Unicode: a surrogate, '\\ud800'. Write the character itself."
+NOT_UNICODE = "the text has a lone surrogate, '\\ud800'. Write the complete character."
 
 
 def test_one_that_is_not_unicode_keeps_no_other_from_being_taken() -> None:

@@ -253,7 +253,7 @@ def test_that_an_opened_engine_goes_on(tmp_path: Path) -> None:
     assert list(engine.match(LAPTOP).subscriptions) == ["7"]
     engine.subscribe("computer", f"ASK {{ ?x a {EX['Computer']} }}")
     engine.unsubscribe("7")
-    with pytest.raises(Exception, match="has a subscription already"):
+    with pytest.raises(Exception, match="a subscription with this id already exists"):
         engine.subscribe("8", "ASK { ?x ?y ?z }")
     assert list(engine.match(LAPTOP).subscriptions) == ["computer"]
     engine.update_ontology(removed=[(EX["Laptop"], SUBCLASS, EX["Computer"])])
@@ -283,9 +283,9 @@ def test_that_what_is_no_snapshot_is_refused_with_the_reason(tmp_path: Path) -> 
     whole = (tmp_path / "s").read_bytes()
     other = tmp_path / "other"
     for content, why in [
-        (b"", "nothing was saved there"),
-        (b"mine", "nothing was saved there"),
-        (whole[:7], "nothing was saved there"),
+        (b"", "the file is not a snapshot"),
+        (b"mine", "the file is not a snapshot"),
+        (whole[:7], "the file is not a snapshot"),
         (whole[:20], "damaged: it ends too early"),
         (whole[:8] + struct.pack("<I", 0) + whole[12:], r"its format is 0, and this one's \d+\."),
         (whole[:8] + struct.pack("<I", 8) + whole[12:], r"its format is 8, and this one's \d"),

@@ -537,7 +537,10 @@ def test_a_configuration() -> None:
         (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
         ("since = 'soon'", ":1: `since`: 'soon' is no date such as 2026-01-02, and no duration"),
         ("cut = 'half'", ":1: `cut`: 'half' is not one of "),
-        ("[subscription]\nid = 'a'", ":1: `subscription` is no list of tables. Write [[subscr"),
+        (
+            "[subscription]\nid = 'a'",
+            ":1: `subscription` is not an array of tables. Write [[subscr",
+        ),
     ],
 )
 def test_what_a_configuration_cannot_say(text: str, said: str) -> None:
@@ -576,7 +579,7 @@ def test_what_is_no_engine() -> None:
     Path("engine.gm").write_text("no engine")
     assert "engine.gm: " in run("filter", "a.rss", "--engine", "engine.gm", status=2).stderr
     assert (
-        "engine.gm: is there already"
+        "engine.gm: the file exists"
         in run("index", "--word", "soup", "--output", "engine.gm", status=2).stderr
     )
 

@@ -81,7 +81,7 @@ def test_that_each_kind_is_read() -> None:
     ],
 )
 def test_that_the_rest_is_refused(where: str, reason: str) -> None:
-    with pytest.raises(UnsupportedError, match=f"not expressible here: {reason}"):
+    with pytest.raises(UnsupportedError, match=f"not supported by this algorithm: {reason}"):
         read(where)
 
 

@@ -29,7 +29,7 @@ from semantic.vocabulary import EQUIVALENT_PROPERTY, PREFIXES, RDF
 
 SUITES = Path(__file__).parents[4] / "shared" / "data" / "sparql"
 
-REFUSED = re.compile(r"a subscription does not reach out|nothing at all")
+REFUSED = re.compile(r"a subscription cannot read other data|an empty graph")
 """Reasons for which the contract refuses valid SPARQL."""
 
 
@@ -387,20 +387,20 @@ def test_that_unions_are_bounded() -> None:
     [
         ("", "s", "empty"),
         ("# nothing\n", "s", "empty"),
-        ("SELECT * {}", "s", "nothing at all"),
-        ("SELECT * { OPTIONAL { ?s ?p ?o } }", "s", "nothing at all"),
-        ("SELECT * { BIND(1 AS ?x) }", "s", "nothing at all"),
-        ("SELECT * { VALUES ?x { 1 } }", "s", "nothing at all"),
-        ("SELECT * { FILTER EXISTS { ?s ?p ?o } }", "s", "nothing at all"),
-        ("SELECT * { { SELECT (COUNT(*) AS ?n) { ?s ?p ?o } } }", "s", "nothing at all"),
-        ("SELECT * { ?s <urn:p>* ?o }", "s", "nothing at all"),
-        ("SELECT * { { ?s ?p ?o } UNION {} }", "s", "nothing at all"),
+        ("SELECT * {}", "s", "an empty graph"),
+        ("SELECT * { OPTIONAL { ?s ?p ?o } }", "s", "an empty graph"),
+        ("SELECT * { BIND(1 AS ?x) }", "s", "an empty graph"),
+        ("SELECT * { VALUES ?x { 1 } }", "s", "an empty graph"),
+        ("SELECT * { FILTER EXISTS { ?s ?p ?o } }", "s", "an empty graph"),
+        ("SELECT * { { SELECT (COUNT(*) AS ?n) { ?s ?p ?o } } }", "s", "an empty graph"),
+        ("SELECT * { ?s <urn:p>* ?o }", "s", "an empty graph"),
+        ("SELECT * { { ?s ?p ?o } UNION {} }", "s", "an empty graph"),
         ("SELECT * { SERVICE <urn:s> { ?s ?p ?o } }", "s", "SERVICE"),
         ("SELECT * FROM <urn:g> { ?s ?p ?o }", "s", "FROM"),
         ("SELECT * FROM NAMED <urn:g> { ?s ?p ?o }", "s", "FROM"),
         ("INSERT DATA { <urn:a> <urn:b> 1 }", "s:1:1", "a query cannot begin with “INSERT”"),
         ("PREFIX e: <urn:> DELETE WHERE { ?s e:p ?o }", "s:1:18", "cannot begin with “DELETE”"),
-        ("DESCRIBE <urn:a>", "s", "nothing at all"),
+        ("DESCRIBE <urn:a>", "s", "an empty graph"),
         ("SELECT * {\n  ?s ?p }", "s:2:10", "not SPARQL"),
         ("SELECT ?x ?x2 { ?s\n un:known 1 }", "s:2:2", "prefix"),
         ("ASK { ?s ?p ?o FILTER(NOSUCH(?o)) }", "s:1:", "not SPARQL"),
