@@ -127,7 +127,6 @@ def check(
     subscriptions: Annotated[
         list[Path] | None, typer.Argument(help=".rq, .jsonl and .toml files, or folders.")
     ] = None,
-    sparql: Annotated[bool, typer.Option("--sparql", help="Show the queries, too.")] = False,
     json: Json = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
@@ -142,7 +141,7 @@ def check(
     from graphmatch.command.check import run
 
     subscribing = Subscribing(**asdict(wanting), subscriptions=subscriptions)
-    return run(subscribing, knowing, verbosity, json=json, sparql=sparql, strict=strict)
+    return run(subscribing, knowing, verbosity, json=json, strict=strict)
 
 
 @app.command()

@@ -142,7 +142,7 @@ def test_check() -> None:
     ) in result.stdout
     count = len(list((ROOT / "data/subscriptions").glob("*.rq")))
     assert result.stdout.count("✓ ") == count
-    assert result.stderr.startswith(f"{count} accepted, 0 refused, 0 warnings, ")
+    assert result.stderr.startswith(f"{count} accepted, 0 refused, 0 warnings\n")
 
 
 def test_check_warns(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_check_warns(tmp_path: Path) -> None:
     result = run("check", path)
     what, remedy = "rss:titel: http://purl.org/rss/1.0/ has no such term", "Did you mean rss:title?"
     assert f"    warning  unknown-term: {what}. {remedy}\n" in result.stdout
-    assert result.stderr.startswith("1 accepted, 0 refused, 1 warning, ")
+    assert result.stderr.startswith("1 accepted, 0 refused, 1 warning\n")
     (row,) = rows(run("check", path, "--strict", "--json", status=1).stdout)
     assert row["warnings"] == [{"code": "unknown-term", "what": what, "remedy": remedy}]
 

@@ -78,7 +78,6 @@ LAYERS = (
     ),
     (
         "graphmatch.broker.matching",
-        "graphmatch.broker.backup",
         "graphmatch.broker.kafka",
         "graphmatch.broker.notifications",
         "graphmatch.broker.following",

@@ -146,7 +146,6 @@ def _delivered(
         with written(delivering.output, session.out) as console:
             made = writer(form, console, engine)
             tally = filter_all(session, engine, reading, made, cutoff, seen)
-            made.end()
         if seen is not None:
             seen.commit()
     return tally
@@ -243,10 +242,8 @@ def write_report(
     tally.matches += len(matches)
     tally.matched += bool(matches)
     if matches:
-        evidence: Proof = {}
-        if results.says_why:
-            several = {match.subscription for match in matches}
-            evidence = engine.evidence(report, several, reader_language(os.environ))
+        several = {match.subscription for match in matches}
+        evidence = engine.evidence(report, several, reader_language(os.environ))
         results.write(publication, matches, evidence)
     return matches
 

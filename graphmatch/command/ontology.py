@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,6 @@ SHOWN_WAYS = 20
 """The maximum number of paths shown between two terms."""
 LISTED = 12
 """The maximum number of terms in one line of a description."""
-LEVEL = 8
-"""The maximum number of terms at each distance of a neighbourhood."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
 _SEVERITIES = (
@@ -68,8 +66,6 @@ def run(
             shown.path(*seeing.path)
         elif seeing.problems:
             shown.problems()
-        elif seeing.around is not None:
-            shown.around(seeing.around, seeing.radius)
         else:
             shown.trees(seeing.depth)
         return session.status
@@ -184,17 +180,6 @@ class _Shown:
         if not self._json:
             self._session.note(f"{plural(len(problems), 'problem')}")
 
-    def around(self, text: str, radius: int) -> None:
-        """Show the neighbourhood of a term as a graph in the DOT language."""
-        centre = resolve(self._view, text)
-        shown = neighbourhood(self._view, centre, radius)
-        links = [(t, up) for t in shown for up in self._view.parents(t) if up in shown]
-        row = {
-            "terms": [*map(str, shown)],
-            "links": [[str(lower), str(upper)] for lower, upper in links],
-        }
-        self._show([row], map(styled, dot_lines(self._view, shown, links)))
-
 
 def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
     """Yield a hierarchy as lines, one per term, `depth` levels from the tops down."""
@@ -218,53 +203,6 @@ def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
             yield styled(f"{indent}└── ", (f"… and {more:,} more", "dim"))
 
     return branch(_tops(taxonomy), "", 1)
-
-
-def neighbourhood(view: View, centre: NamedNode, radius: int) -> list[NamedNode]:
-    """Return a term and those up to `radius` links above and below, at most `LEVEL` per distance.
-
-    Terms with the most children come first, instances last.
-    """
-
-    def below(term: NamedNode) -> Iterable[NamedNode]:
-        children = sorted(view.children(term), key=lambda child: -len(view.children(child)))
-        return (*children, *view.instances(term))
-
-    shown = [centre]
-    for near in (view.parents, below):
-        level = [centre]
-        for _ in range(radius):
-            turns = chain.from_iterable(zip_longest(*map(near, level)))
-            new = dict.fromkeys(term for term in turns if term is not None and term not in shown)
-            level = list(new)[:LEVEL]
-            shown += level
-    return shown
-
-
-def dot_lines(
-    view: View, terms: Sequence[NamedNode], links: Iterable[tuple[NamedNode, NamedNode]]
-) -> Iterator[str]:
-    """Yield a graph in the DOT language, the first term in bold, instances dashed."""
-    yield 'digraph { rankdir=BT node [shape=box style="rounded" fontname="sans-serif"]'
-    for number, term in enumerate(terms):
-        label = dict.fromkeys(filter(None, (view.label(term), view.compact(term))))
-        near = {*view.parents(term), *view.children(term), *view.instances(term)}
-        if left_out := len(near.difference(terms)):
-            label[f"… {left_out:,} more"] = None
-        style = "" if number else ' style="rounded,bold"'
-        if view.kinds(term) == ("instance",):
-            style = ' style="rounded,dashed"'
-        yield f"  {_quoted(str(term))} [label={_quoted(*label)}{style}]"
-    for lower, upper in links:
-        style = " [style=dashed]" if upper in view.types(lower) else ""
-        yield f"  {_quoted(str(lower))} -> {_quoted(str(upper))}{style}"
-    yield "}"
-
-
-def _quoted(*lines: str) -> str:
-    """Return lines as a string of DOT, with escaped line ends and quotation marks."""
-    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
-    return '"' + "\\n".join(" ".join(line.split()) for line in escaped) + '"'
 
 
 def _named(term: NamedNode, view: View) -> Iterator[str | tuple[str, str]]:

@@ -21,7 +21,6 @@ from pyoxigraph import Triple as TripleTerm
 from typer.testing import CliRunner
 
 import graphmatch
-from graphmatch import Engine
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
 from graphmatch.command.output import described, term_as_json
@@ -205,7 +204,7 @@ def nasty(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", ["text", "jsonl", "csv", "sparql-json"])
+@pytest.mark.parametrize("form", ["text", "jsonl", "csv"])
 @pytest.mark.parametrize("to_file", [False, True])
 def test_no_form_has_control_characters(form: str, to_file: bool) -> None:
     Path("q.rq").write_text("SELECT ?t { ?i rss:title ?t }")
@@ -226,24 +225,6 @@ def test_csv() -> None:
     ]
     assert row[1].startswith("'=1+1 soup")
     assert json.loads(row[7].replace("\\x", "x"))[0]["t"]["type"] == "literal"
-
-
-def test_sparql_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed(Path("a.rss"), entry(1), entry(2))
-    Path("ask.rq").write_text("ASK { ?i rss:title 'Soup 1' }")
-    arguments = ("filter", "a.rss", "--word", "soup", "-s", "ask.rq", "--as", "sparql-json")
-    found = json.loads(run(*arguments).stdout)
-    assert found["head"] == {"vars": ["_subscription", "_publication", "item"]}
-    rows = [(r["_subscription"]["value"], r.get("item")) for r in found["results"]["bindings"]]
-    assert sorted(rows, key=str) == [
-        ("ask", None),
-        ("soup", {"type": "uri", "value": "https://e.org/1"}),
-        ("soup", {"type": "uri", "value": "https://e.org/2"}),
-    ]
-    monkeypatch.delattr(Engine, "evidence")  # This form needs no evidence.
-    assert json.loads(run(*arguments).stdout) == found
-    empty = run("filter", "a.rss", "--word", "bread", "--as", "sparql-json").stdout
-    assert json.loads(empty)["results"] == {"bindings": []}
 
 
 def test_two_forms() -> None:
@@ -582,11 +563,6 @@ def test_what_is_no_engine() -> None:
         "engine.gm: the file exists"
         in run("index", "--word", "soup", "--output", "engine.gm", status=2).stderr
     )
-
-
-def test_check_shows_the_query_of_topics() -> None:
-    text = run("check", "--topic", "Energy", "--word", "x", "--sparql", "-o", NEWS).stdout
-    assert "?item dcterms:subject news:Energy ." in text
 
 
 # --- Control characters --------------------------------------------------------------------------

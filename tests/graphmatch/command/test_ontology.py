@@ -121,9 +121,8 @@ def test_term_for_machines(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("option", ["--term", "--around"])
-def test_name_of_nothing(option: str) -> None:
-    result = run(NEWS, option, "Enrgy", status=2)
+def test_name_of_nothing() -> None:
+    result = run(NEWS, "--term", "Enrgy", status=2)
     assert result.stderr == "error    Enrgy: no term is called so. Is news:Energy meant?\n"
 
 
@@ -204,37 +203,6 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert "missing.ttl: cannot be read: " in result.stderr
 
 
-# --- Graphs for Graphviz -------------------------------------------------------------------------
-
-
-def test_graph() -> None:
-    lines = run(*PRODUCTS, "--around", "Computer").stdout.splitlines()
-    assert lines[0].startswith("digraph {")
-    assert lines[-1] == "}"
-    assert lines[1].startswith(f'  "<{SHOP}Computer>" [label="computer\\nshop:Computer" style=')
-    assert f'  "<{SHOP}Ultrabook>" -> "<{SHOP}LaptopPC>"' in lines
-    (row,) = rows(*PRODUCTS, "--around", "Computer", "--radius", 1)
-    names = ("Computer", "Product", "LaptopPC", "DesktopPC")
-    assert set(row["terms"]) == {f"<{SHOP}{name}>" for name in names}
-    assert [f"<{SHOP}LaptopPC>", f"<{SHOP}Computer>"] in row["links"]
-
-
-def test_graph_of_odd_names(tmp_path: Path) -> None:
-    path = tmp_path / "a.ttl"
-    path.write_text(
-        "@prefix : <urn:x:> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
-        ':B rdfs:subClassOf :A ; rdfs:label "a \\"b\\" \\\\n" . :i a :B .\n'
-        + "".join(f":C{n} rdfs:subClassOf :A .\n" for n in range(20)),
-        encoding="utf-8",
-    )
-    lines = run(path, "--around", "B").stdout.splitlines()
-    assert r'[label="a \"b\" \\n\n:B" style="rounded,bold"]' in lines[1]
-    assert '  "<urn:x:i>" -> "<urn:x:B>" [style=dashed]' in lines
-    assert '[label=":A\\n… 20 more"]' in lines[2]
-    (row,) = rows(path, "--around", "A")
-    assert len(row["terms"]) == 10
-
-
 def test_two_ways_to_look() -> None:
     result = run(NEWS, "--problems", "--search", "x", status=2)
     assert "--search and --problems are given together" in result.stderr
@@ -264,25 +232,6 @@ def test_mapping_functions_and_units_for_machines() -> None:
 
 
 # --- Real ontologies -----------------------------------------------------------------------------
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("file", "term", "iri"),
-    [
-        ("dbpedia.owl", "dbo:Person", "http://dbpedia.org/ontology/Person"),
-        (
-            "pizza.owl",
-            "Pizza",
-            "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#Pizza",
-        ),
-        ("so-simple.owl", "gene", "http://purl.obolibrary.org/obo/SO_0000704"),
-    ],
-)
-def test_real_graph(file: str, term: str, iri: str) -> None:
-    (row,) = rows(REAL / file, "--around", term)
-    assert row["terms"][0] == f"<{iri}>"
-    assert 10 < len(row["terms"]) < 50
 
 
 @pytest.mark.data

@@ -99,8 +99,6 @@ def test_help_has_an_example() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["filter", ".", "--columns", "graph=g"], "--columns: 'graph=g' does not say what a"),
-        (["filter", ".", "--columns", "subject="], "--columns: 'subject=' does not say what a"),
         (["filter", ".", "--conf", "x"], "--conf: 'x' is no setting. Write KEY=VALUE."),
         (["filter", ".", "--format", "zip"], "no RDF syntax is called 'zip'"),
         (["filter", ".", "--base", "x"], "the base 'x' is not an absolute IRI"),
@@ -234,15 +232,17 @@ def test_tables(run: Run, spark: SparkSession, subscriptions: Path, tmp_path: Pa
     table.mkdir()
     spark.createDataFrame(
         [("g", "<urn:a>", "<urn:p>", f'"{n}"') for n in range(9)],
-        "g string, s string, p string, o string",
+        "publication string, subject string, predicate string, object string",
     ).write.parquet(str(table / "t"))
     (table / "t" / "_SUCCESS").unlink()
     output = tmp_path / "out"
     common = ("-s", subscriptions, "--output", output)
-    names = "publication=g, subject=s,predicate = p,object=o"
-    run("filter", table, *common, "--columns", names, "--format", "parquet")
+    run("filter", table, *common, "--format", "parquet")
     assert spark.read.parquet(str(output)).count() == 9
-    wrong = run("filter", table, *common, "--format", "parquet", "--mode", "append", status=2)
+    spark.createDataFrame([("g",)], "graph string").write.parquet(str(tmp_path / "other"))
+    (tmp_path / "other" / "_SUCCESS").unlink()
+    options = ("--format", "parquet", "--mode", "append")
+    wrong = run("filter", tmp_path / "other", *common, *options, status=2)
     assert "publication" in wrong.stderr
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no table")
     wrong = run("filter", tmp_path / "bad.parquet", *common, "--mode", "append", status=2)
@@ -441,13 +441,14 @@ def test_a_folder_of_tables(run: Run, spark: SparkSession, watched: Watched) -> 
     said = run(*same, *other, status=2).stderr
     assert "output: has the matches of a stream whose checkpoint is not" in " ".join(said.split())
     watched.output = watched.folder / "another"
-    wrong = watched.arguments("--once", "--format", "parquet", "--columns", "subject=s")
-    done = run(*wrong, *other, status=1)
-    assert "0 publications, 1 duplicate, 0 late, 0 matches, 4 refused" in done.stderr
-    refused = watched.written(spark).select("_corrupt").distinct().collect()
-    assert {row[0] for row in refused} == {
-        f"g{n}: no subject. A subject is an IRI or a blank node." for n in range(4)
-    }
+    subjects = {"g8": "<urn:x>", "g9": None}
+    rows = [(id, subject, "<urn:price>", '"9"') for id, subject in subjects.items()]
+    parquet(watched.folder / "t.parquet", rows)
+    watched.drop("wrong.parquet", (watched.folder / "t.parquet").read_bytes())
+    done = run(*watched.arguments("--once", "--format", "parquet"), *other, status=1)
+    assert "5 publications, 0 duplicates, 0 late, 10 matches, 1 refused" in done.stderr
+    refused = watched.written(spark).where("_corrupt IS NOT NULL").select("_corrupt").collect()
+    assert [row[0] for row in refused] == ["g9: no subject. A subject is an IRI or a blank node."]
 
 
 class FakeReader(SimpleDataSourceStreamReader):
