@@ -84,8 +84,8 @@ def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Faul
     >>> check_xml(b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><a>&e;</a>', "a.owl")
     Traceback (most recent call last):
     ...
-    semantic.errors.InputError: a.owl:1:14: the entity 'e' is outside the document. Nothing is \
-fetched: write its text into the document instead.
+    semantic.errors.InputError: a.owl:1:14: the entity 'e' is outside the document. Entities \
+are not fetched. Write the text into the document.
     """
     try:
         utf8 = recode_xml(data, source)

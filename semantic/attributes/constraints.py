@@ -171,7 +171,7 @@ def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
     if not given[IGNORE]:
         return rest
     if not rest or not _FOLDABLE.issuperset(rest):
-        what = f"{IGNORE!r} can only be used with {', '.join(sorted(_FOLDABLE))} only"
+        what = f"{IGNORE!r} can only be used with {', '.join(sorted(_FOLDABLE))}"
         raise TermError(what, "Remove it, or remove the other operators.")
     return {_FOLDED + operator: operand for operator, operand in rest.items()}
 

@@ -94,7 +94,7 @@ def read_document(data: bytes, report: Report, limits: Limits) -> Document:
     >>> from semantic.limits import DEFAULT_LIMITS
     >>> cut = b"<rss><channel><item><title>a</title></item><item><ti"
     >>> document = read_document(cut, Report("cut.rss", print), DEFAULT_LIMITS)
-    cut.rss:1 (item 2): the document ends early, at 1:50. The item is left out: get the whole \
+    cut.rss:1 (item 2): the document ends early, at 1:50. The item is left out. Get the whole \
 document.
     >>> len(document.items)
     1

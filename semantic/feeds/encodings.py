@@ -51,8 +51,8 @@ def in_utf8(data: bytes, report: Report) -> bytes:
     --------
     >>> feed = "<rss>café dü</rss>".encode().decode("latin-1").encode()
     >>> in_utf8(feed, Report("a.rss", print)).decode()
-    a.rss: the text is UTF-8 that was decoded as Latin-1 or windows-1252. It is read as UTF-8: \
-declare that encoding, and encode it once.
+    a.rss: the text is UTF-8 that was decoded as Latin-1 or windows-1252. It was read as UTF-8. \
+Encode the text once, and declare UTF-8.
     '<rss>café dü</rss>'
     """
     data = _recoded(data, report)

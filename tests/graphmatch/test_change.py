@@ -245,7 +245,7 @@ def test_that_a_subscription_waits_for_a_unit_that_goes_with_its_attribute() -> 
     assert "big" in engine
     assert not engine.match(item).matches
     assert engine.index_plan("big").suspended
-    assert engine.explain("big", item).failure.startswith("it matches nothing until")
+    assert engine.explain("big", item).failure.startswith("it cannot match until")
     engine.update_ontology(added=ontology.stated, removed=kilograms)
     assert engine.match(item).matches
     engine.unsubscribe("big")

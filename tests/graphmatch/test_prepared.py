@@ -101,12 +101,12 @@ def test_rows_that_are_refused() -> None:
     [
         ("ASK { ?s ?p ?o", ["p"], "not SPARQL: it ends too early"),
         ("ASK { ?s ?p ?o }", ["q"], r"the parameter \?q is not in the query"),
-        ("SELECT ?s { ?s ?p ?o } GROUP BY ?s", ["s"], r"the parameter \?s stands where"),
-        ("ASK { ?s ?p ?o BIND(1 AS ?x) }", ["x"], r"the parameter \?x stands where"),
-        ("ASK { ?s ?p ?o FILTER(BOUND(?o)) }", ["o"], r"the parameter \?o stands where"),
-        ("SELECT ?p { ?s a ?p }", ["p"], r"the parameter \?p stands where"),
-        ("DESCRIBE ?p ?s { ?s a ?p }", ["p"], r"the parameter \?p stands where"),
-        ("ASK { ?s a ?o { SELECT ?p { ?s a ?p } } }", ["p"], r"the parameter \?p stands where"),
+        ("SELECT ?s { ?s ?p ?o } GROUP BY ?s", ["s"], r"the parameter \?s is where"),
+        ("ASK { ?s ?p ?o BIND(1 AS ?x) }", ["x"], r"the parameter \?x is where"),
+        ("ASK { ?s ?p ?o FILTER(BOUND(?o)) }", ["o"], r"the parameter \?o is where"),
+        ("SELECT ?p { ?s a ?p }", ["p"], r"the parameter \?p is where"),
+        ("DESCRIBE ?p ?s { ?s a ?p }", ["p"], r"the parameter \?p is where"),
+        ("ASK { ?s a ?o { SELECT ?p { ?s a ?p } } }", ["p"], r"the parameter \?p is where"),
     ],
 )
 def test_queries_that_are_refused(query: str, parameters: list[str], message: str) -> None:

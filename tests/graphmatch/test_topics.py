@@ -194,7 +194,7 @@ def test_an_unknown_topic() -> None:
     [
         (Topics(without=("a",)), "no topic and no word is given"),
         (Topics(words=(" ",)), "a topic or word is empty"),
-        (Topics(words=("x",), without=(";",)), "“;” has no letter and no digit"),
+        (Topics(words=("x",), without=(";",)), "“;” has no letter or digit"),
         (Topics(words=("so\ud800up",)), "a topic or word has a lone surrogate"),
     ],
 )

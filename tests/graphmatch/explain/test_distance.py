@@ -208,8 +208,12 @@ def test_that_what_is_above_everything_brings_nothing_nearer() -> None:
             Literal("Sea", language="en"),
             'the language is "en"',
         ),
-        (TextTest(X, TextOperator.ENDS, Literal("x")), Literal(5), "5 is no text"),
-        (TextTest(X, TextOperator.ENDS, Literal("x"), View.STR), BlankNode("b"), "_:b is no text"),
+        (TextTest(X, TextOperator.ENDS, Literal("x")), Literal(5), "5 is not a string"),
+        (
+            TextTest(X, TextOperator.ENDS, Literal("x"), View.STR),
+            BlankNode("b"),
+            "_:b is not a string",
+        ),
     ],
 )
 def test_texts_in_words(test: Filter, term: Term, why: str) -> None:
