@@ -947,7 +947,7 @@ def test_row_of_synonyms(rows: str, pattern: str, tmp_path: Path, good: Path, wa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--format", "klingon"], "error    format: no RDF syntax is called 'klingon'. Give a"),
+        (["--format", "klingon"], "error    format: 'klingon' is unknown. Use one of: nt,"),
         (["--base", "dir"], "error    base: the base 'dir' is not an absolute IRI. Give one such"),
         (["--cut", "slice"], "'slice' is not one of"),
         (["--entailment", "owl"], "'owl' is not one of"),

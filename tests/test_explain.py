@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from graphmatch import Engine
-from graphmatch.matcher import Match, MatchReport
+from graphmatch.report import Match, MatchReport
 from semantic import Ontology, Publication
 from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES, XSD

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphmatch.command.console import plural, styled
 from graphmatch.command.options import Knowing, Subscribing, Verbosity
 from graphmatch.command.session import REFUSED, Session
+from graphmatch.console import plural, styled
 from graphmatch.explain.index_plan import UNINDEXED, IndexPlan
 from graphmatch.lint import Linter, Warned
 from graphmatch.subscription import Subscription

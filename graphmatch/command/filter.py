@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from graphmatch.command.console import CommandConsole, plural, reader_language
 from graphmatch.command.options import Delivering, Knowing, Reading, Subscribing, Verbosity
 from graphmatch.command.output import Proof, TextWriter, Writer, described, writer, written
 from graphmatch.command.session import Session
+from graphmatch.console import CommandConsole, plural, reader_language
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
-from graphmatch.matcher import Match, MatchReport
+from graphmatch.report import Match, MatchReport
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in, is_special

@@ -12,7 +12,6 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 from rich.text import Text
 
-from graphmatch.command.console import plural, reader_language, styled
 from graphmatch.command.options import Loading, Seeing, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.command.terms import (
@@ -27,6 +26,7 @@ from graphmatch.command.terms import (
     upwards,
     ways,
 )
+from graphmatch.console import plural, reader_language, styled
 from graphmatch.mapping import MappingFunctions
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.ontology.taxonomy import Taxonomy

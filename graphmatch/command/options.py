@@ -402,7 +402,7 @@ class ConfiguredCommand(TyperCommand):
 
 def _fail(error: Exception) -> int:
     """Show the error that ends the run, and return its exit status."""
-    from graphmatch.command.console import CommandConsole, styled
+    from graphmatch.console import CommandConsole, styled
 
     CommandConsole(stderr=True).print(styled(("error", "red"), f"    {error}"))
     return 2

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
 
-from graphmatch.command.console import CommandConsole, styled, to_json, visible
+from graphmatch.console import CommandConsole, styled, to_json, visible
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import Evidence, distinct_reasons
-from graphmatch.matcher import Match
+from graphmatch.report import Match
 from semantic.errors import InputError, Place, Problem
 from semantic.files import replacing
 from semantic.publication import Publication

@@ -31,7 +31,7 @@ from typing import Self
 
 from pyoxigraph import BlankNode
 
-from graphmatch.matcher import Match
+from graphmatch.report import Match
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
 

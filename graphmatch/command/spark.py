@@ -255,8 +255,8 @@ def _filtered(
     from pyspark.errors import AnalysisException
     from pyspark.sql import DataFrame, Observation
 
-    from graphmatch.command.console import plural
     from graphmatch.command.session import DONE, REFUSED
+    from graphmatch.console import plural
     from graphmatch.spark.java import SparkError
     from graphmatch.spark.matching import observed
 
@@ -541,7 +541,7 @@ def _did(progress: Any) -> dict[str, int]:
 
 
 def _counts(did: Mapping[str, int]) -> str:
-    from graphmatch.command.console import plural
+    from graphmatch.console import plural
 
     return (
         f"{plural(did['publications'], 'publication')}, "

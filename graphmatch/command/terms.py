@@ -10,24 +10,22 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import GraphMatchError, Place, Problem, listed
+from semantic.attributes.concepts import Concepts, folded
+from semantic.ontology.names import TermNames
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.taxonomy import Taxonomy
-from semantic.terms import Term, compact, expanded, local_name
+from semantic.terms import Term, compact, local_name
 from semantic.vocabulary import RESERVED
 
 if TYPE_CHECKING:
     import networkx as nx
 
-CANDIDATES = 10
-"""The maximum number of terms in a message."""
 WAYS = 100
 """The maximum number of shortest paths up to one term: there may be exponentially many."""
 
@@ -104,6 +102,12 @@ class View:
         known = frozenset(self.terms)
         return tuple(name for name in found if name.term in known)
 
+    @cached_property
+    def resolver(self) -> Concepts:
+        """The terms by name."""
+        names = TermNames((), ((name.text, name.term) for name in self.names))
+        return Concepts(self.ontology, names, frozenset[Term](self.terms))
+
     def labels(self, term: NamedNode) -> tuple[Literal, ...]:
         """Return the labels of a term, the best for the reader first."""
         return self.ontology.shown_names.labels(term, self._language)
@@ -165,43 +169,10 @@ def by_name(terms: Iterable[Term]) -> tuple[NamedNode, ...]:
 
 
 def resolve(view: View, text: str) -> NamedNode:
-    """Return the term with a name.
-
-    The text is tried as an IRI, a prefixed name, the last part of an IRI, a label, and the last two
-    in any case. The first kind with a match decides.
-    """
-    if (term := _iri(view, text)) is not None:
-        return term
-    same: Sequence[Callable[[Name], bool]] = (
-        lambda name: name.local and name.text == text,
-        lambda name: not name.local and name.text == text,
-        lambda name: folded(name.text) == folded(text),
-    )
-    for is_meant in same:
-        found = by_name({name.term for name in view.names if is_meant(name)})
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = listed([*map(view.compact, found)], CANDIDATES)
-            what = f"{len(found)} terms are called so: {names}"
-            remedy = "Give one of these, or its IRI."
-            raise GraphMatchError(Problem(what, Place(text), remedy))
-    raise GraphMatchError(Problem("no term is called so", Place(text), _advice(view, text)))
-
-
-def _iri(view: View, text: str) -> NamedNode | None:
-    try:
-        term = view.ontology.root(expanded(text, view.ontology.prefixes))
-    except ValueError:
-        return None
-    return term if isinstance(term, NamedNode) and view.kinds(term) else None
-
-
-def _advice(view: View, text: str) -> str:
-    names = {folded(name.text): name for name in view.names}
-    near = get_close_matches(folded(text.rpartition(":")[2]), names, 3)
-    meant = dict.fromkeys(view.compact(names[each].term) for each in near)
-    return f"Is {' or '.join(meant)} meant?" if meant else "Look for it with --search."
+    """Return the term with a name."""
+    found = view.resolver.find(text)
+    assert isinstance(found, NamedNode)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,17 +224,6 @@ def _forms(name: Name) -> tuple[str, ...]:
     if not name.local:
         return (folded(name.text),)
     return folded(name.text), folded(_CASE.sub(" ", name.text))
-
-
-def folded(text: str) -> str:
-    """Return a text in one case, with single spaces.
-
-    Examples
-    --------
-    >>> folded(" Solar  Power")
-    'solar power'
-    """
-    return " ".join(text.casefold().split())
 
 
 @dataclass(frozen=True, slots=True)

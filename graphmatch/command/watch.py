@@ -136,7 +136,7 @@ class _Watch:
         """Fetch the listed feeds until a signal arrives, or once."""
         from graphmatch.broker.feeds import Poller
         from graphmatch.broker.safe_http import HttpClient
-        from graphmatch.command.console import plural
+        from graphmatch.console import plural
 
         subscriptions = plural(len(self.engine), "subscription")
         async with HttpClient(networks(self.watching.allow)) as client:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
+from typing import NoReturn
 
 import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser
+from graphmatch._native import EvaluationFailedError
 from graphmatch.matcher import UnknownError
 from graphmatch.published.naive import Naive
+from graphmatch.report import CoreMatches
 from semantic import Limits, Ontology, Publication
 from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
 from semantic.ontology.synonyms import SynonymPairs
@@ -76,7 +79,7 @@ def test_index_plans(query: str, residual: tuple[str, ...]) -> None:
     assert not plan.suspended
 
 
-def test_that_what_the_ontology_alone_answers_is_no_news() -> None:
+def test_solutions_of_the_ontology_alone_do_not_match() -> None:
     made = engine(KNOWN, s="SELECT ?x { ?x a :Computer }")
     (match,) = made.match(laptop())
     assert match.solutions == ({"x": ITEM},)
@@ -160,7 +163,7 @@ def test_ids_and_queries_that_are_not_unicode() -> None:
             ask(HALF)
     assert HALF not in engine
     assert [subscription.id for subscription in engine.subscriptions] == ["a"]
-    with pytest.raises(InputError, match="no RDF syntax is called"):
+    with pytest.raises(InputError, match="is unknown"):
         list(engine.filter(b"", HALF))
 
 
@@ -287,6 +290,26 @@ def test_terms_of_a_report_stay_when_an_older_report_goes() -> None:
         assert {(one["p"], one["v"]) for one in solutions} == {triple[1:] for triple in stated}
 
 
+def test_that_a_report_of_another_engine_gets_no_evidence() -> None:
+    asked, other = engine(laptop="ASK { ?x a :Laptop }"), engine(laptop="ASK { ?x a :Laptop }")
+    with pytest.raises(GraphMatchError, match="another engine made this report"):
+        asked.evidence(other.match(laptop()))
+    report = other.match(laptop())
+    other.update_ontology(added=[(LAPTOP, SUBCLASS, NamedNode(EX + "Device"))])
+    assert set(other.evidence(report)) == {"laptop"}
+
+
+def test_that_a_report_that_is_too_old_gets_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_old(_: CoreMatches) -> NoReturn:
+        raise EvaluationFailedError("the report was made before too many changes")
+
+    asked = engine(laptop="ASK { ?x a :Laptop }")
+    report = asked.match(laptop())
+    monkeypatch.setattr(CoreMatches, "enriched", too_old)
+    with pytest.raises(GraphMatchError, match=r"too many changes\. Ask for the evidence"):
+        asked.evidence(report)
+
+
 def test_that_a_report_without_matches_has_no_reasons() -> None:
     asked = engine(never="ASK { ?x :never ?y }", laptop="ASK { ?x a :Laptop }")
     assert asked.evidence(engine(never="ASK { ?x :never ?y }").match(laptop())) == {}
@@ -347,7 +370,7 @@ def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
         ["bc", "dc", "de", "bb"],
     ],
 )
-def test_what_is_said_of_one_holds_of_all_that_a_publication_says_are_the_same(
+def test_same_resources_share_their_triples(
     links: list[str],
 ) -> None:
     nodes = sorted(set("".join(links)))
@@ -371,7 +394,7 @@ def test_a_query_that_is_too_long() -> None:
     assert len(engine) == 1
 
 
-def test_that_attributes_beyond_the_limit_are_told() -> None:
+def test_attributes_beyond_the_limit_are_reported() -> None:
     ex, told = Namespace(EX), list[Problem]()
     engine = Engine(limits=Limits(event_paths=5), on_problem=told.append)
     engine.subscribe("last", 'ASK { ?x attribute:p.q "v9" }')

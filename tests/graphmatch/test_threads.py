@@ -313,7 +313,7 @@ def test_that_publications_are_evaluated_by_several_threads() -> None:
     }
 
 
-def test_that_whoever_asks_why_does_not_keep_others_from_matching(
+def test_explanations_do_not_block_matching(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asking, matched, enrich = Event(), Event(), Knowledge.enrich
@@ -352,7 +352,7 @@ def test_that_whoever_asks_why_does_not_keep_others_from_matching(
         ("trig", "<urn:g%d> { <urn:s> a 1 }\n", ("before", "after")),
     ],
 )
-def test_that_a_silent_pipe_keeps_nobody_from_changing(
+def test_a_silent_pipe_does_not_block_changes(
     format: str, graph: str, first: tuple[str, ...]
 ) -> None:
     reading, writing = os.pipe()

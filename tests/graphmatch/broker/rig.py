@@ -70,6 +70,7 @@ class Receiver:
     got: list[Got] = field(default_factory=list)
     most_at_once: int = 0
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
+    tls: ssl.SSLContext | None = None
     _now: int = 0
     _runner: web.AppRunner | None = None
     _site: web.BaseSite | None = None
@@ -81,7 +82,9 @@ class Receiver:
             app.router.add_route("*", "/{rest:.*}", self.take)
             self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await self._runner.setup()
-        self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        self._site = web.TCPSite(
+            self._runner, "127.0.0.1", self.port, reuse_address=True, ssl_context=self.tls
+        )
         await self._site.start()
         self.port = self._runner.addresses[0][1]
 
@@ -94,8 +97,8 @@ class Receiver:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    def url(self, path: str = "/hook") -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
+    def url(self, path: str = "/hook", host: str = "127.0.0.1") -> str:
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{path}"
 
     def count(self) -> Counter[str]:
         return Counter(one.id for one in self.got)
@@ -113,8 +116,10 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receivers(count: int = 1) -> AsyncIterator[list[Receiver]]:
-    several = [Receiver() for _ in range(count)]
+async def receivers(
+    count: int = 1, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[list[Receiver]]:
+    several = [Receiver(tls=tls) for _ in range(count)]
     try:
         for one in several:
             await one.come_back()
@@ -124,12 +129,14 @@ async def receivers(count: int = 1) -> AsyncIterator[list[Receiver]]:
             await one.close()
 
 
-def status(code: int, **headers: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+def status(
+    code: int, body: bytes = b"", **headers: str
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     """Return a handler that responds with a status."""
 
     async def answer(_: web.Request) -> web.Response:
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        return web.Response(status=code, headers=names)
+        return web.Response(status=code, body=body, headers=names)
 
     return answer
 
@@ -180,6 +187,14 @@ class Rig:
 
         async def check() -> bool:
             return {row["state"] for row in await self.rows(deliveries)} == {state}
+
+        return check
+
+    def has(self, state: str) -> Callable[[], Awaitable[bool]]:
+        """Return whether a delivery has a state."""
+
+        async def check() -> bool:
+            return state in {row["state"] for row in await self.rows(deliveries)}
 
         return check
 
@@ -243,7 +258,7 @@ async def talking(
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await talk(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
             pass
         finally:
             writer.close()

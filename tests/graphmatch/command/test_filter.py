@@ -23,11 +23,11 @@ from typer.testing import CliRunner
 import graphmatch
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
-from graphmatch.command.output import described, term_as_json
+from graphmatch.command.output import term_as_json
 from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
-from graphmatch.matcher import Match
-from semantic import Publication, read_publications
-from semantic.vocabulary import DC, DCTERMS, RSS, TYPE, XSD
+from graphmatch.report import Match
+from semantic import Publication
+from semantic.vocabulary import DC, RSS, TYPE, XSD
 
 ROOT = Path(__file__).parents[3]
 NEWS = ROOT / "ontologies" / "news.ttl"
@@ -77,23 +77,6 @@ def test_what_the_package_has_shows_before_it_is_imported() -> None:
     names, imported = done.stdout.splitlines()
     assert {*graphmatch.__all__, "__version__"} <= set(names.split())
     assert imported == "False"
-
-
-def test_completion() -> None:
-    said = {
-        "_GRAPHMATCH_COMPLETE": "complete_bash",
-        "COMP_WORDS": "graphmatch fil",
-        "COMP_CWORD": "1",
-    }
-    code = "import sys; sys.argv = ['graphmatch']; from graphmatch.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | said,
-        check=False,
-    )
-    assert done.stdout.split() == ["filter"]
 
 
 # --- Warnings ------------------------------------------------------------------------------------
@@ -383,7 +366,7 @@ PUBLICATION = Publication.of("https://e.org/1", [])
 MATCHES = [Match("s", PUBLICATION.id, ({},))]
 
 
-def test_what_is_not_in_the_sources_is_forgotten() -> None:
+def test_items_that_left_the_sources_are_forgotten() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def new_after(days: int, publication: Publication = PUBLICATION) -> bool:
@@ -404,7 +387,7 @@ def test_what_is_not_in_the_sources_is_forgotten() -> None:
     assert new_after(2 * KEPT_DAYS, other)
 
 
-def test_what_was_not_committed_is_delivered_again() -> None:
+def test_uncommitted_items_are_delivered_again() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     for _ in range(2):
         with Seen(Path("seen.db"), now) as seen:
@@ -449,7 +432,7 @@ def test_two_processes_deliver_once_together() -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "database", "folder"])
-def test_a_memory_that_is_none(kind: str) -> None:
+def test_invalid_files_of_seen_items_are_refused(kind: str) -> None:
     feed(Path("a.rss"), entry(1))
     path = Path("seen.db")
     if kind == "text":
@@ -556,23 +539,10 @@ def test_an_engine_that_was_saved_has_its_ontology(options: list[str]) -> None:
     assert "engine.gm: a saved engine has its ontology and its options already." in said
 
 
-def test_what_is_no_engine() -> None:
+def test_invalid_files_of_engines_are_refused() -> None:
     Path("engine.gm").write_text("no engine")
     assert "engine.gm: " in run("filter", "a.rss", "--engine", "engine.gm", status=2).stderr
     assert (
         "engine.gm: the file exists"
         in run("index", "--word", "soup", "--output", "engine.gm", status=2).stderr
     )
-
-
-# --- Control characters --------------------------------------------------------------------------
-
-
-def test_an_item_of_a_feed_describes_itself() -> None:
-    date = "Mon, 05 Jan 2026 00:00:00 GMT"
-    feed(Path("a.rss"), entry(1, pubDate=date, guid="g"))
-    (publication,) = read_publications("a.rss")
-    assert (DCTERMS["identifier"], Literal("g")) in {(p, o) for _, p, o in publication.triples}
-    found = described(publication)
-    assert (found.title, found.link, found.guid) == ("Soup 1", "https://e.org/1", "g")
-    assert found.date == "2026-01-05T00:00:00Z"

@@ -123,7 +123,8 @@ def test_term_for_machines(tmp_path: Path) -> None:
 
 def test_name_of_nothing() -> None:
     result = run(NEWS, "--term", "Enrgy", status=2)
-    assert result.stderr == "error    Enrgy: no term is called so. Is news:Energy meant?\n"
+    what = "the ontology has no term called 'Enrgy'"
+    assert result.stderr == f"error    Enrgy: {what}. Is news:Energy meant?\n"
 
 
 # --- Paths ---------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def test_path_of_a_name_of_several(tmp_path: Path) -> None:
         :a rdfs:subClassOf :top ; rdfs:label "same" . :b rdfs:subClassOf :top ; rdfs:label "same" .
     """)
     result = run(path, "--path", "same", "top", status=2)
-    assert "same: 2 terms are called so: " in result.stderr
+    assert "same: 2 terms are called 'same': " in result.stderr
     assert "Give one of these, or its IRI." in result.stderr
 
 

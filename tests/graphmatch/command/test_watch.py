@@ -167,7 +167,7 @@ def test_that_a_list_without_feeds_is_refused(tmp_path: Path) -> None:
         assert message in err
 
 
-def test_that_it_says_what_is_not_installed(feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_names_the_missing_package(feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "find_spec", lambda _: None)
     status, _, err = run("--feeds", feeds, *WORDS)
     assert status == 2

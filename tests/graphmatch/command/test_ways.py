@@ -47,14 +47,14 @@ def test_ways_go_over_the_lowest_common_ancestors(
     assert {way.meet for way in found} == lowest
 
 
-def test_a_cycle_is_no_trap() -> None:
+def test_a_cycle_does_not_stop_the_search() -> None:
     a, b, c = NODES[:3]
     above = {a: [b, a], b: [c], c: [b]}
     found = list(ways(a, c, lambda term: above[term]))
     assert (a, b, c) in {way.terms for way in found}
 
 
-def test_so_many_ways_are_looked_for() -> None:
+def test_the_number_of_ways_is_bounded() -> None:
     """20 diamonds in a row have a million paths."""
     above: dict[NamedNode, list[NamedNode]] = {}
     for n in range(20):

@@ -107,12 +107,12 @@ def test_times(bound: str, value: str, datatype: str, amount: str) -> None:
     assert miss.why == f"{value} is below {bound} by {amount}"
 
 
-def test_times_whose_order_nobody_knows_have_no_distance() -> None:
+def test_times_of_unknown_order_have_no_distance() -> None:
     bound, value = (Literal(text, datatype=XSD["date"]) for text in ("2026-01-02Z", "2026-01-02"))
     assert PLAIN.miss(Comparison(X, Operator.GE, bound), value).distance == math.inf
 
 
-def test_what_is_unequal_to_nothing() -> None:
+def test_misses_of_inequality_are_explained() -> None:
     five = Unequal(X, Literal(5))
     assert PLAIN.miss(five, Literal(5)).why == "it is 5"
     assert PLAIN.miss(five, decimal("5.0")).why == "5.0 may be equal to 5"
@@ -180,7 +180,7 @@ def test_distance_of_terms(
             assert over[CLASSES.index(NamedNode(common[1:-1]))] == min(over)
 
 
-def test_that_what_is_above_everything_brings_nothing_nearer() -> None:
+def test_general_superclasses_do_not_reduce_the_distance() -> None:
     """Classes like owl:Thing are ignored, but a publication's links count."""
     one, other, third = CLASSES[:3]
     ontology = Ontology([(one, TYPE, SKOS["Concept"]), (other, TYPE, SKOS["Concept"])])

@@ -12,7 +12,6 @@ from graphmatch.bench.operators import (
     Setting,
     Workload,
     counts,
-    packing_bound,
 )
 from graphmatch.published import make_order
 from graphmatch.published.sequential import Outcome, Predicate, Subscription
@@ -151,7 +150,3 @@ def test_that_sharing_evaluates_less() -> None:
     counted = counts(Setting(2000, 1000), "iid", events=5, seed=1)
     assert counted["bound"] <= min(counted.values())
     assert counted["greedy"] < counted["suborder"] < counted["sequential"] < 0.6 * counted["naive"]
-
-
-def test_the_packing_bound() -> None:
-    assert packing_bound([[1, 2], [2, 3], [3, 4], [5]], frozenset([5])) == 1 + 2

@@ -25,7 +25,7 @@ def rows(*options: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
-def test_rows() -> None:
+def test_each_form_has_a_row() -> None:
     found = rows("--subscriptions", "200", "--events", "40")
     forms = ["triples", "triples+solutions", "texts", "texts+solutions"]
     expected = [(f"graphmatch:{form}", 1) for form in forms[:2]]
@@ -43,7 +43,7 @@ def test_rows() -> None:
         (["--edges", "5"], "bench spark takes no --edges"),
     ],
 )
-def test_options_that_say_nothing(options: list[str], said: str) -> None:
+def test_an_unknown_option_is_named(options: list[str], said: str) -> None:
     result = CliRunner().invoke(app, ["bench", "spark", *options])
     assert result.exit_code == 2
     assert said in result.stderr

@@ -136,7 +136,7 @@ def test_a_longer_label_of_another_language_hides_nothing() -> None:
     assert [m.label.text for m in annotator.find("plan climat", "fr")] == ["plan climat"]
 
 
-def test_all_concepts_of_a_label_are_found_and_each_once() -> None:
+def test_every_concept_of_a_label_is_found_once() -> None:
     labels = [
         label("Bank", "en", "river"),
         label("bank", "de", "money"),

@@ -177,7 +177,7 @@ def test_that_a_table_is_what_its_rows_are(
 # --- Examples ---------------------------------------------------------------------------------
 
 
-def test_of_two_faults_that_of_the_first_attribute_is_said() -> None:
+def test_the_error_of_the_first_attribute_is_reported() -> None:
     arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     columns = {"id": ["a"], "title contains": ["x"], "kind in": [[]], "title starts": [0]}
     types = [("id", arrow.string()), ("title contains", arrow.string())]

@@ -53,7 +53,7 @@ def test_own_ancestors(
 
 
 @given(ontologies())
-def test_that_every_loop_is_told_once(stated: tuple[Triple, ...]) -> None:
+def test_every_loop_is_reported_once(stated: tuple[Triple, ...]) -> None:
     roots = Ontology(stated, on_problem=lambda _: None).roots
     links = {SUBCLASS, SUBPROPERTY, BROADER, NARROWER}
     loops = {
