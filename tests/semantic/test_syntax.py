@@ -90,10 +90,10 @@ def test_rdf_xml_in_utf_16_is_recognised() -> None:
         (b"BZh9", "compressed with bzip2"),
         (b"\xfd7zXZ\x00", "compressed with xz"),
         (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
-        ("<urn:a> <urn:b> 5 .".encode("utf-16"), "UTF-16 or UTF-32, but this syntax requires"),
-        ("<urn:a> <urn:b> 5 .".encode("utf-16-le"), "UTF-16 or UTF-32, but this syntax"),
-        ("<urn:a> <urn:b> 5 .".encode("utf-16-be"), "UTF-16 or UTF-32, but this syntax"),
-        ('{"@id": "urn:a"}'.encode("utf-32"), "UTF-16 or UTF-32, but this syntax requires"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16"), "the encoding is UTF-16 or UTF-32"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16-le"), "the encoding is UTF-16 or UTF-32"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16-be"), "the encoding is UTF-16 or UTF-32"),
+        ('{"@id": "urn:a"}'.encode("utf-32"), "the encoding is UTF-16 or UTF-32"),
     ],
 )
 def test_other_formats_are_named(head: bytes, what: str) -> None:
