@@ -418,18 +418,6 @@ def test_publication(case: str, tmp_path: Path, good: Path) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_publication_by_the_engine(case: str, tmp_path: Path, good: Path) -> None:
-    name, content, kept, patterns = REFUSED[case]
-    path = write(tmp_path / name, content)
-    problems: list[Problem] = []
-    engine = Engine(on_problem=problems.append)
-    reports = [*engine.filter(path), *engine.filter(good)]
-    assert [report.publication for report in reports][kept:] == [str(good)]
-    assert_said([str(problem) for problem in problems], said(path, patterns))
-    assert {problem.severity for problem in problems} == {Severity.REFUSED}
-
-
-@pytest.mark.parametrize("case", REFUSED)
 def test_publication_by_command(case: str, tmp_path: Path, good: Path, wanted: Path) -> None:
     name, content, kept, patterns = REFUSED[case]
     path = write(tmp_path / name, content)

@@ -27,7 +27,7 @@ from tests.strategies import Profile, Scenario, pairs_of, scenarios
 ROOT = Path(__file__).parents[1]
 PARSER = SubscriptionParser()
 EX = "http://example.org/"
-A, B, C, P, Q = (NamedNode(EX + name) for name in "ABCpq")
+A, B, C = (NamedNode(EX + name) for name in "ABC")
 
 FACTORIES: dict[str, Callable[[Ontology], Matcher]] = {
     "engine": Engine,

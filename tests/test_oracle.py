@@ -75,10 +75,8 @@ from tests.strategies import (
 )
 
 TRUE, FALSE = (Literal(text, datatype=XSD["boolean"]) for text in ("true", "false"))
-X, Y, Z = Variable("x"), Variable("y"), Variable("z")
-A, B, C, D = (EX[name] for name in "ABCD")
-P, Q, R = (EX[name] for name in "pqr")
-ANN, BOB, CAT = (EX[name] for name in ("ann", "bob", "cat"))
+X, Y, P = Variable("x"), Variable("y"), EX["p"]
+ANN, BOB = EX["ann"], EX["bob"]
 
 
 def triples(turtle: str) -> tuple[Triple, ...]:

@@ -17,7 +17,6 @@ from graphmatch.published.naive import Naive
 from graphmatch.report import CoreMatches
 from semantic import Limits, Ontology, Publication
 from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
-from semantic.ontology.synonyms import SynonymPairs
 from semantic.vocabulary import BROADER, DCTERMS, RSS, SAME_AS, SKOS, SUBCLASS, TYPE, Namespace
 
 EX = "http://example.org/"
@@ -79,59 +78,6 @@ def test_index_plans(query: str, residual: tuple[str, ...]) -> None:
     assert not plan.suspended
 
 
-def test_solutions_of_the_ontology_alone_do_not_match() -> None:
-    made = engine(KNOWN, s="SELECT ?x { ?x a :Computer }")
-    (match,) = made.match(laptop())
-    assert match.solutions == ({"x": ITEM},)
-    assert len(made.match(Publication.of("urn:q", [(ITEM, PRICE, Literal(1))]))) == 0
-
-
-def test_that_a_pattern_may_join_publication_and_ontology() -> None:
-    made = engine(KNOWN, s="SELECT ?c { ?x a ?k . ?k rdfs:subClassOf ?c . ?x :price ?p }")
-    assert made.match(laptop()).matches[0].solutions == ({"c": COMPUTER},)
-
-
-def test_that_aggregates_count_over_everything() -> None:
-    made = engine(KNOWN, s="SELECT (COUNT(?x) AS ?n) { ?x a :Computer }")
-    assert made.match(laptop()).matches[0].solutions[0]["n"] == Literal(2)
-    assert len(made.match(Publication.of("urn:q", [(ITEM, PRICE, Literal(1))]))) == 0
-
-
-def test_that_lexical_forms_are_kept() -> None:
-    integer = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
-    one, other = Literal("01", datatype=integer), Literal("1", datatype=integer)
-    publication = Publication.of("urn:p", [(ITEM, PRICE, one), (ITEM, PRICE, other)])
-    made = engine(
-        exact="SELECT ?p { ?x :price ?p }",
-        evaluated="SELECT ?p { ?x :price ?p OPTIONAL { ?x :sale ?s } }",
-        term="SELECT ?x { ?x :price 01 OPTIONAL { ?x :sale ?s } }",
-        value="SELECT ?p { ?x :price ?p FILTER(?p = 1 || ?p = 2) }",
-    )
-    found = {m.subscription: m.solutions for m in made.match(publication)}
-    for id in ("exact", "evaluated", "value"):
-        assert {s["p"] for s in found[id]} == {one, other}
-    assert len(found["term"]) == 1
-
-
-def test_that_the_ontology_can_be_replaced() -> None:
-    made = engine(s="SELECT ?x { ?x a :Computer }", t="SELECT ?x { ?x :price ?p }")
-    assert [m.subscription for m in made.match(laptop())] == ["t"]
-    made.replace_ontology(KNOWN)
-    assert [m.subscription for m in made.match(laptop())] == ["s", "t"]
-    made.replace_ontology(Ontology())
-    assert [m.subscription for m in made.match(laptop())] == ["t"]
-    made.unsubscribe("t")
-    assert len(made.match(laptop())) == 0
-
-
-def test_that_a_bad_subscription_changes_nothing() -> None:
-    made = engine(s="SELECT ?x { ?x :price ?p }")
-    with pytest.raises(GraphMatchError):
-        made.subscribe("t", "SELECT ?x { ?x :price }")
-    assert len(made) == 1
-    assert "t" not in made
-
-
 HALF = "\ud800"
 NOT_UNICODE = "the text has a lone surrogate, '\\ud800'. Write the complete character."
 
@@ -165,20 +111,6 @@ def test_ids_and_queries_that_are_not_unicode() -> None:
     assert [subscription.id for subscription in engine.subscriptions] == ["a"]
     with pytest.raises(InputError, match="is unknown"):
         list(engine.filter(b"", HALF))
-
-
-def test_that_synonyms_hold_on_both_sides() -> None:
-    pairs = SynonymPairs(texts={"US": "United States", "USA": "US"})
-    place = NamedNode(EX + "place")
-    made = engine(
-        Ontology([], pairs),
-        pattern='SELECT ?x { ?x :place "USA" }',
-        filter='SELECT ?x { ?x :place ?p FILTER(?p = "US") }',
-        text='SELECT ?x { ?x :place ?p FILTER(CONTAINS(?p, "US")) }',
-    )
-    for text in ("US", "USA", "United States"):
-        found = made.match(Publication.of("urn:p", [(ITEM, place, Literal(text))]))
-        assert [m.subscription for m in found] == ["pattern", "filter"]
 
 
 def test_that_a_feed_item_is_annotated_and_its_topics_are_widened() -> None:

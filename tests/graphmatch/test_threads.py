@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from logging import getLogger
-from threading import Barrier, Event, Thread, local
+from threading import Barrier, Event, Thread
 from time import monotonic, sleep
 from typing import Any, TypeAlias
 
@@ -265,25 +265,6 @@ def test_that_three_threads_find_what_one_does(scenario: Scenario) -> None:
     together(*(lambda first=first: match(first) for first in range(3)))
     assert len(found) == 27
     assert all(report == expected[chosen] for chosen, report in found.values())
-
-
-class Meeting:
-    """A barrier for threads that each thread passes once.
-
-    Parameters
-    ----------
-    count
-        Number of threads.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._barrier = Barrier(count, timeout=SECONDS)
-        self._own = local()
-
-    def wait(self) -> None:
-        if not hasattr(self._own, "came"):
-            self._own.came = True
-            self._barrier.wait()
 
 
 EVALUATED = f"SELECT * {{ ?x {EX['p']} ?v OPTIONAL {{ ?x {EX['q']} ?w }} }}"

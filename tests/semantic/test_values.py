@@ -11,7 +11,7 @@ from semantic.terms import Term
 from semantic.values import Instant, Number, Operator, compare, decidable, value_of
 from semantic.vocabulary import XSD
 
-S, P = NamedNode("urn:s"), NamedNode("urn:p")
+P = NamedNode("urn:p")
 
 
 def lit(text: str, datatype: str = "string") -> Literal:

@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.explain.nearest import Distances
 from semantic import Ontology
@@ -19,14 +19,9 @@ from semantic.filter_evaluation import holds
 from semantic.pattern import (
     AnyOf,
     Comparison,
-    Filter,
-    Folding,
     TaxonomyOperator,
     TaxonomyTest,
-    TextOperator,
-    TextTest,
     Unequal,
-    View,
 )
 from semantic.terms import Term
 from semantic.values import Operator
@@ -189,33 +184,3 @@ def test_general_superclasses_do_not_reduce_the_distance() -> None:
     assert Distances(ontology, {}).not_below(one, other).distance == math.inf
     links = {one: (third,), other: (third,)}
     assert Distances(ontology, links, {}).not_below(one, other).distance == 2
-
-
-# --- Text --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("test", "term", "why"),
-    [
-        (TextTest(X, TextOperator.CONTAINS, Literal("x")), Literal("Sea"), 'the text is "Sea"'),
-        (
-            TextTest(X, TextOperator.STARTS, Literal("x"), View.STR, Folding.LOWER),
-            Literal("Sea", language="en"),
-            'the text is "sea"',
-        ),
-        (
-            TextTest(X, TextOperator.MATCHES, Literal("de"), View.LANG),
-            Literal("Sea", language="en"),
-            'the language is "en"',
-        ),
-        (TextTest(X, TextOperator.ENDS, Literal("x")), Literal(5), "5 is not a string"),
-        (
-            TextTest(X, TextOperator.ENDS, Literal("x"), View.STR),
-            BlankNode("b"),
-            "_:b is not a string",
-        ),
-    ],
-)
-def test_texts_in_words(test: Filter, term: Term, why: str) -> None:
-    assert not holds(test, term)
-    assert PLAIN.miss(test, term).why == why

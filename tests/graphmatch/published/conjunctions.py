@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
-from graphmatch import SubscriptionParser
 from graphmatch.published.base import Below, Equal, Interval, Present
 from semantic import Publication
 from semantic.terms import Term, Triple
@@ -24,7 +23,6 @@ from tests.oracle import (
 )
 from tests.strategies import EX, Scenario
 
-PARSER = SubscriptionParser()
 EVENT = Variable("event")
 ATTRIBUTES = tuple(EX[name] for name in "pqrst")
 CLASSES = tuple(EX[name] for name in "ABCDEFG")

@@ -13,13 +13,12 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QuerySolutions, Store
 
-from graphmatch import Engine, SubscriptionParser
+from graphmatch import Engine
 from semantic import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import XSD
 
 NAME = "http://e/publication"
-PARSER = SubscriptionParser()
 PREFIXES = {"e": "http://e/"}
 
 

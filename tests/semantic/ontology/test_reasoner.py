@@ -30,7 +30,7 @@ from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, TYPE
 SHARED = Path(__file__).parents[4] / "shared/data/ontologies"
 PIZZA = "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#"
 EX = "http://example.org/é#"
-A, B, C, D, X, Y, P, Q = (NamedNode(EX + name) for name in "ABCDxypq")
+A, B, C, D, X, Y, P = (NamedNode(EX + name) for name in "ABCDxyp")
 OBJECT_PROPERTY, CLASS, INDIVIDUAL = (
     OWL[name] for name in ("ObjectProperty", "Class", "NamedIndividual")
 )
