@@ -207,9 +207,11 @@ def test_explanation_of_a_match_and_of_none() -> None:
     assert (
         "https://notebook.example/raumsonde does not match feeds-environment\n"
         "  ✗ no triple matches ?item dcterms:subject news:Environment\n"
-        "      the nearest: <https://notebook.example/raumsonde> dcterms:subject news:Space"
+        "      nearest triple: <https://notebook.example/raumsonde> dcterms:subject news:Space"
     ) in text
-    assert "but news:SpaceProbes is not below news:Environment: nothing is above both\n" in text
+    assert (
+        "but news:SpaceProbes is not below news:Environment: they have no common ancestor\n" in text
+    )
 
 
 def test_that_an_explanation_says_how_a_subscription_is_indexed_after_the_answer() -> None:

@@ -93,7 +93,7 @@ class Explanation:
         if self.failure:
             yield f"  ✗ {self.failure}"
         for near in self.nearest:
-            yield f"      the nearest: {self._write(near.triple)}"
+            yield f"      nearest triple: {self._write(near.triple)}"
             yield from (f"        because {reason}" for reason in near.reasons)
             if near.why:
                 yield f"        but {near.why}"
@@ -125,9 +125,8 @@ def explain(
             if failed is None
         )
         why = "; ".join(plan.residual or plan.subscription.remainder)
-        text = (
-            f"the indexed conditions are satisfied, but the query evaluated as SPARQL is not: {why}"
-        )
+        text = "the indexed part of the query matches, but the whole query has no solution"
+        text += f"; not indexed: {why}"
         return replace(blank, failure=text, held=next(held, ()))
     text, misses, before = found[0]
     if len(found) > 1:
@@ -143,8 +142,8 @@ def _failure(
     for number, pattern in enumerate(branch.patterns):
         before = branch.patterns[:number]
         if first(evaluation, Branch((pattern,))) is None:
-            what = "nothing" if words.of_attributes else "no triple"
-            text = f"{what} matches {words.pattern(pattern)}"
+            text = words.pattern(pattern)
+            text = f"{text} is not true" if words.of_attributes else f"no triple matches {text}"
             return text, nearest.to_pattern(pattern), Branch(before)
         if first(evaluation, Branch((*before, pattern))) is None:
             text, misses = _not_together(pattern, before, evaluation, nearest, words)

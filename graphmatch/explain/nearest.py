@@ -327,10 +327,10 @@ class Distances:
         both = (term for term in mine if term in theirs and not _is_above_all(term))
         common = sorted(both, key=lambda term: mine[term] + theirs[term])
         if not common:
-            return Miss(math.inf, f"{says}: nothing is above both")
+            return Miss(math.inf, f"{says}: they have no common ancestor")
         distance = mine[common[0]] + theirs[common[0]]
         if self._ontology.root(low) in theirs:
-            return Miss(distance, f"{says}, but above it")
+            return Miss(distance, f"{says}: it is more general")
         return Miss(distance, f"{says}: both are below {self._shown(common[0])}")
 
     def _above(self, term: Term) -> dict[Term, int]:

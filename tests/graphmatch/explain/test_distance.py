@@ -166,9 +166,9 @@ def test_distance_of_terms(
         assert miss.distance == min(over)
         says = f"{CLASSES[low]} is not below {CLASSES[high]}"
         if min(over) == math.inf:
-            assert miss.why == f"{says}: nothing is above both"
+            assert miss.why == f"{says}: they have no common ancestor"
         elif low != high and steps[high][low] < math.inf:
-            assert miss.why == f"{says}, but above it"
+            assert miss.why == f"{says}: it is more general"
         elif low != high:
             prefix, _, common = miss.why.partition(": both are below ")
             assert prefix == says
