@@ -29,7 +29,7 @@ from graphmatch.subscription import SubscriptionParser, rewritten_query
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.concepts import Concepts
-from semantic.attributes.names import name_of
+from semantic.attributes.names import concept_name_of, name_of
 from semantic.clock import moment
 from semantic.errors import Choice, OnProblem, Place, Problem, Severity
 from semantic.files import plain
@@ -371,7 +371,11 @@ class Knowledge:
         SubscriptionError
             If a unit is unknown or incompatible with its attribute, or a class name is unknown.
         """
-        rewritten = rewritten_query(id, parser.query(id, text), self.root, self.units)
+        query = parser.query(id, text)
+        rewritten = rewritten_query(id, query, self.root, self.units)
+        for term, _ in query.constants():
+            if concept_name_of(term) is not None:  # The core need not ask for this name again.
+                self._core.resolve(written(term), written(self.root(term)))
         return [written(term) for term, _ in rewritten.constants()]
 
     def enrich(

@@ -11,8 +11,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
 from graphmatch.subscription import refusal
-from semantic.arrow import Texts, encoded, is_text, numbers
-from semantic.attributes.bulk import Rows, TermColumn
+from semantic.arrow import Column, Texts, encoded, is_text, numbers
 from semantic.attributes.values import term_of
 from semantic.errors import (
     GraphMatchError,
@@ -32,6 +31,24 @@ if TYPE_CHECKING:
 
 Terms: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Sequence[Term | int | float]"
 """A column of terms: texts in N-Triples syntax, or numbers, dates and booleans."""
+
+
+TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
+"""Values of all rows, or the bytes and the offsets of N-Triples terms with a false flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Subscriptions that share one query: the rows with the numbers `chosen`, shape ``(n,)``.
+
+    `parameters` are variables of the query, one for each column of terms.
+    """
+
+    query: str
+    parameters: Sequence[str]
+    ids: Texts
+    columns: Sequence[TermColumn]
+    chosen: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

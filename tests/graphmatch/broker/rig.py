@@ -58,8 +58,9 @@ class Got:
     id: str
     body: bytes
     headers: Any
-    at: float
+    at: Any
     method: str = "POST"
+    status: int = 0
 
 
 @dataclass
@@ -71,6 +72,7 @@ class Receiver:
     most_at_once: int = 0
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
     tls: ssl.SSLContext | None = None
+    clock: Callable[[], Any] = time.perf_counter
     _now: int = 0
     _runner: web.AppRunner | None = None
     _site: web.BaseSite | None = None
@@ -108,18 +110,18 @@ class Receiver:
         self.most_at_once = max(self.most_at_once, self._now)
         try:
             body, id = await request.read(), request.headers.get("webhook-id", "")
-            one = Got(request.path, id, body, request.headers, time.perf_counter(), request.method)
+            one = Got(request.path, id, body, request.headers, self.clock(), request.method)
             self.got.append(one)
-            return web.Response() if self.answer is None else await self.answer(request)
+            response = web.Response() if self.answer is None else await self.answer(request)
+            one.status = response.status
+            return response
         finally:
             self._now -= 1
 
 
 @asynccontextmanager
-async def receivers(
-    count: int = 1, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[list[Receiver]]:
-    several = [Receiver(tls=tls) for _ in range(count)]
+async def receivers(count: int = 1, **options: Any) -> AsyncIterator[list[Receiver]]:
+    several = [Receiver(**options) for _ in range(count)]
     try:
         for one in several:
             await one.come_back()
@@ -233,15 +235,15 @@ async def rig(
 
 
 async def until(
-    said: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0, every: float = 0.005
+    condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0, every: float = 0.005
 ) -> None:
     """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while True:
-        found = said()
+        found = condition()
         if found if isinstance(found, bool) else await found:
             return
-        assert time.monotonic() < end, "it has not come to hold"
+        assert time.monotonic() < end, "the condition does not hold in time"
         await asyncio.sleep(every)
 
 

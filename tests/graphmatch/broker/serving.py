@@ -254,8 +254,8 @@ class Process(Called):
         return float(found[1])
 
 
-def wait(is_so: Callable[[], bool], seconds: float = 20) -> None:
+def wait(condition: Callable[[], bool], seconds: float = 20) -> None:
     end = monotonic() + seconds
-    while not is_so():
-        assert monotonic() < end, "it did not come about"
+    while not condition():
+        assert monotonic() < end, "the condition does not hold in time"
         sleep(0.005)

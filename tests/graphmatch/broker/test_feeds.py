@@ -40,22 +40,11 @@ from graphmatch.broker.feeds import (
 )
 from semantic.errors import InputError, Problem, Severity
 from semantic.feeds import read_feed
-from tests.graphmatch.broker.rig import FakeClock
+from tests.graphmatch.broker.rig import FakeClock, Got, Receiver, receivers, status
 
 START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)  # This is a Monday.
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@dataclass(frozen=True)
-class Request:
-    """An entry of the server's log."""
-
-    at: datetime
-    path: str
-    headers: dict[str, str]
-    status: int
-    overlap: int
 
 
 def rss(*items: str, extra: str = "", guids: Sequence[str] | None = None) -> str:
@@ -68,57 +57,26 @@ def rss(*items: str, extra: str = "", guids: Sequence[str] | None = None) -> str
     return f"<rss version='2.0'><channel><title>T</title>{link}{extra}{inner}</channel></rss>"
 
 
+@dataclass
 class Server:
-    """A loopback server with functions as pages, and a log."""
+    """A loopback server with functions as pages."""
 
-    def __init__(self, clock: FakeClock) -> None:
-        self.clock = clock
-        self.pages: dict[str, Answer] = {}
-        self.log: list[Request] = []
-        self.port = 0
-        self._under_way = 0
-        self._runner: web.AppRunner | None = None
+    receiver: Receiver
+    pages: dict[str, Answer] = field(default_factory=dict)
 
-    async def __aenter__(self) -> Server:
-        app = web.Application()
-        app.router.add_route("*", "/{tail:.*}", self._serve)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        assert site._server is not None
-        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-        return self
+    @property
+    def log(self) -> list[Got]:
+        return self.receiver.got
 
-    async def __aexit__(self, *_: object) -> None:
-        assert self._runner is not None
-        await self._runner.cleanup()
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        return await self.pages[request.path](request)
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
-        return f"http://{host}:{self.port}{path}"
+        return self.receiver.url(path, host)
 
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
-        self._under_way += 1
-        overlap, at = self._under_way, self.clock()
-        status = 0
-        try:
-            response = await self.pages[request.path](request)
-            status = response.status
-            return response
-        finally:
-            self._under_way -= 1
-            headers = dict(request.headers)
-            self.log.append(Request(at, request.path, headers, status, overlap))
-
-    def page(self, path: str, text: str | bytes = "", status: int = 200, **headers: str) -> str:
+    def page(self, path: str, text: str | bytes = "", code: int = 200, **headers: str) -> str:
         """Serve the same response each time."""
-        body = text.encode() if isinstance(text, str) else text
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-
-        async def answer(_: web.Request) -> web.Response:
-            return web.Response(body=body, status=status, headers=named)
-
-        self.pages[path] = answer
+        self.pages[path] = status(code, text.encode() if isinstance(text, str) else text, **headers)
         return self.url(path)
 
     def times(self, path: str) -> list[datetime]:
@@ -184,7 +142,12 @@ async def worlds(
     async def take(fetched: Fetched) -> None:
         await world.take(fetched)
 
-    async with Server(time) as server, aiohttp.ClientSession(cookie_jar=jar) as http:
+    async with (
+        receivers(clock=time) as [receiver],
+        aiohttp.ClientSession(cookie_jar=jar) as http,
+    ):
+        server = Server(receiver)
+        receiver.answer = server.serve
         with SqliteFeedStore(path, time) as store:
             poller = Poller(http, store, take, clock=time, random=number, seconds=seconds)
             await poller.start()
@@ -208,7 +171,7 @@ async def test_validators_are_sent_back_unchanged(etag: str, world: World) -> No
     url = world.server.page("/a", rss("one"), ETag=etag, Last_Modified=modified)
     await world.poller.add(url)
     await world.poll(url)
-    world.server.page("/a", status=304)
+    world.server.page("/a", code=304)
     await world.poll(url)
     await world.poll(url)
     first, *others = world.server.log
@@ -221,12 +184,12 @@ async def test_validators_are_sent_back_unchanged(etag: str, world: World) -> No
 
 
 async def test_validators_of_one_address_are_not_sent_to_another(world: World) -> None:
-    url = world.server.page("/a", status=302, Location="/b")
+    url = world.server.page("/a", code=302, Location="/b")
     world.server.page("/b", rss("one"), ETag='"1"')
     await world.poller.add(url)
     await world.poll(url)
     await world.poll(url)
-    world.server.page("/a", status=302, Location="/c")
+    world.server.page("/a", code=302, Location="/c")
     world.server.page("/c", rss("two"), ETag='"1"')
     await world.poll(url)
     sent = [(r.path, r.headers.get("If-None-Match")) for r in world.server.log]
@@ -295,7 +258,7 @@ async def test_the_interval_in_the_body_still_applies_after_a_304(world: World) 
     url = world.server.page("/a", rss("one", extra="<ttl>180</ttl>"), ETag='"1"')
     await world.poller.add(url)
     await world.poll(url)
-    world.server.page("/a", status=304)
+    world.server.page("/a", code=304)
     await world.poll(url)
     assert world.wait(url) == 3 * HOUR
 
@@ -331,7 +294,7 @@ async def test_a_feed_with_a_hub_is_polled_seldom_while_the_lease_lasts(world: W
 
 
 async def test_a_failing_feed_is_in_back_off_but_never_given_up(world: World) -> None:
-    url = world.server.page("/a", status=500)
+    url = world.server.page("/a", code=500)
     await world.poller.add(url)
     await world.go(12 * DAY)
     times = world.server.times("/a")
@@ -345,7 +308,7 @@ async def test_a_failing_feed_is_in_back_off_but_never_given_up(world: World) ->
     assert world.poller.feeds[url].errors == 0
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("code", [429, 503])
 @pytest.mark.parametrize(
     ("retry_after", "expected"),
     [
@@ -358,16 +321,16 @@ async def test_a_failing_feed_is_in_back_off_but_never_given_up(world: World) ->
     ],
 )
 async def test_retry_after_is_obeyed(
-    world: World, status: int, retry_after: str, expected: timedelta
+    world: World, code: int, retry_after: str, expected: timedelta
 ) -> None:
-    url = world.server.page("/a", status=status, Retry_After=retry_after)
+    url = world.server.page("/a", code=code, Retry_After=retry_after)
     await world.poller.add(url)
     await world.poll(url)
     assert world.wait(url) == expected
 
 
 async def test_too_many_requests_applies_to_the_whole_host(world: World) -> None:
-    here = world.server.page("/a", status=429, Retry_After="7200")
+    here = world.server.page("/a", code=429, Retry_After="7200")
     world.server.page("/b", rss("two"))
     there, elsewhere = world.server.url("/b"), world.server.url("/b", "localhost")
     await world.poller.add(here)
@@ -384,7 +347,7 @@ async def test_too_many_requests_applies_to_the_whole_host(world: World) -> None
 
 
 async def test_a_feed_that_is_gone_is_polled_once_a_week(world: World) -> None:
-    url = world.server.page("/a", status=410)
+    url = world.server.page("/a", code=410)
     await world.poller.add(url)
     await world.go(15 * DAY)
     assert world.server.times("/a") == [START, START + GONE, START + 2 * GONE]
@@ -464,17 +427,15 @@ async def test_a_host_gets_two_requests_at_once(world: World) -> None:
         await world.poller.add(world.server.url(f"/{number}"))
     await world.poll_due()
     assert len(world.server.log) == 20
-    assert max(request.overlap for request in world.server.log) == PER_HOST
+    assert world.server.receiver.most_at_once == PER_HOST
 
 
 # --- Redirects -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [301, 308])
-async def test_a_permanent_redirect_is_stored_after_several_polls(
-    status: int, world: World
-) -> None:
-    url = world.server.page("/a", status=status, Location="/b")
+@pytest.mark.parametrize("code", [301, 308])
+async def test_a_permanent_redirect_is_stored_after_several_polls(code: int, world: World) -> None:
+    url = world.server.page("/a", code=code, Location="/b")
     world.server.page("/b", rss("one"))
     await world.poller.add(url)
     for _ in range(PERMANENT_SEEN - 1):
@@ -485,11 +446,11 @@ async def test_a_permanent_redirect_is_stored_after_several_polls(
     assert world.titles() == ["one"]
 
 
-@pytest.mark.parametrize("status", [302, 303, 307])
-async def test_a_temporary_redirect_is_not_stored(status: int, world: World) -> None:
-    url = world.server.page("/a", status=status, Location="/b")
+@pytest.mark.parametrize("code", [302, 303, 307])
+async def test_a_temporary_redirect_is_not_stored(code: int, world: World) -> None:
+    url = world.server.page("/a", code=code, Location="/b")
     # It is permanent, but follows a temporary one.
-    world.server.page("/b", status=301, Location="/c")
+    world.server.page("/b", code=301, Location="/c")
     world.server.page("/c", rss("one"))
     await world.poller.add(url)
     for _ in range(PERMANENT_SEEN + 2):
@@ -498,15 +459,15 @@ async def test_a_temporary_redirect_is_not_stored(status: int, world: World) -> 
 
 
 async def test_a_permanent_redirect_must_be_seen_in_a_row(world: World) -> None:
-    url = world.server.page("/a", status=301, Location="/b")
+    url = world.server.page("/a", code=301, Location="/b")
     world.server.page("/b", rss("one"))
     await world.poller.add(url)
     for _ in range(PERMANENT_SEEN - 1):
         await world.poll(url)
-    for text, status in ((rss("one"), 200), ("", 500)):
-        world.server.page("/a", text, status)
+    for text, code in ((rss("one"), 200), ("", 500)):
+        world.server.page("/a", text, code)
         await world.poll(url)
-        world.server.page("/a", status=301, Location="/b")
+        world.server.page("/a", code=301, Location="/b")
         for _ in range(PERMANENT_SEEN - 1):
             assert (await world.poll(url)).address == url
 
@@ -516,8 +477,8 @@ async def test_a_redirect_that_leads_nowhere_is_an_error(
     location: str | None, world: World
 ) -> None:
     headers = {} if location is None else {"Location": location}
-    url = world.server.page("/a", status=302, **headers)
-    world.server.page("/b", status=302, Location="/a")
+    url = world.server.page("/a", code=302, **headers)
+    world.server.page("/b", code=302, Location="/a")
     await world.poller.add(url)
     feed = await world.poll(url)
     assert feed.errors == 1
@@ -527,7 +488,7 @@ async def test_a_redirect_that_leads_nowhere_is_an_error(
 
 async def test_the_number_of_redirects_is_limited(world: World) -> None:
     for number in range(20):
-        world.server.page(f"/{number}", status=302, Location=f"/{number + 1}")
+        world.server.page(f"/{number}", code=302, Location=f"/{number + 1}")
     url = world.server.url("/0")
     await world.poller.add(url)
     feed = await world.poll(url)
@@ -537,7 +498,7 @@ async def test_the_number_of_redirects_is_limited(world: World) -> None:
 
 async def test_a_feed_that_moved_to_another_is_fetched_once(world: World) -> None:
     new = world.server.page("/b", rss("one"))
-    old = world.server.page("/a", status=301, Location="/b")
+    old = world.server.page("/a", code=301, Location="/b")
     await world.poller.add(new)
     await world.poller.add(old)
     for _ in range(PERMANENT_SEEN):
@@ -810,7 +771,7 @@ async def test_each_item_arrives_once_in_a_day_of_many_feeds(
     kinds = [*(KINDS[number % len(KINDS)] for number in range(count)), *["slow"] * slow, "closed"]
     sites = [Site(number, kind, chance) for number, kind in enumerate(kinds)]
     found: Counter[str] = Counter()
-    log: list[Request] = []
+    log: list[Got] = []
     feeds: dict[str, Feed] = {}
 
     async def part(world: World, http: aiohttp.ClientSession) -> None:
@@ -839,11 +800,11 @@ async def test_each_item_arrives_once_in_a_day_of_many_feeds(
 
     for _ in range(4):
         async with worlds(tmp_path / "state.db", clock=clock) as world:
-            connector = aiohttp.TCPConnector(resolver=Resolver(world.server.port))
+            connector = aiohttp.TCPConnector(resolver=Resolver(world.server.receiver.port))
             async with aiohttp.ClientSession(connector=connector) as http:
                 await part(world, http)
 
-    by_path = defaultdict[str, list[Request]](list)
+    by_path = defaultdict[str, list[Got]](list)
     for request in log:
         by_path[request.path.removesuffix("/new")].append(request)
     expected = {title for site in sites if site.kind not in ("gone", "closed")

@@ -641,7 +641,7 @@ def test_health_has_a_time_limit() -> None:
 
 
 def test_a_backtest_names_the_limits_that_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial omits the reasons of large publications."""
+    """A backtest omits the reasons of large publications."""
     ticks = iter(range(1000))
     line = b"<urn:a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:C> ."
     began = datetime(2026, 1, 1, tzinfo=UTC)

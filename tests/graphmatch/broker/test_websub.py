@@ -1,6 +1,7 @@
-"""WebSub, by the checks of websub.rocks: the subscriber's 100 to 302, the hub's 100 to 105.
+"""WebSub, by the checks of websub.rocks: the subscriber's 100 to 205, the hub's 100.
 
-Further requirements of the recommendation are tested below each.
+Further requirements of the recommendation are tested below each. test_websub_service.py runs the
+other checks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """WebSub through the running service: real hubs, publishers and subscribers on loopback.
 
 These tests run the checks of websub.rocks for subscribers (100, 300 to 302) and hubs (100 to 105)
-against the service. test_websub.py runs all checks against the classes.
+against the service. test_websub.py runs the other checks against the classes.
 """
 
 from __future__ import annotations

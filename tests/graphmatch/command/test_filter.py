@@ -24,7 +24,7 @@ import graphmatch
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
 from graphmatch.command.output import term_as_json
-from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
+from graphmatch.command.seen import KEPT_DAYS, Seen, SeenError
 from graphmatch.report import Match
 from semantic import Publication
 from semantic.vocabulary import DC, RSS, TYPE, XSD
@@ -328,38 +328,6 @@ def test_a_document_is_known_by_its_triples() -> None:
     assert titles("a.ttl", *SEEN) == []
     write("Soup again")
     assert titles("a.ttl", *SEEN) == ["Soup again"]
-
-
-def test_unchanged_files_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    before = graphmatch.Engine.filter
-
-    def noted(engine: Any, source: Any, *arguments: Any) -> Any:
-        read.append(str(source))
-        return before(engine, source, *arguments)
-
-    monkeypatch.setattr(graphmatch.Engine, "filter", noted)
-    feed(Path("f/a.rss"), entry(1))
-    Path("f/b.rss").write_text("broken")
-    Path("q.rq").write_text(
-        "ASK { ?i rss:title ?t FILTER(NOW() > '2000-01-01T00:00:00Z'^^xsd:dateTime) }"
-    )
-
-    def reads(*options: object) -> list[str]:
-        read.clear()
-        titles("f", *SEEN, *options, status=1)
-        return read
-
-    assert reads() == ["f/a.rss", "f/b.rss"]
-    assert reads() == ["f/b.rss"]  # Invalid files are read again.
-    assert reads("--since", "7d") == ["f/a.rss", "f/b.rss"]
-    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]
-    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]  # The answer depends on the time.
-    assert reads("--now", "2000-01-01") == ["f/b.rss"]
-    later = (datetime.now(UTC) + timedelta(days=READ_DAYS + 1)).isoformat()
-    assert reads("--now", later) == ["f/a.rss", "f/b.rss"]
-    feed(Path("f/a.rss"), entry(1), entry(2))
-    assert reads() == ["f/a.rss", "f/b.rss"]
 
 
 PUBLICATION = Publication.of("https://e.org/1", [])
