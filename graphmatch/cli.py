@@ -153,7 +153,7 @@ def ontology(
     verbosity: Verbosity,
     json: Json = False,
 ) -> int:
-    """Show an ontology: its trees and counts, or one of its terms, ways and problems.
+    """Show an ontology: its trees and counts, one of its terms, or its problems.
 
     A TERM is an IRI, a prefixed name, the last part of an IRI, or a label.
 

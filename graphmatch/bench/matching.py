@@ -1,4 +1,4 @@
-"""``graphmatch bench graph|attributes|concepts|keywords|spark``: a comparison of engines.
+"""``graphmatch bench graph|attributes|concepts|keywords``: a comparison of engines.
 
 Each size is measured in a process of its own, with all engines in it (`graphmatch.bench.runner`).
 So a process that runs out of memory only loses its own size.
@@ -27,10 +27,8 @@ _COLUMNS = {
     "engine": "engine",
     "form": "given",
     "documents": "documents",
-    "cores": "cores",
     "build_seconds": "built in s",
     "bytes_per_subscription": "bytes each",
-    "publications_per_second": "publications a second",
     runner.MICROS: "µs an event",
     "ratio": "times",
     "matches_per_event": "matches",
@@ -74,7 +72,7 @@ def run(
     Raise `InputError` if an engine or form is unknown.
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
-    columns = list(columns_of(workload, chosen, parameters)) if workload != "spark" else []
+    columns = list(columns_of(workload, chosen, parameters))
     status = 0
     for size in chosen.sizes:
         said = f"{workload}, {size:,} subscriptions"

@@ -22,14 +22,13 @@ What: TypeAlias = Literal[
     "attributes",
     "concepts",
     "keywords",
-    "spark",
     "broker",
     "paper",
 ]
 
 _FIGURES = Path("figures")
-_PUBLICATIONS = {"spark": 20_000, "broker": 2_000}
-"""The default number of events: some seconds of work."""
+_PUBLICATIONS = 2_000
+"""The default number of events of `broker`: some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +180,10 @@ def run(
             return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
     from graphmatch.bench import matching
 
-    if what in _PUBLICATIONS:
-        own = {"shapes"} if what == "broker" else set()
-        _refuse(what, given, {"subscriptions", "events", "seed", *own}, names=not names)
+    if what == "broker":
+        _refuse(what, given, {"subscriptions", "events", "seed", "shapes"}, names=not names)
         if "events" not in given:
-            measuring = replace(measuring, events=_PUBLICATIONS[what])
-        if what == "spark":
-            return matching.run(what, measuring.options(), {}, json=json)
+            measuring = replace(measuring, events=_PUBLICATIONS)
         _require("fastapi", "httptools", "sqlalchemy", extra="broker")
         from graphmatch.bench import broker
 

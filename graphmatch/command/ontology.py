@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,10 @@ from graphmatch.command.session import Session
 from graphmatch.command.terms import (
     Found,
     View,
-    Way,
     by_name,
-    depth,
     named,
     resolve,
     search,
-    upwards,
-    ways,
 )
 from graphmatch.console import plural, reader_language, styled
 from graphmatch.mapping import MappingFunctions
@@ -37,8 +33,6 @@ SIBLINGS = 40
 """The maximum number of siblings shown in a tree."""
 FOUND = 40
 """The maximum number of search results shown as text."""
-SHOWN_WAYS = 20
-"""The maximum number of paths shown between two terms."""
 LISTED = 12
 """The maximum number of terms in one line of a description."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
@@ -62,8 +56,6 @@ def run(
             shown.search(seeing.search)
         elif seeing.term is not None:
             shown.term(seeing.term)
-        elif seeing.path is not None:
-            shown.path(*seeing.path)
         elif seeing.problems:
             shown.problems()
         else:
@@ -144,35 +136,6 @@ class _Shown:
         row = {key: _plain(value) for key, value in description.items()}
         self._show([row], _description_lines(self._view, description))
 
-    def path(self, one: str, other: str) -> None:
-        """Show the shortest paths between two terms."""
-        start, end = resolve(self._view, one), resolve(self._view, other)
-        found = list(islice(ways(start, end, self._view.parents), SHOWN_WAYS + 1))
-        shown = found[:SHOWN_WAYS]
-        rows = (
-            {"terms": [*map(str, way.terms)], "meet": str(way.meet), "steps": len(way.terms) - 1}
-            for way in shown
-        )
-        self._show(rows, map(self._way, shown))
-        if len(found) > SHOWN_WAYS:
-            self._session.note("There are more ways.")
-        if not found:
-            names = self._view.compact(start), self._view.compact(end)
-            self._session.err.print(styled(f"Nothing is above both {names[0]} and {names[1]}."))
-
-    def _way(self, way: Way) -> Text:
-        parts: list[str | tuple[str, str]] = []
-        for place, term in enumerate(way.terms):
-            if place:
-                pair = way.terms[place - 1], term
-                lower, upper = pair if place <= way.top else pair[::-1]
-                is_type = upper in self._view.types(lower)
-                up, down = ("∈", "∋") if is_type else ("⊑", "⊒")
-                parts.append((f" {up if place <= way.top else down} ", "dim"))
-            name = self._view.compact(term)
-            parts.append((name, "bold") if place == way.top else name)
-        return styled(*parts)
-
     def problems(self) -> None:
         """Show the problems, grouped by severity and file."""
         problems = self._session.problems
@@ -232,8 +195,10 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
     """Return a description of one term: terms, texts and counts by name."""
     triples = view.ontology.triples
     about = [(p, o) for s, p, o in triples if s == term]
-    above = upwards([term], view.parents)
-    below = {t for taxonomy in view.taxonomies.values() for t in taxonomy.descendants(term)}
+    direct = (term, *view.types(term))
+    trees = view.taxonomies.values()
+    above = {*direct, *named(a for t in trees for each in direct for a in t.ancestors(each))}
+    below = {t for taxonomy in trees for t in taxonomy.descendants(term)}
     instances = {each: view.instances(each) for each in (term, *named(below))}
     comments = [o for p, o in about if p in _COMMENTS and isinstance(o, Literal)]
     comments.sort(key=lambda each: each.language not in ("en", None))
@@ -247,7 +212,6 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
         "children": view.children(term),
         "ancestors": len(above) - 1,
         "descendants": len(set(named(below)) - {term}),
-        "depth": depth(above),
         "domain": [*named(o for p, o in about if p == DOMAIN)],
         "range": [*named(o for p, o in about if p == RANGE)],
         "attributes": by_name(s for s, p, o in triples if p == DOMAIN and o == term),
@@ -270,7 +234,7 @@ def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
         more = f" and {len(several) - LISTED:,} more" if len(several) > LISTED else ""
         if several:
             yield styled(f"  {name:<12}", ", ".join(shown), (more, "dim"))
-    for key, name in {"depth": "depth", "ancestors": "above", "descendants": "below"}.items():
+    for key, name in {"ancestors": "above", "descendants": "below"}.items():
         yield styled(f"  {name:<12}", f"{found[key]:,}")
     if found["all instances"]:
         counts = f"{found['instances']:,}, with those of terms below {found['all instances']:,}"

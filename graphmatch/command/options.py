@@ -293,15 +293,12 @@ class Seeing:
 
     search: str | None = option(None, "The terms with the text in a label or name.", metavar="TEXT")
     term: str | None = option(None, "All that is known of one term.", metavar="TERM")
-    path: tuple[str, str] | None = option(
-        None, "The shortest ways between two terms.", metavar="TERM TERM"
-    )
     problems: bool = option(False, "Only what is wrong, grouped by file.")
     depth: int = option(4, "How many levels of the trees to show.", min=1)
 
     def chosen(self) -> tuple[str, ...]:
         """Return the given options, of which only one is allowed."""
-        several = ("search", "term", "path", "problems")
+        several = ("search", "term", "problems")
         return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 

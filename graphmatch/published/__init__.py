@@ -42,7 +42,6 @@ MATCHERS: Mapping[str, str] = {
 ORDERS: Mapping[str, str] = {
     "sequential": "graphmatch.published.sequential:Sequential",
     "suborder": "graphmatch.published.suborder:SubOrder",
-    "suborder-printed": "graphmatch.published.suborder:SubOrderPrinted",
 }
 """Orders of evaluating expensive predicates. Their type of subscription is not a matcher's."""
 

@@ -24,7 +24,7 @@ import graphmatch
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
 from graphmatch.command.output import term_as_json
-from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
+from graphmatch.command.seen import KEPT_DAYS, Seen, SeenError
 from graphmatch.report import Match
 from semantic import Publication
 from semantic.vocabulary import DC, RSS, TYPE, XSD
@@ -330,38 +330,6 @@ def test_a_document_is_known_by_its_triples() -> None:
     assert titles("a.ttl", *SEEN) == ["Soup again"]
 
 
-def test_unchanged_files_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    before = graphmatch.Engine.filter
-
-    def noted(engine: Any, source: Any, *arguments: Any) -> Any:
-        read.append(str(source))
-        return before(engine, source, *arguments)
-
-    monkeypatch.setattr(graphmatch.Engine, "filter", noted)
-    feed(Path("f/a.rss"), entry(1))
-    Path("f/b.rss").write_text("broken")
-    Path("q.rq").write_text(
-        "ASK { ?i rss:title ?t FILTER(NOW() > '2000-01-01T00:00:00Z'^^xsd:dateTime) }"
-    )
-
-    def reads(*options: object) -> list[str]:
-        read.clear()
-        titles("f", *SEEN, *options, status=1)
-        return read
-
-    assert reads() == ["f/a.rss", "f/b.rss"]
-    assert reads() == ["f/b.rss"]  # Invalid files are read again.
-    assert reads("--since", "7d") == ["f/a.rss", "f/b.rss"]
-    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]
-    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]  # The answer depends on the time.
-    assert reads("--now", "2000-01-01") == ["f/b.rss"]
-    later = (datetime.now(UTC) + timedelta(days=READ_DAYS + 1)).isoformat()
-    assert reads("--now", later) == ["f/a.rss", "f/b.rss"]
-    feed(Path("f/a.rss"), entry(1), entry(2))
-    assert reads() == ["f/a.rss", "f/b.rss"]
-
-
 PUBLICATION = Publication.of("https://e.org/1", [])
 MATCHES = [Match("s", PUBLICATION.id, ({},))]
 
@@ -491,17 +459,20 @@ def test_a_configuration() -> None:
         ("seen : 1", ":1:6: not TOML: "),
         ("zzz = 1\nseen = 'x'", ":1: there is no key `zzz`. There are "),
         ("\npublication = ['x']", ":2: there is no key `publication`. Is `publications` meant?"),
-        ("[[subscriptions]]\nid = 'a'", ":1: `subscriptions` is no list of texts."),
+        ("[[subscriptions]]\nid = 'a'", ":1: `subscriptions` is not a list of strings."),
         ("quiet = 1", ":1: `quiet` is neither true nor false. Write true or false."),
-        ("seen = true", ":1: `seen` is no text."),
-        ("seen = ['a']", ":1: `seen` is no text."),
-        ("word = 5", ":1: `word` is no list of texts."),
+        ("seen = true", ":1: `seen` is not a string."),
+        ("seen = ['a']", ":1: `seen` is not a string."),
+        ("word = 5", ":1: `word` is not a list of strings."),
         ('output = "a\\u0000b"', ":1: `output` has a NUL character. Leave it out."),
         (f"word = {'9' * 5000}", ": not TOML: Exceeds the limit"),
         (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
         ("since = 'soon'", ":1: `since`: 'soon' is no date such as 2026-01-02, and no duration"),
         ("cut = 'half'", ":1: `cut`: 'half' is not one of "),
-        ("[subscription]\nid = 'a'", ":1: `subscription` is no list of tables. Write [[subscr"),
+        (
+            "[subscription]\nid = 'a'",
+            ":1: `subscription` is not an array of tables. Write [[subscr",
+        ),
     ],
 )
 def test_what_a_configuration_cannot_say(text: str, said: str) -> None:
@@ -540,6 +511,6 @@ def test_invalid_files_of_engines_are_refused() -> None:
     Path("engine.gm").write_text("no engine")
     assert "engine.gm: " in run("filter", "a.rss", "--engine", "engine.gm", status=2).stderr
     assert (
-        "engine.gm: is there already"
+        "engine.gm: the file exists"
         in run("index", "--word", "soup", "--output", "engine.gm", status=2).stderr
     )

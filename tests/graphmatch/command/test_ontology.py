@@ -87,7 +87,6 @@ def test_term() -> None:
         "  other names shop:Notebook",
         "  parents     shop:Computer",
         "  children    shop:Ultrabook",
-        "  depth       2",
         "  above       2",
         "  below       1",
     ]
@@ -107,7 +106,7 @@ def test_term_for_machines(tmp_path: Path) -> None:
     """)
     (dog,) = rows(path, "--term", "Dog")
     assert dog["parents"] == ["<urn:x:Animal>"]
-    assert (dog["ancestors"], dog["depth"], dog["comments"]) == (1, 1, ["Barks.", "Hund"])
+    assert (dog["ancestors"], dog["comments"]) == (1, ["Barks.", "Hund"])
     (animal,) = rows(path, "--term", "Animal")
     assert animal["attributes"] == ["<urn:x:owner>"]
     assert (animal["instances"], animal["all instances"]) == (1, 2)
@@ -115,10 +114,7 @@ def test_term_for_machines(tmp_path: Path) -> None:
     (owner,) = rows(path, "--term", "owner")
     assert (owner["domain"], owner["range"]) == (["<urn:x:Animal>"], ["<urn:x:Person>"])
     (rex,) = rows(path, "--term", "Rex")
-    assert (rex["kinds"], rex["parents"], rex["depth"]) == (["instance"], ["<urn:x:Dog>"], 2)
-    assert run(path, "--path", "Rex", "Tom").stdout == (
-        "<urn:x:Rex> ∈ <urn:x:Dog> ⊑ <urn:x:Animal> ∋ <urn:x:Tom>\n"
-    )
+    assert (rex["kinds"], rex["parents"], rex["ancestors"]) == (["instance"], ["<urn:x:Dog>"], 2)
 
 
 def test_name_of_nothing() -> None:
@@ -127,40 +123,13 @@ def test_name_of_nothing() -> None:
     assert result.stderr == f"error    Enrgy: {what}. Is news:Energy meant?\n"
 
 
-# --- Paths ---------------------------------------------------------------------------------------
-
-
-def test_path() -> None:
-    up = "shop:Ultrabook ⊑ shop:LaptopPC ⊑ shop:Computer ⊑ shop:Product\n"
-    assert run(*PRODUCTS, "--path", "Ultrabook", "Product").stdout == up
-    down = "shop:Product ⊒ shop:Computer ⊒ shop:LaptopPC ⊒ shop:Ultrabook\n"
-    assert run(*PRODUCTS, "--path", "Product", "Ultrabook").stdout == down
-    over = "shop:LaptopPC ⊑ shop:Computer ⊑ shop:Product ⊒ shop:Phone\n"
-    assert run(*PRODUCTS, "--path", "Laptop", "shop:Phone").stdout == over
-    assert run(*PRODUCTS, "--path", "Phone", "Phone").stdout == "shop:Phone\n"
-
-
-def test_paths_for_machines() -> None:
-    found = rows(NEWS, "--path", "Solar power", "Environment")
-    names = [[term.rpartition("#")[2].rstrip(">") for term in row["terms"]] for row in found]
-    assert names == [["SolarPower", "RenewableEnergy", "Environment"]]
-    assert found[0]["meet"].endswith("#Environment>")
-    assert found[0]["steps"] == 2
-
-
-def test_no_path() -> None:
-    result = run(*PRODUCTS, "--path", "Computer", "Manufacturer")
-    assert result.stdout == ""
-    assert result.stderr == "Nothing is above both shop:Computer and shop:Manufacturer.\n"
-
-
-def test_path_of_a_name_of_several(tmp_path: Path) -> None:
+def test_a_name_of_several_terms_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "o.ttl"
     path.write_text("""
         @prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
         :a rdfs:subClassOf :top ; rdfs:label "same" . :b rdfs:subClassOf :top ; rdfs:label "same" .
     """)
-    result = run(path, "--path", "same", "top", status=2)
+    result = run(path, "--term", "same", status=2)
     assert "same: 2 terms are called 'same': " in result.stderr
     assert "Give one of these, or its IRI." in result.stderr
 
@@ -236,8 +205,6 @@ def test_mapping_functions_and_units_for_machines() -> None:
 
 
 @pytest.mark.data
-def test_real_search_and_path() -> None:
+def test_the_search_of_a_real_ontology() -> None:
     first = run(REAL / "dbpedia.owl", "--search", "musical artist").stdout.splitlines()[0]
     assert first.startswith("dbo:MusicalArtist  “musical artist”@en  class, under dbo:")
-    found = run(REAL / "dbpedia.owl", "--path", "Writer", "Athlete").stdout
-    assert found == "dbo:Writer ⊑ dbo:Person ⊒ dbo:Athlete\n"

@@ -28,7 +28,7 @@ from graphmatch.published.sequential import (
 X, Y, Z = map(Variable, "xyz")
 VALUES = (0, 1, 2)
 
-NAMES = ("naive", "sequential", "suborder", "suborder-printed", "greedy")
+NAMES = ("naive", "sequential", "suborder", "greedy")
 
 Relation: TypeAlias = frozenset[tuple[int, ...]] | None
 """Tuples for which an operator holds; ``None`` if its calls fail."""
