@@ -120,6 +120,8 @@ _READ = (
     "Make one by Publication.of(id, triples) or Publication.from_rdflib(graph); "
     "filter(source) and read_publications(source) read documents and datasets."
 )
+_TURN = 32
+"""Maximum number of publications that are read before they are matched."""
 _AT_ONCE = 8192
 """Maximum number of subscriptions added between two publications."""
 
@@ -648,7 +650,7 @@ class Engine(Matcher):
             if isinstance(known, _native.Report):
                 return self._reported(known, None, now, publication.id)
             publication = publication.publication()
-        found = self._core.match_triples(id, publication.given, time)
+        found = self._core.match_triples(id, publication.rows, time)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -674,7 +676,7 @@ class Engine(Matcher):
             steps |= found.steps
             if found.steps & ITEM:  # From now on, the core finds the labels.
                 self._core.set_annotator(knowledge.annotator.native, found.version)
-            triples, prepared = publication.given, None
+            triples, prepared = publication.rows, None
             if steps != ITEM:
                 enriched = knowledge.prepare(publication, steps, now)
                 triples, stated, shown = ordered(enriched.publication)
@@ -818,7 +820,9 @@ class Engine(Matcher):
             return
         if isinstance(syntax, FeedFormat) or cut.needs_objects:
             read = publications_of(data, syntax, name, cut, base, reading.on_problem, self._limits)
-            yield from map(self.match, read)
+            # Reading and matching share the processor's caches badly, so they take turns.
+            while some := tuple(islice(read, _TURN)):
+                yield from map(self.match, some)
             return
         whole = Pieces(data, name)
         document = self._core.document(

@@ -212,8 +212,9 @@ class _Reading:
             what = f"its elements nest more than {self._limits.xml_depth} deep"
             line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
             self._report.fail(what, remedy, line, column + 1)
-        named = {_qualified(key): value for key, value in attributes.items()}
-        element = self._builder.start(tag, named)
+        if attributes:
+            attributes = {_qualified(key): value for key, value in attributes.items()}
+        element = self._builder.start(tag, attributes)
         if self._depth == 1:
             self.document.root = element
         if not is_item:

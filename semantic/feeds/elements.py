@@ -155,10 +155,13 @@ class Fields:
 
     def enclosures(self) -> tuple[Enclosure, ...]:
         """Collect distinct RSS enclosures, Atom enclosure links and Media RSS contents."""
-        links = (e for e in self.all("link", "atom:link") if e.get("rel") == "enclosure")
-        contents = chain(self.all("media:content"), self.within("media:group").all("media:content"))
+        files = [*self.all("enclosure")]
+        files += [e for e in self.all("link", "atom:link") if e.get("rel") == "enclosure"]
+        files += self.all("media:content")
+        if "media:group" in self._children:
+            files += self.within("media:group").all("media:content")
         found: dict[str, Enclosure] = {}
-        for file in chain(self.all("enclosure"), links, contents):
+        for file in files:
             url = (file.get("url") or file.get("href") or "").strip()
             length = file.get("length") or file.get("fileSize") or ""
             if url:

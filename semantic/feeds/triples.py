@@ -25,7 +25,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.errors import Place
 from semantic.feeds.model import Channel, Enclosure, Item, Report
-from semantic.publication import Publication
+from semantic.publication import Publication, Row
 from semantic.terms import Term, Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, GM, RSS, TYPE, XSD
 
@@ -35,7 +35,7 @@ Native: TypeAlias = tuple[NamedNode | BlankNode | None, tuple[Triple, ...]]
 _ITEM, _TITLE, _LINK, _DESCRIPTION = (RSS[n] for n in ("item", "title", "link", "description"))
 _CONTENT, _IDENTIFIER = CONTENT["encoded"], DCTERMS["identifier"]
 _DATE, _CREATOR, _SUBJECT, _LANGUAGE = (DC[n] for n in ("date", "creator", "subject", "language"))
-_MODIFIED, _IS_PART_OF = DCTERMS["modified"], DCTERMS["isPartOf"]
+_MODIFIED, _IS_PART_OF, _DATE_TIME = DCTERMS["modified"], DCTERMS["isPartOf"], XSD["dateTime"]
 _ENCLOSURE, _URL, _FILE_TYPE, _LENGTH = (
     ENCLOSURE[n] for n in ("enclosure", "url", "type", "length")
 )
@@ -149,7 +149,7 @@ class ItemWriter:
         node = node or (link if isinstance(link, NamedNode) else absolute_iri(channel.id))
         self._node = node or NamedNode(f"{GM.iri}feed:{_digest(channel.title)}")
         self._whole = {channel.id, channel.link, self._site, self._node.value}
-        self._channel_triples = self._describe_channel(link)
+        self._channel_rows = self._describe_channel(link)
 
     def publications(
         self, items: Sequence[Item], natives: Sequence[Native] | None = None
@@ -166,9 +166,9 @@ class ItemWriter:
         pairs = zip(items, natives or [(None, ())] * len(items), strict=True)
         for entry in self._told_apart([self._entry(item, *native) for item, native in pairs]):
             self._item, self._place = entry.item, entry.node.value
-            triples = [*entry.native, *self._describe(entry), *self._channel_triples]
+            rows = (*entry.native, *self._describe(entry), *self._channel_rows)
             source = Place(self._report.source, entry.item.line, item=entry.node.value)
-            yield Publication.of_terms(entry.id, tuple(triples), source)
+            yield Publication.of_rows(entry.id, rows, source)
 
     # -- identity of items -----------------------------------------------------------------
 
@@ -203,11 +203,11 @@ class ItemWriter:
 
         The oldest item keeps the name, so that new items never change the ids of old ones.
         """
+        if len({entry.id for entry in entries}) == len(entries):
+            return entries
         named: defaultdict[NamedNode, dict[Item, _Entry]] = defaultdict(dict)
         for entry in entries:
             named[entry.node].setdefault(entry.item, entry)
-        if len(named) == len(entries):
-            return entries
         eldest = {node: min(same.values(), key=_age) for node, same in named.items()}
         apart = []
         for entry in entries:
@@ -230,9 +230,9 @@ class ItemWriter:
 
     # -- triples of items ------------------------------------------------------------------
 
-    def _describe(self, entry: _Entry) -> list[Triple]:
+    def _describe(self, entry: _Entry) -> list[Row]:
         item, node = entry.item, entry.node
-        triples = _triples(
+        rows = _rows(
             node,
             (TYPE, _ITEM),
             (_TITLE, item.title),
@@ -246,11 +246,11 @@ class ItemWriter:
             (_LANGUAGE, item.language or self._channel.language),
         )
         for enclosure in item.enclosures:
-            triples += self._enclosure(node, enclosure)
-        return triples + _triples(node, (_IDENTIFIER, item.id), (_IS_PART_OF, self._node))
+            rows += self._enclosure(node, enclosure)
+        return rows + _rows(node, (_IDENTIFIER, item.id), (_IS_PART_OF, self._node))
 
-    def _describe_channel(self, link: NamedNode | Literal | None) -> list[Triple]:
-        return _triples(
+    def _describe_channel(self, link: NamedNode | Literal | None) -> list[Row]:
+        return _rows(
             self._node,
             (TYPE, RSS["channel"]),
             (DCTERMS["title"], self._channel.title),
@@ -259,16 +259,16 @@ class ItemWriter:
             (DCTERMS["language"], self._channel.language),
         )
 
-    def _date(self, text: str, *, is_first: bool) -> Literal | None:
+    def _date(self, text: str, *, is_first: bool) -> Literal | str | None:
         """Return a date, or its text if it cannot be read; report each text only once."""
         if not text:
             return None
         date = read_date(text)
         if date is None and is_first:
             self._warn(f"the date {_shown(text)} cannot be read", "It is kept as text.")
-        return date or Literal(text)
+        return date or text
 
-    def _enclosure(self, node: NamedNode, enclosure: Enclosure) -> list[Triple]:
+    def _enclosure(self, node: NamedNode, enclosure: Enclosure) -> list[Row]:
         url = self._link(enclosure.url, self._item.base)
         file = url if isinstance(url, NamedNode) else BlankNode()
         length = None
@@ -278,7 +278,7 @@ class ItemWriter:
             what = f"the enclosure's length {_shown(enclosure.length)} is no number"
             self._warn(what, "It is passed over.")
         own = [(_URL, url or enclosure.url), (_FILE_TYPE, enclosure.type), (_LENGTH, length)]
-        return [(node, _ENCLOSURE, file), *_triples(file, *own)]
+        return [(node, _ENCLOSURE, file), *_rows(file, *own)]
 
     def _link(self, text: str, base: str) -> NamedNode | Literal | None:
         """Return a link as an IRI, or as a string literal if it cannot be one."""
@@ -300,15 +300,11 @@ class ItemWriter:
         self._report.warn(what, remedy, self._item.line, self._place)
 
 
-def _triples(
+def _rows(
     subject: NamedNode | BlankNode, *values: tuple[NamedNode, Term | str | None]
-) -> list[Triple]:
+) -> list[Row]:
     """Return the triples of a subject; values that are empty or missing have none."""
-    return [
-        (subject, predicate, Literal(value) if isinstance(value, str) else value)
-        for predicate, value in values
-        if value
-    ]
+    return [(subject, predicate, value) for predicate, value in values if value]
 
 
 def _age(entry: _Entry) -> tuple[str, int]:
@@ -420,11 +416,12 @@ def read_date(text: str) -> Literal | None:
     """
     if len(text) > _DATE_LENGTH:
         return None
+    text = text.strip()
     if common := _RFC_822.fullmatch(text):
         day, month, year, rest = common.groups()
         text = f"{year}-{_MONTH_NAMES.index(month) // 3 + 1}-{day} {rest}"
     try:
-        instant = _iso(_DAY_FIRST.sub(r"\3-\2-\1", text.strip())) or _rfc822(text)
+        instant = _iso(text) or _iso(_DAY_FIRST.sub(r"\3-\2-\1", text)) or _rfc822(text)
         if instant is None:
             return None
         utc = instant.astimezone(UTC)
@@ -432,7 +429,7 @@ def read_date(text: str) -> Literal | None:
         return None
     text = utc.replace(tzinfo=None).isoformat()
     text = text.rstrip("0") if "." in text else text
-    return Literal(f"{text}Z", datatype=XSD["dateTime"])
+    return Literal(f"{text}Z", datatype=_DATE_TIME)
 
 
 def _iso(text: str) -> datetime | None:
