@@ -19,7 +19,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Copy what a page links to outside of the folder of pages, and draw its figures.
 
     A figure is drawn from the committed results (`graphmatch.bench.experiments.RESULTS`), and put
-    where the page has a comment ``figure NAME``, with the claim and what became of it.
+    where the page has a comment ``figure NAME``, with the claim.
     """
 
     def drawn(found: re.Match[str]) -> str:
@@ -31,7 +31,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if name not in files.src_uris:
             files.append(File.generated(config, name, content=report.draw(of, records)))
         here = posixpath.dirname(page.file.src_uri)
-        return report.section(of, records, posixpath.relpath(name, here or "."))
+        return report.section(of, posixpath.relpath(name, here or "."))
 
     def linked(found: re.Match[str]) -> str:
         here = posixpath.dirname(page.file.src_uri)

@@ -1,48 +1,122 @@
-"""Match new RDF graphs against many standing subscriptions, with solutions.
+"""Match new RDF graphs against many standing SPARQL subscriptions, with solutions.
 
 Public names are imported on first use, so that the command starts fast.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from semantic.exports import lazy_exports
+
 if TYPE_CHECKING:
-    from graphmatch.engine import Engine
-    from graphmatch.matcher import Match, Matcher, MatchReport
-    from graphmatch.subscribing import read_subscriptions, subscribe_topics
-    from graphmatch.subscription import AttributeSubscription, Subscription, SubscriptionParser
-    from graphmatch.topics import Topics
-    from semantic.terms import Solution
+    from graphmatch.engine import Engine as Engine
+    from graphmatch.explain.evidence import Evidence as Evidence
+    from graphmatch.explain.explanation import Explanation as Explanation
+    from graphmatch.explain.index_plan import IndexPlan as IndexPlan
+    from graphmatch.knowledge import Change as Change
+    from graphmatch.knowledge import Entailment as Entailment
+    from graphmatch.lint import Linter as Linter
+    from graphmatch.lint import Warned as Warned
+    from graphmatch.matcher import (
+        DuplicateError as DuplicateError,
+    )
+    from graphmatch.matcher import (
+        Matcher as Matcher,
+    )
+    from graphmatch.matcher import (
+        UnknownError as UnknownError,
+    )
+    from graphmatch.matcher import (
+        UnsupportedError as UnsupportedError,
+    )
+    from graphmatch.operators.operator import (
+        MissingOperatorError as MissingOperatorError,
+    )
+    from graphmatch.operators.operator import (
+        Operator as Operator,
+    )
+    from graphmatch.operators.operator import (
+        OperatorIndex as OperatorIndex,
+    )
+    from graphmatch.operators.operator import (
+        load_operators as load_operators,
+    )
+    from graphmatch.operators.operator import (
+        operator as operator,
+    )
+    from graphmatch.operators.reasoner import Reasoner as Reasoner
+    from graphmatch.operators.shacl import Shacl as Shacl
+    from graphmatch.operators.similar import Similar as Similar
+    from graphmatch.operators.within import Near as Near
+    from graphmatch.operators.within import Within as Within
+    from graphmatch.prepared import PreparedQuery as PreparedQuery
+    from graphmatch.report import (
+        Call as Call,
+    )
+    from graphmatch.report import (
+        Counters as Counters,
+    )
+    from graphmatch.report import (
+        EventReports as EventReports,
+    )
+    from graphmatch.report import (
+        Match as Match,
+    )
+    from graphmatch.report import (
+        MatchReport as MatchReport,
+    )
+    from graphmatch.report import (
+        Unknown as Unknown,
+    )
+    from graphmatch.saving import SavedError as SavedError
+    from graphmatch.subscribing import (
+        read_subscriptions as read_subscriptions,
+    )
+    from graphmatch.subscribing import (
+        subscribe_topics as subscribe_topics,
+    )
+    from graphmatch.subscription import (
+        AttributeSubscription as AttributeSubscription,
+    )
+    from graphmatch.subscription import (
+        Subscription as Subscription,
+    )
+    from graphmatch.subscription import (
+        SubscriptionParser as SubscriptionParser,
+    )
+    from graphmatch.topics import Topics as Topics
+    from semantic.terms import Solution as Solution
 
     __version__: str
 
-_MODULES = {
-    "AttributeSubscription": "graphmatch.subscription",
-    "Engine": "graphmatch.engine",
-    "Match": "graphmatch.matcher",
-    "MatchReport": "graphmatch.matcher",
-    "Matcher": "graphmatch.matcher",
-    "Solution": "semantic.terms",
-    "Subscription": "graphmatch.subscription",
-    "SubscriptionParser": "graphmatch.subscription",
-    "Topics": "graphmatch.topics",
-    "read_subscriptions": "graphmatch.subscribing",
-    "subscribe_topics": "graphmatch.subscribing",
+_EXPORTS = {
+    "graphmatch.engine": ["Engine"],
+    "graphmatch.explain.evidence": ["Evidence"],
+    "graphmatch.explain.explanation": ["Explanation"],
+    "graphmatch.explain.index_plan": ["IndexPlan"],
+    "graphmatch.knowledge": ["Change", "Entailment"],
+    "graphmatch.lint": ["Linter", "Warned"],
+    "graphmatch.matcher": ["DuplicateError", "Matcher", "UnknownError", "UnsupportedError"],
+    "graphmatch.operators.operator": [
+        "MissingOperatorError",
+        "Operator",
+        "OperatorIndex",
+        "load_operators",
+        "operator",
+    ],
+    "graphmatch.operators.reasoner": ["Reasoner"],
+    "graphmatch.operators.shacl": ["Shacl"],
+    "graphmatch.operators.similar": ["Similar"],
+    "graphmatch.operators.within": ["Near", "Within"],
+    "graphmatch.prepared": ["PreparedQuery"],
+    "graphmatch.report": ["Call", "Counters", "EventReports", "Match", "MatchReport", "Unknown"],
+    "graphmatch.saving": ["SavedError"],
+    "graphmatch.subscribing": ["read_subscriptions", "subscribe_topics"],
+    "graphmatch.subscription": ["AttributeSubscription", "Subscription", "SubscriptionParser"],
+    "graphmatch.topics": ["Topics"],
+    "semantic.terms": ["Solution"],
 }
 
-__all__ = [
-    "AttributeSubscription",
-    "Engine",
-    "Match",
-    "MatchReport",
-    "Matcher",
-    "Solution",
-    "Subscription",
-    "SubscriptionParser",
-    "Topics",
-    "read_subscriptions",
-    "subscribe_topics",
-]
+_get, __all__ = lazy_exports(__name__, _EXPORTS)
 
 
 def __getattr__(name: str) -> object:
@@ -51,9 +125,7 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("graphmatch")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return _get(name)
 
 
 def __dir__() -> list[str]:

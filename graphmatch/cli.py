@@ -127,7 +127,6 @@ def check(
     subscriptions: Annotated[
         list[Path] | None, typer.Argument(help=".rq, .jsonl and .toml files, or folders.")
     ] = None,
-    sparql: Annotated[bool, typer.Option("--sparql", help="Show the queries, too.")] = False,
     json: Json = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
@@ -142,7 +141,7 @@ def check(
     from graphmatch.command.check import run
 
     subscribing = Subscribing(**asdict(wanting), subscriptions=subscriptions)
-    return run(subscribing, knowing, verbosity, json=json, sparql=sparql, strict=strict)
+    return run(subscribing, knowing, verbosity, json=json, strict=strict)
 
 
 @app.command()
@@ -154,7 +153,7 @@ def ontology(
     verbosity: Verbosity,
     json: Json = False,
 ) -> int:
-    """Show an ontology: its trees and counts, or one of its terms, ways and problems.
+    """Show an ontology: its trees and counts, one of its terms, or its problems.
 
     A TERM is an IRI, a prefixed name, the last part of an IRI, or a label.
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from weakref import ref
 
 from graphmatch import _native
@@ -29,7 +29,7 @@ from graphmatch.subscription import SubscriptionParser, rewritten_query
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.concepts import Concepts
-from semantic.attributes.names import name_of
+from semantic.attributes.names import concept_name_of, name_of
 from semantic.clock import moment
 from semantic.errors import Choice, OnProblem, Place, Problem, Severity
 from semantic.files import plain
@@ -108,8 +108,35 @@ class Enriched:
 
 
 Found: TypeAlias = tuple[Term, tuple[str, int] | None, str]
-Known: TypeAlias = tuple[Ontology, Annotator, bool]
-"""An ontology, its annotator, and whether that annotator was passed to the engine."""
+
+
+class Known(NamedTuple):
+    """An ontology and its annotator.
+
+    Parameters
+    ----------
+    own
+        Whether the user passed the annotator to the engine.
+    """
+
+    ontology: Ontology
+    annotator: Annotator
+    own: bool = False
+
+    @classmethod
+    def of(
+        cls, ontology: Ontology, annotator: Annotator | None, before: Annotator | None = None
+    ) -> Known:
+        """Return an ontology with an annotator, by default one over the labels of the ontology.
+
+        The annotator `before` is reused if it is the same, because a new one takes time to build.
+        """
+        if annotator is not None:
+            return cls(ontology, annotator, own=True)
+        labels = tuple(ontology.labels())
+        if before is None or not before.stem or before.labels != labels:
+            before = Annotator(labels)
+        return cls(ontology, before)
 
 
 class Knowledge:
@@ -118,57 +145,51 @@ class Knowledge:
     Parameters
     ----------
     known
-        The ontology, or a function that makes it and its annotator on first use: the core of an
-        opened engine needs neither for most publications.
+        The ontology, alone or with its annotator; or a function that makes both on first use,
+        because the core of an opened engine needs neither for most publications.
     entailment
         Whether the ontology's rules apply.
-    annotator
-        Finds labels in text; none by default.
     core
         The core that gets the ontology from an engine; by default a new one, made on first use.
     """
 
     def __init__(
         self,
-        known: Ontology | Callable[[], Known],
+        known: Ontology | Known | Callable[[], Known],
         entailment: Entailment = Entailment.RDFS,
-        annotator: Annotator | None = None,
         *,
         core: _native.Core | None = None,
     ) -> None:
         self.rdfs = entailment is Entailment.RDFS
-        self._known: Known | Callable[[], Known] = (
-            (known, annotator or Annotator([]), annotator is not None)
-            if isinstance(known, Ontology)
-            else known
-        )
+        self._known = Known(known, Annotator([])) if isinstance(known, Ontology) else known
         self._making = RLock()
         self._shared = None if core is None else ref(core)  # The core refers to its knowledge.
         # Whether a subscription asks for `gm:words`; the engine updates it later.
         self.words = core is not None and core.has_term(str(WORDS))
 
-    def _made(self) -> Known:
-        if callable(self._known):
+    @property
+    def known(self) -> Known:
+        """The ontology and its annotator."""
+        if not isinstance(self._known, Known):
             with self._making:
-                if callable(self._known):
+                if not isinstance(self._known, Known):
                     self._known = self._known()
         return self._known
 
     @property
     def ontology(self) -> Ontology:
         """The ontology."""
-        return self._made()[0]
+        return self.known.ontology
 
     @property
     def annotator(self) -> Annotator:
         """The annotator of texts."""
-        return self._made()[1]
+        return self.known.annotator
 
     @property
     def own_annotator(self) -> Annotator | None:
         """The annotator passed to the engine, or ``None``."""
-        _, annotator, is_own = self._made()
-        return annotator if is_own else None
+        return self.known.annotator if self.known.own else None
 
     @cached_property
     def functions(self) -> MappingFunctions | None:
@@ -185,6 +206,10 @@ class Knowledge:
         from graphmatch.mapping import MappingFunctions  # Few ontologies have any.
 
         return MappingFunctions(ontology.mapping, ontology.root, units=ontology.units)
+
+    def is_of(self, core: _native.Core) -> bool:
+        """Return whether this is or was the ontology of an engine's core."""
+        return self._shared is not None and self._shared() is core
 
     @property
     def _core(self) -> _native.Core:
@@ -346,7 +371,11 @@ class Knowledge:
         SubscriptionError
             If a unit is unknown or incompatible with its attribute, or a class name is unknown.
         """
-        rewritten = rewritten_query(id, parser.query(id, text), self.root, self.units)
+        query = parser.query(id, text)
+        rewritten = rewritten_query(id, query, self.root, self.units)
+        for term, _ in query.constants():
+            if concept_name_of(term) is not None:  # The core need not ask for this name again.
+                self._core.resolve(written(term), written(self.root(term)))
         return [written(term) for term, _ in rewritten.constants()]
 
     def enrich(

@@ -377,14 +377,12 @@ class _Attempt:
     _given: Counter[int] = field(default_factory=Counter)
     _pending: set[int] = field(default_factory=set)
     _awake: set[int] = field(default_factory=set)
-    _fed: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Each function with those that got new input from it."""
 
     def go(self, closed: Derived) -> Derived | list[_Failure]:
         """Return the closure under rules and functions, or the failures."""
         fresh: Iterable[Triple] = closed
         rounds = 0
-        while due := self._due(fresh, closed):
+        while due := self._due(fresh):
             new: dict[Triple, int] = {}
             failures: list[_Failure] = []
             asked = self.evaluator.evaluation(_so_far(self.rooted, closed), self.now)
@@ -400,7 +398,8 @@ class _Attempt:
             if not new:
                 break
             if rounds == self.limits.mapping_rounds:
-                return list(self._endless(set(new.values())))
+                what = f"it still gives new triples after `mapping_rounds` ({rounds}) rounds"
+                return [_Failure(function, what, _LOOP) for function in sorted({*new.values()})]
             rounds += 1
             self.mapped |= new
             before = closed
@@ -408,7 +407,7 @@ class _Attempt:
             fresh = [triple for triple in closed if triple not in before]
         return closed
 
-    def _due(self, fresh: Iterable[Triple], closed: Derived) -> list[int]:
+    def _due(self, fresh: Iterable[Triple]) -> list[int]:
         """Return the functions that are due because of new triples."""
         for triple in fresh:
             concerned = self.mentions.of(triple)
@@ -416,23 +415,9 @@ class _Attempt:
                 continue
             self._pending |= concerned
             self._awake |= self.reads.of(triple)
-            if self.mapped and (source := self._source(triple, closed)) is not None:
-                self._fed[source] |= concerned
         due = (self._pending & self._awake) - self.dropped
         self._pending -= due
         return sorted(due)
-
-    def _source(self, triple: Triple, closed: Derived) -> int | None:
-        """Return the function whose result led to this triple by rules, if any."""
-        seen = set()
-        current: Triple | None = triple
-        while current is not None and current not in seen:
-            if current in self.mapped:
-                return self.mapped[current]
-            seen.add(current)
-            origin = closed.get(current)
-            current = None if origin is None else origin[1]
-        return None
 
     def _answer(
         self, function: int, closed: Derived, asked: _native.Evaluation
@@ -462,23 +447,6 @@ class _Attempt:
         if self._given[function] > limit:
             return too_many
         return new
-
-    def _endless(self, producing: Set[int]) -> Iterator[_Failure]:
-        """Yield a failure for each function that feeds itself; if none is found, for all."""
-        limit = self.limits.mapping_rounds
-        what = f"it still gives new triples after `mapping_rounds` ({limit}) rounds"
-        looping = {function for function in producing if self._feeds(function, function)}
-        for function in sorted(looping or producing):
-            yield _Failure(function, what, _LOOP)
-
-    def _feeds(self, function: int, other: int) -> bool:
-        """Whether one function fed another, directly or through others."""
-        agenda = [function]
-        seen: set[int] = set()
-        for current in agenda:
-            agenda += self._fed[current] - seen
-            seen |= self._fed[current]
-        return other in seen
 
 
 def _so_far(rooted: Publication, closed: Derived) -> Publication:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.arrow import Texts, encoded, is_text, numbers
-from semantic.attributes.bulk import Rows, TermColumn
+from graphmatch import _native
+from graphmatch.subscription import refusal
+from semantic.arrow import Column, Texts, encoded, is_text, numbers
 from semantic.attributes.values import term_of
 from semantic.errors import (
     GraphMatchError,
@@ -32,13 +33,31 @@ Terms: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Sequence[Term | int |
 """A column of terms: texts in N-Triples syntax, or numbers, dates and booleans."""
 
 
+TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
+"""Values of all rows, or the bytes and the offsets of N-Triples terms with a false flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Subscriptions that share one query: the rows with the numbers `chosen`, shape ``(n,)``.
+
+    `parameters` are variables of the query, one for each column of terms.
+    """
+
+    query: str
+    parameters: Sequence[str]
+    ids: Texts
+    columns: Sequence[TermColumn]
+    chosen: NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
     """A query with parameters (`Engine.prepare`)."""
 
     query: str
     parameters: tuple[str, ...]
-    _take_in: Callable[[Rows], list[tuple[int, GraphMatchError]]] = field(repr=False)
+    _add: Callable[[Rows], list[tuple[int, GraphMatchError]]] = field(repr=False)
 
     def subscribe(
         self, ids: Sequence[str] | pa.Array[Any], columns: Sequence[Terms]
@@ -85,12 +104,28 @@ class PreparedQuery:
                 refused += ((int(row), what, remedy) for row in np.flatnonzero(valid & ~has_value))
                 valid &= has_value
         chosen = np.flatnonzero(valid)
-        rejected = self._take_in(Rows(self.query, self.parameters, names, found, chosen))
+        rejected = self._add(Rows(self.query, self.parameters, names, found, chosen))
         errors = [(int(chosen[place]), error) for place, error in rejected]
         for row, what, remedy in refused:
             place = Place(names.get(row) or f"row {row + 1}")
             errors.append((row, SubscriptionError(Problem(what, place, remedy))))
         return tuple(error for _, error in sorted(errors, key=itemgetter(0)))
+
+
+def prepared(
+    core: _native.Core,
+    query: str,
+    parameters: Iterable[str],
+    add: Callable[[Rows], list[tuple[int, GraphMatchError]]],
+) -> PreparedQuery:
+    """Check a query with parameters; see `Engine.prepare`."""
+    names = tuple(name.removeprefix("?") for name in parameters)
+    none = Texts.of([])  # Without rows, the core only checks the query.
+    try:
+        core.subscribe_batch(query, names, (none.data, none.offsets), [], none.offsets[:0])
+    except _native.InvalidSubscriptionError as error:
+        raise refusal("prepared", error, query) from None
+    return PreparedQuery(query, names, add)
 
 
 def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:

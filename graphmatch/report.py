@@ -1,40 +1,265 @@
-"""The report of the compiled core, with matches created on access.
+"""The results of matching: matches, counters, operator calls, and the reports that hold them.
 
-A report of ten thousand matches consists of a few arrays. The numbers of the subscriptions are one
-array, their ids are strings that reports share, and a `Match` is created only on access.
+`MatchReport` is the report of any matcher. The matches of the engine (`CoreMatches`) are created on
+access from a few arrays of the core: the numbers of the subscriptions are one array, and their ids
+are strings that reports share.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+
+from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
 from graphmatch.knowledge import Enriched, Knowledge, incomplete
-from graphmatch.matcher import Call, Counters, Match, Matches, MatchReport, Unknown
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.publication import Publication
 from semantic.reading import publication_of
+from semantic.terms import Solution, Term, Triple, compact
+from semantic.vocabulary import XSD
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from semantic.arrow import Texts
-    from semantic.terms import Triple
 
     _Row: TypeAlias = tuple[str, list[dict[str, Any]], list[Triple] | None, bool]
 
 _AT_ONCE = 64
+_LONG = 60
 _FAILED = "Simplify the query, or raise the limit. The other subscriptions are not affected."
-_TRUNCATED = (
-    "Narrow the query, or raise the limits `match_solutions` and `publication_seconds`. Read"
-    " solutions before you change subscriptions or the ontology."
-)
+_TRUNCATED = "Narrow the query, or raise the limits `match_solutions` and `publication_seconds`."
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One subscription that a publication matches.
+
+    Parameters
+    ----------
+    subscription, publication
+        The ids.
+    solutions
+        One mapping per solution of SELECT (with repetitions, as in SPARQL); one empty mapping for
+        ASK; empty for CONSTRUCT and DESCRIBE.
+    graph
+        The result of CONSTRUCT or DESCRIBE; ``None`` for the other forms.
+    """
+
+    subscription: str
+    publication: str
+    solutions: tuple[Solution, ...]
+    graph: tuple[Triple, ...] | None = None
+
+
+class Counters(NamedTuple):
+    """Counters of the work for one publication; tests assert these instead of times.
+
+    Parameters
+    ----------
+    probes
+        Look-ups in the index.
+    gates
+        Entries that look-ups found in the posting lists of the index.
+    candidates
+        Subscriptions (or shared parts of several) that were checked one by one.
+    joins
+        Rows of the index that had at least one solution; in G-ToPSS, natural joins of two binding
+        tables.
+    verified
+        Solutions with a filter that was decided outside the index.
+    mapped
+        Mapping functions that were run.
+    evaluated
+        Subscriptions that were evaluated as SPARQL.
+    matched
+        Subscriptions that matched.
+    called
+        Operator calls that were made.
+    recalled
+        Operator calls that were not made, because an earlier result was cached.
+    triples
+        Stated triples of the publication; engine only.
+    """
+
+    probes: int = 0
+    gates: int = 0
+    candidates: int = 0
+    joins: int = 0
+    verified: int = 0
+    mapped: int = 0
+    evaluated: int = 0
+    matched: int = 0
+    called: int = 0
+    recalled: int = 0
+    triples: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator call for a publication.
+
+    Parameters
+    ----------
+    operator
+        The operator's IRI.
+    arguments
+        The arguments.
+    given
+        The result; ``None`` if it is unknown.
+    seconds
+        The duration.
+    why
+        Why the result is unknown.
+    kept
+        Whether the result was cached from an earlier publication.
+    """
+
+    operator: str
+    arguments: tuple[Term, ...]
+    given: Term | None
+    seconds: float
+    why: str = ""
+    kept: bool = False
+
+    def __str__(self) -> str:
+        """Return the call and its result as one line."""
+        said = ", ".join(map(_short, self.arguments))
+        given = f"unknown: {self.why}" if self.given is None else _short(self.given)
+        took = "known from before" if self.kept else f"{1000 * self.seconds:.3g} ms"
+        return f"{compact(NamedNode(self.operator))}({said}) is {given}; {took}"
+
+
+def _short(term: Term) -> str:
+    """Write a term in about 60 characters."""
+    if isinstance(term, Literal) and term.datatype in (XSD["boolean"], XSD["double"]):
+        return term.value
+    text = compact(term)
+    return text if len(text) <= _LONG else f"{text[:_LONG]} …"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A subscription left undecided by failed calls.
+
+    Parameters
+    ----------
+    subscription
+        The id.
+    calls
+        The failed calls.
+    matched
+        Whether it matches nevertheless, perhaps with fewer solutions.
+    """
+
+    subscription: str
+    calls: tuple[Call, ...]
+    matched: bool
+
+
+class Matches(Sequence[Match]):
+    """Matches that are created on access; equal to any sequence of equal matches."""
+
+    @property
+    @abstractmethod
+    def subscriptions(self) -> Sequence[str]:
+        """The ids of the subscriptions."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> NDArray[np.uint32]:
+        """The numbers of the subscriptions."""
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Sequence)
+            and len(self) == len(other)
+            and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        )
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+@dataclass(slots=True)
+class MatchReport:
+    """The matches of one publication, in the order of subscribing, with counters.
+
+    It is iterable: ``for match in matcher.match(publication)``.
+
+    Parameters
+    ----------
+    publication
+        The id.
+    matches
+        One match per matching subscription. The engine creates them on access; `subscriptions` is
+        enough for their ids.
+    counters
+        The counters of the work done.
+    problems
+        The unusable parts of the publication, and failed mapping functions.
+    """
+
+    publication: str
+    matches: Sequence[Match]
+    counters: Counters = field(default_factory=Counters)
+    problems: tuple[Problem, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    """Undecided subscriptions, or those whose solutions may be incomplete."""
+    calls: Sequence[Call] = field(default=(), repr=False, compare=False)
+    """The operator calls that were made or cached, in order."""
+    origin: Callable[[], Publication | None] | None = field(default=None, repr=False, compare=False)
+    """Returns the publication again."""
+
+    def read(self) -> Publication:
+        """Return the publication with the stated triples.
+
+        Raises
+        ------
+        LookupError
+            If nothing matched, or the matcher keeps no publications.
+        """
+        found = None if self.origin is None else self.origin()
+        if found is None:
+            raise LookupError(f"the publication {self.publication} is not kept")
+        return found
+
+    def __iter__(self) -> Iterator[Match]:
+        """Yield the matches."""
+        return iter(self.matches)
+
+    def __len__(self) -> int:
+        """Return the number of matching subscriptions."""
+        return len(self.matches)
+
+    @property
+    def subscriptions(self) -> Sequence[str]:
+        """The ids of the subscriptions that matched."""
+        if isinstance(self.matches, Matches):
+            return self.matches.subscriptions
+        return tuple(match.subscription for match in self.matches)
+
+    @property
+    def numbers(self) -> NDArray[np.uint32]:
+        """The numbers of the matching subscriptions, stable as long as these exist.
+
+        If the matcher has no such numbers, these are their places in this report.
+        """
+        return self.matches.numbers if isinstance(self.matches, Matches) else _places(self)
+
+
+def _places(report: MatchReport) -> NDArray[np.uint32]:
+    import numpy as np
+
+    return np.arange(len(report), dtype=np.uint32)
 
 
 class CoreMatches(Matches):
@@ -102,12 +327,13 @@ class CoreMatches(Matches):
         Parameters
         ----------
         most
-            Maximum number of solutions to search for; evaluations may return more.
+            Maximum number of solutions that the index searches for. It does not limit the
+            solutions that the evaluation of a query found.
         """
         yield from self._rows(0, len(self), most, texts=True)
 
     def made(self, begin: int, end: int, most: int | None = None) -> Iterator[Match]:
-        """Yield some matches, with at most `most` solutions each."""
+        """Yield some matches; `most` is that of `texts`."""
         for id, solutions, graph, _ in self._rows(begin, end, most, texts=False):
             triples = None if graph is None else tuple(graph)
             yield Match(id, self._publication, tuple(solutions), triples)

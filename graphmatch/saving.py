@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from os.path import realpath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyoxigraph import NamedNode
 
 from graphmatch import _native
+from graphmatch.knowledge import Known
+from graphmatch.operators.evaluator import OperatorEvaluator
+from graphmatch.operators.operator import Operator
 from semantic.annotation.annotate import Annotator, Label
 from semantic.errors import GraphMatchError, Place, Problem, Severity
 from semantic.files import is_special
@@ -78,19 +81,58 @@ class Options:
         return cls(options["entailment"], synonyms, limits, operators, dict(options["measured"]))
 
 
-def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None:
+class SavedEngine(NamedTuple):
+    """An opened snapshot.
+
+    Parameters
+    ----------
+    path
+        The file.
+    core, options
+        The state and the options of the engine.
+    ontology
+        Its ontology and annotator, as returned by `written`.
+    """
+
+    path: Path
+    core: _native.Core
+    options: Options
+    ontology: bytes
+
+    def known(self) -> Known:
+        """Return the ontology and the annotator of the engine."""
+        return Known.of(*read(self.path, self.ontology, self.options.synonyms))
+
+    def restore_statistics(self, operators: OperatorEvaluator) -> None:
+        """Pass the saved statistics to the operators that have the version of the snapshot."""
+        versions = {iri: version for iri, (version, _) in self.options.operators.items()}
+        same = [one.iri for one in operators.all if versions.get(one.iri) == one.version]
+        if self.options.measured:
+            try:
+                operators.statistics.read(self.options.measured, same)
+            except _MALFORMED as error:
+                raise SavedError(self.path, f"damaged: {error}") from error
+
+
+def save(
+    core: _native.Core, path: Path, options: Options, ontology: bytes, operators: OperatorEvaluator
+) -> None:
     """Write a snapshot; replace an existing one.
 
     Parameters
     ----------
-    known
+    options
+        Without those of the operators.
+    ontology
         The ontology, as returned by `written`.
     """
+    versions = {one.iri: (one.version, one.index is not None) for one in operators.all}
+    options = replace(options, operators=versions, measured=operators.statistics.written())
     if is_special(path):
         raise SavedError(path, "is a pipe or a device", "Name a file.")
     try:
         # A symbolic link must stay a link, so its target is replaced.
-        core.save(Path(realpath(path)), options.written(), known)
+        core.save(Path(realpath(path)), options.written(), ontology)
     except _native.CorruptSnapshotError:
         what = "is there already, and nothing was saved to it"
         raise SavedError(path, what, "Name a file that is not there yet.") from None
@@ -99,22 +141,21 @@ def save(core: _native.Core, path: Path, options: Options, known: bytes) -> None
         raise SavedError(path, f"cannot be written: {error.strerror or error}", remedy) from error
 
 
-def opened(
-    path: Path, limits: Limits | None, operators: Sequence[tuple[str, bool]] = ()
-) -> tuple[_native.Core, Options, bytes]:
-    """Return the core's state, the options, and the ontology for `read`.
+def opened(path: Path, limits: Limits | None, operators: Sequence[Operator] = ()) -> SavedEngine:
+    """Open a snapshot.
 
     Parameters
     ----------
     limits
         Limits of the engine; those of the file by default.
     operators
-        The current operators: IRI, and whether it has an index.
+        The current operators.
     """
+    rows = [one.row for one in operators]
 
     def chosen(said: bytes) -> Limits:
         options = Options.read(said)
-        given = dict(operators)
+        given = dict(rows)
         if missing := [iri for iri in options.operators if iri not in given]:
             what = f"was saved with operators that are not given: {', '.join(missing)}"
             raise SavedError(path, what, "Give them: functions are not in the file.")
@@ -125,10 +166,10 @@ def opened(
         return options.limits if limits is None else limits
 
     try:
-        rows = list(operators)
         core, said, known = _native.Core.open(path, list(PREFIXES.items()), chosen, rows)
         options = Options.read(said)
-        return core, options if limits is None else replace(options, limits=limits), known
+        options = options if limits is None else replace(options, limits=limits)
+        return SavedEngine(path, core, options, known)
     except SavedError:
         raise
     except FileNotFoundError:

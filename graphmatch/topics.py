@@ -19,10 +19,9 @@ from pyoxigraph import Literal
 
 from semantic.annotation.words import folded
 from semantic.attributes.concepts import Concepts
-from semantic.attributes.names import concept, concept_name_of
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.ontology.ontology import Ontology
-from semantic.terms import SURROGATE, Term, local_name
+from semantic.terms import SURROGATE, Term
 
 KEYS = ("id", "topics", "words", "not-words", "match", "comment")
 """The keys of a subscription by topics or words in a file."""
@@ -178,12 +177,8 @@ def _topic(name: str, number: int, concepts: Concepts | None, place: Place) -> s
 
 
 def _resolved(name: str, concepts: Concepts, place: Place) -> Term:
-    term = concept(name.strip())
-    if concept_name_of(term) is None and not concepts.known(term.value):
-        what = f"the ontology has no class or concept {term}"
-        raise SubscriptionError(Problem(what, place, concepts.advice(local_name(term))))
     try:
-        return concepts.resolved(term)
+        return concepts.find(name.strip())
     except UnknownNameError as error:
         raise SubscriptionError(replace(error.problem, where=place)) from error
 

@@ -3,49 +3,70 @@
 Public names are imported on first use, so that a program loads only the modules it needs.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from semantic.attributes.events import read_events
-    from semantic.errors import GraphMatchError, Place, Problem, ProblemWarning
-    from semantic.limits import Limits
-    from semantic.ontology.ontology import Ontology
-    from semantic.publication import Publication
-    from semantic.reading import Cut, read_publications
-    from semantic.tables import publications_of_table
+from semantic.exports import lazy_exports
 
-_MODULES = {
-    "Cut": "reading",
-    "GraphMatchError": "errors",
-    "Limits": "limits",
-    "Ontology": "ontology.ontology",
-    "Place": "errors",
-    "Problem": "errors",
-    "ProblemWarning": "errors",
-    "Publication": "publication",
-    "publications_of_table": "tables",
-    "read_events": "attributes.events",
-    "read_publications": "reading",
+if TYPE_CHECKING:
+    from semantic.annotation.annotate import Annotator as Annotator
+    from semantic.annotation.annotate import Label as Label
+    from semantic.attributes.events import Event as Event
+    from semantic.attributes.events import read_events as read_events
+    from semantic.errors import (
+        GraphMatchError as GraphMatchError,
+    )
+    from semantic.errors import (
+        InputError as InputError,
+    )
+    from semantic.errors import (
+        OntologyError as OntologyError,
+    )
+    from semantic.errors import (
+        Place as Place,
+    )
+    from semantic.errors import (
+        Problem as Problem,
+    )
+    from semantic.errors import (
+        ProblemWarning as ProblemWarning,
+    )
+    from semantic.errors import (
+        Severity as Severity,
+    )
+    from semantic.errors import (
+        SubscriptionError as SubscriptionError,
+    )
+    from semantic.errors import (
+        UnknownNameError as UnknownNameError,
+    )
+    from semantic.limits import Limits as Limits
+    from semantic.ontology.ontology import Ontology as Ontology
+    from semantic.ontology.synonyms import SynonymOptions as SynonymOptions
+    from semantic.publication import Publication as Publication
+    from semantic.reading import Cut as Cut
+    from semantic.reading import read_publications as read_publications
+    from semantic.tables import publications_of_table as publications_of_table
+
+_EXPORTS = {
+    "semantic.annotation.annotate": ["Annotator", "Label"],
+    "semantic.attributes.events": ["Event", "read_events"],
+    "semantic.errors": [
+        "GraphMatchError",
+        "InputError",
+        "OntologyError",
+        "Place",
+        "Problem",
+        "ProblemWarning",
+        "Severity",
+        "SubscriptionError",
+        "UnknownNameError",
+    ],
+    "semantic.limits": ["Limits"],
+    "semantic.ontology.ontology": ["Ontology"],
+    "semantic.ontology.synonyms": ["SynonymOptions"],
+    "semantic.publication": ["Publication"],
+    "semantic.reading": ["Cut", "read_publications"],
+    "semantic.tables": ["publications_of_table"],
 }
 
-__all__ = [
-    "Cut",
-    "GraphMatchError",
-    "Limits",
-    "Ontology",
-    "Place",
-    "Problem",
-    "ProblemWarning",
-    "Publication",
-    "publications_of_table",
-    "read_events",
-    "read_publications",
-]
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name from the module that defines it."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"semantic.{_MODULES[name]}"), name)
+__getattr__, __all__ = lazy_exports(__name__, _EXPORTS)

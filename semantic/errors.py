@@ -8,11 +8,12 @@ problem.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Self
 
@@ -141,20 +142,28 @@ class OntologyError(GraphMatchError):
     """An unreadable or unusable ontology file."""
 
 
-class Choice(Enum):
-    """An enumeration that accepts its values in upper or lower case.
+def unknown_choice(parameter: str, value: object, choices: Iterable[str]) -> InputError:
+    """Return the error of an invalid value; it lists the valid ones.
 
-    An unknown value raises an `InputError` that lists the valid ones.
+    Examples
+    --------
+    >>> print(unknown_choice("entailment", "owl", ["rdfs", "none"]))
+    entailment: 'owl' is unknown. Use one of: rdfs, none.
     """
+    remedy = f"Use one of: {', '.join(choices)}."
+    return InputError(Problem(f"{value!r} is unknown", Place(parameter), remedy))
+
+
+class Choice(StrEnum):
+    """The values of a parameter, in upper or lower case; for others, see `unknown_choice`."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self:
         for one in cls:
-            if str(value).upper() == str(one.value).upper():
+            if str(value).upper() == one.upper():
                 return one
-        name = cls.__name__.lower()
-        known = ", ".join(str(one.value) for one in cls)
-        raise InputError(Problem(f"{value!r} is unknown", Place(name), f"Use one of: {known}."))
+        parameter = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+        raise unknown_choice(parameter, value, cls)
 
 
 class UnplacedError(ValueError):

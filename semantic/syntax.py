@@ -11,7 +11,7 @@ import re
 
 from pyoxigraph import RdfFormat
 
-from semantic.errors import InputError, Place, Problem
+from semantic.errors import InputError, Place, Problem, unknown_choice
 from semantic.files import plain
 from semantic.guards import decode_xml, is_wide
 
@@ -23,6 +23,7 @@ BLANK = b" \t\r\n\xef\xbb\xbf\0"
 
 NAME_IT = "Name the syntax (`format=` or `--format`): for example ttl, nq, jsonld, rdf."
 
+_EXTENSIONS = ("nt", "nq", "ttl", "trig", "n3", "rdf", "jsonld")
 _RDF_NAMESPACE = "rdf-syntax-ns#"
 _COMMENTS = re.compile(r"(?:\s+|#[^\n]*(?:\n|\Z))*")
 _STATEMENT = re.compile(
@@ -95,14 +96,7 @@ def format_of_media_type(media_type: str) -> RdfFormat:
     if found == RdfFormat.STREAMING_JSON_LD:
         return RdfFormat.JSON_LD
     if found is None:
-        raise InputError(
-            Problem(
-                f"no RDF syntax is called {media_type!r}",
-                Place("format"),
-                "Give a media type such as text/turtle or an extension such as nq; "
-                "feeds need none.",
-            )
-        )
+        raise unknown_choice("format", media_type, _EXTENSIONS)
     return found
 
 

@@ -24,7 +24,6 @@ from typing import Literal as OneOf
 from typing import TypeAlias, TypeGuard, get_args
 
 from pyoxigraph import Literal, NamedNode, Variable
-from pyoxigraph import Triple as TripleTerm
 
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import (
@@ -617,9 +616,6 @@ def compare(left: Term, operator: Operator, right: Term) -> Truth:
     if operator == "!=":
         equal = compare(left, "=", right)
         return None if equal is None else not equal
-    if isinstance(left, TripleTerm) and isinstance(right, TripleTerm) and operator == "=":
-        same = left.subject == right.subject and left.predicate == right.predicate
-        return same and compare(left.object, "=", right.object)
     if not (isinstance(left, Literal) and isinstance(right, Literal)):
         return left == right if operator == "=" else None
     (kind, a), (other_kind, b) = _value(left), _value(right)

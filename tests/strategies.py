@@ -548,29 +548,6 @@ def _with_parts(writer: _Writer, where: Group) -> Group:
     return group
 
 
-def basic_subscriptions(
-    world: World,
-    *,
-    patterns: int = 4,
-    variable_properties: bool = True,
-    blank_nodes: bool = True,
-    comparisons: bool = True,
-    taxonomic: bool = True,
-    texts: bool = True,
-    forms: bool = True,
-) -> st.SearchStrategy[Query]:
-    """Draw basic graph patterns with filters that each test one variable."""
-    profile = Profile(
-        patterns, variable_properties, blank_nodes, comparisons, taxonomic, texts, forms
-    )
-    return queries(world, profile)
-
-
-def subscriptions(world: World) -> st.SearchStrategy[Query]:
-    """Draw from all features that the oracle evaluates."""
-    return queries(world, Profile(everything=True))
-
-
 # --------------------------------------------------------------------------------------
 # Complete cases
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 from graphmatch import Engine, SubscriptionParser
-from graphmatch.matcher import Matcher, MatchReport
+from graphmatch.matcher import Matcher
 from graphmatch.published.naive import Naive
+from graphmatch.report import MatchReport
 from semantic import Ontology, Publication
 from semantic.vocabulary import XSD
 from tests.oracle import Answer, World, answer_in, to_sparql

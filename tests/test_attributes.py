@@ -214,9 +214,9 @@ def test_duplicate_names_in_a_line_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Komputer", "has no class or concept called 'Komputer'. Is shop:Computer meant?"),
-        ("shop:None", "has no class or concept called 'shop:None'. "),
-        ("thing", "2 classes or concepts are called 'thing': ex:Thing, other:Thing. Give one"),
+        ("Komputer", "has no term called 'Komputer'. Is shop:Computer meant?"),
+        ("shop:None", "has no term called 'shop:None'. "),
+        ("thing", "2 terms are called 'thing': ex:Thing, other:Thing. Give one"),
     ],
 )
 def test_class_that_is_unknown_or_not_the_only_one(name: str, message: str, tmp_path: Path) -> None:

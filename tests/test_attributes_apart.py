@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch import AttributeSubscription, Engine, SubscriptionParser
-from graphmatch.matcher import MatchReport
+from graphmatch.report import MatchReport
 from semantic import Ontology, Publication
 from semantic.attributes.events import event
 from semantic.attributes.names import attribute
@@ -139,7 +139,7 @@ def test_explanations_do_not_depend_on_who_else_asks(query: str) -> None:
     )
 
 
-def test_what_is_answered() -> None:
+def test_attributes_match_only_by_name() -> None:
     """A variable property matches stated and derived triples, but attributes must be named."""
     engine = among_others("SELECT * { ?x attribute:price.amount ?v ; ?p ?w }")
     solutions = {match.subscription: match.solutions for match in engine.match(GRAPH)}["s"]
@@ -149,7 +149,7 @@ def test_what_is_answered() -> None:
 
 
 @pytest.mark.parametrize("more", ["", "OPTIONAL { ?x a ?c }"], ids=["indexed", "evaluated"])
-def test_attributes_that_are_stated_are_met(more: str) -> None:
+def test_stated_attributes_match_variable_properties(more: str) -> None:
     """An event states its attributes; derived ones next to them do not match."""
     publication = event("http://example.org/offer", {"price": {"amount": 7}})
     ontology = Ontology([*ONTOLOGY, (AMOUNT, SUBPROPERTY, NAMES["number"])])

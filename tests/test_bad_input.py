@@ -415,18 +415,6 @@ def test_publication(case: str, tmp_path: Path, good: Path) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_publication_by_the_engine(case: str, tmp_path: Path, good: Path) -> None:
-    name, content, kept, patterns = REFUSED[case]
-    path = write(tmp_path / name, content)
-    problems: list[Problem] = []
-    engine = Engine(on_problem=problems.append)
-    reports = [*engine.filter(path), *engine.filter(good)]
-    assert [report.publication for report in reports][kept:] == [str(good)]
-    assert_said([str(problem) for problem in problems], said(path, patterns))
-    assert {problem.severity for problem in problems} == {Severity.REFUSED}
-
-
-@pytest.mark.parametrize("case", REFUSED)
 def test_publication_by_command(case: str, tmp_path: Path, good: Path, wanted: Path) -> None:
     name, content, kept, patterns = REFUSED[case]
     path = write(tmp_path / name, content)
@@ -938,7 +926,7 @@ def test_row_of_synonyms(rows: str, pattern: str, tmp_path: Path, good: Path, wa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--format", "klingon"], "error    format: no RDF syntax is called 'klingon'. Give a"),
+        (["--format", "klingon"], "error    format: 'klingon' is unknown. Use one of: nt,"),
         (["--base", "dir"], "error    base: the base 'dir' is not an absolute IRI. Give one such"),
         (["--cut", "slice"], "'slice' is not one of"),
         (["--entailment", "owl"], "'owl' is not one of"),

@@ -58,33 +58,6 @@ def test_circle(case: str, tmp_path: Path) -> None:
     assert outcome.exit_code == 0
 
 
-SYNONYMS = {
-    "no root": (
-        "US\n",
-        ":2: a row needs both a term and a root. Correct or remove the row; it was skipped.",
-    ),
-    "two roots": (
-        "US,United States\nUS,ultrasound\n",
-        ":3: US has two roots: United States (FILE:2) and ultrasound. "
-        "None of these rows is used: keep those with one root.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", SYNONYMS)
-def test_synonyms(case: str, tmp_path: Path) -> None:
-    text, message = SYNONYMS[case]
-    path = tmp_path / "s.csv"
-    path.write_text(f"term,root\n{text}")
-    problems: list[Problem] = []
-    ontology = Ontology.load(path, on_problem=problems.append)
-    assert list(map(str, problems)) == [str(path) + message.replace("FILE", str(path))]
-    assert len(ontology.roots) == 0
-    outcome = CliRunner().invoke(app, ["ontology", str(path)])
-    assert f"refused  {problems[0]}" in outcome.stderr.splitlines()
-    assert outcome.exit_code == 1
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

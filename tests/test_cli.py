@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "check": ("check", "data/subscriptions", *NEWS),
     "ontology": ("ontology", "ontologies/news.ttl", "ontologies/synonyms.csv"),
     "explain": (*EXPLAIN, "-s", "data/subscriptions"),
-    "bench": ("bench", "ontology", "ontologies/products.ttl"),
+    "bench": ("bench", "paper", "LIST"),
     "demo": ("demo",),
 }
 TITLE = "http://purl.org/rss/1.0/title"
@@ -95,10 +95,11 @@ def test_help_has_an_example_that_runs(name: str) -> None:
 
 
 def test_that_help_imports_nothing_heavy() -> None:
-    heavy = "{'semantic', 'numba', 'rdflib'}"
-    code = f"import sys, graphmatch.cli; print(*({heavy} & set(sys.modules)))"
+    code = "import sys, graphmatch.cli; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "\n"
+    imported = set(done.stdout.split())
+    assert not imported & {"numba", "rdflib"}
+    assert {name for name in imported if name.startswith("semantic.")} <= {"semantic.exports"}
 
 
 def test_without_a_command_there_is_help() -> None:
@@ -142,7 +143,7 @@ def test_check() -> None:
     ) in result.stdout
     count = len(list((ROOT / "data/subscriptions").glob("*.rq")))
     assert result.stdout.count("✓ ") == count
-    assert result.stderr.startswith(f"{count} accepted, 0 refused, 0 warnings, ")
+    assert result.stderr.startswith(f"{count} accepted, 0 refused, 0 warnings\n")
 
 
 def test_check_warns(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_check_warns(tmp_path: Path) -> None:
     result = run("check", path)
     what, remedy = "rss:titel: http://purl.org/rss/1.0/ has no such term", "Did you mean rss:title?"
     assert f"    warning  unknown-term: {what}. {remedy}\n" in result.stdout
-    assert result.stderr.startswith("1 accepted, 0 refused, 1 warning, ")
+    assert result.stderr.startswith("1 accepted, 0 refused, 1 warning\n")
     (row,) = rows(run("check", path, "--strict", "--json", status=1).stdout)
     assert row["warnings"] == [{"code": "unknown-term", "what": what, "remedy": remedy}]
 
@@ -169,15 +170,7 @@ def test_ontology_trees_and_counts() -> None:
     assert any(line.startswith("          labels by language: en 189, de 149, ") for line in lines)
 
 
-def test_ontology_depth() -> None:
-    def deepest(depth: int) -> int:
-        lines = run("ontology", "ontologies/news.ttl", "--depth", depth).stdout.splitlines()
-        return max(line.find("── news:") for line in lines) // 4 + 1
-
-    assert [deepest(depth) for depth in (1, 2, 3)] == [1, 2, 3]
-
-
-def test_ontology_shows_so_many_of_a_level(tmp_path: Path) -> None:
+def test_ontology_limits_the_classes_of_a_level(tmp_path: Path) -> None:
     below = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
     path = tmp_path / "o.ttl"
     path.write_text("".join(f"<urn:c{n:02}> {below} <urn:top> .\n" for n in range(50)))
@@ -230,11 +223,6 @@ def test_that_an_explanation_says_how_a_subscription_is_indexed_after_the_answer
         "    then looked for: * rss:title *\n"
         "  query template: shared with 8 other rows\n"
     )
-
-
-def test_explanation_of_one_publication() -> None:
-    text = run(*COMMANDS["explain"], "-p", "https://notebook.example/raumsonde").stdout
-    assert re.findall(r"^\S+", text, re.MULTILINE) == ["https://notebook.example/raumsonde"]
 
 
 def test_demo() -> None:
@@ -635,7 +623,7 @@ def test_output_in_a_narrow_encoding(encoding: str) -> None:
     assert rb"\u25b8 feeds-environment" in out
 
 
-def test_file_name_that_is_no_text(tmp_path: Path, wanted: Path) -> None:
+def test_file_name_may_be_invalid_text(tmp_path: Path, wanted: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.ttl"))
     path.write_text(f'<urn:a> <{TITLE}> "T" .')
     bad = Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xe9.ttl"))

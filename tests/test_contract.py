@@ -12,16 +12,10 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser
-from graphmatch.matcher import (
-    Capabilities,
-    DuplicateError,
-    Matcher,
-    MatchReport,
-    UnknownError,
-    UnsupportedError,
-)
+from graphmatch.matcher import Capabilities, DuplicateError, Matcher, UnknownError, UnsupportedError
 from graphmatch.published import MATCHERS, ORDERS, make
 from graphmatch.published.base import Below, Equal, Interval, Present
+from graphmatch.report import MatchReport
 from graphmatch.subscription import Subscription
 from semantic import Ontology, Publication
 from semantic.terms import Term
@@ -33,7 +27,7 @@ from tests.strategies import Profile, Scenario, pairs_of, scenarios
 ROOT = Path(__file__).parents[1]
 PARSER = SubscriptionParser()
 EX = "http://example.org/"
-A, B, C, P, Q = (NamedNode(EX + name) for name in "ABCpq")
+A, B, C = (NamedNode(EX + name) for name in "ABC")
 
 FACTORIES: dict[str, Callable[[Ontology], Matcher]] = {
     "engine": Engine,
@@ -166,27 +160,6 @@ def test_that_matching_leaves_no_trace(matcher: Matcher, language: Language) -> 
     assert (first.id, first.triples, first.derived) == before
 
 
-def test_that_joining_leaves_no_trace(matcher: Matcher) -> None:
-    if not matcher.capabilities.joins:
-        with pytest.raises(UnsupportedError):
-            subscribe(matcher, s="SELECT * { ?x :p ?y . ?y :q ?z }")
-        return
-    subscribe(matcher, s="SELECT * { ?x :p ?y . ?y :q ?z }", t="SELECT ?x { ?x :p ?x }")
-    first = publication((A, P, B), (B, Q, C))
-    expected = normal(matcher.match(first))
-    assert [id for id, *_ in expected] == ["s"]
-    assert normal(matcher.match(publication((A, P, B)))) == []
-    assert normal(matcher.match(publication((B, Q, C)))) == []
-    assert normal(matcher.match(first)) == expected
-
-
-def test_that_match_many_is_match_of_each(matcher: Matcher, language: Language) -> None:
-    subscribe(matcher, s=language.asks("pB"), t=language.asks("qB"))
-    several = [language.says("ApB"), language.says("AqB"), publication()]
-    lazily = matcher.match_many(iter(several))
-    assert [normal(r) for r in lazily] == [normal(matcher.match(p)) for p in several]
-
-
 def test_that_the_counters_count_the_matches(matcher: Matcher, language: Language) -> None:
     subscribe(matcher, s=language.asks("pB"), t=language.asks("pB"), u=language.asks("qB"))
     counters = matcher.match(language.says("ApB")).counters
@@ -207,7 +180,7 @@ ASKING_FOR = {
 """For each capability, a query that requires it."""
 
 
-def test_that_what_is_not_a_capability_is_refused(matcher: Matcher) -> None:
+def test_queries_beyond_the_capabilities_are_refused(matcher: Matcher) -> None:
     for capability, query in ASKING_FOR.items():
         if getattr(matcher.capabilities, capability):
             subscribe(matcher, **{capability: query})
@@ -322,21 +295,6 @@ def test_that_every_algorithm_is_listed() -> None:
     published = ROOT / "graphmatch" / "published"
     files = {p.stem for folder in ("", "reconstructed") for p in (published / folder).glob("*.py")}
     assert modules() == files - {"__init__", "base", "base_graph", "jit"}
-
-
-def test_that_every_matcher_declares_its_capabilities() -> None:
-    for name, factory_ in FACTORIES.items():
-        assert isinstance(factory_(Ontology()).capabilities, Capabilities), name
-
-
-def test_that_every_matcher_is_compared_with_the_oracle() -> None:
-    """Find each name in the list of compared matchers; variants count separately."""
-    agreeing = (ROOT / "tests" / "test_agreement.py").read_text(encoding="utf-8")
-    for name, where in MATCHERS.items():
-        module = where.partition(":")[0].rpartition(".")[2]
-        own = ROOT / "tests" / "graphmatch" / "published" / f"test_{module}.py"
-        text = own.read_text(encoding="utf-8") if own.is_file() else agreeing
-        assert f'"{name}"' in text or f"def test_{name}" in text, f"{name} is not in {own.name}"
 
 
 def test_that_every_algorithm_is_in_the_documentation() -> None:

@@ -3,6 +3,7 @@
 - Every command and option is in docs/reference/command.md.
 - Every command and option named in pages, sources and deployment files exists.
 - Every problem message is in docs/reference/errors.md, and every message there is in the sources.
+- docs/reference/api.md lists the public names of the packages.
 - Links have targets.
 - Examples run: each ``python`` block and each command of a ``console`` block prints the lines
   below it. A line with "…" stands for any number of lines, seconds for any seconds. A ``py`` block
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -42,6 +44,7 @@ TOLD = [
 """The pages whose examples run."""
 
 COMMAND_PAGE = ROOT / "docs/reference/command.md"
+API_PAGE = ROOT / "docs/reference/api.md"
 ERRORS_PAGE = ROOT / "docs/reference/errors.md"
 REASONS = ROOT / "docs/decisions/dependencies.md"
 PACKAGES = ("semantic", "graphmatch")
@@ -196,21 +199,6 @@ def test_every_named_command_exists() -> None:
     assert not wrong, f"there is no {wrong}"
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("# Tokens are needed (graphmatch broker token).", ["broker token"]),
-        ("Say `graphmatch token`.", ["token"]),
-        ("graphmatch answers one question", []),
-        ("```sh\ngraphmatch token\n```", ["token"]),
-        ("$ .venv/bin/graphmatch serve --public \\\n  --token x | jq --raw", ["serve --token"]),
-        ("`graphmatch spark filter --help`, ``graphmatch broker …``", []),
-    ],
-)
-def test_unknown_commands_are_found(text: str, wrong: list[str]) -> None:
-    assert list(named_wrongly(text, commands())) == wrong
-
-
 def test_every_named_option_exists() -> None:
     there = {o for c in commands().values() for p in c.params for o in (*p.opts, *p.secondary_opts)}
     there |= {"--help", "--version", "--install-completion", "--show-completion", *OF_OTHERS}
@@ -232,6 +220,20 @@ def code_of(path: Path) -> Iterator[str]:
         for node in ast.walk(modules()[path]):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
+
+
+# --- The library ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("package", ["graphmatch", "semantic", "graphmatch.spark"])
+def test_the_page_of_the_library_lists_the_public_names(package: str) -> None:
+    found = import_module(package)
+    section = re.search(rf"^# {package}\n(.*?)(?=^# |\Z)", API_PAGE.read_text("utf-8"), re.M | re.S)
+    assert section is not None
+    paths = [path.rpartition(".") for path in re.findall(r"^::: (\S+)$", section[1], re.M)]
+    assert sorted(name for *_, name in paths) == found.__all__
+    for module, _, name in paths:
+        assert getattr(found, name) is getattr(import_module(module), name)
 
 
 def test_nothing_says_that_graphmatch_is_on_pypi() -> None:
@@ -585,7 +587,7 @@ def consoles() -> list[object]:
 
 
 @pytest.mark.parametrize("page", consoles())
-def test_commands_print_what_is_shown(page: Path, folder: Path) -> None:
+def test_commands_print_the_shown_output(page: Path, folder: Path) -> None:
     for block in blocks(page):
         if block.language == "console":
             for command, expected in steps(block.text):

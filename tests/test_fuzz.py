@@ -366,7 +366,7 @@ def config() -> Once:
         if name == "words":
             arguments += [choose.choice(("--topic", "--word", "--not-word", "--since")), word]
         elif choose.random() < 0.3:
-            arguments = ["check", str(folder / name), "--sparql", "--json"][: choose.randint(2, 4)]
+            arguments = ["check", str(folder / name), "--json"][: choose.randint(2, 3)]
         (folder / "seen").unlink(missing_ok=True)
         shown = io.TextIOWrapper(io.BytesIO(), "utf-8")
         with redirect_stdout(shown), redirect_stderr(shown), pytest.raises(SystemExit) as ended:

@@ -330,6 +330,26 @@ HOSTILE: dict[str, Case] = {
         "text_characters",
     ),
     "long text of TOML": ("config.toml", lambda: 'word = "' + "x" * LARGE + '"', "text_characters"),
+    # Feeds
+    **{
+        f"feed of {what}": ("publication.rss", make, "")
+        for what, make in {
+            "damage with a bomb": lambda: rss("&l9;", f"<!DO\0C a [{BOMBS['laughs'][0]}]>"),
+            "NULs": lambda: rss("<title>a</title>").replace("i", "i\0"),
+            "bytes": lambda: rss("<title>%s</title>").encode() % (b"\xff\xfe\x80" * MANY),
+            "Base64": lambda: rss(f'<title mode="base64">{"YQ=" * MANY}</title>'),
+            "ampersands": lambda: rss(f"<title>{'& &amp;amp; &eacute; ' * DEEP}</title>"),
+            "openings": lambda: "<rss>" + "<item" * 10**4,
+            "one name": lambda: rss(
+                "</item><item>".join(
+                    f"<guid>a</guid><title>{n}</title><pubDate>13 Dec 2003</pubDate>"
+                    for n in range(1000)
+                )
+            ),
+            "text encoded twice": lambda: rss(f"<title>{'Ã©' * MANY}</title>"),
+            "prefixes": lambda: rss("".join(f"<p{n}:a/>" for n in range(DEEP))),
+        }.items()
+    },
     # Not text
     **{
         f"{what} in {name}": (name, content, says)

@@ -1,4 +1,4 @@
-"""Imports point in one direction: cli, command → engine → published → matcher → semantic."""
+"""Imports point in one direction: cli → command → bench → engine → matcher → semantic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import networkx
 
 ROOT = Path(__file__).parents[1]
 SEMANTIC = (
-    ("semantic.errors", "semantic.limits", "semantic.vocabulary"),
+    ("semantic.errors", "semantic.exports", "semantic.limits", "semantic.vocabulary"),
     ("semantic.files", "semantic.guards"),
     ("semantic.terms",),
     ("semantic.publication", "semantic.ontology.taxonomy"),
@@ -31,13 +31,16 @@ SEMANTIC = (
 LAYERS = (
     *SEMANTIC,
     ("graphmatch.subscription",),
-    ("graphmatch.mapping", "graphmatch.matcher"),
+    ("graphmatch.mapping",),
     ("graphmatch.knowledge",),
+    ("graphmatch.report",),
+    ("graphmatch.matcher",),
     ("graphmatch.published",),
-    ("graphmatch.lint", "graphmatch.parse_tree", "graphmatch.report", "graphmatch.saving"),
+    ("graphmatch.lint", "graphmatch.parse_tree"),
     ("graphmatch.prepared",),
     ("graphmatch.operators",),
-    ("graphmatch.explain",),
+    ("graphmatch.explain", "graphmatch.saving"),
+    ("graphmatch.documents", "graphmatch.registration"),
     ("graphmatch.engine",),
     (
         "graphmatch.subscribing",
@@ -78,7 +81,6 @@ LAYERS = (
     ),
     (
         "graphmatch.broker.matching",
-        "graphmatch.broker.backup",
         "graphmatch.broker.kafka",
         "graphmatch.broker.notifications",
         "graphmatch.broker.following",
@@ -104,7 +106,9 @@ LAYERS = (
     ("graphmatch.broker.websub_routes",),
     ("graphmatch.broker.api", "graphmatch.broker.page"),
     ("graphmatch.broker.running",),
-    ("graphmatch.command", "graphmatch.bench"),
+    ("graphmatch.console",),
+    ("graphmatch.bench",),
+    ("graphmatch.command",),
     ("graphmatch.cli",),
 )
 """Bottom first; a module imports only from its own layer and those below."""
@@ -166,6 +170,16 @@ def test_that_imports_point_down() -> None:
         if (above := layer(imported)) is not None and above > own
     ]
     assert not upwards, f"these are above what imports them: {upwards}"
+
+
+def test_that_loggers_have_the_name_of_their_package() -> None:
+    for module, path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        assert "basicConfig" not in text, module
+        for name in re.findall(r"getLogger\(([^)]*)\)", text):
+            assert re.match(r"__name__$|['\"](graphmatch|semantic)(\.[a-z_.]+)?['\"]$", name), (
+                module
+            )
 
 
 def test_that_every_layer_exists() -> None:

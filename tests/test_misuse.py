@@ -116,11 +116,11 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "an unknown format": (
         lambda: engine().filter(b"", format="turtel"),
-        "format: no RDF syntax is called 'turtel'. Give a media type such as text/turtle or an ",
+        "format: 'turtel' is unknown. Use one of: nt, nq, ttl, trig, n3, rdf, jsonld.",
     ),
     "an unknown reasoner": (
         lambda: Ontology.load(reason="elk"),
-        "reason: no reasoner is called 'elk'. Use hermit or pellet.",
+        "reasoner: 'elk' is unknown. Use one of: hermit, pellet.",
     ),
     "one topic that is a text": (
         lambda: Topics("Energy"),  # type: ignore[arg-type]

@@ -84,7 +84,7 @@ def test_wheel_runs_where_no_compiler_is(wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_source_distribution_holds_what_is_compiled(tmp_path: Path) -> None:
+def test_source_distribution_has_the_sources_of_the_core(tmp_path: Path) -> None:
     with tarfile.open(built(tmp_path, "sdist")) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     crate = {f"graphmatch/native/{name}" for name in ("Cargo.toml", "Cargo.lock", "with-rust.sh")}
@@ -144,7 +144,7 @@ def with_rust(tools: Path, *command: str) -> subprocess.CompletedProcess[str]:
 REMEDY = "install Rust 1.87 or later (cargo, rustc) and a C compiler (cc), then run this again."
 
 
-def test_command_runs_where_everything_is_there(tools: Path) -> None:
+def test_command_runs_if_all_tools_exist(tools: Path) -> None:
     add(tools, "cc")
     add(tools, "cargo", "cargo 1.95.0 (f2d3ce0bd 2026-03-21)")
     add(tools, "rustc")
@@ -163,7 +163,7 @@ def test_cargo_of_the_home_folder_is_found(tools: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["linker", "recent cargo"])
-def test_what_is_missing_is_said_in_one_line(tools: Path, missing: str) -> None:
+def test_one_line_names_the_missing_tool(tools: Path, missing: str) -> None:
     add(tools, "rustc")
     if missing == "linker":
         add(tools, "cargo", "cargo 1.95.0 (f2d3ce0bd 2026-03-21)")

@@ -25,9 +25,9 @@ from pyoxigraph import NamedNode, parse
 from graphmatch.bench.workloads import WORKLOADS, TabularWorkload, Workload, ids
 from graphmatch.bench.workloads.graph import SYNTAXES
 from graphmatch.engine import Engine
-from graphmatch.matcher import MatchReport
 from graphmatch.published import MATCHERS, make
 from graphmatch.published.base import Tally
+from graphmatch.report import MatchReport
 from graphmatch.subscription import SubscriptionParser
 from semantic.attributes.events import Event
 from semantic.ontology.ontology import Ontology
@@ -295,5 +295,5 @@ class _Read(_Parse):
 
 
 _OWN: Mapping[str, type[Adapter]] = {"graphmatch": _Engine, "parse": _Parse, "read": _Read}
-ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "clips", "pyoxigraph", "parse", "read")
+ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "pyoxigraph", "parse", "read")
 """The engines besides the published algorithms, in the order of the list."""

@@ -24,23 +24,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 from aiohttp import web
 from sqlalchemy import func, insert, select
 
 from graphmatch.bench import report
+from graphmatch.bench.matching import RunOptions
 from graphmatch.bench.process import Row
 from graphmatch.bench.workloads import Size
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.broker.settings import checked_sink
 from graphmatch.broker.store import Store, counted
 from graphmatch.broker.tables import matches, publications, subscriptions
-from graphmatch.command.console import CommandConsole
-
-if TYPE_CHECKING:
-    from graphmatch.command.bench import Measuring
+from graphmatch.console import CommandConsole
 
 RATE = 100
 """Requests per second in ``paced``."""
@@ -59,10 +57,10 @@ _COLUMNS = {
 }
 
 
-def run(chosen: Measuring, shapes: int = 0, *, json: bool = False) -> int:
+def run(chosen: RunOptions, shapes: int = 0, *, json: bool = False) -> int:
     """Measure, print a table or one JSON object per line, and return the exit status."""
     out = CommandConsole()
-    for size in chosen.sizes():
+    for size in chosen.sizes:
         with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
             planted = Size(size, min(chosen.events, size // MATCHES), chosen.seed)
             workload = GraphWorkload(planted, matches=MATCHES, shapes=shapes)

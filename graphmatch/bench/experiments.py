@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from graphmatch.bench import report
-from graphmatch.bench.claims import Verdict, overall, verdicts
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import asked
 from graphmatch.bench.workloads import workload_class
-from graphmatch.command.console import CommandConsole, styled, to_json
+from graphmatch.console import CommandConsole, styled, to_json
 from semantic.errors import InputError, Place, Problem
 
 Scale: TypeAlias = Literal["small", "full"]
@@ -49,7 +48,7 @@ SEED = 1
 BOUND = "bound"
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
-"""The results of the last large run: the documentation's figures, and the list's verdicts."""
+"""The results of the last large run, of which the documentation draws its figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,6 @@ class Experiment:
     events: Sequence[int]
     axis: str = "subscriptions"
     quantity: str = "time"
-    checks: Sequence[str] = ()
-    undecidable: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
     most: Mapping[str, int] = field(default_factory=dict)
@@ -100,21 +97,6 @@ class Experiment:
         if self.bound:
             of: Any = workload_class(self.workload)
             yield variant, BOUND, x, expected_bound(of.attributes, of.values, int(x))
-
-    def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
-        """Return the results of the checks."""
-        frame = report.frame(records)
-        order = {variant: place for place, variant in enumerate(self.variants)}
-        frame = frame.sort_values(["variant", "x"], key=lambda c: c.map(order).fillna(c))
-        curves = {
-            key: curve.set_index("x").value
-            for key, curve in frame.groupby(["variant", "algorithm"], sort=False)
-        }
-        return [verdict for check in self.checks for verdict in verdicts(check, curves)]
-
-    def verdict(self, records: Sequence[Record]) -> str:
-        """Return the verdict on the claim."""
-        return overall(self.verdicts(records), self.undecidable)
 
 
 def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
@@ -169,7 +151,7 @@ def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False)
     if not names or "LIST" in names:
         _list(out, json=json)
         return 0
-    chosen = EXPERIMENTS if "ALL" in names else report.named(names, EXPERIMENTS, "figure", "NAME")
+    chosen = EXPERIMENTS if "ALL" in names else report.named(names, EXPERIMENTS, "figure")
     known: dict[str, Row] = {}
     status = 0
     for of in map(EXPERIMENTS.__getitem__, chosen):
@@ -184,20 +166,17 @@ def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False)
         else:
             out.print(styled((of.name, "bold"), f": {of.claim}"))
             out.print(report.curves(records, of.axis))
-            out.print(*report.said(of, records), sep="\n")
         status = 2 if wrong else status
     return status
 
 
 def _list(out: CommandConsole, *, json: bool) -> None:
-    results = read_results()
     for of in EXPERIMENTS.values():
-        verdict = of.verdict(results.get(of.name, {}).get("records", ()))
         if json:
             row = {"experiment": of.name, "paper": of.paper, "figure": of.figure, "claim": of.claim}
-            out.write_json({**row, "algorithms": list(of.algorithms), "verdict": verdict})
+            out.write_json({**row, "algorithms": list(of.algorithms)})
         else:
-            out.print(styled((of.name, "bold"), f"  {of.paper}, {of.figure}: {verdict}"))
+            out.print(styled((of.name, "bold"), f"  {of.paper}, {of.figure}"))
             out.print(styled(f"    {of.claim}"))
 
 

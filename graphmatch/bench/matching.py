@@ -1,4 +1,4 @@
-"""``graphmatch bench graph|attributes|concepts|keywords|spark``: a comparison of engines.
+"""``graphmatch bench graph|attributes|concepts|keywords``: a comparison of engines.
 
 Each size is measured in a process of its own, with all engines in it (`graphmatch.bench.runner`).
 So a process that runs out of memory only loses its own size.
@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from graphmatch.bench import report, runner
 from graphmatch.bench.adapters import ENGINES, adapter
 from graphmatch.bench.workloads import workload_class
-from graphmatch.command.console import CommandConsole, styled
-
-if TYPE_CHECKING:
-    from graphmatch.command.bench import Measuring
+from graphmatch.console import CommandConsole, styled
 
 DEFAULT_FORMS: Mapping[str, Sequence[str]] = {
     "graph": ("nt", "objects"),
@@ -29,27 +27,54 @@ _COLUMNS = {
     "engine": "engine",
     "form": "given",
     "documents": "documents",
-    "cores": "cores",
     "build_seconds": "built in s",
     "bytes_per_subscription": "bytes each",
-    "publications_per_second": "publications a second",
     runner.MICROS: "µs an event",
     "ratio": "times",
     "matches_per_event": "matches",
 }
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The sizes of a comparison, and what is compared.
+
+    Parameters
+    ----------
+    sizes
+        The numbers of subscriptions, one run each.
+    events
+        The number of events.
+    seed
+        Determines the generated data.
+    engines, forms
+        The compared engines and forms of events; the usual ones by default.
+    documents
+        ``"again"`` for repeated documents, ``"new"`` for new ones, or ``"both"``.
+    core
+        Whether to measure the core alone, too.
+    """
+
+    sizes: Sequence[int] = (10_000,)
+    events: int = 200
+    seed: int = 1
+    engines: Sequence[str] = ()
+    forms: Sequence[str] = ()
+    documents: str = "both"
+    core: bool = False
+
+
 def run(
-    workload: str, chosen: Measuring, parameters: Mapping[str, Any], *, json: bool = False
+    workload: str, chosen: RunOptions, parameters: Mapping[str, Any], *, json: bool = False
 ) -> int:
     """Measure, print a table or one JSON object per line, and return the exit status.
 
     Raise `InputError` if an engine or form is unknown.
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
-    columns = list(columns_of(workload, chosen, parameters)) if workload != "spark" else []
+    columns = list(columns_of(workload, chosen, parameters))
     status = 0
-    for size in chosen.sizes():
+    for size in chosen.sizes:
         said = f"{workload}, {size:,} subscriptions"
         with err.status(f"{said}: {', '.join(columns)}") if err.is_terminal else nullcontext():
             whole = [size, chosen.events, chosen.seed]
@@ -68,21 +93,19 @@ def run(
     return status
 
 
-def columns_of(workload: str, chosen: Measuring, parameters: Mapping[str, Any]) -> Iterator[str]:
+def columns_of(workload: str, chosen: RunOptions, parameters: Mapping[str, Any]) -> Iterator[str]:
     """Yield each engine in each form, with repeated events and new ones.
 
     The engines are the named ones, or all that support the workload and are not slow.
     """
     known = {name: one for name in ENGINES if workload in (one := adapter(name)).forms}
     usual = [name for name, one in known.items() if not one.slow]
-    engines = report.named(
-        _listed(chosen.engines) or usual, known, f"engine of {workload}", "--engines"
-    )
+    engines = report.named(chosen.engines or usual, known, "--engines")
     if parameters.get("topics"):
         engines = [name for name in engines if known[name].topics]
     forms = known["graphmatch"].forms[workload]
-    wanted = _listed(chosen.forms) or DEFAULT_FORMS[workload]
-    wanted = report.named(wanted, forms, f"form of {workload}", "--forms")
+    wanted = chosen.forms or DEFAULT_FORMS[workload]
+    wanted = report.named(wanted, forms, "--forms")
     wanted += ["core"] if chosen.core else []
     documents = {"both": ("", "+new"), "new": ("+new",), "again": ("",)}[chosen.documents]
     if not workload_class(workload).renews:
@@ -96,7 +119,3 @@ def columns_of(workload: str, chosen: Measuring, parameters: Mapping[str, Any]) 
             for which in documents:
                 if form != "core" or not which:  # prepared events are not new
                     yield f"{name}:{form}{which}"
-
-
-def _listed(text: str | None) -> Sequence[str]:
-    return text.replace(" ", "").split(",") if text else ()

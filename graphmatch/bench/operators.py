@@ -34,7 +34,7 @@ from graphmatch.published.sequential import (
     Sequential,
     Subscription,
 )
-from graphmatch.published.suborder import Estimate, SubOrder, SubOrderPrinted
+from graphmatch.published.suborder import Estimate, SubOrder
 
 Model: TypeAlias = Literal["planted", "iid"]
 
@@ -150,7 +150,6 @@ def orders(estimate: Estimate) -> dict[str, Order]:
     return {
         "naive": Naive(),
         "sequential": Sequential(),
-        "suborder-printed": SubOrderPrinted(estimate),
         "suborder": SubOrder(estimate),
         "greedy": Greedy(estimate),
     }

@@ -1,4 +1,4 @@
-"""Alternatives to the engine: a dictionary, a scan, DuckDB, CLIPS, pyoxigraph.
+"""Alternatives to the engine: a dictionary, a scan, DuckDB, pyoxigraph.
 
 The dictionary is an afternoon's work in Python. Its cost: the look-ups of an event, and the
 subscriptions whose rarest part it has. The scan is compiled; its cost is linear in the rows.
@@ -246,49 +246,6 @@ class _DuckDB(Adapter):
         self._connection.close()
 
 
-class _Clips(Adapter):
-    """CLIPS, which is Rete: a rule for each subscription, a fact for each triple of an event.
-
-    A fact's first field is its property, because CLIPS indexes facts and patterns under that field
-    first. Patterns with the fewest variables (negative numbers) come first. After an event's facts
-    are asserted, the agenda has the rules that match; none is run.
-    """
-
-    forms = dict.fromkeys(("graph",), ("facts",))
-    slow = True
-
-    def given(self, workload: GraphWorkload) -> list[str]:
-        def node(name: int) -> str:
-            return f"?x{-name}" if name < 0 else f"n{name}"
-
-        rules = []
-        for number, row in enumerate(workload.patterns.tolist()):
-            ordered = sorted(row, key=lambda pattern: (pattern[0] < 0) + (pattern[2] < 0))
-            patterns = " ".join(f"(p{p} {node(s)} {node(o)})" for s, p, o in ordered)
-            rules.append(f"(defrule r{number} {patterns} =>)")
-        return rules
-
-    def build(self, given: list[str]) -> None:
-        import clips  # type: ignore[import-untyped]
-
-        self._environment: Any = clips.Environment()
-        for construct in given:
-            self._environment.build(construct)
-
-    def event(self, workload: GraphWorkload, number: int, serial: int | None, form: str) -> str:  # noqa: ARG002
-        edges = workload.graph(number, serial).tolist()
-        return " ".join(f"(p{p} n{s} n{o})" for s, p, o in edges)
-
-    def match(self, event: str, form: str) -> list[list[str]]:  # noqa: ARG002 - only one form
-        self._environment.load_facts(event)
-        found = list({activation.name for activation in self._environment.activations()})
-        self._environment.reset()
-        return [found]
-
-    def numbers(self, answer: list[str]) -> NDArray[np.int64]:
-        return super().numbers(name[1:] for name in answer)
-
-
 class _Pyoxigraph(Adapter):
     """One ASK per subscription, on a store with the publication and its derived triples."""
 
@@ -323,7 +280,6 @@ PEERS: Mapping[str, type[Adapter]] = {
     "dictionary": _Dictionary,
     "scan": _Scan,
     "duckdb": _DuckDB,
-    "clips": _Clips,
     "pyoxigraph": _Pyoxigraph,
 }
 """The classes by name."""

@@ -1,7 +1,7 @@
 """Measurements in separate processes, so that memory is that of one measurement alone.
 
 ``python -m graphmatch.bench.process MODULE ARGUMENT…`` calls the module's function ``measure`` with
-the arguments (strings), and prints the result, with the peak of memory, as JSON.
+the arguments (strings), and prints the result as JSON.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ctypes
 import gc
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -65,17 +64,6 @@ def resident_bytes() -> int | None:
     return int(_status("VmRSS:") * 1024)
 
 
-def peak_megabytes() -> float:
-    """Return the peak memory of this process so far.
-
-    Use Linux's own figure if available, because `getrusage` includes the starting process.
-    """
-    if _STATUS.exists():
-        return _status("VmHWM:") / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024**2 if sys.platform == "darwin" else 1024)
-
-
 def _status(name: str) -> int:
     """Return the kilobytes that the system reports for this process."""
     return int(_STATUS.read_text(encoding="ascii").partition(name)[2].split()[0])
@@ -83,4 +71,4 @@ def _status(name: str) -> int:
 
 if __name__ == "__main__":
     measured = import_module(sys.argv[1]).measure(*sys.argv[2:])
-    sys.stdout.write(json.dumps({"peak_mb": peak_megabytes(), **measured}) + "\n")
+    sys.stdout.write(json.dumps(measured) + "\n")

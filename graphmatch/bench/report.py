@@ -7,14 +7,14 @@ of `WIDE`. The same results give the same SVG, byte by byte.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
 from graphmatch.bench.process import Row
-from semantic.errors import InputError, Place, Problem
+from semantic.errors import unknown_choice
 
 if TYPE_CHECKING:
     from graphmatch.bench.experiments import Experiment, Record
@@ -40,12 +40,11 @@ def number(value: object) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def named(names: Iterable[str], known: Collection[str], kind: str, place: str) -> list[str]:
+def named(names: Iterable[str], known: Collection[str], parameter: str) -> list[str]:
     """Return distinct names; raise `InputError` for an unknown one."""
     for name in names:
         if name not in known:
-            what, remedy = f"no {kind} is called '{name}'", f"There are: {', '.join(known)}."
-            raise InputError(Problem(what, Place(place), remedy))
+            raise unknown_choice(parameter, name, known)
     return list(dict.fromkeys(names))
 
 
@@ -77,20 +76,9 @@ def curves(records: Sequence[Record], axis: str) -> str:
     return text
 
 
-def said(of: Experiment, records: Sequence[Record]) -> Iterator[str]:
-    """Yield the verdict on a claim, and then the observation of each check."""
-    verdict = of.verdict(records)
-    yield f"The claim is {verdict}{f': {of.undecidable}' if of.undecidable else ''}."
-    words = {True: "holds", False: "does not hold", None: "open"}
-    for each in of.verdicts(records):
-        yield f"{words[each.holds]}: {each.asks} ({each.saw})"
-
-
-def section(of: Experiment, records: Sequence[Record], picture: str) -> str:
-    """Return a figure as part of a page: the claim, the verdict, and the picture."""
-    first, *more = said(of, records)
-    figure = f"{of.figure[0].upper()}{of.figure[1:]}. {of.claim} **{first}**"
-    return "\n".join([figure, "", *(f"- {line}" for line in more), "", f"![{of.name}]({picture})"])
+def section(of: Experiment, picture: str) -> str:
+    """Return a figure as part of a page: the claim and the picture."""
+    return f"{of.figure[0].upper()}{of.figure[1:]}. {of.claim}\n\n![{of.name}]({picture})"
 
 
 def draw(of: Experiment, records: Sequence[Record]) -> bytes:

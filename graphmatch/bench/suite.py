@@ -21,7 +21,7 @@ from graphmatch.bench import report
 from graphmatch.bench.measures import MEASURES
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import MICROS, asked
-from graphmatch.command.console import CommandConsole, styled
+from graphmatch.console import CommandConsole, styled
 
 Scale: TypeAlias = Literal["small", "full"]
 
@@ -86,7 +86,7 @@ def run(
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
     known = {one.name: one for one in RUNS}
-    chosen = report.named(names, known, "run", "bench all")
+    chosen = report.named(names, known, "bench all")
     status, shown = 0, list[Row]()
     for one in [known[name] for name in chosen] or RUNS:
         with err.status(one.name) if err.is_terminal else nullcontext():

@@ -27,7 +27,7 @@ from graphmatch.broker.conditions import Condition, conditions
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.explain.explanation import Explanation
-from graphmatch.matcher import MatchReport
+from graphmatch.report import MatchReport
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
 from semantic.errors import Problem, SubscriptionError

@@ -365,7 +365,7 @@ def counter(connection: Connection, key: str) -> int:
 
 
 _REMEDIES = (
-    ("(?i)malformed", "The file is damaged: restore a backup with `graphmatch broker restore`."),
+    ("(?i)malformed", "The file is damaged: restore a backup."),
     ("not a database", "Name a file that graphmatch made, or one that does not exist."),
     ("no such table|relation .* does not exist", "Name a store that graphmatch made."),
     ("(?i)disk is full|No space|disk I/O", "Make room on the disk; try again."),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import typer
 
 from graphmatch.command.options import Json, grouped, option
+
+if TYPE_CHECKING:
+    from graphmatch.bench.matching import RunOptions
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -19,15 +22,13 @@ What: TypeAlias = Literal[
     "attributes",
     "concepts",
     "keywords",
-    "ontology",
-    "spark",
     "broker",
     "paper",
 ]
 
 _FIGURES = Path("figures")
-_PUBLICATIONS = {"spark": 20_000, "broker": 2_000}
-"""The default number of events: some seconds of work."""
+_PUBLICATIONS = 2_000
+"""The default number of events of `broker`: some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,10 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
+def _listed(text: str | None) -> list[str]:
+    return text.replace(" ", "").split(",") if text else []
+
+
 @dataclass(frozen=True, slots=True)
 class Measuring:
     """The options for the generated data, the engines, and their forms of events."""
@@ -75,20 +80,30 @@ class Measuring:
     )
     core: bool = option(False, "The core alone, too.")
 
-    def sizes(self) -> tuple[int, ...]:
-        """Return the numbers of subscriptions.
+    def options(self) -> RunOptions:
+        """Return the options of a run.
 
         Raises
         ------
         InputError
-            If a number is invalid.
+            If a number of subscriptions is invalid.
 
         Examples
         --------
-        >>> Measuring("1000,1_000_000").sizes()
+        >>> Measuring("1000,1_000_000").options().sizes
         (1000, 1000000)
         """
-        return _numbers(self.subscriptions, "--subscriptions")
+        from graphmatch.bench.matching import RunOptions
+
+        return RunOptions(
+            _numbers(self.subscriptions, "--subscriptions"),
+            self.events,
+            self.seed,
+            _listed(self.engines),
+            _listed(self.forms),
+            self.documents,
+            self.core,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +142,13 @@ def bench(
     figures: Figures,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            help="Ontology files; those of one ontology joined by +. "
-            "paper: names of figures, ALL, or LIST."
-        ),
+        typer.Argument(help="all: names of runs. paper: names of figures, ALL, or LIST."),
     ] = None,
     json: Json = False,
 ) -> int:
     """Measure how long things take, and how much memory.
 
-    Example: `graphmatch bench ontology ontologies/products.ttl`
+    Example: `graphmatch bench graph --subscriptions 1000`
     """
     return run(what, files or [], measuring, generating, figures, json=json)
 
@@ -154,18 +166,13 @@ def run(
     names = [str(name) for name in files]
     scale: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
     given = {n: v for group in (measuring, generating, figures) for n, v in _given(group).items()}
-    _require("ahocorasick_rs", "bitarray", "clips", "duckdb", "matplotlib", "numba", "pandas")
+    _require("ahocorasick_rs", "bitarray", "duckdb", "matplotlib", "numba", "pandas")
     match what:
         case "paper":
             _refuse(what, given, {"scale", "output"}, names=True)
             from graphmatch.bench import experiments
 
             return experiments.run(names, scale, figures.output, json=json)
-        case "ontology":
-            _refuse(what, given, set(), names=True)
-            from graphmatch.bench import ontology
-
-            return ontology.run(files, json=json)
         case "all":
             _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
             from graphmatch.bench import suite
@@ -173,17 +180,14 @@ def run(
             return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
     from graphmatch.bench import matching
 
-    if what in _PUBLICATIONS:
-        own = {"shapes"} if what == "broker" else set()
-        _refuse(what, given, {"subscriptions", "events", "seed", *own}, names=not names)
+    if what == "broker":
+        _refuse(what, given, {"subscriptions", "events", "seed", "shapes"}, names=not names)
         if "events" not in given:
-            measuring = replace(measuring, events=_PUBLICATIONS[what])
-        if what == "spark":
-            return matching.run(what, measuring, {}, json=json)
+            measuring = replace(measuring, events=_PUBLICATIONS)
         _require("fastapi", "httptools", "sqlalchemy", extra="broker")
         from graphmatch.bench import broker
 
-        return broker.run(measuring, generating.shapes or 0, json=json)
+        return broker.run(measuring.options(), generating.shapes or 0, json=json)
     from graphmatch.bench.workloads import parameters_of, workload_class
 
     class_ = workload_class(what)
@@ -191,7 +195,7 @@ def run(
     own = {field.name for field in fields(measuring)} - (set() if class_.renews else {"documents"})
     _refuse(what, given, known | own, names=not names)
     parameters = {name: value for name, value in given.items() if name in known}
-    return matching.run(what, measuring, parameters, json=json)
+    return matching.run(what, measuring.options(), parameters, json=json)
 
 
 def _require(*modules: str, extra: str = "bench") -> None:

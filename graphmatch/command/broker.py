@@ -1,11 +1,10 @@
-"""The commands ``graphmatch broker …``: work on a broker's store besides the service."""
+"""The commands ``graphmatch broker …``: further processes of a broker."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import typer
 
@@ -16,10 +15,8 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="What is done to a broker's store beside `graphmatch serve`.",
+    help="Further processes of a broker.",
 )
-
-File = Annotated[Path, typer.Argument(help="The backup.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,50 +29,15 @@ class Storing:
     )
 
 
-@app.command()
-@grouped
-def backup(file: File, storing: Storing, verbosity: Verbosity) -> int:
-    """Write all of a store to a file; the service may run meanwhile.
-
-    Example: `graphmatch broker backup broker.gz --store broker.db`
-    """
-    from graphmatch.command.session import Session
-
-    with Session(verbosity) as session:
-        from graphmatch.broker.backup import backup as write
-
-        store = _store(storing, read_only=True)
-        try:
-            session.note(f"{write(store, file):,} rows in {file}")
-        finally:
-            store.close()
-        return session.status
-
-
-@app.command()
-@grouped
-def restore(file: File, storing: Storing, verbosity: Verbosity) -> int:
-    """Read a backup into an empty store, of SQLite or PostgreSQL.
-
-    Example: `graphmatch broker restore broker.gz --store restored.db`
-    """
-    from graphmatch.command.session import Session
-
-    with Session(verbosity) as session:
-        from graphmatch.broker.backup import restore as read
-
-        store = _store(storing)
-        try:
-            session.note(f"{read(file, store):,} rows in {store.name}")
-        finally:
-            store.close()
-        return session.status
+@app.callback()
+def common() -> None:
+    """Keep `match` a command of `broker`; Typer would make a single command the whole."""
 
 
 @app.command()
 @grouped
 def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
-    """Match what is published with the other processes of a PostgreSQL store, until it is stopped.
+    """Match publications together with the other processes of a PostgreSQL store, until stopped.
 
     Example: `graphmatch broker match --store postgresql://graphmatch@database/graphmatch`
     """
@@ -90,8 +52,8 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
         store = _store(storing)
         try:
             if store.is_sqlite:
-                what = "a SQLite file is one process's"
-                remedy = "`graphmatch serve` matches itself; several processes need PostgreSQL."
+                what = "only one process can use a SQLite store"
+                remedy = "Run `graphmatch serve` alone, or use PostgreSQL."
                 raise InputError(Problem(what, Place(store.name), remedy))
             mark = fingerprint_of(knowing)
             broker = Broker(store, session.engine(knowing, ENGINE_LIMITS))
@@ -112,11 +74,11 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
         return session.status
 
 
-def _store(storing: Storing, **options: Any) -> Any:
+def _store(storing: Storing) -> Any:
     try:
         from graphmatch.broker.store import Store
     except ImportError as error:
         from graphmatch.command.serve import missing
 
         raise missing(error.name) from error
-    return Store(storing.store, **options)
+    return Store(storing.store)

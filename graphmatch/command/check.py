@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from pyoxigraph import NamedNode
-
-from graphmatch.command.console import plural, styled
 from graphmatch.command.options import Knowing, Subscribing, Verbosity
 from graphmatch.command.session import REFUSED, Session
+from graphmatch.console import plural, styled
 from graphmatch.explain.index_plan import UNINDEXED, IndexPlan
 from graphmatch.lint import Linter, Warned
 from graphmatch.subscription import Subscription
-from semantic.terms import compact
 
 
 def run(
@@ -22,16 +18,14 @@ def run(
     verbosity: Verbosity,
     *,
     json: bool,
-    sparql: bool,
     strict: bool,
 ) -> int:
     """Check, show, sum up; return the exit status."""
     with Session(verbosity) as session:
         engine = session.engine(knowing)
         session.take_in(engine, subscribing)
-        linter, skeletons, warnings = Linter(engine.ontology), set(), 0
+        linter, warnings = Linter(engine.ontology), 0
         for subscription in engine.subscriptions:
-            skeletons.add(subscription.query.skeleton)
             plan, warned = engine.index_plan(subscription.id), linter.lint(subscription)
             calls = engine.calls(subscription.id)
             warnings += len(warned)
@@ -46,25 +40,11 @@ def run(
             for found in warned:
                 text = f"  {found.code}: {found.what}. {found.remedy}"
                 session.out.print(styled(("    warning", "yellow"), text))
-            if sparql:
-                text = _compacted(subscription.query.text, engine.ontology.prefixes)
-                session.out.print(styled((f"    {text}", "dim")))
         session.show_warnings()
         session.note(
-            f"{len(engine)} accepted, {session.refused} refused, {plural(warnings, 'warning')}, "
-            f"{plural(len(skeletons), 'different query', 'different queries')} "
-            "but for their constants"
+            f"{len(engine)} accepted, {session.refused} refused, {plural(warnings, 'warning')}"
         )
         return REFUSED if strict and warnings else session.status
-
-
-def _compacted(query: str, prefixes: Mapping[str, str]) -> str:
-    """Abbreviate the IRIs of a query by their prefixes; string literals stay as they are."""
-
-    def short(found: re.Match[str]) -> str:
-        return found[0] if found[1] is None else f" {compact(NamedNode(found[1]), prefixes)}"
-
-    return re.sub(r'"(?:[^"\\]|\\.)*"|\s*<([^<>\s"]*:[^<>\s"]*)>', short, query)
 
 
 def _json(

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from graphmatch.command.console import reader_language, visible
 from graphmatch.command.filter import check, nothing_to_match, read
 from graphmatch.command.options import Knowing, Reading, Subscribing, Verbosity
 from graphmatch.command.session import Session
+from graphmatch.console import reader_language, visible
 from semantic.errors import GraphMatchError, Place, Problem
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from os.path import realpath
 from pathlib import Path
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from graphmatch.command.console import CommandConsole, plural, reader_language
 from graphmatch.command.options import Delivering, Knowing, Reading, Subscribing, Verbosity
 from graphmatch.command.output import Proof, TextWriter, Writer, described, writer, written
 from graphmatch.command.session import Session
+from graphmatch.console import CommandConsole, plural, reader_language
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
-from graphmatch.matcher import Match, MatchReport
+from graphmatch.report import Match, MatchReport
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in, is_special
@@ -74,11 +74,8 @@ def run(
             raise nothing_to_match()
         _note_topics(session, engine, knowing)
         started = time.perf_counter()
-        by = None
-        if delivering.seen is not None and not asks_for_time(engine):
-            by = _read_by(reading, subscribing, knowing, delivering)
         now = knowing.now or utc_now()
-        tally = _delivered(session, engine, reading, delivering, form, now, by)
+        tally = _delivered(session, engine, reading, delivering, form, now)
         seconds = time.perf_counter() - started
         session.show_warnings()
         session.note(_summary(session, engine, tally, seconds))
@@ -133,7 +130,6 @@ def _delivered(
     delivering: Delivering,
     form: str,
     now: datetime,
-    by: bytes | None,
 ) -> Tally:
     """Filter and write; remember the matches when all are written."""
     cutoff = None if delivering.since is None else delivering.since.cutoff(now)
@@ -141,40 +137,14 @@ def _delivered(
     if delivering.seen is not None:
         from graphmatch.command.seen import Seen  # import SQLite only if necessary
 
-        remembered = Seen(delivering.seen, now, by)
+        remembered = Seen(delivering.seen, now)
     with remembered as seen:
         with written(delivering.output, session.out) as console:
             made = writer(form, console, engine)
             tally = filter_all(session, engine, reading, made, cutoff, seen)
-            made.end()
         if seen is not None:
             seen.commit()
     return tally
-
-
-def asks_for_time(engine: Engine) -> bool:
-    """Return whether results may change with time: a query or function may call ``NOW()``."""
-    queries = (subscription.query.text for subscription in engine.subscriptions)
-    functions = (function.text for function in engine.ontology.mapping)
-    return any("now" in text.lower() for text in (*functions, *queries))
-
-
-def _read_by(
-    reading: Reading, subscribing: Subscribing, knowing: Knowing, delivering: Delivering
-) -> bytes | None:
-    """Return a digest of the inputs of matching; ``None`` if they are not only files."""
-    from graphmatch.command.seen import fingerprint
-
-    loading = knowing.loading
-    if loading.imports is not None or loading.fetch_imports or loading.reason is not None:
-        return None
-    unread: list[Problem] = []
-    files = [*(knowing.files or ()), *(() if knowing.saved is None else (knowing.saved,))]
-    for path in subscribing.subscriptions or ():
-        files += files_in(path, unread.append, (".rq", ".jsonl"))
-    how = replace(reading, publications=None, events=None)
-    options = (replace(knowing, now=None), subscribing, how, delivering.since)
-    return None if unread else fingerprint(files, *options)
 
 
 def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> str:
@@ -217,7 +187,7 @@ def filter_all(
         Also leave out matches that were delivered before.
     """
     tally = Tally()
-    for report in _reports(session, engine, reading, seen):
+    for report in _reports(session, engine, reading):
         write_report(engine, report, results, tally, cutoff, seen)
     return tally
 
@@ -243,10 +213,8 @@ def write_report(
     tally.matches += len(matches)
     tally.matched += bool(matches)
     if matches:
-        evidence: Proof = {}
-        if results.says_why:
-            several = {match.subscription for match in matches}
-            evidence = engine.evidence(report, several, reader_language(os.environ))
+        several = {match.subscription for match in matches}
+        evidence = engine.evidence(report, several, reader_language(os.environ))
         results.write(publication, matches, evidence)
     return matches
 
@@ -265,31 +233,14 @@ def is_older(publication: Publication, cutoff: datetime) -> bool:
     return date < cutoff
 
 
-def _reports(
-    session: Session, engine: Engine, reading: Reading, seen: Seen | None
-) -> Iterator[MatchReport]:
-    """Match the documents to read, then the events."""
+def _reports(session: Session, engine: Engine, reading: Reading) -> Iterator[MatchReport]:
+    """Match the documents to read, then the events; report a source that cannot be read."""
     for source in session.tracked(reading.publications or ()):
-        if seen is None or source == "-":
-            yield from _filtered(session, engine, reading, source)
-            continue
-        for path in files_in(source, session.report):
-            refused = session.refused
-            for file in seen.unread(path):
-                yield from _filtered(session, engine, reading, file)
-                if session.refused > refused:
-                    break
+        try:
+            yield from engine.filter(source, reading.format, reading.cut, reading.base)
+        except InputError as error:
+            session.report(error.problem)
     yield from map(engine.match, session.events(reading.events or ()))
-
-
-def _filtered(
-    session: Session, engine: Engine, reading: Reading, source: str | Path
-) -> Iterator[MatchReport]:
-    """Match the publications of one source; report an error of the source, and go on."""
-    try:
-        yield from engine.filter(source, reading.format, reading.cut, reading.base)
-    except InputError as error:
-        session.report(error.problem)
 
 
 # --- graphmatch index ----------------------------------------------------------------------------

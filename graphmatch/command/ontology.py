@@ -5,28 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain, islice, zip_longest
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 from rich.text import Text
 
-from graphmatch.command.console import plural, reader_language, styled
 from graphmatch.command.options import Loading, Seeing, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.command.terms import (
     Found,
     View,
-    Way,
     by_name,
-    depth,
     named,
     resolve,
     search,
-    upwards,
-    ways,
 )
+from graphmatch.console import plural, reader_language, styled
 from graphmatch.mapping import MappingFunctions
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.ontology.taxonomy import Taxonomy
@@ -37,12 +33,8 @@ SIBLINGS = 40
 """The maximum number of siblings shown in a tree."""
 FOUND = 40
 """The maximum number of search results shown as text."""
-SHOWN_WAYS = 20
-"""The maximum number of paths shown between two terms."""
 LISTED = 12
 """The maximum number of terms in one line of a description."""
-LEVEL = 8
-"""The maximum number of terms at each distance of a neighbourhood."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
 _SEVERITIES = (
@@ -64,12 +56,8 @@ def run(
             shown.search(seeing.search)
         elif seeing.term is not None:
             shown.term(seeing.term)
-        elif seeing.path is not None:
-            shown.path(*seeing.path)
         elif seeing.problems:
             shown.problems()
-        elif seeing.around is not None:
-            shown.around(seeing.around, seeing.radius)
         else:
             shown.trees(seeing.depth)
         return session.status
@@ -148,52 +136,12 @@ class _Shown:
         row = {key: _plain(value) for key, value in description.items()}
         self._show([row], _description_lines(self._view, description))
 
-    def path(self, one: str, other: str) -> None:
-        """Show the shortest paths between two terms."""
-        start, end = resolve(self._view, one), resolve(self._view, other)
-        found = list(islice(ways(start, end, self._view.parents), SHOWN_WAYS + 1))
-        shown = found[:SHOWN_WAYS]
-        rows = (
-            {"terms": [*map(str, way.terms)], "meet": str(way.meet), "steps": len(way.terms) - 1}
-            for way in shown
-        )
-        self._show(rows, map(self._way, shown))
-        if len(found) > SHOWN_WAYS:
-            self._session.note("There are more ways.")
-        if not found:
-            names = self._view.compact(start), self._view.compact(end)
-            self._session.err.print(styled(f"Nothing is above both {names[0]} and {names[1]}."))
-
-    def _way(self, way: Way) -> Text:
-        parts: list[str | tuple[str, str]] = []
-        for place, term in enumerate(way.terms):
-            if place:
-                pair = way.terms[place - 1], term
-                lower, upper = pair if place <= way.top else pair[::-1]
-                is_type = upper in self._view.types(lower)
-                up, down = ("∈", "∋") if is_type else ("⊑", "⊒")
-                parts.append((f" {up if place <= way.top else down} ", "dim"))
-            name = self._view.compact(term)
-            parts.append((name, "bold") if place == way.top else name)
-        return styled(*parts)
-
     def problems(self) -> None:
         """Show the problems, grouped by severity and file."""
         problems = self._session.problems
         self._show(map(problem_as_json, problems), _problem_lines(problems))
         if not self._json:
             self._session.note(f"{plural(len(problems), 'problem')}")
-
-    def around(self, text: str, radius: int) -> None:
-        """Show the neighbourhood of a term as a graph in the DOT language."""
-        centre = resolve(self._view, text)
-        shown = neighbourhood(self._view, centre, radius)
-        links = [(t, up) for t in shown for up in self._view.parents(t) if up in shown]
-        row = {
-            "terms": [*map(str, shown)],
-            "links": [[str(lower), str(upper)] for lower, upper in links],
-        }
-        self._show([row], map(styled, dot_lines(self._view, shown, links)))
 
 
 def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
@@ -218,53 +166,6 @@ def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
             yield styled(f"{indent}└── ", (f"… and {more:,} more", "dim"))
 
     return branch(_tops(taxonomy), "", 1)
-
-
-def neighbourhood(view: View, centre: NamedNode, radius: int) -> list[NamedNode]:
-    """Return a term and those up to `radius` links above and below, at most `LEVEL` per distance.
-
-    Terms with the most children come first, instances last.
-    """
-
-    def below(term: NamedNode) -> Iterable[NamedNode]:
-        children = sorted(view.children(term), key=lambda child: -len(view.children(child)))
-        return (*children, *view.instances(term))
-
-    shown = [centre]
-    for near in (view.parents, below):
-        level = [centre]
-        for _ in range(radius):
-            turns = chain.from_iterable(zip_longest(*map(near, level)))
-            new = dict.fromkeys(term for term in turns if term is not None and term not in shown)
-            level = list(new)[:LEVEL]
-            shown += level
-    return shown
-
-
-def dot_lines(
-    view: View, terms: Sequence[NamedNode], links: Iterable[tuple[NamedNode, NamedNode]]
-) -> Iterator[str]:
-    """Yield a graph in the DOT language, the first term in bold, instances dashed."""
-    yield 'digraph { rankdir=BT node [shape=box style="rounded" fontname="sans-serif"]'
-    for number, term in enumerate(terms):
-        label = dict.fromkeys(filter(None, (view.label(term), view.compact(term))))
-        near = {*view.parents(term), *view.children(term), *view.instances(term)}
-        if left_out := len(near.difference(terms)):
-            label[f"… {left_out:,} more"] = None
-        style = "" if number else ' style="rounded,bold"'
-        if view.kinds(term) == ("instance",):
-            style = ' style="rounded,dashed"'
-        yield f"  {_quoted(str(term))} [label={_quoted(*label)}{style}]"
-    for lower, upper in links:
-        style = " [style=dashed]" if upper in view.types(lower) else ""
-        yield f"  {_quoted(str(lower))} -> {_quoted(str(upper))}{style}"
-    yield "}"
-
-
-def _quoted(*lines: str) -> str:
-    """Return lines as a string of DOT, with escaped line ends and quotation marks."""
-    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
-    return '"' + "\\n".join(" ".join(line.split()) for line in escaped) + '"'
 
 
 def _named(term: NamedNode, view: View) -> Iterator[str | tuple[str, str]]:
@@ -294,8 +195,10 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
     """Return a description of one term: terms, texts and counts by name."""
     triples = view.ontology.triples
     about = [(p, o) for s, p, o in triples if s == term]
-    above = upwards([term], view.parents)
-    below = {t for taxonomy in view.taxonomies.values() for t in taxonomy.descendants(term)}
+    direct = (term, *view.types(term))
+    trees = view.taxonomies.values()
+    above = {*direct, *named(a for t in trees for each in direct for a in t.ancestors(each))}
+    below = {t for taxonomy in trees for t in taxonomy.descendants(term)}
     instances = {each: view.instances(each) for each in (term, *named(below))}
     comments = [o for p, o in about if p in _COMMENTS and isinstance(o, Literal)]
     comments.sort(key=lambda each: each.language not in ("en", None))
@@ -309,7 +212,6 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
         "children": view.children(term),
         "ancestors": len(above) - 1,
         "descendants": len(set(named(below)) - {term}),
-        "depth": depth(above),
         "domain": [*named(o for p, o in about if p == DOMAIN)],
         "range": [*named(o for p, o in about if p == RANGE)],
         "attributes": by_name(s for s, p, o in triples if p == DOMAIN and o == term),
@@ -332,7 +234,7 @@ def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
         more = f" and {len(several) - LISTED:,} more" if len(several) > LISTED else ""
         if several:
             yield styled(f"  {name:<12}", ", ".join(shown), (more, "dim"))
-    for key, name in {"depth": "depth", "ancestors": "above", "descendants": "below"}.items():
+    for key, name in {"ancestors": "above", "descendants": "below"}.items():
         yield styled(f"  {name:<12}", f"{found[key]:,}")
     if found["all instances"]:
         counts = f"{found['instances']:,}, with those of terms below {found['all instances']:,}"

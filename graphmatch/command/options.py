@@ -207,7 +207,7 @@ class Delivering:
 
     panel: ClassVar = "Results"
     json: bool = option(False, "Short for --as jsonl.")
-    form: Literal["text", "jsonl", "csv", "sparql-json"] | None = option(
+    form: Literal["text", "jsonl", "csv"] | None = option(
         None, "How matches are written; text.", "--as"
     )
     output: Path | None = option(
@@ -293,19 +293,12 @@ class Seeing:
 
     search: str | None = option(None, "The terms with the text in a label or name.", metavar="TEXT")
     term: str | None = option(None, "All that is known of one term.", metavar="TERM")
-    path: tuple[str, str] | None = option(
-        None, "The shortest ways between two terms.", metavar="TERM TERM"
-    )
     problems: bool = option(False, "Only what is wrong, grouped by file.")
     depth: int = option(4, "How many levels of the trees to show.", min=1)
-    around: str | None = option(
-        None, "What is above and below a term, as a graph for Graphviz (DOT).", metavar="TERM"
-    )
-    radius: int = option(2, "How many links --around goes up and down.", min=0, max=10)
 
     def chosen(self) -> tuple[str, ...]:
         """Return the given options, of which only one is allowed."""
-        several = ("search", "term", "path", "problems", "around")
+        several = ("search", "term", "problems")
         return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 
@@ -406,7 +399,7 @@ class ConfiguredCommand(TyperCommand):
 
 def _fail(error: Exception) -> int:
     """Show the error that ends the run, and return its exit status."""
-    from graphmatch.command.console import CommandConsole, styled
+    from graphmatch.console import CommandConsole, styled
 
     CommandConsole(stderr=True).print(styled(("error", "red"), f"    {error}"))
     return 2

@@ -1,4 +1,4 @@
-"""Output of matches: text for people, JSON Lines, CSV or SPARQL results for machines."""
+"""Output of matches: text for people, JSON Lines or CSV for machines."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
 
-from graphmatch.command.console import CommandConsole, styled, to_json, visible
+from graphmatch.console import CommandConsole, styled, to_json, visible
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import Evidence, distinct_reasons
-from graphmatch.matcher import Match
+from graphmatch.report import Match
 from semantic.errors import InputError, Place, Problem
 from semantic.files import replacing
 from semantic.publication import Publication
@@ -93,9 +93,6 @@ Proof: TypeAlias = Mapping[str, Sequence[Evidence]]
 class Writer:
     """A writer of matches in one form, as they arrive."""
 
-    says_why: ClassVar = True
-    """Whether evidence is written; a form without a place for it gets none."""
-
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
 
@@ -106,9 +103,6 @@ class Writer:
 
     def write_row(self, row: Mapping[str, Any]) -> None:
         """Write one match, a result of `as_json`."""
-
-    def end(self) -> None:
-        """Write the end of the output."""
 
 
 class TextWriter(Writer):
@@ -173,50 +167,13 @@ def _cell(text: str) -> str:
     return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
-class SparqlJsonWriter(Writer):
-    """All solutions as one document of SPARQL results JSON.
-
-    ``_subscription`` and ``_publication`` identify each solution's origin. The head comes last,
-    because the variables are only known at the end.
-    """
-
-    says_why = False
-
-    def __init__(self, console: CommandConsole) -> None:
-        super().__init__(console)
-        self._variables = dict.fromkeys(("_subscription", "_publication"))
-        self._separator = '{"results": {"bindings": [\n'
-
-    def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:  # noqa: ARG002 - has no place there
-        """Write the solutions of one publication."""
-        named = "://" in publication.id or publication.id.startswith("urn:")
-        for match in matches:
-            about = {
-                "_subscription": {"type": "literal", "value": match.subscription},
-                "_publication": {"type": "uri" if named else "literal", "value": publication.id},
-            }
-            for solution in match.solutions or ({},):
-                self._variables.update(dict.fromkeys(solution))
-                row = to_json({**_terms(solution), **about})
-                self._console.write_text(f"{self._separator}{row}")
-                self._separator = ",\n"
-
-    def end(self) -> None:
-        """Write the head."""
-        begin = self._separator if self._separator.startswith("{") else "\n"
-        head = to_json({"vars": list(self._variables)})
-        self._console.write_text(f'{begin}]}}, "head": {head}}}\n')
-
-
 def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
-    """Return the writer of a form: ``text``, ``jsonl``, ``csv`` or ``sparql-json``."""
+    """Return the writer of a form: ``text``, ``jsonl`` or ``csv``."""
     match form:
         case "jsonl":
             return JsonLinesWriter(console)
         case "csv":
             return CsvWriter(console)
-        case "sparql-json":
-            return SparqlJsonWriter(console)
     return TextWriter(console, engine)
 
 

@@ -9,10 +9,6 @@ Limits: if all items of a feed have one guid, the oldest item has the bare guid 
 new item is mistaken for the oldest previous one. An item does not show that others have its guid,
 and a key with the title would deliver an item again if its title is edited.
 
-A file of publications that was read completely, without a refusal, is not read again with the same
-content, subscriptions, ontology and options. After `READ_DAYS` it is read again, so that its
-publications stay known. Files are always read if a query or function uses ``NOW()``.
-
 A run locks the file until its end, so a second one waits for it. Deliveries are recorded after the
 results are written. So a killed run delivers again, and nothing is lost. An entry is 16 bytes and a
 day. Entries that were not in the sources for `KEPT_DAYS` are dropped.
@@ -21,9 +17,8 @@ day. Entries that were not in the sources for `KEPT_DAYS` are dropped.
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +26,7 @@ from typing import Self
 
 from pyoxigraph import BlankNode
 
-from graphmatch.matcher import Match
+from graphmatch.report import Match
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
 
@@ -39,11 +34,8 @@ KEPT_DAYS = 90
 """Days for which a publication stays known after it was last in the sources."""
 WAIT_SECONDS = 60.0
 """Time for which a run waits for another one to end."""
-READ_DAYS = 30
-"""Days after which an unchanged file is read again."""
 _OURS = 0x676D7365
 _VERSION = 1
-_TABLES = ("delivered", "files")
 
 
 class SeenError(GraphMatchError):
@@ -55,16 +47,12 @@ class Seen:
 
     Parameters
     ----------
-    by
-        A digest of the inputs to matching, see `fingerprint`; ``None`` to read all files.
     wait
         The seconds to wait for another run.
     """
 
-    def __init__(
-        self, path: Path, now: datetime, by: bytes | None = None, wait: float = WAIT_SECONDS
-    ) -> None:
-        self._path, self._day, self._by = path, now.toordinal(), by
+    def __init__(self, path: Path, now: datetime, wait: float = WAIT_SECONDS) -> None:
+        self._path, self._day = path, now.toordinal()
         try:
             self._file = sqlite3.connect(path, timeout=wait, isolation_level=None)
         except sqlite3.Error as error:
@@ -105,9 +93,8 @@ class Seen:
         if owner != ([(0,)], [(0,)]) or self._run("SELECT count(*) FROM sqlite_master") != [(0,)]:
             what = "a database of something else, or of another version"
             raise SeenError(Problem(what, Place(str(self._path)), "Name another file."))
-        for table in _TABLES:
-            columns = "key BLOB PRIMARY KEY, day INTEGER NOT NULL"
-            self._run(f"CREATE TABLE {table} ({columns}) WITHOUT ROWID")
+        columns = "key BLOB PRIMARY KEY, day INTEGER NOT NULL"
+        self._run(f"CREATE TABLE delivered ({columns}) WITHOUT ROWID")
         self._run(f"PRAGMA application_id = {_OURS}")
         self._run(f"PRAGMA user_version = {_VERSION}")
 
@@ -124,27 +111,9 @@ class Seen:
             self._run("INSERT OR REPLACE INTO delivered VALUES (?, ?)", key, self._day)
         return not days
 
-    def unread(self, path: Path) -> Iterator[Path]:
-        """Yield a file if it must be read; then record that it was read.
-
-        A caller that could not use all of it must stop before the end.
-        """
-        before = None if self._by is None else _state(path)
-        if before is None or self._by is None:
-            yield path
-            return
-        key = _digest(self._by.hex(), os.fsencode(path).hex(), before)
-        found = self._run("SELECT CAST(day AS INTEGER) FROM files WHERE key = ?", key)
-        if found and found[0][0] > self._day - READ_DAYS:
-            return
-        yield path
-        if _state(path) == before:
-            self._run("INSERT OR REPLACE INTO files VALUES (?, ?)", key, self._day)
-
     def commit(self) -> None:
         """Commit the delivered matches; drop those that were not in the sources for long."""
-        for table, days in zip(_TABLES, (KEPT_DAYS, READ_DAYS), strict=True):
-            self._run(f"DELETE FROM {table} WHERE day < ?", self._day - days)  # noqa: S608
+        self._run("DELETE FROM delivered WHERE day < ?", self._day - KEPT_DAYS)
         self._run("COMMIT")
 
 

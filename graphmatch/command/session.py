@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from graphmatch.command.console import CommandConsole, styled
 from graphmatch.command.options import Knowing, Loading, Subscribing, Verbosity
+from graphmatch.console import CommandConsole, styled
 from graphmatch.engine import Engine
 from graphmatch.operators import load_operators
 from graphmatch.subscribing import subscribe_files, subscribe_topics

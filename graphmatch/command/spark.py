@@ -86,26 +86,6 @@ class Tables(Cutting):
     form: Literal["parquet", "json", "orc", "delta"] = option(
         "parquet", "How matches are written.", "--as"
     )
-    columns: str | None = option(
-        None,
-        "What publication, subject, predicate and object are called in Parquet.",
-        metavar="NAME=COLUMN,…",
-    )
-
-    def named(self) -> dict[str, str]:
-        """Return the column names of Parquet; raise `InputError` for an invalid one."""
-        from semantic.errors import InputError, Place, Problem
-        from semantic.tables import COLUMNS
-
-        called = dict(zip(COLUMNS, COLUMNS, strict=True))
-        for pair in self.columns.split(",") if self.columns else ():
-            name, equals, column = (part.strip() for part in pair.partition("="))
-            if name not in called or not equals or not column:
-                what = f"{pair!r} does not say what a column is called"
-                remedy = f"Write NAME=COLUMN; the names are {', '.join(COLUMNS)}."
-                raise InputError(Problem(what, Place("--columns"), remedy))
-            called[name] = column
-        return called
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -182,7 +162,6 @@ def filter(
 
     with Session(verbosity) as session:
         bulk.check("parquet")
-        bulk.named()
         settings = running.settings()
         engine = _engine(session, knowing, subscribing)
         with _started(session, running.master, settings, bulk.form) as spark:
@@ -208,7 +187,6 @@ def watch(
 
     with Session(verbosity) as session:
         stream.check("parquet")
-        stream.named()
         stream.check_source()
         settings = running.settings()
         changes = Changes(session, knowing, subscribing)
@@ -277,8 +255,8 @@ def _filtered(
     from pyspark.errors import AnalysisException
     from pyspark.sql import DataFrame, Observation
 
-    from graphmatch.command.console import plural
     from graphmatch.command.session import DONE, REFUSED
+    from graphmatch.console import plural
     from graphmatch.spark.java import SparkError
     from graphmatch.spark.matching import observed
 
@@ -329,7 +307,7 @@ def _parts(
     tables, lines, documents = _listed(session, bulk, spark)
     if tables:
         found = spark.read.parquet(*tables)
-        yield matching(**bulk.named()).rows(found)
+        yield matching().rows(found)
     if lines:
         texts = spark.read.text(lines).select("value", _named("_metadata.file_path"))
         read = publications("value", lines=True)(texts)
@@ -485,6 +463,7 @@ def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
     from pyspark.sql import functions as sql
 
     from graphmatch.spark.documents import publications, together
+    from semantic.tables import COLUMNS
 
     reader = spark.readStream
     if stream.kafka is not None:
@@ -505,11 +484,9 @@ def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
         reader = reader.option("maxFilesPerTrigger", stream.at_once or 100)
         folder = _GLOB.sub(r"\\\1", stream.folder or "")
         if stream.format == "parquet":
-            named = stream.named()
-            rows = reader.schema(", ".join(f"`{name}` string" for name in named.values()))
+            rows = reader.schema(", ".join(f"{name} string" for name in COLUMNS))
             time_ = sql.col("_metadata.file_modification_time").alias("time")
-            columns = [sql.col(f"`{own}`").alias(name) for name, own in named.items()]
-            read = together(rows.parquet(folder).select(*columns, time_), keep=["time"])
+            read = together(rows.parquet(folder).select(*COLUMNS, time_), keep=["time"])
         else:
             files = reader.format("binaryFile").schema(_LISTED).load(folder)
             time_ = sql.col("modificationTime").alias("time")
@@ -564,7 +541,7 @@ def _did(progress: Any) -> dict[str, int]:
 
 
 def _counts(did: Mapping[str, int]) -> str:
-    from graphmatch.command.console import plural
+    from graphmatch.console import plural
 
     return (
         f"{plural(did['publications'], 'publication')}, "

@@ -1,4 +1,4 @@
-"""The terms of an ontology for people: names, kinds, neighbours, paths between them.
+"""The terms of an ontology for people: names, kinds, neighbours.
 
 The triples of restrictions and the reserved vocabularies are left out (blank nodes; that a class is
 an ``owl:Class``).
@@ -8,28 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
-from itertools import islice, product
-from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import GraphMatchError, Place, Problem, listed
+from semantic.attributes.concepts import Concepts, folded
+from semantic.ontology.names import TermNames
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.taxonomy import Taxonomy
-from semantic.terms import Term, compact, expanded, local_name
+from semantic.terms import Term, compact, local_name
 from semantic.vocabulary import RESERVED
-
-if TYPE_CHECKING:
-    import networkx as nx
-
-CANDIDATES = 10
-"""The maximum number of terms in a message."""
-WAYS = 100
-"""The maximum number of shortest paths up to one term: there may be exponentially many."""
 
 _CASE = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.]+")
 
@@ -104,6 +94,12 @@ class View:
         known = frozenset(self.terms)
         return tuple(name for name in found if name.term in known)
 
+    @cached_property
+    def resolver(self) -> Concepts:
+        """The terms by name."""
+        names = TermNames((), ((name.text, name.term) for name in self.names))
+        return Concepts(self.ontology, names, frozenset[Term](self.terms))
+
     def labels(self, term: NamedNode) -> tuple[Literal, ...]:
         """Return the labels of a term, the best for the reader first."""
         return self.ontology.shown_names.labels(term, self._language)
@@ -165,43 +161,10 @@ def by_name(terms: Iterable[Term]) -> tuple[NamedNode, ...]:
 
 
 def resolve(view: View, text: str) -> NamedNode:
-    """Return the term with a name.
-
-    The text is tried as an IRI, a prefixed name, the last part of an IRI, a label, and the last two
-    in any case. The first kind with a match decides.
-    """
-    if (term := _iri(view, text)) is not None:
-        return term
-    same: Sequence[Callable[[Name], bool]] = (
-        lambda name: name.local and name.text == text,
-        lambda name: not name.local and name.text == text,
-        lambda name: folded(name.text) == folded(text),
-    )
-    for is_meant in same:
-        found = by_name({name.term for name in view.names if is_meant(name)})
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = listed([*map(view.compact, found)], CANDIDATES)
-            what = f"{len(found)} terms are called so: {names}"
-            remedy = "Give one of these, or its IRI."
-            raise GraphMatchError(Problem(what, Place(text), remedy))
-    raise GraphMatchError(Problem("no term is called so", Place(text), _advice(view, text)))
-
-
-def _iri(view: View, text: str) -> NamedNode | None:
-    try:
-        term = view.ontology.root(expanded(text, view.ontology.prefixes))
-    except ValueError:
-        return None
-    return term if isinstance(term, NamedNode) and view.kinds(term) else None
-
-
-def _advice(view: View, text: str) -> str:
-    names = {folded(name.text): name for name in view.names}
-    near = get_close_matches(folded(text.rpartition(":")[2]), names, 3)
-    meant = dict.fromkeys(view.compact(names[each].term) for each in near)
-    return f"Is {' or '.join(meant)} meant?" if meant else "Look for it with --search."
+    """Return the term with a name."""
+    found = view.resolver.find(text)
+    assert isinstance(found, NamedNode)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,87 +216,3 @@ def _forms(name: Name) -> tuple[str, ...]:
     if not name.local:
         return (folded(name.text),)
     return folded(name.text), folded(_CASE.sub(" ", name.text))
-
-
-def folded(text: str) -> str:
-    """Return a text in one case, with single spaces.
-
-    Examples
-    --------
-    >>> folded(" Solar  Power")
-    'solar power'
-    """
-    return " ".join(text.casefold().split())
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A path between two terms: up to `terms[top]`, and down from there.
-
-    Examples
-    --------
-    >>> from pyoxigraph import NamedNode
-    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
-    >>> above = {a: (c,), b: (c,)}
-    >>> (way,) = ways(a, b, lambda term: above.get(term, ()))
-    >>> [t.value for t in way.terms], way.meet.value
-    (['urn:a', 'urn:c', 'urn:b'], 'urn:c')
-    """
-
-    terms: tuple[Term, ...]
-    top: int
-
-    @property
-    def meet(self) -> Term:
-        """The common ancestor of both ends, or one of the ends."""
-        return self.terms[self.top]
-
-
-def upwards(terms: Iterable[Term], parents: Callable[[Term], Sequence[Term]]) -> nx.DiGraph[Term]:
-    """Return terms and their ancestors as a graph, with an edge from each to each parent.
-
-    Examples
-    --------
-    >>> a, b, c = (NamedNode(f"urn:{n}") for n in "abc")
-    >>> above = {a: (b, c), b: (c,)}
-    >>> depth(upwards([a], lambda term: above.get(term, ())))
-    2
-    """
-    import networkx as nx
-
-    graph: nx.DiGraph[Term] = nx.DiGraph()
-    queue = [*terms]
-    graph.add_nodes_from(queue)
-    for term in queue:
-        found = parents(term)
-        queue += dict.fromkeys(parent for parent in found if parent not in graph)
-        graph.add_edges_from((term, parent) for parent in found)
-    return graph
-
-
-def depth(graph: nx.DiGraph[Term]) -> int:
-    """Return the longest path up; 0 in a cycle, which only blank or reserved terms make."""
-    import networkx as nx
-
-    return nx.dag_longest_path_length(graph) if nx.is_directed_acyclic_graph(graph) else 0
-
-
-def ways(one: Term, other: Term, parents: Callable[[Term], Sequence[Term]]) -> Iterator[Way]:
-    """Yield the shortest paths over the lowest common ancestors, the nearest of these first.
-
-    These are the common ancestors, including the terms themselves, that are not a parent of another
-    one. Cost: linear in the ancestors of the two terms, and in the requested paths.
-    """
-    import networkx as nx
-
-    graph = upwards((one, other), parents)
-    left, right = (nx.single_source_shortest_path_length(graph, end) for end in (one, other))
-    common = left.keys() & right.keys()
-    upper = {parent for term in common for parent in graph.successors(term) if parent != term}
-    lowest = common - upper or common  # in a cycle every term is above another
-    for meet in sorted(lowest, key=lambda term: (left[term] + right[term], str(term))):
-        ups, downs = (
-            list(islice(nx.all_shortest_paths(graph, end, meet), WAYS)) for end in (one, other)
-        )
-        for up, down in product(ups, downs):
-            yield Way((*up, *down[-2::-1]), len(up) - 1)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime
@@ -13,7 +12,6 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
-from urllib.parse import quote
 
 import typer
 
@@ -28,23 +26,16 @@ from graphmatch.command.options import (
 )
 
 if TYPE_CHECKING:
-    import aiohttp
-
     from graphmatch.broker.feed_store import FeedStore
     from graphmatch.broker.feeds import Fetched
     from graphmatch.command.filter import Tally
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session
     from graphmatch.engine import Engine
-    from graphmatch.matcher import Match
-    from semantic.publication import Publication
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _NEEDED = ("aiohttp", "listparser")
-_NOTIFY_SECONDS = (1.0, 5.0, 0.0)
-"""The delay after each failed notification; after the last, the notification is dropped."""
-_SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +56,9 @@ class Watching:
     since: Since | None = option(
         None, "Leave out items with an older date.", parser=Since.parse, metavar="DATE|7d|24h"
     )
-    notify: str | None = option(
-        None, "The address of a topic of ntfy, which gets each item that matches.", metavar="URL"
-    )
     allow: list[str] | None = option(
         None,
-        "A network to fetch from and notify though it is not public; repeatable.",
+        "A network to fetch from though it is not public; repeatable.",
         metavar="NETWORK",
     )
 
@@ -114,7 +102,7 @@ def watch(
 
 
 def _check(watching: Watching) -> None:
-    """Check that the required packages are installed, and the addresses."""
+    """Check the networks, and that the required packages are installed."""
     from semantic.errors import InputError, Place, Problem, pip_install
 
     networks(watching.allow)
@@ -123,12 +111,6 @@ def _check(watching: Watching) -> None:
         what = f"it needs {' and '.join(missing)}"
         remedy = f"Install the extra: {pip_install('broker')}"
         raise InputError(Problem(what, Place("graphmatch watch"), remedy))
-    if watching.notify is not None and not watching.notify.startswith(("http://", "https://")):
-        what, remedy = (
-            f"{watching.notify!r} is no address",
-            "Give one such as https://ntfy.sh/news.",
-        )
-        raise InputError(Problem(what, Place("--notify"), remedy))
 
 
 @dataclass(slots=True)
@@ -141,7 +123,6 @@ class _Watch:
     watching: Watching
     tally: Tally
     refused: int = 0
-    http: aiohttp.ClientSession | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -155,12 +136,11 @@ class _Watch:
         """Fetch the listed feeds until a signal arrives, or once."""
         from graphmatch.broker.feeds import Poller
         from graphmatch.broker.safe_http import HttpClient
-        from graphmatch.command.console import plural
+        from graphmatch.console import plural
 
         subscriptions = plural(len(self.engine), "subscription")
         async with HttpClient(networks(self.watching.allow)) as client:
-            self.http = client.session
-            poller = Poller(self.http, store, self.take)
+            poller = Poller(client.session, store, self.take)
             await poller.start(listed)
             for url, title in listed.items():
                 await poller.add(url, title)
@@ -186,65 +166,10 @@ class _Watch:
         cutoff: datetime | None = None if since is None else since.cutoff(now)
         for item in fetched.items:
             report = await asyncio.to_thread(self.engine.match, item.publication)
-            matches = write_report(self.engine, report, self.writer, self.tally, cutoff)
-            if matches and self.watching.notify is not None:
-                await self.notify(self.watching.notify, item.publication, matches)
+            write_report(self.engine, report, self.writer, self.tally, cutoff)
         self.session.show_warnings()
         self.refused += self.session.refused
         self.session.problems.clear()  # a run may take months
-
-    async def notify(self, topic: str, publication: Publication, matches: Sequence[Match]) -> None:
-        """Send an item to a topic of ntfy; report a failure."""
-        import aiohttp
-
-        from graphmatch.command.output import described
-        from semantic.errors import Place, Problem
-
-        item = described(publication)
-        link = item.link or publication.id
-        headers = {"Title": _header(item.title or publication.id)}
-        if link.startswith(("http://", "https://")):
-            headers["Click"] = quote(link, safe=_SAFE)
-        names = ", ".join(match.subscription for match in matches)
-        said = ""
-        for seconds in _NOTIFY_SECONDS:
-            try:
-                async with self._http.post(
-                    topic,
-                    data=f"{names}\n{link}".encode(),
-                    headers=headers,
-                    timeout=aiohttp.ClientTimeout(total=15),
-                ) as response:
-                    if response.status < 300:
-                        return
-                    said = f"the server answers {response.status}"
-                    if response.status < 500 and response.status != 429:
-                        break
-            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-                said = str(error) or type(error).__name__
-            await asyncio.sleep(seconds)
-        what = f"a notification cannot be sent: {said}"
-        remedy = "The match was shown; check the address."
-        self.session.report(Problem(what, Place(topic, item=publication.id), remedy))
-
-    @property
-    def _http(self) -> aiohttp.ClientSession:
-        assert self.http is not None
-        return self.http
-
-
-def _header(text: str) -> str:
-    r"""Return a text as a header value: encoded by RFC 2047 if it is not ASCII.
-
-    Examples
-    --------
-    >>> _header("Rain\r\nX: y"), _header("Brühe")
-    ('Rain X: y', '=?utf-8?B?QnLDvGhl?=')
-    """
-    line = " ".join(text.split())[:200]
-    if line.isascii() and line.isprintable():
-        return line
-    return f"=?utf-8?B?{b64encode(line.encode('utf-8', 'replace')).decode()}?="
 
 
 @contextmanager

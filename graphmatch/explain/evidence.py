@@ -9,7 +9,7 @@ from pyoxigraph import BlankNode, NamedNode, Variable
 
 from graphmatch._native import Evaluation
 from graphmatch.explain.provenance import Provenance
-from graphmatch.matcher import Match
+from graphmatch.report import Match
 from graphmatch.subscription import Subscription
 from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
 from semantic.terms import Node, Solution, Term, Triple, written

@@ -1,7 +1,8 @@
 """The provenance of a publication's triples: stated, found in its text, or derived, and how.
 
-A derived triple leads back, step by step, to a triple that the publication states. The core returns
-the rule of each step. This module writes the step with the terms on its path.
+A derived triple leads back, step by step, to a triple that is stated, found in a text, or the
+result of a mapping function. The core returns the rule of each step. This module writes the step
+with the terms on its path.
 """
 
 from __future__ import annotations
@@ -88,9 +89,11 @@ class Provenance:
         return self._path(value, test.concept)
 
     def reasons(self, triple: Triple) -> list[str]:
-        """Return the steps that lead to a triple, the last step first; empty if it is stated.
+        """Return the steps that lead to a triple, the last step first.
 
-        A triple from the ontology alone has the reason "in the ontology".
+        The list is empty if the publication states the triple in the same terms. Root terms and
+        base units are steps, too. A triple from the ontology alone has the reason "in the
+        ontology".
         """
         if triple not in self._origins:
             return ["in the ontology"]

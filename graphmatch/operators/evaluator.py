@@ -9,22 +9,21 @@ publication. Results of pure operators are cached.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from operator import index as as_index
-from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, TypeAlias, overload
 from weakref import finalize
 
 from pyoxigraph import NamedNode
 
 from graphmatch import _native
-from graphmatch.matcher import Call, Unknown
 from graphmatch.operators.operator import Operator, OperatorIndex
 from graphmatch.operators.runner import ABANDONED, OVER, Arguments, Runner
 from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
+from graphmatch.report import Call, Unknown
 from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.limits import Limits
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-_KEPT = 100_000
+_CACHED = 100_000
 """Maximum number of cached results of pure operators."""
 _LONG = 200
 
@@ -86,13 +85,13 @@ class CallSession:
             self._publication = publication_of(request.id, request.triples(), self._source)
         return self._publication
 
-    def keep(self, call: str, given: Term) -> None:
+    def put_cached(self, call: str, given: Term) -> None:
         """Add a cached result."""
         self.native.put(call, given)
         self.made.append((call, given, 0.0, "", True))
         self.recalled += 1
 
-    def recall(self, calls: Iterable[Call]) -> None:
+    def repeat(self, calls: Iterable[Call]) -> None:
         """Add the results of earlier calls for this publication."""
         for call in calls:
             said = "\n".join([call.operator, *map(written, call.arguments)])
@@ -220,7 +219,7 @@ class OperatorEvaluator:
         self._indexes = [
             _IndexedOperator(one, one.index) for one in self.all if one.index is not None
         ]
-        self._kept: OrderedDict[str, Term] = OrderedDict()
+        self._cache: OrderedDict[str, Term] = OrderedDict()
         self._lock = Lock()
         self._problems: list[Problem] = []
         self._told: set[str] = set()
@@ -277,22 +276,6 @@ class OperatorEvaluator:
                 answers.append(None)
         return answers
 
-    def learn(self, path: Path, measured: Mapping[str, Any], operators: Iterable[str]) -> None:
-        """Load the saved measurements of these operators.
-
-        Raises
-        ------
-        SavedError
-            If they are damaged.
-        """
-        from graphmatch.saving import SavedError
-
-        if measured:
-            try:
-                self.statistics.read(measured, operators)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise SavedError(path, f"damaged: {error}") from error
-
     def begin(self, publication: Publication | None, source: str) -> CallSession:
         """Return a session for the calls of a publication from a document."""
         return CallSession(publication, source, perf_counter() + self._seconds)
@@ -332,7 +315,7 @@ class OperatorEvaluator:
                     if is_new and truth is not None:
                         statistics.note(*of_test[test], truth)
 
-        decide(self._recall(calls, names, session), is_new=False)
+        decide(self._put_cached(calls, names, session), is_new=False)
         sizes = {name: runner.together for name, runner in self._runners.items()}
         share = self._seconds / max(1, len(set(names)))
         while taken := schedule.take(lambda call: sizes[names[call]], names):
@@ -353,7 +336,7 @@ class OperatorEvaluator:
                 predicate = of_test[of_call[call][0]][1]
                 statistics.time(operator.iri, predicate, outcome.seconds)
                 if operator.pure and outcome.given is not None:
-                    self._keep(calls[call], outcome.given)
+                    self._cache_result(calls[call], outcome.given)
             decide(taken, is_new=True)
             if runner.abandoned >= ABANDONED:
                 self._give_up(operator)
@@ -382,7 +365,7 @@ class OperatorEvaluator:
             session.put(call, outcome.given, outcome.seconds, outcome.why)
         return bool(missing)
 
-    def _recall(
+    def _put_cached(
         self, calls: Sequence[str], names: Sequence[str], session: CallSession
     ) -> list[int]:
         """Add cached results; return the numbers of their calls."""
@@ -391,17 +374,17 @@ class OperatorEvaluator:
             for number, call in enumerate(calls):
                 short = _short(call)
                 is_pure = self.by_iri[names[number]].pure
-                if is_pure and (given := self._kept.get(short)) is not None:
-                    self._kept.move_to_end(short)
-                    session.keep(call, given)
+                if is_pure and (given := self._cache.get(short)) is not None:
+                    self._cache.move_to_end(short)
+                    session.put_cached(call, given)
                     found.append(number)
         return found
 
-    def _keep(self, call: str, given: Term) -> None:
+    def _cache_result(self, call: str, given: Term) -> None:
         with self._lock:
-            self._kept[_short(call)] = given
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            self._cache[_short(call)] = given
+            if len(self._cache) > _CACHED:
+                self._cache.popitem(last=False)
 
     def _give_up(self, operator: Operator) -> None:
         if operator.iri not in self._told:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import Literal
 
 from graphmatch.operators.operator import Operator, needed
+from semantic.errors import unknown_choice
 from semantic.terms import Term
 from semantic.vocabulary import GEO, GEOF, OP
 
@@ -204,7 +205,7 @@ class Within(Operator):
     def __init__(self, relation: str = "sfWithin") -> None:
         shapely = _shapely()
         if relation not in _RELATIONS:
-            raise ValueError(f"{relation} is none of {', '.join(_RELATIONS)}")
+            raise unknown_choice("relation", relation, _RELATIONS)
         stands = getattr(shapely, _RELATIONS[relation])
 
         def decide(one: Term, other: Term) -> bool:

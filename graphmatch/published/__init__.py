@@ -13,6 +13,7 @@ from typing import Any
 
 from graphmatch.matcher import Matcher
 from graphmatch.published.sequential import Order
+from semantic.errors import unknown_choice
 from semantic.ontology.ontology import Ontology
 
 MATCHERS: Mapping[str, str] = {
@@ -23,7 +24,6 @@ MATCHERS: Mapping[str, str] = {
     "stopss": "graphmatch.published.reconstructed.stopss:SToPSS",
     "ibroker": "graphmatch.published.reconstructed.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
-    "ctps-printed": "graphmatch.published.ctps_printed:CtpsPrinted",
     "gem": "graphmatch.published.reconstructed.gem:Gem",
     "rein": "graphmatch.published.reconstructed.rein:Rein",
     "tama": "graphmatch.published.reconstructed.tama:Tama",
@@ -42,13 +42,20 @@ MATCHERS: Mapping[str, str] = {
 ORDERS: Mapping[str, str] = {
     "sequential": "graphmatch.published.sequential:Sequential",
     "suborder": "graphmatch.published.suborder:SubOrder",
-    "suborder-printed": "graphmatch.published.suborder:SubOrderPrinted",
 }
 """Orders of evaluating expensive predicates. Their type of subscription is not a matcher's."""
 
 
 def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
-    """Make the matcher of a name in `MATCHERS` (`KeyError`), with the algorithm's options."""
+    """Make the matcher of a name in `MATCHERS`, with the algorithm's options.
+
+    Raises
+    ------
+    InputError
+        If the name is unknown.
+    """
+    if name not in MATCHERS:
+        raise unknown_choice("matcher", name, MATCHERS)
     matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher
 

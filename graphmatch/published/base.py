@@ -27,16 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
-from graphmatch.matcher import (
-    Capabilities,
-    Counters,
-    DuplicateError,
-    Match,
-    Matcher,
-    MatchReport,
-    UnknownError,
-    UnsupportedError,
-)
+from graphmatch.matcher import Capabilities, DuplicateError, Matcher, UnknownError, UnsupportedError
+from graphmatch.report import Counters, Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.filter_evaluation import holds, taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
@@ -288,7 +280,7 @@ class Buckets:
 
 @dataclass(slots=True)
 class Tally:
-    """The work of an algorithm for an event, under the names of `graphmatch.matcher.Counters`."""
+    """The work of an algorithm for an event, under the names of `graphmatch.report.Counters`."""
 
     probes: int = 0
     gates: int = 0

@@ -17,8 +17,9 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from pyoxigraph import Variable
 
-from graphmatch.matcher import Capabilities, MatchReport, UnsupportedError
+from graphmatch.matcher import Capabilities, UnsupportedError
 from graphmatch.published.base import PublishedMatcher, Tally
+from graphmatch.report import MatchReport
 from graphmatch.subscription import Subscription
 from semantic.filter_evaluation import holds, taxonomy_test
 from semantic.ontology.ontology import Links

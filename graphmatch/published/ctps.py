@@ -1,7 +1,7 @@
 """CTPS: an index of bit arrays on the trees of concepts.
 
 Zhang, Wang, Huang, Yung: "CTPS" (concept tree-based publish/subscribe system), sections 3 to 5,
-corrected; `graphmatch.published.ctps_printed` is the algorithm as printed.
+corrected: the notes say where.
 
 Subscriptions are numbers. Each attribute has bit arrays of subscriptions: m1 has those that
 constrain the attribute, m2 those of each class, m3 those of each text, and m4 those of each cell of

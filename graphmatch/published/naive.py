@@ -32,9 +32,10 @@ from pyoxigraph import (
     Store,
 )
 
-from graphmatch.knowledge import Entailment, Knowledge
-from graphmatch.matcher import Capabilities, Counters, Match, MatchReport, UnsupportedError
+from graphmatch.knowledge import Entailment, Knowledge, Known
+from graphmatch.matcher import Capabilities, UnsupportedError
 from graphmatch.published.base import PublishedMatcher
+from graphmatch.report import Counters, Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
@@ -72,7 +73,8 @@ class Naive(PublishedMatcher):
     ) -> None:
         super().__init__(ontology)
         rules = Entailment.RDFS if entailment else Entailment.NONE
-        self._knowledge = Knowledge(ontology, rules, annotator)
+        known = Known(ontology, annotator or Annotator([]))
+        self._knowledge = Knowledge(known, rules)
         self._background = self._knowledge.closure
         self._store = Store()
         self._store.bulk_extend(_quads(self._background, DefaultGraph()))

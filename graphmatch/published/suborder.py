@@ -12,26 +12,23 @@ change. Matching makes at most d times as many calls as any algorithm must, as i
 
 Notes
 -----
-The corrections in `SubOrder`, and the additions that make `SubOrderPrinted` run:
+Corrected:
 
 - 4.2.1 has "decreasing" selectivity from the top, 4.2 "increasing". Low probability first is meant.
   Equally probable predicates stay in order of arrival, so that chains never cross (4.2.4).
-- The test P/C divides by zero if the shared node is on top. Both classes use the difference that it
-  stands for. As printed, the cost above a node on top is 1, and not 0.
+- The test P/C divides by zero if the shared node is on top. The difference that it stands for is
+  used instead.
 - k links: P is not defined. It is the product over all nodes above, shared ones included. C' leaves
   shared nodes out of the sum and of its products. This is exact; tests check it by enumeration.
-- Costs (4.3): "the probability is multiplied by the cost" in the differences, as printed.
-  Corrected, each summand of C is weighted with the cost of its node, which is exact, and chains are
-  ordered by c / (1 - p).
-- The paper calls the order of chains (4.2.5) a travelling salesman problem. But savings count for
-  all pairs, not only for neighbours: it is linear ordering. Here each chain's worth is the sum of
-  its savings before each linked chain. Greatest worth comes first.
-- As printed, edges are added in *increasing* order of savings, the worst first, and no direction is
-  defined. Edges are of ordered pairs, so both (u, v) and (v, u) exist. A path is walked in the
-  direction that agrees with most of the weight of its edges.
+- Costs (4.3): the paper multiplies the probability by the cost. Here each summand of C is weighted
+  with the cost of its node, which is exact, and chains are ordered by c / (1 - p).
+- The paper calls the order of chains (4.2.5) a travelling salesman problem, and adds the edges with
+  the least savings first. But savings count for all pairs, not only for neighbours: it is linear
+  ordering. Here each chain's worth is the sum of its savings before each linked chain. Greatest
+  worth comes first.
 - The complete graph of 80,000 chains has 3.2 · 10⁹ edges. Pairs without links have weight 0, and
-  are not made. If many chains have a predicate, both classes compare each chain with the next
-  `partners` chains and the same number before it. In the sum these stand for all.
+  are not made. If many chains have a predicate, each chain is compared with the next `partners`
+  chains and the same number before it. In the sum these stand for all.
 """
 
 from __future__ import annotations
@@ -51,14 +48,12 @@ Estimate: TypeAlias = Callable[[Predicate], tuple[float, float]]
 class Chain:
     """A subscription's predicates from top to bottom.
 
-    `p` and `cost` are the probability that a node is true, and the cost of its operator. `top` is
-    the cost above the first node: 0, and 1 as printed.
+    `p` and `cost` are the probability that a node is true, and the cost of its operator.
     """
 
     nodes: tuple[Predicate, ...]
     p: tuple[float, ...]
     cost: tuple[float, ...]
-    top: float = 0.0
 
     @property
     def expected_cost(self) -> float:
@@ -82,7 +77,7 @@ class Chain:
             if t not in other.nodes:
                 cost += c * alone
                 alone *= p
-        return reached, cost or self.top
+        return reached, cost
 
     def saving(self, other: Chain, node: Predicate) -> float:
         """Return the part of a link in the saving of this chain before another (4.2.4).
@@ -94,11 +89,6 @@ class Chain:
         reached, cost = self.above(node, other)
         others_reached, others_cost = other.above(node, self)
         return (1 - p) * (reached * others_cost - others_reached * cost)
-
-
-def saving(first: Chain, second: Chain) -> float:
-    """Return the expected saving of evaluating a chain before another."""
-    return sum(first.saving(second, t) for t in first.nodes if t in second.nodes)
 
 
 class SubOrder(Order):
@@ -187,47 +177,3 @@ class SubOrder(Order):
             for n, u in enumerate(ids):
                 for distance in range(1, some + 1):
                     yield t, u, ids[(n + distance) % len(ids)], all_ / some
-
-
-class SubOrderPrinted(SubOrder):
-    """Sub-Order as printed; the parameters are those of `SubOrder`."""
-
-    def chain(self, shapes: tuple[Predicate, ...]) -> Chain:
-        """Order predicates by p, and multiply it by the cost (section 4.3)."""
-        given = {t: self._estimate(t) for t in shapes}
-        nodes = tuple(sorted(shapes, key=lambda t: (given[t][0], self._number[t])))
-        p = tuple(given[t][0] * given[t][1] for t in nodes)
-        return Chain(nodes, p, (1.0,) * len(nodes), top=1.0)
-
-    def arrange(self) -> tuple[str, ...]:
-        """Build paths from the edges with the least savings, and walk them (section 4.2.5)."""
-        pairs = dict.fromkeys((u, v) for _, u, v, _ in self._linked())
-        weights = {(u, v): saving(self._chains[u], self._chains[v]) for u, v in pairs}
-        edges = ((-abs(w), (u, v) if w < 0 else (v, u)) for (u, v), w in weights.items() if w)
-        next_to: dict[str, dict[str, float]] = {q: {} for q in self._chains}
-        path = {q: q for q in self._chains}  # a forest; each tree is a path
-
-        def root(q: str) -> str:
-            while path[q] != q:
-                path[q] = q = path[path[q]]
-            return q
-
-        for weight, (u, v) in sorted(edges, key=lambda edge: edge[0]):
-            if max(len(next_to[u]), len(next_to[v])) < 2 and root(u) != root(v):
-                path[root(u)] = root(v)
-                next_to[u][v], next_to[v][u] = -weight, weight
-        walked: dict[str, None] = {}
-        for q, neighbours in next_to.items():
-            if q not in walked and len(neighbours) < 2:
-                walked.update(dict.fromkeys(_walk(q, next_to)))
-        return tuple(walked)
-
-
-def _walk(end: str, next_to: dict[str, dict[str, float]]) -> list[str]:
-    """Return a path from the end that agrees with most of its weight."""
-    steps, agreed = [end], 0.0
-    while onward := next_to[steps[-1]].keys() - steps[-2:]:
-        (q,) = onward
-        agreed += next_to[steps[-1]][q]
-        steps.append(q)
-    return steps if agreed >= 0 else steps[::-1]

@@ -5,41 +5,34 @@
 Spark if there is no session. Spark is the extra ``spark``; only this package imports it.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from semantic.exports import lazy_exports
+
 if TYPE_CHECKING:
-    from graphmatch.spark.documents import publications
-    from graphmatch.spark.graphs import connected_parts, frames_jars, match_motif, motif
-    from graphmatch.spark.matching import matches
-    from graphmatch.spark.source import register
-    from graphmatch.spark.start import session
+    from graphmatch.spark.documents import publications as publications
+    from graphmatch.spark.graphs import (
+        connected_parts as connected_parts,
+    )
+    from graphmatch.spark.graphs import (
+        frames_jars as frames_jars,
+    )
+    from graphmatch.spark.graphs import (
+        match_motif as match_motif,
+    )
+    from graphmatch.spark.graphs import (
+        motif as motif,
+    )
+    from graphmatch.spark.matching import matches as matches
+    from graphmatch.spark.source import register as register
+    from graphmatch.spark.start import session as session
 
-__all__ = [
-    "connected_parts",
-    "frames_jars",
-    "match_motif",
-    "matches",
-    "motif",
-    "publications",
-    "register",
-    "session",
-]
-
-_MODULES = {
-    "connected_parts": "graphs",
-    "frames_jars": "graphs",
-    "match_motif": "graphs",
-    "matches": "matching",
-    "motif": "graphs",
-    "publications": "documents",
-    "register": "source",
-    "session": "start",
+_EXPORTS = {
+    "graphmatch.spark.documents": ["publications"],
+    "graphmatch.spark.graphs": ["connected_parts", "frames_jars", "match_motif", "motif"],
+    "graphmatch.spark.matching": ["matches"],
+    "graphmatch.spark.source": ["register"],
+    "graphmatch.spark.start": ["session"],
 }
 
-
-def __getattr__(name: str) -> object:
-    """Import a public name from its module."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"graphmatch.spark.{_MODULES[name]}"), name)
+__getattr__, __all__ = lazy_exports(__name__, _EXPORTS)

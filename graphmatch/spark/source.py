@@ -37,7 +37,7 @@ from pyspark.sql.datasource import (
 from graphmatch.spark.documents import How, Named, n_triples, prefix_of, read_lines
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names
-from semantic.errors import InputError, Place, Problem
+from semantic.errors import InputError, Place, Problem, unknown_choice
 from semantic.publication import Publication
 from semantic.reading import Cut, check_base
 from semantic.syntax import format_of_media_type, format_of_name
@@ -109,7 +109,7 @@ class RdfSource(DataSource):
             raise SparkError(f"no option is called {unknown[0]!r}", "rdf", remedy)
         rows = options.get("rows", "triples")
         if rows not in ("triples", "publications"):
-            raise SparkError(f"rows are {rows!r}", "rdf", "Say triples or publications.")
+            raise unknown_choice("rows", rows, ["triples", "publications"])
         if "path" not in options:
             raise SparkError("there is no path", "rdf", "Name one: load(path).")
         if (base := options.get("base")) is not None:

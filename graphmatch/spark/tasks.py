@@ -25,8 +25,7 @@ from pyoxigraph import BlankNode, Triple
 from pyspark.sql.types import StructField, StructType
 
 from graphmatch import _native
-from graphmatch.matcher import MatchReport
-from graphmatch.report import CoreMatches
+from graphmatch.report import CoreMatches, MatchReport
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, Worker
 from semantic.errors import Choice, InputError, Place, Problem, Severity

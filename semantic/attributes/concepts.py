@@ -1,30 +1,39 @@
-"""Classes and concepts by name, for attribute subscriptions and topics.
+"""Terms of an ontology by name, for attribute subscriptions, topics and the command line.
 
-A name is a prefixed name, the last part of an IRI, a label, or one of these in another case. These
-are tried in this order, and the first hit wins. The author of a subscription may not know the
-ontology, so the name is resolved when the engine indexes the subscription.
+A name is an IRI, a prefixed name, the last part of an IRI, a label, or one of the last two in
+another case. These are tried in this order, and the first hit wins. The author of a subscription
+may not know the ontology, so the name is resolved when the engine indexes the subscription.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 
 from pyoxigraph import NamedNode
 
 from semantic.attributes.names import concept_name_of
-from semantic.errors import Place, Problem, UnknownNameError
+from semantic.errors import Place, Problem, UnknownNameError, listed
+from semantic.ontology.names import TermNames
 from semantic.ontology.ontology import Ontology
-from semantic.terms import Term, compact, local_name
+from semantic.terms import Term, compact, expanded, local_name
 
 _LISTED = 10
 """Maximum number of terms listed in a message."""
 
 
 class Concepts:
-    """The classes and concepts of one ontology by name.
+    """The terms of one ontology by name: classes and concepts, and instances by IRI.
+
+    Parameters
+    ----------
+    names
+        Other names, in place of those of classes and concepts.
+    terms
+        The terms that these names denote.
 
     Examples
     --------
@@ -35,8 +44,13 @@ class Concepts:
     'urn:e:Laptop'
     """
 
-    def __init__(self, ontology: Ontology) -> None:
-        self._ontology = ontology
+    def __init__(
+        self,
+        ontology: Ontology,
+        names: TermNames | None = None,
+        terms: Container[Term] | None = None,
+    ) -> None:
+        self._ontology, self._own_names, self._terms = ontology, names, terms
         self._resolved: dict[Term, Term] = {}
 
     def resolved(self, term: Term) -> Term:
@@ -48,60 +62,71 @@ class Concepts:
             return term
         if (known := self._resolved.get(term)) is not None:
             return known
+        self._resolved[term] = found = self.find(name)
+        return found
+
+    def find(self, name: str) -> Term:
+        """Return the term with a name.
+
+        Raises `UnknownNameError` if the name is unknown or ambiguous.
+        """
         found = self.called(name)
         if len(found) == 1:
-            self._resolved[term] = found[0]
             return found[0]
         if not found:
-            what = f"the ontology has no class or concept called {name!r}"
-            raise UnknownNameError(Problem(what, Place(name), self.advice(name)))
-        listed = ", ".join(sorted(map(self._compact, found))[:_LISTED])
-        more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-        what = f"{len(found)} classes or concepts are called {name!r}: {listed}{more}"
+            what = f"the ontology has no term called {name!r}"
+            raise UnknownNameError(Problem(what, Place(name), self._advice(name)))
+        several = listed(sorted(map(self._compact, found)), _LISTED)
+        what = f"{len(found)} terms are called {name!r}: {several}"
         raise UnknownNameError(Problem(what, Place(name), "Give one of these, or its IRI."))
 
     def changed(self, other: Concepts) -> frozenset[Term]:
         """Return the placeholders resolved here that `other` resolves differently or not at all."""
         resolved = tuple(self._resolved)  # Copied, because other threads may be resolving names.
-        return frozenset(term for term in resolved if other._find(term) != self._find(term))
+        return frozenset(term for term in resolved if other._found(term) != self._found(term))
 
-    def _find(self, term: Term) -> Term | None:
+    def _found(self, term: Term) -> Term | None:
         try:
             return self.resolved(term)
         except UnknownNameError:
             return None
 
-    def called(self, name: str) -> tuple[Term, ...]:
-        """Return the classes and concepts that a name may denote."""
-        prefix, colon, local = name.partition(":")
-        if colon and (namespace := self._ontology.prefixes.get(prefix)) is not None:
-            return self.known(namespace + local)
-        found = self._ontology.value_names.terms(name)
-        named = tuple(t for t in found if isinstance(t, NamedNode) and local_name(t) == name)
-        return named or found or self._folded.get(_folded(name), ())
+    @cached_property
+    def _names(self) -> TermNames:
+        return self._ontology.value_names if self._own_names is None else self._own_names
 
-    def known(self, iri: str) -> tuple[Term, ...]:
-        """Return the root term of a class, concept or instance by IRI; empty if unknown."""
-        try:
-            term = self._ontology.root(NamedNode(iri))
-        except ValueError:
-            return ()
+    def called(self, name: str) -> tuple[Term, ...]:
+        """Return the terms that a name may denote."""
+        if (term := self._known(name)) is not None:
+            return (term,)
+        found = self._names.terms(name)
+        named = tuple(t for t in found if isinstance(t, NamedNode) and local_name(t) == name)
+        return named or found or self._folded.get(folded(name), ())
+
+    def _known(self, name: str) -> Term | None:
+        """Return the root term of an IRI or a prefixed name, if the ontology has it."""
         ontology = self._ontology
+        try:
+            term = ontology.root(expanded(name, ontology.prefixes))
+        except ValueError:
+            return None
+        if self._terms is not None:
+            return term if term in self._terms else None
         known = term in ontology.classes or term in ontology.concepts or term in ontology.types
-        return (term,) if known else ()
+        return term if known else None
 
     @cached_property
     def _folded(self) -> Mapping[str, tuple[Term, ...]]:
         """The terms by case-folded name."""
         found: defaultdict[str, dict[Term, None]] = defaultdict(dict)
-        names = self._ontology.value_names
-        for name in names:
-            found[_folded(name)].update(dict.fromkeys(names.terms(name)))
+        for name in self._names:
+            found[folded(name)].update(dict.fromkeys(self._names.terms(name)))
         return {name: tuple(terms) for name, terms in found.items()}
 
-    def advice(self, name: str) -> str:
+    def _advice(self, name: str) -> str:
         """Suggest terms for an unknown name."""
-        near = get_close_matches(_folded(name.rpartition(":")[2]), list(self._folded), 3)
+        local = re.split("[:/#]", name.removesuffix(">"))[-1]
+        near = get_close_matches(folded(local), list(self._folded), 3)
         meant = dict.fromkeys(self._compact(term) for each in near for term in self._folded[each])
         if meant:
             return f"Is {' or '.join(meant)} meant?"
@@ -111,5 +136,12 @@ class Concepts:
         return compact(term, self._ontology.prefixes)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return a text in one case, with single spaces.
+
+    Examples
+    --------
+    >>> folded(" Solar  Power")
+    'solar power'
+    """
     return " ".join(text.casefold().split())

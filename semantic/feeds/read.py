@@ -12,7 +12,7 @@ from semantic.feeds.document import read_document
 from semantic.feeds.elements import NAMESPACES, RSS_090, short_name
 from semantic.feeds.encodings import in_utf8
 from semantic.feeds.model import Channel, Report
-from semantic.feeds.rss import natives, rss_channel, rss_item
+from semantic.feeds.rss import own_triples, rss_channel, rss_item
 from semantic.feeds.triples import ItemWriter, absolute_iri
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
@@ -165,7 +165,7 @@ def open_feed(
     if kind is not FeedFormat.RSS1:
         return channel, ItemWriter(channel, report).publications(items)
     writer = ItemWriter(channel, report, absolute_iri(channel.id))
-    return channel, writer.publications(items, natives(document, channel, report))
+    return channel, writer.publications(items, own_triples(document, channel, report))
 
 
 def _without_namespace(data: bytes) -> bytes:

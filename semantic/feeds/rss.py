@@ -31,7 +31,7 @@ from semantic.feeds.elements import (
     unescaped,
 )
 from semantic.feeds.model import Channel, Item, Report
-from semantic.feeds.triples import Native, absolute_iri
+from semantic.feeds.triples import OwnTriples, absolute_iri
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DC, DCTERMS, RDF, RSS, TYPE
 
@@ -135,22 +135,22 @@ def _without_address(author: str) -> str:
 # RSS 1.0 as RDF -----------------------------------------------------------------------------
 
 
-def natives(document: Document, channel: Channel, report: Report) -> list[Native]:
+def own_triples(document: Document, channel: Channel, report: Report) -> list[OwnTriples]:
     """Return the node and triples of each RSS 1.0 item."""
     base = channel.base or channel.link
     whole = _whole(document, base)
     return list(_one_by_one(document, base, report)) if whole is None else whole
 
 
-def _whole(document: Document, base: str) -> list[Native] | None:
+def _whole(document: Document, base: str) -> list[OwnTriples] | None:
     """Parse the document at once; return ``None`` if items must be parsed separately."""
     graph = _Graph.of(document.data, base) if document.sound else None
     if graph is None or len(graph.items) != len(document.items):
         return None
-    return [graph.native(node) for node in graph.items]
+    return [graph.own_triples(node) for node in graph.items]
 
 
-def _one_by_one(document: Document, base: str, report: Report) -> Iterator[Native]:
+def _one_by_one(document: Document, base: str, report: Report) -> Iterator[OwnTriples]:
     for number, (line, element) in enumerate(document.items, 1):
         if _LANGUAGE in document.root.attrib:
             element.attrib.setdefault(_LANGUAGE, document.root.attrib[_LANGUAGE])
@@ -158,7 +158,7 @@ def _one_by_one(document: Document, base: str, report: Report) -> Iterator[Nativ
         text = f'<rdf:RDF xmlns:rdf="{RDF.iri}">{item}</rdf:RDF>'
         graph = _Graph.of(text.encode(), base_of(base, element))
         if graph is not None and graph.items:
-            yield graph.native(graph.items[0])
+            yield graph.own_triples(graph.items[0])
             continue
         what = "the item is not valid RDF"
         report.warn(what, "It is read by its elements alone.", line, f"item {number}")
@@ -196,7 +196,7 @@ class _Graph:
         elif value == RSS["channel"]:
             self._channels.append(subject)
 
-    def native(self, item: NamedNode | BlankNode) -> Native:
+    def own_triples(self, item: NamedNode | BlankNode) -> OwnTriples:
         """Collect the triples of an item, of nodes it refers to, and of the channel."""
         apart: set[Term] = {*self.items, *self._channels}
         triples: dict[Triple, None] = {}

@@ -29,8 +29,8 @@ from semantic.publication import Publication, Row
 from semantic.terms import Term, Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, GM, RSS, TYPE, XSD
 
-Native: TypeAlias = tuple[NamedNode | BlankNode | None, tuple[Triple, ...]]
-"""An item's node and its own triples, if the source is RDF."""
+OwnTriples: TypeAlias = tuple[NamedNode | BlankNode | None, tuple[Triple, ...]]
+"""The node of an item and the triples that a source in RDF states about it."""
 
 _ITEM, _TITLE, _LINK, _DESCRIPTION = (RSS[n] for n in ("item", "title", "link", "description"))
 _CONTENT, _IDENTIFIER = CONTENT["encoded"], DCTERMS["identifier"]
@@ -44,22 +44,6 @@ _NAME_LENGTH = 300
 """Maximum length of a guid in an IRI; longer ones are hashed."""
 _DATE_LENGTH = 100
 """Maximum length of a date."""
-_TAIL = 2000
-"""Number of final characters in which a site's additions are searched for."""
-_PHRASES = ("appeared first on", "ontinue reading", "ead more", "ead the rest", "eep reading")
-# Both begin with a character in one case, because the engine then skips all others.
-_CREDIT = r"(?i:he\ post\s (?:(?!</?p\b).)+ \sappeared\ first\ on\s (?:(?!</?p\b).)+)"
-_LINK_ON = r"""(?i:a\s[^<>]*> \s* (?:Continue\ reading|Read\ more|Read\ the\ rest|Keep\ reading)\b
-    (?:(?!</?(?:a|p)\b).)* </a>)"""
-_ADDED = re.compile(
-    rf"""
-    (?: T{_CREDIT} | t{_CREDIT} | <{_LINK_ON}
-      | (?:…|&(?i:hellip|\#8230);|\.\.\.|\[(?:…|&(?i:hellip|\#8230);)\]) \s* <{_LINK_ON}
-    ) \s* (?: </[pP]> \s* )? \Z
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_PARAGRAPH = re.compile(r"<p[^<>]*>", re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_IN_IRIS = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f-\x9f\[\]]|%(?![0-9A-Fa-f]{2})")
 _AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?(.*)", re.DOTALL)
@@ -115,7 +99,7 @@ class _Entry:
     link: NamedNode | Literal | None
     node: NamedNode
     id: str
-    native: tuple[Triple, ...]
+    own_triples: tuple[Triple, ...]
 
 
 class ItemWriter:
@@ -128,7 +112,8 @@ class ItemWriter:
     report
         Receives reports of unusable links, dates and lengths.
     node
-        The channel's IRI, if the source is RDF and names it; otherwise its link is used.
+        The channel's IRI, if the source is RDF and names it; otherwise the IRI is its link, its
+        id, or made from its title.
 
     Examples
     --------
@@ -148,11 +133,11 @@ class ItemWriter:
         self._site = link.value if isinstance(link, NamedNode) else ""
         node = node or (link if isinstance(link, NamedNode) else absolute_iri(channel.id))
         self._node = node or NamedNode(f"{GM.iri}feed:{_digest(channel.title)}")
-        self._whole = {channel.id, channel.link, self._site, self._node.value}
+        self._feed_names = {channel.id, channel.link, self._site, self._node.value}
         self._channel_rows = self._describe_channel(link)
 
     def publications(
-        self, items: Sequence[Item], natives: Sequence[Native] | None = None
+        self, items: Sequence[Item], own_triples: Sequence[OwnTriples] | None = None
     ) -> Iterator[Publication]:
         """Write all items of a feed in one call, because publications need distinct ids.
 
@@ -160,48 +145,49 @@ class ItemWriter:
         ----------
         items
             The items of the feed.
-        natives
+        own_triples
             Each item's node and own triples, which come first, if the source is RDF.
         """
-        pairs = zip(items, natives or [(None, ())] * len(items), strict=True)
-        for entry in self._told_apart([self._entry(item, *native) for item, native in pairs]):
+        pairs = zip(items, own_triples or [(None, ())] * len(items), strict=True)
+        for entry in self._told_apart([self._entry(item, *own) for item, own in pairs]):
             self._item, self._place = entry.item, entry.node.value
-            rows = (*entry.native, *self._describe(entry), *self._channel_rows)
+            rows = (*entry.own_triples, *self._describe(entry), *self._channel_rows)
             source = Place(self._report.source, entry.item.line, item=entry.node.value)
             yield Publication.of_rows(entry.id, rows, source)
 
     # -- identity of items -----------------------------------------------------------------
 
     def _entry(
-        self, item: Item, own: NamedNode | BlankNode | None, native: tuple[Triple, ...]
+        self, item: Item, own: NamedNode | BlankNode | None, triples: tuple[Triple, ...]
     ) -> _Entry:
         self._item, self._place = item, f"item {item.number}"
         link = self._link(item.link, item.base)
         node = own if isinstance(own, NamedNode) else self._name(item, link)
         if own != node:
-            native = tuple(
-                (node if s == own else s, p, node if o == own else o) for s, p, o in native
+            triples = tuple(
+                (node if s == own else s, p, node if o == own else o) for s, p, o in triples
             )
-        return _Entry(item, link, node, node.value, native)
+        return _Entry(item, link, node, node.value, triples)
 
     def _name(self, item: Item, link: NamedNode | Literal | None) -> NamedNode:
         """Name an item by its guid, otherwise its link, otherwise a hash of its content.
 
         A guid or link of the whole feed does not identify an item.
         """
-        if item.id and item.id not in self._whole:
+        if item.id and item.id not in self._feed_names:
             if (iri := absolute_iri(item.id)) is not None:
                 return iri
             own = quote(item.id, safe="") if len(item.id) <= _NAME_LENGTH else _digest(item.id)
             return NamedNode(f"{GM.iri}item:{quote(self._node.value, safe=':/')}:{own}")
-        if isinstance(link, NamedNode) and link.value not in self._whole:
+        if isinstance(link, NamedNode) and link.value not in self._feed_names:
             return link
         return NamedNode(f"{GM.iri}item:{_digest(self._node.value, item)}")
 
     def _told_apart(self, entries: list[_Entry]) -> list[_Entry]:
         """Leave out duplicate items, and rename different items that share a name.
 
-        The oldest item keeps the name, so that new items never change the ids of old ones.
+        The item with the earliest date keeps the name, so that an item with a later date does not
+        change its id.
         """
         if len({entry.id for entry in entries}) == len(entries):
             return entries
@@ -226,7 +212,7 @@ class ItemWriter:
         self._item, self._place = entry.item, entry.node.value
         what = f"the item has the name of item {other.item.number}, which says something else"
         self._warn(what, f"Both are delivered, this one with the id {id}.")
-        return replace(entry, id=id, node=entry.node if entry.native else NamedNode(id))
+        return replace(entry, id=id, node=entry.node if entry.own_triples else NamedNode(id))
 
     # -- triples of items ------------------------------------------------------------------
 
@@ -237,8 +223,8 @@ class ItemWriter:
             (TYPE, _ITEM),
             (_TITLE, item.title),
             (_LINK, entry.link),
-            (_DESCRIPTION, without_additions(item.description)),
-            (_CONTENT, without_additions(item.content)),
+            (_DESCRIPTION, item.description),
+            (_CONTENT, item.content),
             (_DATE, self._date(item.published or item.updated, is_first=True)),
             (_MODIFIED, self._date(item.updated, is_first=bool(item.published))),
             *[(_CREATOR, creator) for creator in item.creators],
@@ -308,7 +294,7 @@ def _rows(
 
 
 def _age(entry: _Entry) -> tuple[str, int]:
-    """Return a sort key with the oldest entry first; without dates, the feed's last entry."""
+    """Return a sort key: entries without a date first, then by date; the feed's last one first."""
     date = read_date(entry.item.published or entry.item.updated)
     return date.value if date else "", -entry.item.number
 
@@ -320,29 +306,6 @@ def _digest(*said: object) -> str:
 
 def _shown(text: str) -> str:
     return f"'{text}'" if len(text) <= 80 else f"'{text[:77]}...'"
-
-
-def without_additions(text: str) -> str:
-    """Remove the text that a site's software appends to every item.
-
-    The addition is a "read more" link or the feed's name; its words do not belong to the item.
-
-    Examples
-    --------
-    >>> without_additions("<p>Rain.</p><p>The post <a>Rain</a> appeared first on <a>Sun</a>.</p>")
-    '<p>Rain.</p>'
-    >>> without_additions('Rain &#8230; <a href="/1">Continue reading <b>Rain</b></a>')
-    'Rain'
-    """
-    start = max(0, len(text) - _TAIL)
-    tail = text[start:]
-    if not any(phrase in tail for phrase in _PHRASES):
-        return text
-    if (found := _ADDED.search(tail)) is None:
-        return text
-    text = text[: start + found.start()].rstrip()
-    paragraph = max(0, text.rfind("<"))
-    return text[:paragraph].rstrip() if _PARAGRAPH.fullmatch(text, paragraph) else text
 
 
 # Links --------------------------------------------------------------------------------------

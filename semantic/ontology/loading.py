@@ -50,15 +50,8 @@ class Loading:
 def loading(
     imports: str | Path | None, fetch: bool, reason: str | None, cache: Path | str | bool | None
 ) -> Loading:
-    """Convert the options of `Ontology.load`.
-
-    Raise `OntologyError` if the reasoner is unknown.
-    """
-    try:
-        reasoner = None if reason is None else Reasoner(reason)
-    except ValueError:
-        what = f"no reasoner is called {reason!r}"
-        raise OntologyError(Problem(what, Place("reason"), "Use hermit or pellet.")) from None
+    """Convert the options of `Ontology.load`; raise `InputError` if the reasoner is unknown."""
+    reasoner = None if reason is None else Reasoner(reason)
     where = None if imports is None else Path(imports)
     return Loading(where, fetch, reasoner, cache_folder(cache) if reasoner else None)
 

@@ -193,6 +193,8 @@ class Ontology:
         ------
         OntologyError
             If a file cannot be read, reasoning fails, or the name of a property is invalid.
+        InputError
+            If the reasoner is unknown.
         """
         from semantic.ontology.loading import loading, read_sources
 

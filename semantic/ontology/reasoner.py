@@ -25,7 +25,6 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -37,7 +36,16 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from pyoxigraph import BlankNode, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as Statement
 
-from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, listed, pip_install
+from semantic.errors import (
+    Choice,
+    OnProblem,
+    OntologyError,
+    Place,
+    Problem,
+    Severity,
+    listed,
+    pip_install,
+)
 from semantic.files import replacing
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.terms import Triple, compact
@@ -87,7 +95,7 @@ _MISPLACED = re.compile(
 )
 
 
-class Reasoner(StrEnum):
+class Reasoner(Choice):
     """The reasoners that come with owlready2."""
 
     HERMIT = "hermit"

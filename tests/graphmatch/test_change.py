@@ -99,7 +99,7 @@ def test_that_what_the_ontology_meets_is_filed_otherwise() -> None:
     assert engine.index_plan("maker").exact
 
 
-def test_that_text_told_apart_otherwise_concerns_everybody() -> None:
+def test_new_folding_options_reindex_subscriptions_with_text() -> None:
     pairs = SynonymPairs(texts={"US": "United States"})
     engine = Engine(Ontology((), pairs))
     engine.subscribe("us", 'ASK { ?x <urn:country> "us" }')
@@ -282,7 +282,7 @@ def test_that_an_engine_stays_as_it_is_when_a_replacement_fails() -> None:
     assert engine.match(Publication.of("p", item)).matches
 
 
-def test_that_whoever_is_told_of_a_problem_may_ask_the_engine() -> None:
+def test_a_problem_handler_may_call_the_engine() -> None:
     ucum = NamedNode("https://w3id.org/cdt/ucum")
     base = (EX["size"], NamedNode("urn:graphmatch:baseUnit"), Literal("GB"))
     other = Publication.of("other", [(EX["y"], TYPE, EX["C0"])])

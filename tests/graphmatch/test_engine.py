@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
+from typing import NoReturn
 
 import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser
+from graphmatch._native import EvaluationFailedError
 from graphmatch.matcher import UnknownError
 from graphmatch.published.naive import Naive
+from graphmatch.report import CoreMatches
 from semantic import Limits, Ontology, Publication
 from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
-from semantic.ontology.synonyms import SynonymPairs
 from semantic.vocabulary import BROADER, DCTERMS, RSS, SAME_AS, SKOS, SUBCLASS, TYPE, Namespace
 
 EX = "http://example.org/"
@@ -76,59 +78,6 @@ def test_index_plans(query: str, residual: tuple[str, ...]) -> None:
     assert not plan.suspended
 
 
-def test_that_what_the_ontology_alone_answers_is_no_news() -> None:
-    made = engine(KNOWN, s="SELECT ?x { ?x a :Computer }")
-    (match,) = made.match(laptop())
-    assert match.solutions == ({"x": ITEM},)
-    assert len(made.match(Publication.of("urn:q", [(ITEM, PRICE, Literal(1))]))) == 0
-
-
-def test_that_a_pattern_may_join_publication_and_ontology() -> None:
-    made = engine(KNOWN, s="SELECT ?c { ?x a ?k . ?k rdfs:subClassOf ?c . ?x :price ?p }")
-    assert made.match(laptop()).matches[0].solutions == ({"c": COMPUTER},)
-
-
-def test_that_aggregates_count_over_everything() -> None:
-    made = engine(KNOWN, s="SELECT (COUNT(?x) AS ?n) { ?x a :Computer }")
-    assert made.match(laptop()).matches[0].solutions[0]["n"] == Literal(2)
-    assert len(made.match(Publication.of("urn:q", [(ITEM, PRICE, Literal(1))]))) == 0
-
-
-def test_that_lexical_forms_are_kept() -> None:
-    integer = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
-    one, other = Literal("01", datatype=integer), Literal("1", datatype=integer)
-    publication = Publication.of("urn:p", [(ITEM, PRICE, one), (ITEM, PRICE, other)])
-    made = engine(
-        exact="SELECT ?p { ?x :price ?p }",
-        evaluated="SELECT ?p { ?x :price ?p OPTIONAL { ?x :sale ?s } }",
-        term="SELECT ?x { ?x :price 01 OPTIONAL { ?x :sale ?s } }",
-        value="SELECT ?p { ?x :price ?p FILTER(?p = 1 || ?p = 2) }",
-    )
-    found = {m.subscription: m.solutions for m in made.match(publication)}
-    for id in ("exact", "evaluated", "value"):
-        assert {s["p"] for s in found[id]} == {one, other}
-    assert len(found["term"]) == 1
-
-
-def test_that_the_ontology_can_be_replaced() -> None:
-    made = engine(s="SELECT ?x { ?x a :Computer }", t="SELECT ?x { ?x :price ?p }")
-    assert [m.subscription for m in made.match(laptop())] == ["t"]
-    made.replace_ontology(KNOWN)
-    assert [m.subscription for m in made.match(laptop())] == ["s", "t"]
-    made.replace_ontology(Ontology())
-    assert [m.subscription for m in made.match(laptop())] == ["t"]
-    made.unsubscribe("t")
-    assert len(made.match(laptop())) == 0
-
-
-def test_that_a_bad_subscription_changes_nothing() -> None:
-    made = engine(s="SELECT ?x { ?x :price ?p }")
-    with pytest.raises(GraphMatchError):
-        made.subscribe("t", "SELECT ?x { ?x :price }")
-    assert len(made) == 1
-    assert "t" not in made
-
-
 HALF = "\ud800"
 NOT_UNICODE = "not Unicode: a surrogate, '\\ud800'. Write the character itself."
 
@@ -160,22 +109,8 @@ def test_ids_and_queries_that_are_not_unicode() -> None:
             ask(HALF)
     assert HALF not in engine
     assert [subscription.id for subscription in engine.subscriptions] == ["a"]
-    with pytest.raises(InputError, match="no RDF syntax is called"):
+    with pytest.raises(InputError, match="is unknown"):
         list(engine.filter(b"", HALF))
-
-
-def test_that_synonyms_hold_on_both_sides() -> None:
-    pairs = SynonymPairs(texts={"US": "United States", "USA": "US"})
-    place = NamedNode(EX + "place")
-    made = engine(
-        Ontology([], pairs),
-        pattern='SELECT ?x { ?x :place "USA" }',
-        filter='SELECT ?x { ?x :place ?p FILTER(?p = "US") }',
-        text='SELECT ?x { ?x :place ?p FILTER(CONTAINS(?p, "US")) }',
-    )
-    for text in ("US", "USA", "United States"):
-        found = made.match(Publication.of("urn:p", [(ITEM, place, Literal(text))]))
-        assert [m.subscription for m in found] == ["pattern", "filter"]
 
 
 def test_that_a_feed_item_is_annotated_and_its_topics_are_widened() -> None:
@@ -287,6 +222,26 @@ def test_terms_of_a_report_stay_when_an_older_report_goes() -> None:
         assert {(one["p"], one["v"]) for one in solutions} == {triple[1:] for triple in stated}
 
 
+def test_that_a_report_of_another_engine_gets_no_evidence() -> None:
+    asked, other = engine(laptop="ASK { ?x a :Laptop }"), engine(laptop="ASK { ?x a :Laptop }")
+    with pytest.raises(GraphMatchError, match="another engine made this report"):
+        asked.evidence(other.match(laptop()))
+    report = other.match(laptop())
+    other.update_ontology(added=[(LAPTOP, SUBCLASS, NamedNode(EX + "Device"))])
+    assert set(other.evidence(report)) == {"laptop"}
+
+
+def test_that_a_report_that_is_too_old_gets_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_old(_: CoreMatches) -> NoReturn:
+        raise EvaluationFailedError("the report was made before too many changes")
+
+    asked = engine(laptop="ASK { ?x a :Laptop }")
+    report = asked.match(laptop())
+    monkeypatch.setattr(CoreMatches, "enriched", too_old)
+    with pytest.raises(GraphMatchError, match=r"too many changes\. Ask for the evidence"):
+        asked.evidence(report)
+
+
 def test_that_a_report_without_matches_has_no_reasons() -> None:
     asked = engine(never="ASK { ?x :never ?y }", laptop="ASK { ?x a :Laptop }")
     assert asked.evidence(engine(never="ASK { ?x :never ?y }").match(laptop())) == {}
@@ -347,7 +302,7 @@ def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
         ["bc", "dc", "de", "bb"],
     ],
 )
-def test_what_is_said_of_one_holds_of_all_that_a_publication_says_are_the_same(
+def test_same_resources_share_their_triples(
     links: list[str],
 ) -> None:
     nodes = sorted(set("".join(links)))
@@ -371,7 +326,7 @@ def test_a_query_that_is_too_long() -> None:
     assert len(engine) == 1
 
 
-def test_that_attributes_beyond_the_limit_are_told() -> None:
+def test_attributes_beyond_the_limit_are_reported() -> None:
     ex, told = Namespace(EX), list[Problem]()
     engine = Engine(limits=Limits(event_paths=5), on_problem=told.append)
     engine.subscribe("last", 'ASK { ?x attribute:p.q "v9" }')

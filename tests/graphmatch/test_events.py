@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import AttributeSubscription, Engine, _native
-from graphmatch.matcher import MatchReport
+from graphmatch.report import MatchReport
 from semantic import Ontology
 from semantic.attributes.events import Event
 from semantic.errors import InputError
@@ -184,7 +184,7 @@ def test_reports_stay_what_they_are(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_number_that_is_none_is_refused(engine: Engine, value: float) -> None:
+def test_nan_and_infinity_are_refused(engine: Engine, value: float) -> None:
     arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     with pytest.raises(InputError, match="is no number that compares"):
         engine.match_events(arrow.table({"price": [1.0, value]}))
@@ -230,7 +230,7 @@ def test_columns_of_every_kind_are_what_their_rows_are() -> None:
 
 
 @pytest.mark.parametrize("value", [5, True, "no iri"])
-def test_what_is_no_iri_is_refused_in_columns_too(value: object) -> None:
+def test_invalid_iris_in_columns_are_refused(value: object) -> None:
     arrow = pytest.importorskip("pyarrow")
     with pytest.raises(InputError, match="iri"):
         Engine().match_events(arrow.table({"a": [{"iri": value}]}))

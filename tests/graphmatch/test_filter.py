@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from graphmatch import Engine
-from graphmatch.matcher import MatchReport
+from graphmatch.report import MatchReport
 from semantic import Limits, read_publications
 from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
 
@@ -336,7 +336,7 @@ def test_that_a_document_with_many_faults_keeps_its_publication() -> None:
     assert found == [("urn:g1", []), ("urn:g2", ["both"])]
 
 
-def test_that_a_fault_is_told_before_what_follows_it() -> None:
+def test_a_problem_is_reported_before_later_publications() -> None:
     told: list[str] = []
     engine = Engine(on_problem=lambda problem: told.append(f"line {problem.where.line}"))
     line = b"<urn:s> <urn:p> <urn:o> <urn:g%d> .\n"

@@ -185,8 +185,8 @@ CASES = [
     ),
     (
         "not-examined",
-        f"?x shop:price ?p FILTER({'ABS(' * 60}?p{')' * 60} > 3)",
-        f"?x shop:price ?p FILTER({'(' * 60}?p > 3{')' * 60})",
+        f"?x shop:price ?p FILTER({'ABS(' * 230}?p{')' * 230} > 3)",
+        f"?x shop:price ?p FILTER({'(' * 230}?p > 3{')' * 230})",
     ),
     ("matches-everything", "?x a rss:item", "?x a rss:item ; dc:creator 'Bob'"),
     ("matches-everything", "?s ?p ?o", "?s ?p ?s"),
@@ -330,13 +330,13 @@ ODD = [
 
 
 @pytest.mark.parametrize("query", ODD, ids=lambda query: query[:60])
-def test_that_odd_queries_are_no_error(query: str) -> None:
+def test_odd_queries_cause_no_error(query: str) -> None:
     Linter(ONTOLOGY).lint(PARSER.parse("odd", query))
 
 
 @settings(max_examples=settings().max_examples // 8)
 @given(queries())
-def test_that_generated_queries_are_no_error(query: str) -> None:
+def test_generated_queries_cause_no_error(query: str) -> None:
     linter = Linter(ONTOLOGY)
     try:
         subscriptions = [PARSER.parse(id, query) for id in ("first", "second")]
@@ -377,7 +377,7 @@ NEVER = [
 
 
 @pytest.mark.parametrize(("wrong", "right"), NEVER)
-def test_that_what_is_warned_of_never_matches(wrong: str, right: str) -> None:
+def test_subscriptions_with_a_warning_never_match(wrong: str, right: str) -> None:
     engine = Engine(ONTOLOGY)
     for id, condition in (("wrong", wrong), ("right", right)):
         query = f"{SHOP} ASK {{ ?x rss:title ?t ; dc:date ?d ; shop:price ?p FILTER({condition}) }}"

@@ -56,20 +56,6 @@ def test_other_names_and_another_order_give_the_same(
         assert one == other
 
 
-def test_nodes_that_are_not_new_keep_their_names() -> None:
-    known, new = NODES[:2]
-    triple: Triple = (known, NAMES[0], new)
-    ((subject, _, object_),) = named_by_content([triple], lambda node: node == new)
-    assert subject == known
-    assert object_ != new
-
-
-def test_two_that_cannot_be_told_apart_stay_two() -> None:
-    one, other = NODES[:2]
-    circle: list[Triple] = [(one, NAMES[0], other), (other, NAMES[0], one)]
-    assert list(named_by_content(circle, lambda _: True)) == circle
-
-
 def test_equal_groups_become_one() -> None:
     one, other = NODES[:2]
     twice: list[Triple] = [(NAMES[0], NAMES[1], one), (NAMES[0], NAMES[1], other)]

@@ -74,7 +74,7 @@ def samples(path: Path) -> tuple[Engine, list[Publication]]:
 
 @FEW
 @given(scenarios(FULL, publications=2, queries=4), st.sampled_from(["rdfs", "none"]), st.data())
-def test_that_what_is_opened_answers_as_what_was_saved(
+def test_an_opened_engine_answers_as_the_saved_one(
     tmp_path_factory: pytest.TempPathFactory,
     scenario: Scenario,
     entailment: str,
@@ -179,7 +179,7 @@ def test_that_limits_are_kept(tmp_path: Path) -> None:
     assert len(list(Engine.open(tmp_path / "s", limits=Limits()).filter(lines))) == 1
 
 
-def test_that_what_is_as_long_as_allowed_is_opened(tmp_path: Path) -> None:
+def test_a_query_of_the_maximum_length_is_opened(tmp_path: Path) -> None:
     """Inserting the constants makes a query longer than its template."""
     engine = Engine(limits=Limits(text_characters=1000))
     engine.subscribe("a", f"SELECT ?s {{ ?s <urn:p> ?x VALUES ?x {{ {400 * '1 '} }} }}")
@@ -278,7 +278,7 @@ def test_that_something_else_is_left_alone(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "s"]
 
 
-def test_that_what_is_no_snapshot_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_invalid_snapshots_are_refused_with_the_reason(tmp_path: Path) -> None:
     saved(tmp_path / "s")
     whole = (tmp_path / "s").read_bytes()
     other = tmp_path / "other"
@@ -302,7 +302,7 @@ def test_that_what_is_no_snapshot_is_refused_with_the_reason(tmp_path: Path) -> 
         Engine.open(tmp_path)
 
 
-def test_that_what_was_saved_before_is_replaced(tmp_path: Path) -> None:
+def test_saving_replaces_the_former_snapshot(tmp_path: Path) -> None:
     saved(tmp_path / "s")
     engine = Engine()
     engine.subscribe("alice", "ASK { ?x a <urn:Laptop> }")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from logging import getLogger
-from threading import Barrier, Event, Thread, local
+from threading import Barrier, Event, Thread
 from time import monotonic, sleep
 from typing import Any, TypeAlias
 
@@ -267,25 +267,6 @@ def test_that_three_threads_find_what_one_does(scenario: Scenario) -> None:
     assert all(report == expected[chosen] for chosen, report in found.values())
 
 
-class Meeting:
-    """A barrier for threads that each thread passes once.
-
-    Parameters
-    ----------
-    count
-        Number of threads.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._barrier = Barrier(count, timeout=SECONDS)
-        self._own = local()
-
-    def wait(self) -> None:
-        if not hasattr(self._own, "came"):
-            self._own.came = True
-            self._barrier.wait()
-
-
 EVALUATED = f"SELECT * {{ ?x {EX['p']} ?v OPTIONAL {{ ?x {EX['q']} ?w }} }}"
 
 
@@ -313,7 +294,7 @@ def test_that_publications_are_evaluated_by_several_threads() -> None:
     }
 
 
-def test_that_whoever_asks_why_does_not_keep_others_from_matching(
+def test_explanations_do_not_block_matching(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asking, matched, enrich = Event(), Event(), Knowledge.enrich
@@ -352,7 +333,7 @@ def test_that_whoever_asks_why_does_not_keep_others_from_matching(
         ("trig", "<urn:g%d> { <urn:s> a 1 }\n", ("before", "after")),
     ],
 )
-def test_that_a_silent_pipe_keeps_nobody_from_changing(
+def test_a_silent_pipe_does_not_block_changes(
     format: str, graph: str, first: tuple[str, ...]
 ) -> None:
     reading, writing = os.pipe()

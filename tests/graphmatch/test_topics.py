@@ -85,7 +85,9 @@ def test_words(word: str, text: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("ontology", [None, KNOWN])
-def test_words_are_made_as_soon_as_somebody_asks(ontology: Ontology | None, tmp_path: Path) -> None:
+def test_words_are_derived_if_a_subscription_needs_them(
+    ontology: Ontology | None, tmp_path: Path
+) -> None:
     """A query can name ``gm:words`` however it was subscribed, and after a restore."""
     said = item({"title": "Hot <i>S</i>oup"})
     text = 'ASK { ?i gm:words ?w FILTER(CONTAINS(?w, " soup ")) }'
@@ -185,7 +187,7 @@ def test_a_topic_is_found_by_label_name_and_iri(name: str) -> None:
 def test_an_unknown_topic() -> None:
     with pytest.raises(SubscriptionError, match=r"called 'suop'. Is my:Soup meant\?"):
         subscribe_topics(Engine(KNOWN), Topics(("suop",)))
-    with pytest.raises(SubscriptionError, match=r"concept <http://e/food#Suop>. Is my:Soup meant"):
+    with pytest.raises(SubscriptionError, match=r"called 'http://e/food#Suop'. Is my:Soup meant"):
         subscribe_topics(Engine(KNOWN), Topics(("http://e/food#Suop",)))
 
 
@@ -238,7 +240,7 @@ def test_lines(tmp_path: Path) -> None:
     assert engine.match(item({"title": "hot soup"})).subscriptions == ("a",)
     assert [str(problem).removeprefix(f"{path}:") for problem in problems] == [
         "2 (b): a subscription by topics and words has no field `not-word`. Is `not-words` meant?",
-        "3 (c): the ontology has no class or concept called 'Soop'. Is my:Soup meant?",
+        "3 (c): the ontology has no term called 'Soop'. Is my:Soup meant?",
         '4 (d): the field `words` is no list of texts. Write "words": ["…", "…"].',
         "5 (e): the field `match` is neither `all` nor `any`. Leave it out for `all`.",
         '6: the field `id` is missing. Write {"id": "…", "query": "…"} on one line.',
@@ -268,7 +270,7 @@ def test_tables(tmp_path: Path) -> None:
         ("subscription = 1", ": `subscription` is no list of tables"),
     ],
 )
-def test_toml_that_is_none(text: str, said: str, tmp_path: Path) -> None:
+def test_invalid_toml_is_refused(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(text)
     problems: list[Problem] = []

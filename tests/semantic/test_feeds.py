@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from base64 import b64encode
-from datetime import UTC, date, datetime
+from datetime import date
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +22,7 @@ from semantic.terms import Term, compact
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, RSS, TYPE, XSD
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "feeds"
-REAL_FEEDS = sorted(REAL.glob("*")) if REAL.is_dir() else []
+REAL_FEEDS = sorted(REAL.glob("*.json")) if REAL.is_dir() else []
 
 RSS2 = """<?xml version="1.0" encoding="utf-8"?>
 <rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"
@@ -125,6 +123,18 @@ def item(fields: str = "", link: str = "http://example.org/1") -> str:
     return f"<item><title>t</title><link>{link}</link>{fields}</item>"
 
 
+def titled(title: str, fields: str = "", link: str = "http://e/one") -> str:
+    return f"<item><title>{title}</title><link>{link}</link>{fields}</item>"
+
+
+def guid(text: str) -> str:
+    return f"<guid isPermaLink='false'>{text}</guid>"
+
+
+def atom(fields: str, namespace: str = "http://www.w3.org/2005/Atom") -> str:
+    return f"<feed xmlns='{namespace}'><entry><id>urn:a</id>{fields}</entry></feed>"
+
+
 def values(
     publication: Publication, predicate: NamedNode, subject: Term | None = None
 ) -> list[str]:
@@ -207,44 +217,6 @@ def test_atom() -> None:
     assert values(second, DC["date"]) == ['"2004-01-01T00:00:00Z"^^xsd:dateTime']
 
 
-@pytest.mark.parametrize("namespace", ["http://purl.org/atom/ns#", "http://www.w3.org/2005/Atom"])
-def test_atom_dates_of_both_versions(namespace: str) -> None:
-    feed = f'<feed xmlns="{namespace}"><entry><id>urn:a</id><%s>2003-01-02</%s></entry></feed>'
-    name = "issued" if namespace.endswith("#") else "published"
-    (publication,), _ = read(feed % (name, name))
-    assert values(publication, DC["date"]) == ['"2003-01-02T00:00:00Z"^^xsd:dateTime']
-
-
-def test_atom_with_elements_of_other_formats() -> None:
-    entry = """<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id>
-        <category>energy</category><category term="sun" label="Sun"/>
-        <title xmlns="http://purl.org/dc/elements/1.1/">Solar</title>
-        <description xmlns="http://purl.org/dc/elements/1.1/">Power</description>
-        <created>2026-01-02T03:04:05Z</created></entry></feed>"""
-    (publication,), problems = read(entry)
-    assert problems == []
-    assert publication.title == "Solar"
-    assert publication.date == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    said = [(p, o.value) for _, p, o in publication.triples]
-    assert (RSS["description"], "Power") in said
-    assert [text for p, text in said if p == DC["subject"]] == ["energy", "sun", "Sun"]
-
-
-@pytest.mark.parametrize(
-    "title",
-    [
-        '<title type="html">A &lt;script&gt;1 &lt; 2&lt;/script&gt;&lt;b&gt;c&lt;/b&gt;</title>',
-        '<title type="html">A c&lt;STYLE type="x"&gt;b</title>',
-        '<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">A <script>b</script>'
-        "<i>c</i></div></title>",
-    ],
-)
-def test_an_atom_title_has_no_script(title: str) -> None:
-    feed = f'<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id>{title}</entry></feed>'
-    (publication,), _ = read(feed)
-    assert publication.title == "A c"
-
-
 def test_an_atom_entry_alone() -> None:
     entry = '<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:a</id><title>A</title></entry>'
     assert [p.id for p in read(entry)[0]] == ["urn:a"]
@@ -278,13 +250,6 @@ def test_rss_090_is_read_by_its_elements(host: str) -> None:
     assert values(publication, DCTERMS["title"], channel_of(publication)) == ['"T"']
 
 
-def test_rss_091_with_entities_of_its_dtd() -> None:
-    doctype = '<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://example.org/rss.dtd">'
-    (publication,), problems = read(doctype + rss("<item><title>Caf&eacute;</title></item>"))
-    assert problems == []
-    assert values(publication, RSS["title"]) == ['"Café"']
-
-
 def test_json_feed() -> None:
     (publication, second), problems = read(json.dumps(JSON))
     assert problems == []
@@ -302,12 +267,6 @@ def test_json_feed() -> None:
     assert second.id == "urn:graphmatch:item:http://example.org/:2"
     assert values(second, DCTERMS["identifier"]) == ['"2"']
     assert values(second, DC["creator"]) == ['"Feed Author"']
-
-
-def test_json_feed_1_has_one_author() -> None:
-    feed = {"version": "https://jsonfeed.org/version/1", "items": [{"author": {"name": "Anna"}}]}
-    (publication,), _ = read(json.dumps(feed))
-    assert values(publication, DC["creator"]) == ['"Anna"']
 
 
 def test_atom_without_a_namespace() -> None:
@@ -358,74 +317,111 @@ def test_base64_in_atom() -> None:
     assert second.title == "no base64!"
 
 
-def test_fields_of_podcasts_and_media() -> None:
-    fields = """<itunes:keywords>sea, ice ,sea</itunes:keywords>
-    <itunes:category text="Science"><itunes:category text="Nature"/></itunes:category>
-    <itunes:summary>Short</itunes:summary>
-    <media:group><media:content url="http://example.org/a"><media:title>Title</media:title>
-    <media:keywords>wind</media:keywords><media:category label="Air">x</media:category>
-    </media:content></media:group>"""
-    feed = rss(f"<item><link>http://e/1</link>{fields}</item>").replace(
-        "<rss",
-        '<rss xmlns:media="http://search.yahoo.com/mrss/" '
-        'xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"',
+# Quirks of publishers -----------------------------------------------------------------------
+
+SCRIPT = "A &lt;script&gt;1 &lt; 2&lt;/script&gt;&lt;b&gt;c&lt;/b&gt;"
+XHTML = 'xmlns="http://www.w3.org/1999/xhtml"'
+DC_TERMS = 'xmlns="http://purl.org/dc/elements/1.1/"'
+DTD = '<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://example.org/rss.dtd">'
+DRAWING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    '<a xlink:href="/b">x</a></svg>'
+)
+PODCAST = """<itunes:keywords>sea, ice ,sea</itunes:keywords>
+<itunes:category text="Science"><itunes:category text="Nature"/></itunes:category>
+<itunes:summary>Short</itunes:summary><itunes:author>Anna</itunes:author>
+<media:group><media:content url="http://e/a"><media:keywords>wind</media:keywords>
+<media:category label="Air">x</media:category></media:content></media:group>"""
+PODCASTS = [
+    rss(item(PODCAST)).replace(
+        "<rss", f'<rss xmlns:media="{media}" xmlns:itunes="http://www.itunes.com/{itunes}"'
     )
-    (publication,), problems = read(feed)
-    assert (publication.title, problems) == ("Title", [])
-    assert values(publication, RSS["description"]) == ['"Short"']
-    said = values(publication, DC["subject"])
-    assert said == ['"sea"', '"ice"', '"wind"', '"Science"', '"Nature"', '"x"', '"Air"']
-
-
-def test_names_in_another_case() -> None:
-    fields = "<TITLE>One</TITLE><PubDate>2003-12-13</PubDate>"
-    feed = f"<RSS><Channel><Title>T</Title><ITEM>{fields}</ITEM></Channel></RSS>"
-    (publication,), _ = read(feed)
-    assert (publication.title, publication.channel) == ("One", "T")
-    assert publication.date is not None
-
-
-def test_what_a_site_adds_to_each_text_is_left_out() -> None:
-    added = (
-        '&lt;p&gt;Rain.&lt;/p&gt; &lt;p&gt;The post &lt;a href="/1"&gt;Snow&lt;/a&gt; appeared '
-        'first on &lt;a href="/"&gt;Sun News&lt;/a&gt;.&lt;/p&gt;'
+    for media, itunes in (
+        ("http://search.yahoo.com/mrss/", "dtds/podcast-1.0.dtd"),
+        ("http://search.yahoo.com/mrss", "DTDs/Podcast-1.0.dtd"),  # They are misspelt.
     )
-    more = 'Rain &#8230; <a class="more-link" href="/1">Continue reading <span>Snow</span></a>'
-    content = f"<encoded xmlns='{CONTENT.iri}'><![CDATA[{more}]]></encoded>"
-    fields = f"<description>{added}</description>{content}"
-    (publication,), _ = read(rss(item(fields)))
-    assert values(publication, RSS["description"]) == ['"<p>Rain.</p>"']
-    assert values(publication, CONTENT["encoded"]) == ['"Rain"']
+]
+ONE_AUTHOR = {"version": "https://jsonfeed.org/version/1", "items": [{"author": {"name": "Anna"}}]}
+FIELDS: dict[NamedNode, dict[str, list[str]]] = {
+    DC["date"]: {
+        atom("<published>2003-01-02</published>"): ["2003-01-02T00:00:00Z"],
+        atom("<issued>2003-01-02</issued>", "http://purl.org/atom/ns#"): ["2003-01-02T00:00:00Z"],
+        atom("<created>2026-01-02T03:04:05Z</created>"): ["2026-01-02T03:04:05Z"],
+        rss(item('<issued xmlns="http://purl.org/dc/terms/">2003-12-13</issued>')): [
+            "2003-12-13T00:00:00Z"
+        ],
+        rss(item(guid("12"))): [],
+    },
+    RSS["title"]: {
+        atom(f'<title type="html">{SCRIPT}</title>'): ["A c"],
+        atom('<title type="html">A c&lt;STYLE type="x"&gt;b</title>'): ["A c"],
+        atom(f'<title type="xhtml"><div {XHTML}>A <script>b</script>c</div></title>'): ["A c"],
+        atom(f"<title {DC_TERMS}>Solar</title>"): ["Solar"],
+        DTD + rss(titled("Caf&eacute;")): ["Café"],
+        '<!DOCTYPE rss [<!ENTITY co "Acme">]>' + rss(titled("An &co; day")): ["An Acme day"],
+        "<RSS><Channel><ITEM><TITLE>One</TITLE></ITEM></Channel></RSS>": ["One"],
+        rss(titled("it&#146;s &#0146; &#x92; \x92")): ["it\u2019s \u2019 \u2019 \u2019"],
+        # These only look as if they were encoded twice.
+        rss(titled("Ã© is how é looks, “when” read")): ["Ã© is how é looks, “when” read"],
+        rss(titled("4 \xd7\xa05 and 6 \xd7\xa07")): ["4 \xd7\xa05 and 6 \xd7\xa07"],
+        rss(titled("JOSÉ\u2019S NESCAFÉ® AT HOME")): ["JOSÉ\u2019S NESCAFÉ® AT HOME"],
+    },
+    RSS["link"]: {
+        rss("<item><guid>http://e/2</guid></item>"): ["http://e/2"],
+        rss(f"<item>{guid('http://e/2')}</item>"): [],
+        rss("<item><guid>post 7</guid></item>"): [],
+        rss(item(link="http://e/?a=1&amp;amp;b=2")): ["http://e/?a=1&b=2"],
+        "<feed><entry><id>http://e/1</id></entry></feed>": ["http://e/1"],
+        "<feed><entry><id>http://e/1</id><link href='http://e/b'/></entry></feed>": ["http://e/b"],
+        atom(""): [],
+    },
+    ENCLOSURE["enclosure"]: {feed: ["http://e/a"] for feed in PODCASTS},
+    DC["subject"]: {
+        atom('<category>a</category><category term="b" label="C"/>'): ["a", "b", "C"],
+        rss(item("<categories><category>Sea</category></categories>")): ["Sea"],
+        PODCASTS[0]: ["sea", "ice", "wind", "Science", "Nature", "x", "Air"],
+    },
+    RSS["description"]: {
+        PODCASTS[0]: ["Short"],
+        atom(f"<description {DC_TERMS}>Power</description>"): ["Power"],
+        **{
+            rss(item(f"<description><![CDATA[{text}]]></description>")): [text]
+            for text in (
+                "The post office appeared first.",
+                "<a href='/1'>Read more</a> books",
+                "Continue reading",
+                "<?xml version='1.0'?>",
+            )
+        },
+        atom(f'<summary><div {XHTML}><img src="a.png" /></div></summary>'): ['<img src="a.png" />'],
+        rss(item(f"<description>{DRAWING}</description>")): ['<svg><a xlink:href="/b">x</a></svg>'],
+    },
+    CONTENT["encoded"]: {
+        rss(item(f"<body {XHTML}><p>A &lt; <br/>B</p></body>")): ["<p>A &lt; <br />B</p>"],
+    },
+    DC["creator"]: {
+        rss(item("<author>a@example.org (Anna B.)</author>")): ["Anna B."],
+        rss(item('<author>"Anna" &lt;a@example.org&gt;</author>')): ["Anna"],
+        rss(item("<author>Anna (a@example.org)</author>")): ["Anna"],
+        rss(item("<author>Anna (Ben)</author>")): ["Anna (Ben)"],
+        rss(item("<author>a@example.org</author>")): ["a@example.org"],
+        json.dumps(ONE_AUTHOR): ["Anna"],
+        **{feed: ["Anna"] for feed in PODCASTS},
+    },
+}
+"""For each property, feeds of one item and the values that it gets."""
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["The post office appeared first.", "<a href='/1'>Read more</a> books", "Continue reading"],
+    ("predicate", "feed", "expected"),
+    [(p, *case) for p, cases in FIELDS.items() for case in cases.items()],
 )
-def test_what_only_looks_like_an_addition_stays(text: str) -> None:
-    (publication,), _ = read(rss(item(f"<description><![CDATA[{text}]]></description>")))
-    assert values(publication, RSS["description"]) == [f'"{text}"']
-
-
-# Quirks of publishers -----------------------------------------------------------------------
-
-
-def test_internal_entities_are_expanded() -> None:
-    feed = '<!DOCTYPE rss [<!ENTITY co "Acme">]>' + rss("<item><title>An &co; day</title></item>")
-    assert values(read(feed)[0][0], RSS["title"]) == ['"An Acme day"']
-
-
-def test_a_guid_is_a_link_unless_it_says_no() -> None:
-    guids = "<item><guid>http://e/1</guid></item><item><guid isPermaLink='false'>http://e/2</guid></item>"
-    first, second = read(rss(guids))[0]
-    assert (first.id, second.id) == ("http://e/1", "http://e/2")
-    assert values(first, RSS["link"]) == ["<http://e/1>"]
-    assert values(second, RSS["link"]) == []
-
-
-def test_a_guid_is_never_taken_for_a_date() -> None:
-    (publication,), _ = read(rss(item("<guid isPermaLink='false'>12</guid>")))
-    assert values(publication, DC["date"]) == []
+def test_items_are_read_as_publishers_mean_them(
+    predicate: NamedNode, feed: str, expected: list[str]
+) -> None:
+    (publication,), problems = read(feed)
+    assert [o.value for _, p, o in publication.triples if p == predicate] == expected
+    assert problems == []
 
 
 @pytest.mark.parametrize(
@@ -504,59 +500,12 @@ def test_each_unreadable_date_is_reported_once() -> None:
     assert len(read(rss(item("<pubDate>soon</pubDate>" + atom)))[1]) == 2
 
 
-@pytest.mark.parametrize(
-    ("author", "name"),
-    [
-        ("a@example.org (Anna B.)", "Anna B."),
-        ('"Anna" &lt;a@example.org&gt;', "Anna"),
-        ("Anna (a@example.org)", "Anna"),
-        ("Anna (Ben)", "Anna (Ben)"),
-        ("Anna", "Anna"),
-        ("a@example.org", "a@example.org"),
-    ],
-)
-def test_authors(author: str, name: str) -> None:
-    (publication,), _ = read(rss(item(f"<author>{author}</author>")))
-    assert values(publication, DC["creator"]) == [f'"{name}"']
-
-
-def test_markup_as_elements_stays_markup() -> None:
-    html = '<body xmlns="http://www.w3.org/1999/xhtml"><p>A &lt; <br/>B</p></body>'
-    (publication,), _ = read(rss(item(html)))
-    assert values(publication, CONTENT["encoded"]) == ['"<p>A &lt; <br />B</p>"']
-
-
-def test_content_that_is_a_picture() -> None:
-    picture = '<div xmlns="http://www.w3.org/1999/xhtml"><img src="a.png" /></div>'
-    (publication, _), _ = read(
-        ATOM.replace("<summary>Short</summary>", f"<summary>{picture}</summary>")
-    )
-    assert values(publication, RSS["description"]) == [r'"<img src=\"a.png\" />"']
-
-
-def test_drawings_keep_the_names_that_html_knows() -> None:
-    drawing = (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
-        '<a xlink:href="/b">x</a></svg>'
-    )
-    (publication,), _ = read(rss(item(f"<description>{drawing}</description>")))
-    assert values(publication, RSS["description"]) == [r'"<svg><a xlink:href=\"/b\">x</a></svg>"']
-
-
 def test_markup_as_elements_in_rss_1_that_is_read_item_by_item() -> None:
     body = '<body xmlns="http://www.w3.org/1999/xhtml" rdf:parseType="Literal"><p>A</p></body>'
     spoiled = RDF1.replace("</item>", f"{body}</item>").replace('"http://example.org/2"', '"a b"')
     publications, problems = read(spoiled)
     assert [values(p, CONTENT["encoded"])[-1] for p in publications] == ['"<p>A</p>"'] * 2
     assert len(problems) == 1  # Only the IRI with the space is a problem.
-
-
-def test_misspelt_namespaces() -> None:
-    head = '<rss xmlns:media="http://search.yahoo.com/mrss" xmlns:it="http://www.itunes.com/DTDs/Podcast-1.0.dtd">'
-    fields = '<media:content url="http://example.org/a"/><it:author>Anna</it:author>'
-    (publication,), _ = read(rss(item(fields)).replace('<rss version="2.0">', head))
-    assert values(publication, ENCLOSURE["enclosure"]) == ["<http://example.org/a>"]
-    assert values(publication, DC["creator"]) == ['"Anna"']
 
 
 @pytest.mark.parametrize(
@@ -592,46 +541,16 @@ def test_rdf_whose_items_have_no_namespace() -> None:
     assert [p.title for p in read(feed)[0]] == ["One", "Two"]
 
 
-def test_references_to_what_is_no_character() -> None:
+def test_references_to_invalid_characters_are_removed() -> None:
     (publication,), (problem,) = read(rss(titled("a&#8;b&#x1F;c&#65; &amp; &#xD800;d")))
     assert publication.title == "abcA & d"
     assert "damaged" in problem
 
 
-def test_a_link_that_was_escaped_twice() -> None:
-    (publication,), problems = read(rss(titled("t", link="http://e/?a=1&amp;amp;b=2")))
-    assert (publication.link, problems) == ("http://e/?a=1&b=2", [])
-
-
-def test_categories_in_a_list() -> None:
-    listed = "<categories><category>Sea</category><category>Air</category></categories>"
-    (publication,), _ = read(rss(item(listed)))
-    assert values(publication, DC["subject"]) == ['"Sea"', '"Air"']
-
-
-def test_an_atom_id_that_is_an_address_is_the_link_where_there_is_none() -> None:
-    entry = "<entry><id>%s</id><title>t</title><link href='%s'/></entry>"
-    feed = f"<feed>{entry % ('http://e/1', '')}{entry % ('http://e/2', 'http://e/b')}</feed>"
-    assert [p.link for p in read(feed)[0]] == ["http://e/1", "http://e/b"]
-    assert read(f"<feed>{entry % ('urn:a', '')}</feed>")[0][0].link is None
-
-
-def test_the_date_of_issue() -> None:
-    issued = '<issued xmlns="http://purl.org/dc/terms/">2003-12-13T18:30:02Z</issued>'
-    (publication,), _ = read(rss(item(issued)))
-    assert values(publication, DC["date"]) == ['"2003-12-13T18:30:02Z"^^xsd:dateTime']
-
-
-def test_an_xml_declaration_in_the_text_stays() -> None:
-    quoted = "<description><![CDATA[<?xml version='1.0'?>]]></description>"
-    (publication,), _ = read(rss(item(quoted)))
-    assert values(publication, RSS["description"]) == ["\"<?xml version='1.0'?>\""]
-
-
 # Links --------------------------------------------------------------------------------------
 
 
-def test_links_with_spaces_are_mended() -> None:
+def test_spaces_in_links_are_encoded() -> None:
     (publication,), problems = read(rss(item(link="http://example.org/a b|c")))
     assert publication.id == "http://example.org/a%20b%7Cc"
     assert problems == [
@@ -672,14 +591,6 @@ def test_an_item_that_links_to_the_site_is_not_the_channel() -> None:
 # Identity of items --------------------------------------------------------------------------
 
 
-def titled(title: str, fields: str = "", link: str = "http://e/one") -> str:
-    return f"<item><title>{title}</title><link>{link}</link>{fields}</item>"
-
-
-def guid(text: str) -> str:
-    return f"<guid isPermaLink='false'>{text}</guid>"
-
-
 @pytest.mark.parametrize(
     "items",
     [
@@ -700,7 +611,7 @@ def test_a_new_item_on_top_is_the_only_new_id(items: list[str]) -> None:
         assert before == {id: title for id, title in after.items() if id != new}
 
 
-def test_a_new_item_below_is_the_only_new_id_where_there_are_dates() -> None:
+def test_with_dates_a_new_item_below_is_the_only_new_id() -> None:
     old = titled("a", "<pubDate>2003-12-13</pubDate>")
     new = titled("b", "<pubDate>2003-12-14</pubDate>")
     before, after = ({p.id: p.title for p in read(rss(*each))[0]} for each in ([old], [old, new]))
@@ -751,11 +662,6 @@ def test_two_items_with_one_name_are_both_delivered() -> None:
     ]
 
 
-def test_a_guid_that_is_no_address_is_no_link() -> None:
-    (publication,), problems = read(rss("<item><guid>post 7</guid></item>"))
-    assert (publication.guid, publication.link, problems) == ("post 7", None, [])
-
-
 # Facts about a publication ------------------------------------------------------------------
 
 
@@ -771,7 +677,7 @@ def test_the_facts_of_an_item(feed: str) -> None:
     assert publication.source.source == "f.xml"
 
 
-def test_the_facts_of_what_is_no_item() -> None:
+def test_publications_that_are_not_items_have_no_facts() -> None:
     (publication,) = read_publications(BytesIO(b'<urn:a> <http://purl.org/rss/1.0/title> "A" .'))
     facts = publication.title, publication.link, publication.date, publication.guid
     assert (*facts, publication.channel) == (None,) * 5
@@ -785,7 +691,7 @@ def test_facts_that_cannot_be_had() -> None:
 
 
 @pytest.mark.parametrize("feed", [RSS2, ATOM, RDF1, json.dumps(JSON)])
-def test_a_pattern_on_a_property_of_items_is_met_by_items_only(feed: str) -> None:
+def test_only_items_have_the_properties_of_items(feed: str) -> None:
     for publication in read(feed)[0]:
         items = {s for s, p, o in publication.triples if (p, o) == (TYPE, RSS["item"])}
         told = {s for s, p, _ in publication.triples if p.value.startswith((RSS.iri, DC.iri))}
@@ -844,7 +750,7 @@ def test_sniffing(head: str, expected: FeedFormat | None) -> None:
 @pytest.mark.parametrize(
     "encoding", ["unicode_escape", "raw_unicode_escape", "utf-7", "punycode", "base64", "rot13"]
 )
-def test_encodings_of_python_are_none(encoding: str) -> None:
+def test_encodings_of_python_are_unknown(encoding: str) -> None:
     """A declared Python codec is ignored, because escapes could hide markup."""
     said = "\\u003cb\\u003e +ADw-b+AD4-"
     feed = f'<?xml version="1.0" encoding="{encoding}"?>' + rss(titled(said))
@@ -889,13 +795,6 @@ def test_latin_1_that_other_encodings_could_be_as_well() -> None:
     assert read(rss(titled(text)).encode("latin-1"))[0][0].title == text
 
 
-@pytest.mark.parametrize("declared", ["iso-8859-1", "utf-8"])
-def test_characters_of_windows(declared: str) -> None:
-    feed = f"<?xml version='1.0' encoding='{declared}'?>" + rss(titled("\x91a\x92 &#150; &#147;"))
-    (publication,), problems = read(feed.encode(declared))
-    assert (publication.title, problems) == ("\u2018a\u2019 \u2013 “", [])
-
-
 @pytest.mark.parametrize("taken_for", ["latin-1", "cp1252"])
 def test_utf_8_that_was_taken_for_something_else(taken_for: str) -> None:
     text = "Größe “wie” im März… 5 €"
@@ -911,26 +810,7 @@ def test_utf_8_that_was_taken_for_something_else(taken_for: str) -> None:
     assert read(declared)[0][0].title == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Ã© is how é looks, “when” read twice",
-        "4 \xd7\xa05 and 6 \xd7\xa07",
-        "JOSÉ\u2019S NESCAFÉ® AT HOME",
-    ],
-)
-def test_text_that_only_looks_as_if_it_was_encoded_twice(text: str) -> None:
-    (publication,), problems = read(rss(titled(text)))
-    assert (publication.title, problems) == (text, [])
-
-
-@pytest.mark.parametrize("reference", ["&#146;", "&#0146;", "&#x92;", "\x92"])
-def test_control_characters_are_those_of_windows_1252(reference: str) -> None:
-    (publication,), problems = read(rss(titled(f"it{reference}s")))
-    assert (publication.title, problems) == ("it\u2019s", [])
-
-
-def test_a_few_bytes_that_are_no_utf_8() -> None:
+def test_a_few_invalid_bytes_of_utf_8_are_replaced() -> None:
     feed = rss(titled("Übel über Übel§")).encode().replace("§".encode(), b"\xc3")
     (publication,), (problem,) = read(feed)
     assert publication.title == "Übel über Übel\ufffd"
@@ -1005,7 +885,7 @@ def test_a_large_feed_is_refused() -> None:
     )
 
 
-def test_a_feed_without_items_is_none_the_worse() -> None:
+def test_a_feed_may_have_no_items() -> None:
     assert read(rss()) == ([], [])
 
 
@@ -1056,7 +936,7 @@ def test_a_cut_json_feed() -> None:
     assert problems[0].startswith("refused: f.xml:1 (item 2): the JSON breaks off (")
 
 
-def test_damage_that_is_mended_without_a_loss() -> None:
+def test_damage_is_repaired_without_a_loss() -> None:
     damaged = item("<category>A & B\x01</category>", "http://e/?a=1&b=2") + item(
         "<media:title>x</media:title><category>Caf&eacute; &unheard; &lt;</category>", "http://e/2"
     )
@@ -1142,7 +1022,7 @@ def test_json_fields_of_the_wrong_type(field: str, value: object, message: str) 
     assert problem.startswith(f"warning: f.xml (item 1): {message}")
 
 
-def test_a_json_item_that_is_no_object_is_refused() -> None:
+def test_a_json_item_must_be_an_object() -> None:
     publications, problems = read(json.dumps({**JSON, "items": [3, {"id": "urn:a"}]}))
     assert [p.id for p in publications] == ["urn:a"]
     assert problems == ["refused: f.xml (item 1): it is not an object. The item is left out."]
@@ -1153,157 +1033,21 @@ def test_half_a_surrogate_pair_in_json() -> None:
     assert values(read(feed)[0][0], RSS["title"]) == ['"x?"']
 
 
-def test_problems_are_warnings_unless_somebody_listens() -> None:
+def test_problems_are_warnings_without_a_handler() -> None:
     with pytest.warns(ProblemWarning, match="text after the document's end"):
         list(read_feed((rss() + "more").encode(), "f.xml"))
 
 
-# Hostile feeds ------------------------------------------------------------------------------
-
-_MEASURED = """
-import re, sys, time
-from pathlib import Path
-from semantic.errors import InputError
-from semantic.feeds import read_feed
-many, deep = 10**6, 10**5
-rss = b"<rss><channel><title>T</title>%s</channel></rss>"
-rdf = (b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
-       b'xmlns="http://purl.org/rss/1.0/">%s</rdf:RDF>')
-def bomb():
-    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
-    return f'<!DOCTYPE rss [<!ENTITY l0 "lol">{entities}]>'.encode()
-def attributes(root):
-    return root % (b"<item " + b"".join(b"a%d='x' " % n for n in range(many)) + b"/>")
-feed = {
-    "attributes": lambda: attributes(rss),
-    "attributes of RDF": lambda: attributes(rdf),
-    "attributes of the root": lambda: attributes(b"%s").replace(b"<item", b"<rss"),
-    "nesting": lambda: rss % (b"<a>" * deep + b"</a>" * deep),
-    "nesting of JSON": lambda: b'{"version": "1.1", "items": ' + b"[" * deep + b"]" * deep + b"}",
-    "bomb": lambda: bomb() + rss % b"<item><title>&l9;</title></item>",
-    "bomb behind damage": lambda: bomb().replace(b"<!DOC", b"<!DO\\0C")
-    + rss % b"<item><title>&l9;</title></item>",
-    "default attributes": lambda: b"<!DOCTYPE rss [<!ATTLIST a b CDATA '%s'>]>" % (b"x" * 10**4)
-    + rss % (b"<item>" + b"<a/>" * many + b"</item>"),
-    "title": lambda: rss % (b"<item><title>" + b"a" * 10**8 + b"</title></item>"),
-    "title of JSON": lambda: b'{"version": "1.1", "items": [{"title": "%s"}]}' % (b"a" * 10**8),
-    "bytes": lambda: rss % (b"<item><title>" + b"\\xff\\xfe\\x80" * many + b"</title></item>"),
-    "bytes of UTF-16": lambda: "<rss>".encode("utf-16") + b"\\x00\\xd8" * many + b"\\x00",
-    "zeros": lambda: b"<rss><channel>" + b"\\0" * many + b"</channel></rss>",
-    "zeros in between": lambda: (rss % b"<item><title>a</title></item>").replace(b"i", b"i\\0"),
-    "base64": lambda: b'<feed><entry><title mode="base64">' + b"YQ=" * many
-    + b'</title></entry></feed>',
-    "ampersands": lambda: rss % (b"<item><title>" + b"& &amp;amp; &eacute; " * 10**5
-    + b"</title></item>"),
-    "openings": lambda: b"<rss>" + b"<item" * 10**4,
-    "one name": lambda: rss % b"".join(b"<item><guid>a</guid><title>%d</title><pubDate>13 Dec 2003"
-    b"</pubDate></item>" % n for n in range(5000)),
-    "twice": lambda: rss % (b"<item><title>" + "Ã©".encode() * many + b"</title></item>"),
-    "prefixes": lambda: rss % b"".join(b"<p%d:a/>" % n for n in range(deep)),
-    "posts": lambda: rss % (b"<item><description>" + b"The post a appeared first on " * deep
-    + b"<p></description></item>"),
-}[sys.argv[1]]()
-problems = []
-start = time.process_time()
-try:
-    items = len(list(read_feed(feed, "f.xml", on_problem=problems.append)))
-except InputError as error:
-    items = str(error)[:300]
-taken = time.process_time() - start
-status = Path("/proc/self/status").read_text()  # getrusage has the parent's peak, too
-print(taken, re.search(r"VmHWM:\\s*(\\d+)", status)[1], items)
-"""
-HOSTILE = re.findall(r'^    "([\w -]+)": lambda', _MEASURED, re.MULTILINE)
-SECONDS, KILOBYTES = 2, 500_000
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_feed_takes_little_time_and_memory(kind: str) -> None:
-    arguments = [sys.executable, "-c", _MEASURED, kind]
-    seconds, tries = float("inf"), 0
-    while seconds > SECONDS and tries < 3:  # The machine may be busy, so try again.
-        run = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60)
-        taken, memory, _ = run.stdout.split(" ", 2)
-        seconds, tries = min(seconds, float(taken)), tries + 1
-        assert int(memory) < KILOBYTES
-    assert seconds < SECONDS
-
-
 # Real feeds ---------------------------------------------------------------------------------
-
-_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<!--.*?-->", re.DOTALL)
-
-
-def count(text: str, pattern: str) -> int:
-    """Count the items of an XML feed that match a pattern, using only its text."""
-    bare = _CDATA.sub(lambda found: "x" if (found[1] or "").strip() else "", text)
-    found = re.findall(r"<(?:item|entry)[\s>].*?</(?:item|entry)>", bare, re.DOTALL)
-    items = {re.sub(r"\s*([<>])\s*", r"\1", item) for item in found}  # A set drops repeated items.
-    return sum(bool(re.search(pattern, item, re.DOTALL)) for item in items)
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("path", REAL_FEEDS, ids=lambda path: path.name)
-def test_nothing_of_a_real_feed_is_lost(path: Path) -> None:
-    text = path.read_text("utf-8-sig")
+def test_every_field_of_a_real_json_feed_is_read(path: Path) -> None:
     problems: list[Problem] = []
     publications = list(read_feed(path.read_bytes(), path.name, on_problem=problems.append))
-    refused = [problem for problem in problems if problem.severity is Severity.REFUSED]
-    found = {
-        name: sum(
-            any(p == predicate for _, p, _ in publication.triples) for publication in publications
-        )
-        for name, predicate in {
-            "dates": DC["date"],
-            "subjects": DC["subject"],
-            "creators": DC["creator"],
-            "contents": CONTENT["encoded"],
-            "enclosures": ENCLOSURE["enclosure"],
-        }.items()
-    }
-    titles = sum(bool(titles_of(publication)) for publication in publications)
-    if path.suffix == ".json":
-        members = json.JSONDecoder().raw_decode(text)[0]["items"]
-        assert len(publications) + len(refused) == len(members)
-        assert titles == sum("title" in member for member in members)
-        assert found["dates"] == sum("date_published" in member for member in members)
-        return
-    assert len(publications) + len(refused) == count(text, "") > 0
-    assert titles == count(text, r"<title[^>]*>\s*[^<\s]")
-    assert found == {
-        "dates": count(text, r"<(?:pubDate|dc:date|published|updated)[^>]*>\s*[^<\s]"),
-        "subjects": count(
-            text, r"<(?:category|dc:subject)[^>]*>\s*[^<\s]|<category [^>]*term=.[^\"']"
-        ),
-        "creators": count(
-            text, r"<(?:author|dc:creator|itunes:author)>\s*[^<\s]|<author>\s*<name>[^<]"
-        )
-        or (len(publications) if "<author>" in text.split("<entry")[0] and "<feed" in text else 0),
-        "contents": count(
-            text, r"<content:encoded[^>]*>\s*[^<\s]|<content(?:\s[^>]*)?(?<!/)>\s*\S"
-        ),
-        "enclosures": count(text, r"<enclosure[^>]*url=|<media:content[^>]*url=|rel=.enclosure"),
-    }
-
-
-def titles_of(publication: Publication) -> list[str]:
-    nodes = [s for s, p, o in publication.triples if (p, o) == (TYPE, RSS["item"])]
-    return values(publication, RSS["title"], nodes[0])
-
-
-@pytest.mark.data
-def test_real_feeds_have_the_problems_that_they_have() -> None:
-    problems: list[Problem] = []
-    publications = [
-        publication
-        for path in REAL_FEEDS
-        for publication in read_feed(path.read_bytes(), path.name, on_problem=problems.append)
-    ]
-    assert len(REAL_FEEDS) == 70
-    assert len(publications) == 1437
-    kinds = [
-        sum(text in problem.what for problem in problems)
-        for text in ("text after the document's end", "is the same as item", "is no IRI")
-    ]
-    assert kinds == [8, 10, 11]
-    assert sum(kinds) == len(problems)
+    members = json.JSONDecoder().raw_decode(path.read_text("utf-8-sig"))[0]["items"]
+    assert len(publications) == len(members)
+    for member, predicate in {"title": RSS["title"], "date_published": DC["date"]}.items():
+        having = [p for p in publications if any(q == predicate for _, q, _ in p.triples)]
+        assert len(having) == sum(member in one for one in members)

@@ -28,7 +28,6 @@ ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "data" / "feeds").glob("*"))
 REAL = sorted((ROOT.parent / "shared" / "data" / "feeds").glob("*"))
 FEEDS = [path for path in (*SAMPLES, *REAL) if path.suffix != ".json"]
-JSON_FEEDS = [path for path in (*SAMPLES, *REAL) if path.suffix == ".json"]
 
 Texts = tuple[str, ...]
 
@@ -191,19 +190,6 @@ def only_captions_more(case: Case) -> bool:
     return ours <= theirs and {*map(without_tags, theirs - ours)} <= case.captions
 
 
-def only_a_footer_more(ours: Texts, theirs: Texts) -> bool:
-    """Return whether our text only lacks the site's own footer."""
-    footer = re.compile(
-        r"\s*(?:<p>\s*)?(?:The post <a .* appeared first on <a |(?:&#8230;|&hellip;|\.\.\.)?\s*"
-        r"<a .*>\s*(?:Continue reading|Read more)\b)",
-        re.DOTALL,
-    )
-    return len(ours) == len(theirs) and all(
-        one == other or (other.startswith(one) and footer.match(other[len(one) :]) is not None)
-        for one, other in zip(ours, theirs, strict=True)
-    )
-
-
 ALLOWED: dict[str, tuple[Texts, str, Callable[[Case], bool]]] = {
     "references": (
         ("title",),
@@ -248,16 +234,6 @@ ALLOWED: dict[str, tuple[Texts, str, Callable[[Case], bool]]] = {
         "feedparser takes a picture's media:description for the item's own, or for its content",
         only_captions_more,
     ),
-    "footers of descriptions": (
-        ("description",),
-        "what a site adds to each text (read on here; appeared first there) is not the item's",
-        lambda case: only_a_footer_more(case.ours.description, case.theirs.description),
-    ),
-    "footers of contents": (
-        ("content",),
-        "the same",
-        lambda case: only_a_footer_more(case.ours.content, case.theirs.content),
-    ),
     "empty elements": (
         ("content",),
         "feedparser writes <br></br>, which HTML reads as two breaks",
@@ -293,16 +269,8 @@ def test_each_rule_is_needed_and_none_covers_more_than_it_did() -> None:
         "categories twice": 2,
         "copied content": 104,
         "captions": 169,
-        "footers of descriptions": 294,
-        "footers of contents": 18,
         "empty elements": 12,
     }
-
-
-@pytest.mark.parametrize("path", JSON_FEEDS, ids=lambda path: path.name)
-def test_feedparser_reads_no_json_feeds(path: Path) -> None:
-    """If feedparser ever reads them, move these feeds to the tests above."""
-    assert feedparser.parse(path.read_bytes()).entries == []
 
 
 # Test files of feedparser -------------------------------------------------------------------

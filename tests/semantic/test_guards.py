@@ -152,6 +152,6 @@ def test_the_declaration_is_blanked_in_place() -> None:
     "encoding",
     ["x-unheard-of", "punycode", "rot13", "U7", "idna", "unicode_escape", "raw-unicode-escape"],
 )
-def test_encodings_that_are_none(encoding: str) -> None:
+def test_unknown_encodings_are_refused(encoding: str) -> None:
     with pytest.raises(LookupError):
         decode_xml(f'<?xml version="1.0" encoding="{encoding}"?><a/>'.encode())

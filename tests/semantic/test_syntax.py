@@ -13,75 +13,11 @@ from semantic.limits import Limits
 from semantic.reading import read_publications, read_rdf
 from semantic.syntax import (
     format_of_content,
-    format_of_media_type,
-    format_of_name,
-    is_html,
     refuse_foreign,
     tell_syntax,
 )
 
 RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("a.ttl", RdfFormat.TURTLE),
-        ("a.TTL", RdfFormat.TURTLE),
-        ("dir.nq/a.trig", RdfFormat.TRIG),
-        ("a.nt", RdfFormat.N_TRIPLES),
-        ("a.nq", RdfFormat.N_QUADS),
-        ("a.rdf", RdfFormat.RDF_XML),
-        ("a.owl", RdfFormat.RDF_XML),
-        ("a.jsonld", RdfFormat.JSON_LD),
-        ("a.n3", RdfFormat.N3),
-        ("a.b.ttl", RdfFormat.TURTLE),
-        ("a.xml", None),
-        ("a.json", None),
-        ("a.txt", None),
-        ("a.rss", None),
-        ("ttl", None),
-        ("xml", None),
-        ("a.ttl/notes", None),
-        ("<stdin>", None),
-        ("", None),
-    ],
-)
-def test_format_of_name(name: str, expected: RdfFormat | None) -> None:
-    assert format_of_name(name) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("text/turtle", RdfFormat.TURTLE),
-        ("text/turtle; charset=utf-8", RdfFormat.TURTLE),
-        ("application/n-triples", RdfFormat.N_TRIPLES),
-        ("application/n-quads", RdfFormat.N_QUADS),
-        ("application/trig", RdfFormat.TRIG),
-        ("application/rdf+xml", RdfFormat.RDF_XML),
-        ("application/ld+json", RdfFormat.JSON_LD),
-        ("text/n3", RdfFormat.N3),
-        (
-            'application/ld+json; profile="http://www.w3.org/ns/json-ld#streaming"',
-            RdfFormat.JSON_LD,
-        ),
-        ("nq", RdfFormat.N_QUADS),
-        (".ttl", RdfFormat.TURTLE),
-    ],
-)
-def test_format_of_media_type(name: str, expected: RdfFormat) -> None:
-    assert format_of_media_type(name) == expected
-
-
-@pytest.mark.parametrize("name", ["klingon", "", "image/png", "rss"])
-def test_unknown_media_type(name: str) -> None:
-    with pytest.raises(InputError) as caught:
-        format_of_media_type(name)
-    assert str(caught.value) == (
-        f"format: no RDF syntax is called {name!r}. Give a media type such as text/turtle or an "
-        "extension such as nq; feeds need none."
-    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +73,7 @@ def test_format_of_content(head: str, expected: RdfFormat | None, encoding: str)
     assert format_of_content(head.encode(encoding)) == expected
 
 
-def test_rdf_xml_is_told_in_utf_16() -> None:
+def test_rdf_xml_in_utf_16_is_recognised() -> None:
     assert format_of_content(f"<rdf:RDF {RDF}/>".encode("utf-16")) == RdfFormat.RDF_XML
 
 
@@ -160,7 +96,7 @@ def test_rdf_xml_is_told_in_utf_16() -> None:
         ('{"@id": "urn:a"}'.encode("utf-32"), "UTF-16 or UTF-32, where this syntax is always"),
     ],
 )
-def test_what_is_no_rdf_is_named(head: bytes, what: str) -> None:
+def test_other_formats_are_named(head: bytes, what: str) -> None:
     with pytest.raises(InputError) as caught:
         refuse_foreign(head, "a.ttl")
     assert caught.value.problem.what.startswith(what)
@@ -199,11 +135,6 @@ def test_name_before_content() -> None:
     assert tell_syntax(b"<urn:a> <urn:b> <urn:c> .", "a.ttl") == RdfFormat.TURTLE
     assert tell_syntax(b"<urn:a> <urn:b> <urn:c> .", "a.txt") == RdfFormat.N_QUADS
     assert tell_syntax(b"null", "a.json") == RdfFormat.JSON_LD
-
-
-def test_html_is_not_told_by_its_middle() -> None:
-    assert is_html(b"<?xml version='1.0'?><!DOCTYPE html>\n<html>")
-    assert not is_html(b"<rss><description><html></html></description></rss>")
 
 
 # --- Nesting -------------------------------------------------------------------------------------

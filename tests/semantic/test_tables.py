@@ -98,7 +98,7 @@ def told(*rows: Any) -> list[str]:
     return [str(problem) for problem in problems]
 
 
-def test_what_is_said_of_bad_rows() -> None:
+def test_bad_rows_are_reported() -> None:
     good = ("g", "<urn:a>", "<urn:p>", '"t"')
     assert told(good, good, good, ("g", "<urn:a>", "<urn:p>", "urn:b")) == [
         "<table> (row 4): the object 'urn:b' is no term of N-Triples. Write <IRI>, _:name, "

@@ -11,7 +11,7 @@ from semantic.terms import Term
 from semantic.values import Instant, Number, Operator, compare, decidable, value_of
 from semantic.vocabulary import XSD
 
-S, P = NamedNode("urn:s"), NamedNode("urn:p")
+P = NamedNode("urn:p")
 
 
 def lit(text: str, datatype: str = "string") -> Literal:
@@ -88,7 +88,7 @@ def test_that_the_evaluator_agrees(
     assert {term for term in TERMS if compare(term, operator, constant)} == expected
 
 
-def test_what_is_decidable() -> None:
+def test_only_plain_values_are_decidable() -> None:
     assert [decidable(o, NamedNode("urn:a")) for o in Operator] == [True] + [False] * 4
     assert [decidable(o, lit("true", "boolean")) for o in Operator] == [True] + [False] * 4
     undecidable = [Literal("a", language="en"), lit("NaN", "double"), lit("x", "integer")]

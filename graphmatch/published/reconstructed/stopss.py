@@ -45,7 +45,6 @@ from pyoxigraph import NamedNode
 
 from graphmatch.knowledge import Knowledge
 from graphmatch.mapping import MappingFunctions
-from graphmatch.matcher import MatchReport
 from graphmatch.published.base import (
     Below,
     Buckets,
@@ -59,6 +58,7 @@ from graphmatch.published.base import (
     Row,
     Tally,
 )
+from graphmatch.report import MatchReport
 from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication

@@ -11,16 +11,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from graphmatch.bench import matching, runner
+from graphmatch.bench import matching, process, runner
 from graphmatch.bench.adapters import ENGINES, Adapter, Asked, adapter
-from graphmatch.bench.peers import BLOCK, scan
 from graphmatch.bench.runner import measured
 from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload_class
-from graphmatch.bench.workloads.attributes import AttributeWorkload
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.cli import app
-from graphmatch.command.bench import Measuring
 from semantic.errors import pip_install
 
 FEEDS = str(Path(__file__).parents[3] / "data/feeds")
@@ -167,7 +164,7 @@ def test_engines_that_do_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "(checksum " in rows[0]["disagreement"]
 
 
-def test_what_is_not_exact_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inexact_engines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     generous, right = run_with(monkeypatch, exact=False)
     assert generous["agrees"]
     assert generous["matches_per_event"] == 200 > right["matches_per_event"]
@@ -196,17 +193,6 @@ def test_a_column_that_has_used_up_its_time() -> None:
     assert rows[0]["events"] == runner.LEAST_EVENTS
 
 
-def test_the_scan_looks_at_every_block() -> None:
-    made = AttributeWorkload(Size(2 * BLOCK + 5, 3), 2, matching=0.2)
-    peer = adapter("scan")
-    peer.build(made)
-    expected = [searched(made, number, None) for number in range(3)]
-    assert answers(peer, made, "integers", None) == expected
-    found = np.empty(made.size.subscriptions, np.int32)
-    count = scan(made.rows.low, made.rows.high, made.rows.values[0], found)
-    assert found[:count].tolist() == expected[0]
-
-
 # --- The command ---------------------------------------------------------------------------------
 
 
@@ -216,7 +202,9 @@ def invoked(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_columns_that_are_chosen() -> None:
-    chosen = Measuring(engines="graphmatch,dictionary,parse", forms="turtle", core=True)
+    chosen = matching.RunOptions(
+        engines=["graphmatch", "dictionary", "parse"], forms=["turtle"], core=True
+    )
     assert list(matching.columns_of("graph", chosen, {})) == [
         "graphmatch:turtle",
         "graphmatch:turtle+new",
@@ -226,13 +214,13 @@ def test_columns_that_are_chosen() -> None:
         "parse:turtle",
         "parse:turtle+new",
     ]
-    chosen = Measuring(engines="graphmatch,scan", documents="new")
+    chosen = matching.RunOptions(engines=["graphmatch", "scan"], documents="new")
     assert list(matching.columns_of("concepts", chosen, {})) == [
         "graphmatch:arrow",
         "graphmatch:dicts",
         "scan:integers",
     ]
-    chosen = Measuring(forms="objects")
+    chosen = matching.RunOptions(forms=["objects"])
     columns = list(matching.columns_of("keywords", chosen, {"topics": 0.5}))
     assert columns == ["graphmatch:objects"]
 
@@ -257,18 +245,18 @@ def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Non
         (["concepts", "--documents", "new"], "bench concepts takes no --documents"),
         (["graph", "a.ttl"], "bench graph takes no FILES"),
         (["all", "--subscriptions", "5"], "bench all takes no --subscriptions"),
-        (["all", "nothing"], "no run is called 'nothing'"),
+        (["all", "nothing"], "bench all: 'nothing' is unknown"),
         (["graph", "--subscriptions", "many"], "'many' is no number of subscriptions"),
-        (["graph", "--engines", "oracle"], "no engine of graph is called 'oracle'"),
-        (["graph", "--engines", "scan"], "no engine of graph is called 'scan'"),
-        (["graph", "--forms", "arrow"], "no form of graph is called 'arrow'"),
+        (["graph", "--engines", "oracle"], "--engines: 'oracle' is unknown"),
+        (["graph", "--engines", "scan"], "--engines: 'scan' is unknown"),
+        (["graph", "--forms", "arrow"], "--forms: 'arrow' is unknown"),
         (["graph", "--scale", "full"], "bench graph takes no --scale"),
         (["graph", "--output", "elsewhere"], "bench graph takes no --output"),
-        (["paper", "gtopss-9z"], "no figure is called 'gtopss-9z'"),
+        (["paper", "gtopss-9z"], "figure: 'gtopss-9z' is unknown"),
         (["paper", "LIST", "--events", "3"], "bench paper takes no --events"),
     ],
 )
-def test_what_is_refused(arguments: list[str], said: str) -> None:
+def test_wrong_arguments_are_refused(arguments: list[str], said: str) -> None:
     status, _, err = invoked(*arguments)
     assert status == 2
     assert said in err
@@ -278,5 +266,11 @@ def test_that_the_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, err = invoked("paper", "LIST")
     assert status == 2
-    assert "it needs ahocorasick_rs, bitarray, clips, duckdb, matplotlib, numba, pandas" in err
+    assert "it needs ahocorasick_rs, bitarray, duckdb, matplotlib, numba, pandas" in err
     assert pip_install("bench") in err
+
+
+def test_a_process_that_fails() -> None:
+    row = process.in_own_process("graphmatch.bench.measures", "no request")
+    assert set(row) == {"failed"}
+    assert "JSONDecodeError" in row["failed"]

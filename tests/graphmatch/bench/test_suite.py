@@ -62,7 +62,7 @@ def test_measures(name: str, columns: list[str], more: dict[str, int]) -> None:
     assert all(value > 0 for row in rows for key, value in row.items() if key != "column")
 
 
-def test_what_is_printed(
+def test_results_are_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = {"threads": {"rows": [{"column": c, "microseconds": 5.0} for c in ("one", "two")]}}

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.graphmatch.broker.rig import Cluster, postgresql
+from graphmatch.broker.store import Store
+from tests.graphmatch.broker.rig import (
+    Cluster,
+    FakeClock,
+    Receiver,
+    Rig,
+    postgresql,
+    receivers,
+    rig,
+)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run asynchronous tests and fixtures with asyncio only."""
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +38,38 @@ def cluster() -> Iterator[Cluster]:
 def database(cluster: Cluster) -> str:
     """Return the URL of an empty PostgreSQL database."""
     return cluster()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def hook() -> AsyncIterator[Receiver]:
+    """Yield a receiver of webhooks."""
+    async with receivers() as [made]:
+        yield made
+
+
+@pytest.fixture
+async def broker(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Rig]:
+    """Yield a broker whose dispatcher runs."""
+    async with rig(tmp_path, clock) as made:
+        yield made
+
+
+@pytest.fixture
+async def idle(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Rig]:
+    """Yield a broker whose dispatcher does not run."""
+    async with rig(tmp_path, clock, running=False) as made:
+        yield made
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Yield an empty store of each kind."""
+    is_file = request.param == "sqlite"
+    made = Store(str(tmp_path / "a.db") if is_file else request.getfixturevalue("database"))
+    yield made
+    made.close()

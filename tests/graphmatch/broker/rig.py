@@ -58,8 +58,9 @@ class Got:
     id: str
     body: bytes
     headers: Any
-    at: float
+    at: Any
     method: str = "POST"
+    status: int = 0
 
 
 @dataclass
@@ -70,6 +71,8 @@ class Receiver:
     got: list[Got] = field(default_factory=list)
     most_at_once: int = 0
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
+    tls: ssl.SSLContext | None = None
+    clock: Callable[[], Any] = time.perf_counter
     _now: int = 0
     _runner: web.AppRunner | None = None
     _site: web.BaseSite | None = None
@@ -81,7 +84,9 @@ class Receiver:
             app.router.add_route("*", "/{rest:.*}", self.take)
             self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await self._runner.setup()
-        self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        self._site = web.TCPSite(
+            self._runner, "127.0.0.1", self.port, reuse_address=True, ssl_context=self.tls
+        )
         await self._site.start()
         self.port = self._runner.addresses[0][1]
 
@@ -94,8 +99,8 @@ class Receiver:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    def url(self, path: str = "/hook") -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
+    def url(self, path: str = "/hook", host: str = "127.0.0.1") -> str:
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{path}"
 
     def count(self) -> Counter[str]:
         return Counter(one.id for one in self.got)
@@ -105,16 +110,18 @@ class Receiver:
         self.most_at_once = max(self.most_at_once, self._now)
         try:
             body, id = await request.read(), request.headers.get("webhook-id", "")
-            one = Got(request.path, id, body, request.headers, time.perf_counter(), request.method)
+            one = Got(request.path, id, body, request.headers, self.clock(), request.method)
             self.got.append(one)
-            return web.Response() if self.answer is None else await self.answer(request)
+            response = web.Response() if self.answer is None else await self.answer(request)
+            one.status = response.status
+            return response
         finally:
             self._now -= 1
 
 
 @asynccontextmanager
-async def receivers(count: int = 1) -> AsyncIterator[list[Receiver]]:
-    several = [Receiver() for _ in range(count)]
+async def receivers(count: int = 1, **options: Any) -> AsyncIterator[list[Receiver]]:
+    several = [Receiver(**options) for _ in range(count)]
     try:
         for one in several:
             await one.come_back()
@@ -124,12 +131,14 @@ async def receivers(count: int = 1) -> AsyncIterator[list[Receiver]]:
             await one.close()
 
 
-def status(code: int, **headers: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+def status(
+    code: int, body: bytes = b"", **headers: str
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     """Return a handler that responds with a status."""
 
     async def answer(_: web.Request) -> web.Response:
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        return web.Response(status=code, headers=names)
+        return web.Response(status=code, body=body, headers=names)
 
     return answer
 
@@ -183,6 +192,14 @@ class Rig:
 
         return check
 
+    def has(self, state: str) -> Callable[[], Awaitable[bool]]:
+        """Return whether a delivery has a state."""
+
+        async def check() -> bool:
+            return state in {row["state"] for row in await self.rows(deliveries)}
+
+        return check
+
     async def rows(self, table: Table) -> Sequence[RowMapping]:
         key = next(iter(table.primary_key.columns))
         chosen = select(table).order_by(key)
@@ -218,15 +235,15 @@ async def rig(
 
 
 async def until(
-    said: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0, every: float = 0.005
+    condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0, every: float = 0.005
 ) -> None:
     """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while True:
-        found = said()
+        found = condition()
         if found if isinstance(found, bool) else await found:
             return
-        assert time.monotonic() < end, "it has not come to hold"
+        assert time.monotonic() < end, "the condition does not hold in time"
         await asyncio.sleep(every)
 
 
@@ -243,7 +260,7 @@ async def talking(
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await talk(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
             pass
         finally:
             writer.close()

@@ -9,7 +9,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
@@ -18,6 +18,8 @@ from threading import Thread
 from time import monotonic, sleep
 from typing import Any, Self, TypeVar
 
+from fastapi import FastAPI
+from lxml import html
 from sqlalchemy import Connection
 
 from graphmatch.broker.api import make_app
@@ -44,6 +46,20 @@ class Answer:
     @property
     def json(self) -> Any:
         return json.loads(self.content)
+
+    @property
+    def text(self) -> str:
+        return self.content.decode()
+
+    @property
+    def page(self) -> html.HtmlElement:
+        return html.document_fromstring(self.text)
+
+    def all(self, selector: str) -> list[str]:
+        """Return the texts of elements by an XPath."""
+        found = self.page.xpath(selector)
+        texts = (one if isinstance(one, str) else one.text_content() for one in found)
+        return [" ".join(text.split()) for text in texts]
 
 
 class Clock:
@@ -122,7 +138,7 @@ class Serving(Called):
         if self._matching:
             self.matcher.load()
             self.matcher.start()
-        self.app = make_app(self.broker, self.matcher, log=self._log, **self._more)
+        self.app = self.make()
         self.streams = self.app.state.api.streams
         self.server = server_of(self.app)
         listening = socket.create_server(("127.0.0.1", self.port))
@@ -130,6 +146,9 @@ class Serving(Called):
         self._thread = Thread(target=self._serve, args=(listening,))
         self._thread.start()
         wait(lambda: self.server.started)
+
+    def make(self) -> FastAPI:
+        return make_app(self.broker, self.matcher, log=self._log, **self._more)
 
     def _serve(self, listening: socket.socket) -> None:
         with listening:
@@ -145,6 +164,10 @@ class Serving(Called):
         if self._matching:
             self.matcher.stop()
         self.store.close()
+
+    def wait_for(self, coming: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the server's loop."""
+        return asyncio.run_coroutine_threadsafe(coming, self.server_loop).result(10)
 
     def client(self, token: str | None = None) -> Client:
         return Client(self.url, token)
@@ -231,8 +254,8 @@ class Process(Called):
         return float(found[1])
 
 
-def wait(is_so: Callable[[], bool], seconds: float = 20) -> None:
+def wait(condition: Callable[[], bool], seconds: float = 20) -> None:
     end = monotonic() + seconds
-    while not is_so():
-        assert monotonic() < end, "it did not come about"
+    while not condition():
+        assert monotonic() < end, "the condition does not hold in time"
         sleep(0.005)

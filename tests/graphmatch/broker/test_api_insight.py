@@ -64,7 +64,7 @@ def audited(serving: Serving) -> int:
 
 
 @pytest.mark.parametrize("way", ["try", "preview"])
-def test_what_a_subscription_would_have_matched(serving: Serving, way: str) -> None:
+def test_a_backtest_shows_past_matches(serving: Serving, way: str) -> None:
     client = serving.client()
     ask = client.try_subscription if way == "try" else client.preview
     said = ask(topics=["Energy"], words=["two"])
@@ -93,7 +93,7 @@ def test_what_a_subscription_would_have_matched(serving: Serving, way: str) -> N
     check(serving.call("POST", path, {"query": ALL, "expires_in": 1}), 422)
 
 
-def test_who_may_ask(public: Serving) -> None:
+def test_questions_need_a_scope(public: Serving) -> None:
     publishing, asking = token(public, "p", "publish"), token(public, "s", "subscribe")
     public.publish(**publishing)
     for path, body in (
@@ -115,7 +115,7 @@ def test_who_may_ask(public: Serving) -> None:
     assert public.call("GET", "/v1/feeds", headers=token(public, "f", "feeds")).status == 200
 
 
-def test_that_many_questions_are_refused(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_questions_are_refused(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long questions have their own limit, so they do not block short ones."""
     asking = serving.app.state.api.asking
     monkeypatch.setattr(asking._long, "waiting", asking._long.most)
@@ -128,7 +128,9 @@ def test_that_many_questions_are_refused(serving: Serving, monkeypatch: pytest.M
     check(serving.call("POST", "/v1/subscriptions:preview", {"query": ALL}), 503)
 
 
-def test_that_what_is_recent_is_bounded(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_recent_publications_is_limited(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def seqs(**limits: int) -> tuple[list[str], bool]:
         recent = reading.Recent(serving.store, **limits)
         return [one.id for one in recent], recent.whole
@@ -146,7 +148,7 @@ def test_that_what_is_recent_is_bounded(serving: Serving, monkeypatch: pytest.Mo
 # -- Publications -------------------------------------------------------------------------------
 
 
-def test_a_subscription_from_an_example(serving: Serving) -> None:
+def test_facts_of_an_item_become_a_subscription(serving: Serving) -> None:
     client = serving.client()
     said = client.facts(1)
     assert said["publication"]["seq"] == 1
@@ -169,7 +171,7 @@ def test_a_subscription_from_an_example(serving: Serving) -> None:
     assert audited(serving) == before + 2
 
 
-def test_why_and_why_not(serving: Serving) -> None:
+def test_matches_and_misses_are_explained(serving: Serving) -> None:
     client = serving.client()
     made = client.subscribe(topics=["Wind power"])
     before = client.why_not(made.id, 1, made.ticket)
@@ -196,7 +198,7 @@ def test_why_and_why_not(serving: Serving) -> None:
 # -- Ontology and health ------------------------------------------------------------------------
 
 
-def test_what_another_ontology_would_change(serving: Serving) -> None:
+def test_what_if_shows_gained_and_lost_matches(serving: Serving) -> None:
     client = serving.client()
     made = client.subscribe(topics=["Sport"], name="Sporting")
     client.subscribe(query="SELECT ?s { ?s a <urn:Nothing> }")
@@ -219,7 +221,7 @@ def test_what_another_ontology_would_change(serving: Serving) -> None:
     check(serving.call("POST", path, b" " * 4_000_001, TURTLE), 413)
 
 
-def test_health_of_ones_own(public: Serving) -> None:
+def test_health_shows_only_own_subscriptions(public: Serving) -> None:
     mine, other = token(public, "mine", "subscribe"), token(public, "other", "subscribe")
     never = "SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }"
     twice = "SELECT ?x { ?x a <urn:Twice> }"
@@ -253,7 +255,7 @@ def test_health_of_ones_own(public: Serving) -> None:
     assert none == {"findings": [], "subscriptions": 0, "examined": 0}
 
 
-def test_health_without_a_token(serving: Serving) -> None:
+def test_health_works_with_a_ticket_or_locally(serving: Serving) -> None:
     """The local user owns subscriptions made without a token; a ticket shows only one."""
     client = serving.client()
     made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
@@ -271,7 +273,9 @@ def test_health_without_a_token(serving: Serving) -> None:
 # -- Feeds --------------------------------------------------------------------------------------
 
 
-def test_feeds(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feeds_are_added_listed_and_removed(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = serving.client()
     before = [one["url"] for one in client.feeds()]
     assert before == sorted(before)
@@ -299,7 +303,7 @@ def test_feeds(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     assert serving.call("POST", "/v1/feeds", {"url": made["url"]}).status == 201
 
 
-def test_opml(serving: Serving) -> None:
+def test_opml_is_imported_and_exported(serving: Serving) -> None:
     client = serving.client()
     body = (
         '<opml version="2.0"><body><outline text="A &amp; &quot;B&quot;" '
@@ -328,7 +332,7 @@ def test_opml(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_that_hostile_bodies_are_no_fault_of_ours(serving: Serving, number: int) -> None:
+def test_hostile_bodies_never_cause_server_errors(serving: Serving, number: int) -> None:
     for path, media_types in (
         ("/v1/subscriptions:preview", ("application/json",)),
         ("/v1/publications/1/query", ("application/json",)),
@@ -343,12 +347,12 @@ def test_that_hostile_bodies_are_no_fault_of_ours(serving: Serving, number: int)
                 check(said, said.status)
 
 
-def test_feeds_where_nothing_polls(tmp_path: Path) -> None:
+def test_feeds_are_refused_if_the_broker_polls_none(tmp_path: Path) -> None:
     with Serving(tmp_path) as serving:
         check(serving.call("GET", "/v1/feeds"), 404, "not polled by this process")
 
 
-def test_memory_is_given_back_after_a_long_question(
+def test_a_long_question_returns_its_memory(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[bool] = []

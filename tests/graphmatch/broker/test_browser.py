@@ -20,7 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.graphmatch.broker.visiting import Broking, Visitor, item, serving
+from tests.graphmatch.broker.visiting import Broking, Visitor, item
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -66,7 +66,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": likes})
 
     def open(self, path: str) -> None:
-        self.driver.get(self.broking.root + path)
+        self.driver.get(self.broking.url + path)
 
     def one(self, selector: str) -> WebElement:
         """Return an element once it is visible."""
@@ -116,7 +116,7 @@ class Browser:
 def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("Chromium is not installed: Debian's chromium and chromium-driver")
-    with serving(tmp_path_factory.mktemp("browser")) as made:
+    with Broking(tmp_path_factory.mktemp("browser")) as made:
         yield made
 
 
@@ -136,7 +136,7 @@ def browser(started: Browser) -> Iterator[Browser]:
     assert started.complaints() == []
 
 
-def test_the_tour(browser: Browser, broking: Broking) -> None:
+def test_the_guide_describes_the_page(browser: Browser, broking: Broking) -> None:
     """Follow the guide: an example, the preview, a live match, and its explanation."""
     told = re.findall(r"\*\*(.+?)\*\*", GUIDE.read_text(encoding="utf-8"))
     seen: list[str] = []
@@ -158,7 +158,7 @@ def test_the_tour(browser: Browser, broking: Broking) -> None:
     browser.one("#editor .button").click()
     browser.wait_for("h1", "More on the climate")
     browser.wait_for(".pulse", "live")
-    broking.publish(
+    broking.publish_item(
         item("Global warming reaches the vineyards", "<script>document.title='hit'</script>")
     )
     assert browser.text("#matches .title") == "Global warming reaches the vineyards"
@@ -211,7 +211,7 @@ def test_topics_are_suggested(browser: Browser) -> None:
 
 
 @pytest.mark.long
-def test_the_keyboard_is_enough(browser: Browser) -> None:
+def test_the_page_works_with_the_keyboard_alone(browser: Browser) -> None:
     browser.open("/")
     browser.press(Keys.TAB)
     assert browser.run("return document.activeElement.className") == "skip"
@@ -248,7 +248,7 @@ def test_the_keyboard_is_enough(browser: Browser) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [PHONE, 800, 1280])
 def test_no_page_is_wider_than_the_screen(browser: Browser, width: int, scheme: str) -> None:
-    browser.broking.publish(item("W" * 400, "x" * 4_000, "https://e.example/" + "y" * 800))
+    browser.broking.publish_item(item("W" * 400, "x" * 4_000, "https://e.example/" + "y" * 800))
     browser.see(width, scheme)
     for path in PAGES:
         browser.open(path)
@@ -313,7 +313,7 @@ def test_words_in_tables_are_not_broken(browser: Browser, broking: Broking, widt
     fields = {"way": "topics", "words": "airship", "name": "A name that needs some room " * 4}
     to = {"sink": "webhook", "target": f"https://{'a' * 60}.example/{'b' * 60}"}
     Visitor(broking.port).post("/subscriptions", {**fields, **to})
-    broking.publish(item("An airship"))
+    broking.publish_item(item("An airship"))
     browser.see(width, height=2000)
     for path in ("/subscriptions", "/feeds", "/deliveries"):
         browser.open(path)
@@ -334,7 +334,7 @@ def test_the_page_is_light_or_dark_as_the_system(browser: Browser) -> None:
 
 
 @pytest.mark.long
-def test_the_tree_opens_where_it_is_asked_to(browser: Browser) -> None:
+def test_the_tree_of_the_ontology_opens(browser: Browser) -> None:
     browser.open("/ontology")
     for name in ("Environment", "Climate", "Climate change"):
         found = browser.wait(
@@ -350,7 +350,7 @@ def test_the_tree_opens_where_it_is_asked_to(browser: Browser) -> None:
 
 
 @pytest.mark.long
-def test_without_javascript(browser: Browser, broking: Broking) -> None:
+def test_the_page_works_without_javascript(browser: Browser, broking: Broking) -> None:
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.open("/subscriptions/new?way=sparql")
@@ -359,7 +359,7 @@ def test_without_javascript(browser: Browser, broking: Broking) -> None:
         assert "match" in browser.text("#preview .summary")
         browser.one("#editor .button").click()
         browser.one(".done")
-        broking.publish(item("Rien"))
+        broking.publish_item(item("Rien"))
         browser.open("/")
         browser.one("#matches summary").click()
         browser.one("#matches details a").click()
@@ -370,7 +370,7 @@ def test_without_javascript(browser: Browser, broking: Broking) -> None:
 
 
 @pytest.mark.long
-def test_the_pictures_of_the_documentation(browser: Browser) -> None:
+def test_screenshots_of_the_documentation_are_taken(browser: Browser) -> None:
     """Take the screenshots of the page, on phones and in dark mode, too."""
     browser.see(PHONE, "dark", 720)
     browser.open("/")

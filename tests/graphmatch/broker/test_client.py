@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from threading import Thread
 
@@ -22,7 +21,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield running
 
 
-def test_the_life_of_a_subscription(serving: Serving) -> None:
+def test_a_client_manages_a_subscription(serving: Serving) -> None:
     client = serving.client()
     made = client.subscribe(query=ALL, name="all", expires_in=600)
     assert made.ticket not in repr(made)
@@ -39,7 +38,7 @@ def test_the_life_of_a_subscription(serving: Serving) -> None:
     assert client.subscription(made.id, made.ticket)["reason"] == "unsubscribed"
 
 
-def test_publishing_and_reading(serving: Serving) -> None:
+def test_a_client_publishes_and_reads(serving: Serving) -> None:
     client = serving.client()
     made = client.subscribe(topics=["Energy"], not_words=["coal"])
     assert client.subscription(made.id, made.ticket)["given"]["not-words"] == ["coal"]
@@ -55,7 +54,7 @@ def test_publishing_and_reading(serving: Serving) -> None:
     assert list(client.deliveries(made.id, made.ticket)) == []
 
 
-def test_that_a_key_has_a_request_taken_in_once(serving: Serving) -> None:
+def test_a_request_with_a_key_is_accepted_once(serving: Serving) -> None:
     client = serving.client()
     first = client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one")
     assert client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one") == first
@@ -64,7 +63,7 @@ def test_that_a_key_has_a_request_taken_in_once(serving: Serving) -> None:
     assert caught.value.status == 409
 
 
-def test_that_a_request_without_an_answer_is_sent_again(serving: Serving) -> None:
+def test_a_request_without_an_answer_is_sent_again(serving: Serving) -> None:
     """The server swallows the first response."""
     swallowed: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -99,7 +98,7 @@ def test_that_a_request_without_an_answer_is_sent_again(serving: Serving) -> Non
     )
 
 
-def test_that_events_go_on_over_a_restart(tmp_path: Path) -> None:
+def test_events_continue_after_a_restart(tmp_path: Path) -> None:
     with Serving(tmp_path) as serving:
         client = serving.client()
         made = client.subscribe(query=ALL)
@@ -114,7 +113,7 @@ def test_that_events_go_on_over_a_restart(tmp_path: Path) -> None:
         assert list(events) == []
 
 
-def test_what_is_said_of_refusals(serving: Serving) -> None:
+def test_a_refusal_has_a_status_and_a_problem(serving: Serving) -> None:
     client = serving.client()
     with pytest.raises(BrokerError) as caught:
         client.subscribe(query="SELECT")
@@ -129,21 +128,7 @@ def test_what_is_said_of_refusals(serving: Serving) -> None:
         client.publish(b'{"data": "\\ud800"}', "application/x-ndjson")
 
 
-def test_a_connection_that_is_reset_at_once_is_tried_again(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect, failures = HTTPConnection.connect, iter([ConnectionResetError("reset")])
-
-    def reset_first(connection: HTTPConnection) -> None:
-        for error in failures:
-            raise error
-        connect(connection)
-
-    monkeypatch.setattr(HTTPConnection, "connect", reset_first)
-    assert serving.client().publish("<urn:a> a <urn:C> .", "text/turtle").publications
-
-
-def test_addresses_that_are_none() -> None:
+def test_an_invalid_or_dead_address_is_refused() -> None:
     with pytest.raises(BrokerError, match="no address of a broker"):
         Client("ftp://example.org")
     with socket.create_server(("127.0.0.1", 0)) as taken:

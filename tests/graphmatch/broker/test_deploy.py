@@ -101,7 +101,7 @@ def is_ready(port: int) -> bool:
         return False
 
 
-def test_command_of_the_image_starts_and_its_health_can_be_checked(tmp_path: Path) -> None:
+def test_the_command_of_the_image_starts_and_passes_its_health_check(tmp_path: Path) -> None:
     (entry,), (health, arguments) = of_image("ENTRYPOINT"), of_image("CMD")
     assert entry == ["graphmatch"]
     assert health[0] == "python"
@@ -114,7 +114,7 @@ def test_command_of_the_image_starts_and_its_health_can_be_checked(tmp_path: Pat
     assert (tmp_path / "broker.db").is_file()
 
 
-def test_commands_of_the_compose_file_start(database: str) -> None:
+def test_the_commands_of_the_compose_file_start(database: str) -> None:
     """Both start at the same time on one empty database."""
     store = next(one for one in services()["broker"]["command"] if one.startswith("--store="))
     places = {store: f"--store={database}", "8321": str(free_port())}

@@ -10,7 +10,7 @@ from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from threading import Event, Thread
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 from xml.etree import ElementTree
 
@@ -83,7 +83,7 @@ class Stream:
         self.connection.close()
 
 
-def test_a_match_comes_as_an_event_with_its_number(serving: Serving) -> None:
+def test_a_match_is_an_event_with_its_number(serving: Serving) -> None:
     id, ticket = serving.subscribe()
     stream = Stream(serving, id, ticket)
     assert stream.response.getheader("Content-Type", "").startswith("text/event-stream")
@@ -98,7 +98,7 @@ def test_a_match_comes_as_an_event_with_its_number(serving: Serving) -> None:
     assert [one["seq"] for one in page["matches"]] == [found["seq"]]
 
 
-def test_where_a_stream_begins(serving: Serving) -> None:
+def test_a_stream_begins_after_the_given_number(serving: Serving) -> None:
     id, ticket = serving.subscribe()
     for number in range(3):
         serving.publish(f"<urn:{number}> a <urn:C> .")
@@ -121,7 +121,7 @@ def test_where_a_stream_begins(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize("cuts", [50, pytest.param(1000, marks=pytest.mark.long)])
-def test_that_cut_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: int) -> None:
+def test_interrupted_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: int) -> None:
     """Cut streams at any byte, during publishing and a restart."""
     chance = random.Random(cuts)
     id, ticket = serving.subscribe()
@@ -178,7 +178,7 @@ def patient(tmp_path: Path) -> Iterator[Serving]:
         yield running
 
 
-def test_that_matches_wake_streams(patient: Serving) -> None:
+def test_matches_wake_streams(patient: Serving) -> None:
     id, ticket = patient.subscribe()
     stream = Stream(patient, id, ticket)
     stream.frame()
@@ -187,7 +187,7 @@ def test_that_matches_wake_streams(patient: Serving) -> None:
         assert stream.match()["solutions"] == [{"s": f"<urn:{number}>"}]
 
 
-def test_that_nothing_is_lost_between_reading_and_waiting(patient: Serving) -> None:
+def test_nothing_is_lost_between_reading_and_waiting(patient: Serving) -> None:
     """A match can arrive after a stream has read, but before it waits."""
     id, ticket = patient.subscribe()
     read = patient.streams._page
@@ -210,25 +210,7 @@ def test_that_nothing_is_lost_between_reading_and_waiting(patient: Serving) -> N
     assert stream.match()["solutions"] == [{"s": "<urn:late>"}]
 
 
-def test_that_a_stream_that_waits_reads_nothing(patient: Serving) -> None:
-    id, ticket = patient.subscribe()
-    reads = []
-    read = patient.streams._page
-
-    def counted(db: Any, **what: Any) -> Any:
-        reads.append(what)
-        return read(db, **what)
-
-    patient.streams._page = counted
-    stream = Stream(patient, id, ticket)
-    stream.frame()
-    patient.publish()
-    stream.match()
-    sleep(0.3)
-    assert len(reads) <= 4
-
-
-def test_that_comments_keep_a_stream_alive(tmp_path: Path) -> None:
+def test_comments_keep_a_stream_alive(tmp_path: Path) -> None:
     with Serving(tmp_path, options=ApiOptions(alive_seconds=0.05)) as serving:
         id, ticket = serving.subscribe()
         stream = Stream(serving, id, ticket)
@@ -238,7 +220,7 @@ def test_that_comments_keep_a_stream_alive(tmp_path: Path) -> None:
         assert lines == [b": alive\n", b"\n"] * 2
 
 
-def test_that_the_end_is_told_and_final(serving: Serving) -> None:
+def test_the_end_is_announced_and_final(serving: Serving) -> None:
     id, ticket = serving.subscribe()
     serving.publish()
     serving.settled()
@@ -255,7 +237,7 @@ def test_that_the_end_is_told_and_final(serving: Serving) -> None:
     assert again.match()["id"] == 1
 
 
-def test_that_replay_is_limited_and_says_so(tmp_path: Path) -> None:
+def test_a_limited_replay_is_announced(tmp_path: Path) -> None:
     with Serving(tmp_path, limits=BrokerLimits(replayed=timedelta(hours=1))) as serving:
         id, ticket = serving.subscribe(expires_in=10**6)
         serving.publish("<urn:old> a <urn:C> .")
@@ -274,7 +256,7 @@ def test_that_replay_is_limited_and_says_so(tmp_path: Path) -> None:
         assert len(page["matches"]) == 2
 
 
-def test_that_streams_are_of_their_owner(serving: Serving) -> None:
+def test_streams_are_for_their_owner_only(serving: Serving) -> None:
     mine, ticket = serving.subscribe()
     other, others = serving.subscribe()
     assert Stream(serving, mine, others).status == 404
@@ -288,7 +270,7 @@ def test_that_streams_are_of_their_owner(serving: Serving) -> None:
     stream.close()
 
 
-def test_how_many_streams_there_may_be(serving: Serving) -> None:
+def test_the_number_of_streams_is_limited(serving: Serving) -> None:
     id, ticket = serving.subscribe()
     open_ = [Stream(serving, id, ticket) for _ in range(STREAMS)]
     assert [one.status for one in open_] == [200] * STREAMS
@@ -301,7 +283,7 @@ def test_how_many_streams_there_may_be(serving: Serving) -> None:
     OPENED.pop().close()
 
 
-def test_that_a_stop_ends_open_streams(tmp_path: Path) -> None:
+def test_a_stop_ends_open_streams(tmp_path: Path) -> None:
     serving = Serving(tmp_path)
     serving.start()
     id, ticket = serving.subscribe()
@@ -327,7 +309,7 @@ def test_a_stream_reads_pages(serving: Serving) -> None:
     assert [one.seq for one in several] == list(range(1, 131))
 
 
-def test_that_large_solutions_are_cut_with_a_link(tmp_path: Path) -> None:
+def test_many_solutions_are_truncated_with_a_link(tmp_path: Path) -> None:
     with Serving(tmp_path, limits=BrokerLimits(payload_bytes=1000)) as serving:
         id, ticket = serving.subscribe("SELECT ?o WHERE { ?s <urn:p> ?o }")
         serving.publish("<urn:a> <urn:p> " + ", ".join(f'"{n:0100}"' for n in range(50)) + " .")
@@ -341,7 +323,7 @@ def test_that_large_solutions_are_cut_with_a_link(tmp_path: Path) -> None:
         assert len(serving.call("GET", path, headers=ticket).json["solutions"]) == 50
 
 
-def test_the_feed(serving: Serving) -> None:
+def test_the_atom_feed_has_all_matches(serving: Serving) -> None:
     id, ticket = serving.subscribe(name="A < B & \x07")
     feed = serving.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
     path = feed.removeprefix(serving.url)
@@ -369,11 +351,3 @@ def test_the_feed(serving: Serving) -> None:
         key = path.partition("?")[2]
         only = serving.call(method, f"/v1/subscriptions/{id}{rest}?{key}", headers=PROXIED)
         assert only.status == 401, "the key is for reading matches"
-
-
-def test_that_a_wake_after_the_loop_is_gone_is_no_fault(tmp_path: Path) -> None:
-    serving = Serving(tmp_path)
-    serving.start()
-    serving.stop()
-    serving.streams.stopped = False
-    serving.streams.told([1])

@@ -6,14 +6,14 @@ import asyncio
 import gzip
 import random
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import aiohttp
 import pytest
@@ -40,32 +40,11 @@ from graphmatch.broker.feeds import (
 )
 from semantic.errors import InputError, Problem, Severity
 from semantic.feeds import read_feed
+from tests.graphmatch.broker.rig import FakeClock, Got, Receiver, receivers, status
 
 START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)  # This is a Monday.
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-T = TypeVar("T")
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class Clock:
-    """A clock that only tests move."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@dataclass(frozen=True)
-class Request:
-    """An entry of the server's log."""
-
-    at: datetime
-    path: str
-    headers: dict[str, str]
-    status: int
-    overlap: int
 
 
 def rss(*items: str, extra: str = "", guids: Sequence[str] | None = None) -> str:
@@ -78,57 +57,26 @@ def rss(*items: str, extra: str = "", guids: Sequence[str] | None = None) -> str
     return f"<rss version='2.0'><channel><title>T</title>{link}{extra}{inner}</channel></rss>"
 
 
+@dataclass
 class Server:
-    """A loopback server with functions as pages, and a log."""
+    """A loopback server with functions as pages."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-        self.pages: dict[str, Answer] = {}
-        self.log: list[Request] = []
-        self.port = 0
-        self._under_way = 0
-        self._runner: web.AppRunner | None = None
+    receiver: Receiver
+    pages: dict[str, Answer] = field(default_factory=dict)
 
-    async def __aenter__(self) -> Server:
-        app = web.Application()
-        app.router.add_route("*", "/{tail:.*}", self._serve)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        assert site._server is not None
-        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-        return self
+    @property
+    def log(self) -> list[Got]:
+        return self.receiver.got
 
-    async def __aexit__(self, *_: object) -> None:
-        assert self._runner is not None
-        await self._runner.cleanup()
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        return await self.pages[request.path](request)
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
-        return f"http://{host}:{self.port}{path}"
+        return self.receiver.url(path, host)
 
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
-        self._under_way += 1
-        overlap, at = self._under_way, self.clock()
-        status = 0
-        try:
-            response = await self.pages[request.path](request)
-            status = response.status
-            return response
-        finally:
-            self._under_way -= 1
-            headers = dict(request.headers)
-            self.log.append(Request(at, request.path, headers, status, overlap))
-
-    def page(self, path: str, text: str | bytes = "", status: int = 200, **headers: str) -> str:
+    def page(self, path: str, text: str | bytes = "", code: int = 200, **headers: str) -> str:
         """Serve the same response each time."""
-        body = text.encode() if isinstance(text, str) else text
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-
-        async def answer(_: web.Request) -> web.Response:
-            return web.Response(body=body, status=status, headers=named)
-
-        self.pages[path] = answer
+        self.pages[path] = status(code, text.encode() if isinstance(text, str) else text, **headers)
         return self.url(path)
 
     def times(self, path: str) -> list[datetime]:
@@ -139,7 +87,7 @@ class Server:
 class World:
     """A server, a poller and a clock."""
 
-    clock: Clock
+    clock: FakeClock
     server: Server
     poller: Poller
     store: SqliteFeedStore
@@ -177,93 +125,89 @@ class World:
         return at - self.clock()
 
 
-def simulate(
-    test: Callable[[World], Coroutine[Any, Any, T]],
+@asynccontextmanager
+async def worlds(
     path: Path | None = None,
     *,
-    clock: Clock | None = None,
+    clock: FakeClock | None = None,
     seed: int | None = None,
     seconds: float = 5,
-) -> T:
-    """Run a test in its own world; without a seed, nothing is random."""
+) -> AsyncIterator[World]:
+    """Yield a world; without a seed, nothing is random."""
+    time = clock or FakeClock(START)
+    jar = aiohttp.DummyCookieJar()
+    number = (lambda: 0.0) if seed is None else random.Random(seed).random
+    world: World
 
-    async def run() -> T:
-        time = clock or Clock()
-        async with AsyncExitStack() as stack:
-            server = await stack.enter_async_context(Server(time))
-            jar = aiohttp.DummyCookieJar()
-            http = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=jar))
-            store = stack.enter_context(SqliteFeedStore(path, time))
-            number = (lambda: 0.0) if seed is None else random.Random(seed).random
-            world: World
+    async def take(fetched: Fetched) -> None:
+        await world.take(fetched)
 
-            async def take(fetched: Fetched) -> None:
-                await world.take(fetched)
-
+    async with (
+        receivers(clock=time) as [receiver],
+        aiohttp.ClientSession(cookie_jar=jar) as http,
+    ):
+        server = Server(receiver)
+        receiver.answer = server.serve
+        with SqliteFeedStore(path, time) as store:
             poller = Poller(http, store, take, clock=time, random=number, seconds=seconds)
             await poller.start()
             world = World(time, server, poller, store)
-            return await test(world)
+            yield world
 
-    return asyncio.run(run())
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with worlds() as made:
+        yield made
 
 
 # --- Conditional requests ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("etag", ['"a-1"', 'W/"ä b"', "not quoted", '"'])
-def test_validators_are_sent_back_as_they_came(etag: str) -> None:
+async def test_validators_are_sent_back_unchanged(etag: str, world: World) -> None:
     modified = "Mon, 5 Jan 2026 00:00:00 +0000"  # The RFC requires two digits.
 
-    async def test(world: World) -> None:
-        url = world.server.page("/a", rss("one"), ETag=etag, Last_Modified=modified)
-        await world.poller.add(url)
-        await world.poll(url)
-        world.server.page("/a", status=304)
-        await world.poll(url)
-        await world.poll(url)
-        first, *others = world.server.log
-        assert not {"If-None-Match", "If-Modified-Since"} & first.headers.keys()
-        for request in others:
-            assert request.headers["If-None-Match"] == etag
-            assert request.headers["If-Modified-Since"] == modified
-        assert world.titles() == ["one"]
-        assert world.poller.feeds[url].errors == 0
-
-    simulate(test)
+    url = world.server.page("/a", rss("one"), ETag=etag, Last_Modified=modified)
+    await world.poller.add(url)
+    await world.poll(url)
+    world.server.page("/a", code=304)
+    await world.poll(url)
+    await world.poll(url)
+    first, *others = world.server.log
+    assert not {"If-None-Match", "If-Modified-Since"} & first.headers.keys()
+    for request in others:
+        assert request.headers["If-None-Match"] == etag
+        assert request.headers["If-Modified-Since"] == modified
+    assert world.titles() == ["one"]
+    assert world.poller.feeds[url].errors == 0
 
 
-def test_validators_of_one_address_are_not_sent_to_another() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", status=302, Location="/b")
-        world.server.page("/b", rss("one"), ETag='"1"')
-        await world.poller.add(url)
-        await world.poll(url)
-        await world.poll(url)
-        world.server.page("/a", status=302, Location="/c")
-        world.server.page("/c", rss("two"), ETag='"1"')
-        await world.poll(url)
-        sent = [(r.path, r.headers.get("If-None-Match")) for r in world.server.log]
-        first, second, third = sent[:2], sent[2:4], sent[4:]
-        assert first == [("/a", None), ("/b", None)]
-        assert second == [("/a", None), ("/b", '"1"')]
-        assert third == [("/a", None), ("/c", None)]
-
-    simulate(test)
+async def test_validators_of_one_address_are_not_sent_to_another(world: World) -> None:
+    url = world.server.page("/a", code=302, Location="/b")
+    world.server.page("/b", rss("one"), ETag='"1"')
+    await world.poller.add(url)
+    await world.poll(url)
+    await world.poll(url)
+    world.server.page("/a", code=302, Location="/c")
+    world.server.page("/c", rss("two"), ETag='"1"')
+    await world.poll(url)
+    sent = [(r.path, r.headers.get("If-None-Match")) for r in world.server.log]
+    first, second, third = sent[:2], sent[2:4], sent[4:]
+    assert first == [("/a", None), ("/b", None)]
+    assert second == [("/a", None), ("/b", '"1"')]
+    assert third == [("/a", None), ("/c", None)]
 
 
-def test_validators_of_a_document_that_was_cut_are_not_kept() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", rss("one", "two")[:-60], ETag='"1"')
-        await world.poller.add(url)
-        await world.poll(url)
-        world.server.page("/a", rss("one", "two"), ETag='"1"')
-        await world.poll(url)
-        assert "If-None-Match" not in world.server.log[1].headers
-        assert world.titles() == ["one", "two"]
-        assert [p.severity for p in world.fetched[0].problems] == [Severity.REFUSED]
-
-    simulate(test)
+async def test_validators_of_a_truncated_document_are_not_stored(world: World) -> None:
+    url = world.server.page("/a", rss("one", "two")[:-60], ETag='"1"')
+    await world.poller.add(url)
+    await world.poll(url)
+    world.server.page("/a", rss("one", "two"), ETag='"1"')
+    await world.poll(url)
+    assert "If-None-Match" not in world.server.log[1].headers
+    assert world.titles() == ["one", "two"]
+    assert [p.severity for p in world.fetched[0].problems] == [Severity.REFUSED]
 
 
 # --- Poll intervals ------------------------------------------------------------------------------
@@ -300,86 +244,71 @@ def test_validators_of_a_document_that_was_cut_are_not_kept() -> None:
         ),
     ],
 )
-def test_a_feed_is_left_alone_for_as_long_as_it_says(
-    headers: dict[str, str], extra: str, expected: timedelta
+async def test_a_feed_sets_its_polling_interval(
+    world: World, headers: dict[str, str], extra: str, expected: timedelta
 ) -> None:
-    async def test(world: World) -> timedelta:
-        headers.setdefault("Date", format_datetime(world.clock(), usegmt=True))
-        url = world.server.page("/a", rss("one", extra=extra), **headers)
-        await world.poller.add(url)
-        await world.poll(url)
-        return world.wait(url)
-
-    assert simulate(test) == expected
+    headers.setdefault("Date", format_datetime(world.clock(), usegmt=True))
+    url = world.server.page("/a", rss("one", extra=extra), **headers)
+    await world.poller.add(url)
+    await world.poll(url)
+    assert world.wait(url) == expected
 
 
-def test_what_the_body_says_holds_when_nothing_has_changed() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", rss("one", extra="<ttl>180</ttl>"), ETag='"1"')
-        await world.poller.add(url)
-        await world.poll(url)
-        world.server.page("/a", status=304)
-        await world.poll(url)
-        assert world.wait(url) == 3 * HOUR
-
-    simulate(test)
+async def test_the_interval_in_the_body_still_applies_after_a_304(world: World) -> None:
+    url = world.server.page("/a", rss("one", extra="<ttl>180</ttl>"), ETag='"1"')
+    await world.poller.add(url)
+    await world.poll(url)
+    world.server.page("/a", code=304)
+    await world.poll(url)
+    assert world.wait(url) == 3 * HOUR
 
 
-def test_times_get_longer_by_chance_never_shorter() -> None:
-    async def test(world: World) -> list[timedelta]:
-        waits = []
+async def test_random_jitter_only_lengthens_intervals() -> None:
+    waits = []
+    async with worlds(seed=1) as world:
         url = world.server.page("/a", rss("one"))
         await world.poller.add(url)
         for _ in range(40):
             await world.poll(url)
             waits.append(world.wait(url))
-        return waits
-
-    waits = simulate(test, seed=1)
     assert min(waits) >= USUAL
     assert max(waits) <= USUAL * (1 + JITTER)
     assert len(set(waits)) > 30
 
 
-def test_a_feed_with_a_hub_is_polled_seldom_while_the_lease_lasts() -> None:
-    async def test(world: World) -> None:
-        link = "<atom:link rel='hub' href='https://hub.example/'/>"
-        url = world.server.page("/a", rss("one", extra=link))
-        await world.poller.add(url)
-        feed = await world.poll(url)
-        assert (feed.hub, feed.topic, world.wait(url)) == ("https://hub.example/", url, USUAL)
-        await world.poller.change(url, pushed_until=world.clock() + DAY)
-        await world.poll(url)
-        assert world.wait(url) == SAFETY_NET
-        world.clock.now += 2 * DAY
-        await world.poll(url)
-        assert world.wait(url) == USUAL
-
-    simulate(test)
+async def test_a_feed_with_a_hub_is_polled_seldom_while_the_lease_lasts(world: World) -> None:
+    link = "<atom:link rel='hub' href='https://hub.example/'/>"
+    url = world.server.page("/a", rss("one", extra=link))
+    await world.poller.add(url)
+    feed = await world.poll(url)
+    assert (feed.hub, feed.topic, world.wait(url)) == ("https://hub.example/", url, USUAL)
+    await world.poller.change(url, pushed_until=world.clock() + DAY)
+    await world.poll(url)
+    assert world.wait(url) == SAFETY_NET
+    world.clock.now += 2 * DAY
+    await world.poll(url)
+    assert world.wait(url) == USUAL
 
 
 # --- Errors --------------------------------------------------------------------------------------
 
 
-def test_errors_are_backed_off_from_and_a_feed_is_never_given_up() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", status=500)
-        await world.poller.add(url)
-        await world.go(12 * DAY)
-        times = world.server.times("/a")
-        gaps = [later - before for before, later in pairwise(times)]
-        doubled = [min(FLOOR * 2**n, CAP) for n in range(len(gaps))]
-        assert gaps == doubled
-        assert gaps.count(CAP) > 5
-        world.server.page("/a", rss("one"))
-        await world.go(CAP)
-        assert world.titles() == ["one"]
-        assert world.poller.feeds[url].errors == 0
-
-    simulate(test)
+async def test_a_failing_feed_is_in_back_off_but_never_given_up(world: World) -> None:
+    url = world.server.page("/a", code=500)
+    await world.poller.add(url)
+    await world.go(12 * DAY)
+    times = world.server.times("/a")
+    gaps = [later - before for before, later in pairwise(times)]
+    doubled = [min(FLOOR * 2**n, CAP) for n in range(len(gaps))]
+    assert gaps == doubled
+    assert gaps.count(CAP) > 5
+    world.server.page("/a", rss("one"))
+    await world.go(CAP)
+    assert world.titles() == ["one"]
+    assert world.poller.feeds[url].errors == 0
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("code", [429, 503])
 @pytest.mark.parametrize(
     ("retry_after", "expected"),
     [
@@ -391,60 +320,53 @@ def test_errors_are_backed_off_from_and_a_feed_is_never_given_up() -> None:
         ("later", FLOOR),
     ],
 )
-def test_retry_after_is_obeyed(status: int, retry_after: str, expected: timedelta) -> None:
-    async def test(world: World) -> timedelta:
-        url = world.server.page("/a", status=status, Retry_After=retry_after)
-        await world.poller.add(url)
-        await world.poll(url)
-        return world.wait(url)
-
-    assert simulate(test) == expected
-
-
-def test_too_many_requests_holds_for_the_whole_host() -> None:
-    async def test(world: World) -> None:
-        here = world.server.page("/a", status=429, Retry_After="7200")
-        world.server.page("/b", rss("two"))
-        there, elsewhere = world.server.url("/b"), world.server.url("/b", "localhost")
-        await world.poller.add(here)
-        await world.poll_due()
-        await world.poller.add(there)
-        await world.poller.add(elsewhere)
-        await world.poll_due()
-        assert [r.headers["Host"].split(":")[0] for r in world.server.log if r.path == "/b"] == [
-            "localhost"
-        ]
-        assert world.wait(there) == 2 * HOUR
-        await world.go(2 * HOUR)
-        assert len(world.server.times("/b")) > 1
-
-    simulate(test)
+async def test_retry_after_is_obeyed(
+    world: World, code: int, retry_after: str, expected: timedelta
+) -> None:
+    url = world.server.page("/a", code=code, Retry_After=retry_after)
+    await world.poller.add(url)
+    await world.poll(url)
+    assert world.wait(url) == expected
 
 
-def test_what_is_gone_is_asked_for_once_a_week() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", status=410)
-        await world.poller.add(url)
-        await world.go(15 * DAY)
-        assert world.server.times("/a") == [START, START + GONE, START + 2 * GONE]
-
-    simulate(test)
-
-
-def test_what_is_no_feed_is_an_error_and_its_validators_are_not_kept() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", "<!DOCTYPE html><html></html>", ETag='"1"')
-        await world.poller.add(url)
-        feed = await world.poll(url)
-        assert (feed.errors, feed.status, feed.etag) == (1, 200, None)
-        assert world.wait(url) == FLOOR
-        assert len(world.fetched[0].problems) == 1
-
-    simulate(test)
+async def test_too_many_requests_applies_to_the_whole_host(world: World) -> None:
+    here = world.server.page("/a", code=429, Retry_After="7200")
+    world.server.page("/b", rss("two"))
+    there, elsewhere = world.server.url("/b"), world.server.url("/b", "localhost")
+    await world.poller.add(here)
+    await world.poll_due()
+    await world.poller.add(there)
+    await world.poller.add(elsewhere)
+    await world.poll_due()
+    assert [r.headers["Host"].split(":")[0] for r in world.server.log if r.path == "/b"] == [
+        "localhost"
+    ]
+    assert world.wait(there) == 2 * HOUR
+    await world.go(2 * HOUR)
+    assert len(world.server.times("/b")) > 1
 
 
-def test_a_slow_server_is_given_up_and_holds_up_no_other() -> None:
-    async def test(world: World) -> None:
+async def test_a_feed_that_is_gone_is_polled_once_a_week(world: World) -> None:
+    url = world.server.page("/a", code=410)
+    await world.poller.add(url)
+    await world.go(15 * DAY)
+    assert world.server.times("/a") == [START, START + GONE, START + 2 * GONE]
+
+
+async def test_another_kind_of_document_is_an_error_and_its_validators_are_not_stored(
+    world: World,
+) -> None:
+    url = world.server.page("/a", "<!DOCTYPE html><html></html>", ETag='"1"')
+    await world.poller.add(url)
+    feed = await world.poll(url)
+    assert (feed.errors, feed.status, feed.etag) == (1, 200, None)
+    assert world.wait(url) == FLOOR
+    assert len(world.fetched[0].problems) == 1
+
+
+async def test_a_slow_server_times_out_and_delays_no_other() -> None:
+    async with worlds(seconds=0.3) as world:
+
         async def slow(_: web.Request) -> web.Response:
             await asyncio.sleep(3)
             return web.Response(text=rss("slow"))
@@ -469,146 +391,122 @@ def test_a_slow_server_is_given_up_and_holds_up_no_other() -> None:
             assert feed.errors == 1
             assert feed.problem == "no answer within 0.3 s"
 
-    simulate(test, seconds=0.3)
+
+async def test_the_size_of_a_body_is_limited(world: World) -> None:
+    bomb = gzip.compress(b" " * (200 * BODY_BYTES // 10), 1)
+    urls = [
+        world.server.page("/bomb", bomb, Content_Encoding="gzip"),
+        world.server.page("/long", b" " * (BODY_BYTES + 1)),
+        world.server.page("/not-gzip", b"no", Content_Encoding="gzip"),
+    ]
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b" " * 65536)
+
+    world.server.pages["/endless"] = endless
+    urls.append(world.server.url("/endless"))
+    for url in urls:
+        await world.poller.add(url)
+        feed = await world.poll(url)
+        assert feed.errors == 1, url
+        large = f"it has more than {BODY_BYTES:,} bytes"
+        assert feed.problem is not None
+        assert feed.problem == large or "not-gzip" in url
 
 
-def test_that_a_body_is_bounded_compressed_or_not() -> None:
-    async def test(world: World) -> None:
-        bomb = gzip.compress(b" " * (200 * BODY_BYTES // 10), 1)
-        urls = [
-            world.server.page("/bomb", bomb, Content_Encoding="gzip"),
-            world.server.page("/long", b" " * (BODY_BYTES + 1)),
-            world.server.page("/not-gzip", b"no", Content_Encoding="gzip"),
-        ]
+async def test_a_host_gets_two_requests_at_once(world: World) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        await asyncio.sleep(0.01)
+        return web.Response(text=rss("one"))
 
-        async def endless(request: web.Request) -> web.StreamResponse:
-            response = web.StreamResponse()
-            await response.prepare(request)
-            while True:
-                await response.write(b" " * 65536)
-
-        world.server.pages["/endless"] = endless
-        urls.append(world.server.url("/endless"))
-        for url in urls:
-            await world.poller.add(url)
-            feed = await world.poll(url)
-            assert feed.errors == 1, url
-            large = f"it has more than {BODY_BYTES:,} bytes"
-            assert feed.problem is not None
-            assert feed.problem == large or "not-gzip" in url
-
-    simulate(test)
-
-
-def test_that_only_two_requests_are_under_way_to_a_host() -> None:
-    async def test(world: World) -> None:
-        async def answer(_: web.Request) -> web.Response:
-            await asyncio.sleep(0.01)
-            return web.Response(text=rss("one"))
-
-        for number in range(20):
-            world.server.pages[f"/{number}"] = answer
-            await world.poller.add(world.server.url(f"/{number}"))
-        await world.poll_due()
-        assert len(world.server.log) == 20
-        assert max(request.overlap for request in world.server.log) == PER_HOST
-
-    simulate(test)
+    for number in range(20):
+        world.server.pages[f"/{number}"] = answer
+        await world.poller.add(world.server.url(f"/{number}"))
+    await world.poll_due()
+    assert len(world.server.log) == 20
+    assert world.server.receiver.most_at_once == PER_HOST
 
 
 # --- Redirects -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [301, 308])
-def test_a_permanent_redirect_is_kept_when_it_was_seen_so_often(status: int) -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", status=status, Location="/b")
-        world.server.page("/b", rss("one"))
-        await world.poller.add(url)
-        for _ in range(PERMANENT_SEEN - 1):
-            assert (await world.poll(url)).address == url
-        assert (await world.poll(url)).address == world.server.url("/b")
+@pytest.mark.parametrize("code", [301, 308])
+async def test_a_permanent_redirect_is_stored_after_several_polls(code: int, world: World) -> None:
+    url = world.server.page("/a", code=code, Location="/b")
+    world.server.page("/b", rss("one"))
+    await world.poller.add(url)
+    for _ in range(PERMANENT_SEEN - 1):
+        assert (await world.poll(url)).address == url
+    assert (await world.poll(url)).address == world.server.url("/b")
+    await world.poll(url)
+    assert len(world.server.times("/a")) == PERMANENT_SEEN
+    assert world.titles() == ["one"]
+
+
+@pytest.mark.parametrize("code", [302, 303, 307])
+async def test_a_temporary_redirect_is_not_stored(code: int, world: World) -> None:
+    url = world.server.page("/a", code=code, Location="/b")
+    # It is permanent, but follows a temporary one.
+    world.server.page("/b", code=301, Location="/c")
+    world.server.page("/c", rss("one"))
+    await world.poller.add(url)
+    for _ in range(PERMANENT_SEEN + 2):
+        assert (await world.poll(url)).address == url
+    assert world.titles() == ["one"]
+
+
+async def test_a_permanent_redirect_must_be_seen_in_a_row(world: World) -> None:
+    url = world.server.page("/a", code=301, Location="/b")
+    world.server.page("/b", rss("one"))
+    await world.poller.add(url)
+    for _ in range(PERMANENT_SEEN - 1):
         await world.poll(url)
-        assert len(world.server.times("/a")) == PERMANENT_SEEN
-        assert world.titles() == ["one"]
-
-    simulate(test)
-
-
-@pytest.mark.parametrize("status", [302, 303, 307])
-def test_a_temporary_redirect_is_not_kept(status: int) -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", status=status, Location="/b")
-        # It is permanent, but follows a temporary one.
-        world.server.page("/b", status=301, Location="/c")
-        world.server.page("/c", rss("one"))
-        await world.poller.add(url)
-        for _ in range(PERMANENT_SEEN + 2):
-            assert (await world.poll(url)).address == url
-        assert world.titles() == ["one"]
-
-    simulate(test)
-
-
-def test_that_a_permanent_redirect_has_to_be_seen_in_a_row() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", status=301, Location="/b")
-        world.server.page("/b", rss("one"))
-        await world.poller.add(url)
+    for text, code in ((rss("one"), 200), ("", 500)):
+        world.server.page("/a", text, code)
+        await world.poll(url)
+        world.server.page("/a", code=301, Location="/b")
         for _ in range(PERMANENT_SEEN - 1):
-            await world.poll(url)
-        for text, status in ((rss("one"), 200), ("", 500)):
-            world.server.page("/a", text, status)
-            await world.poll(url)
-            world.server.page("/a", status=301, Location="/b")
-            for _ in range(PERMANENT_SEEN - 1):
-                assert (await world.poll(url)).address == url
-
-    simulate(test)
+            assert (await world.poll(url)).address == url
 
 
 @pytest.mark.parametrize("location", ["/a", "/b", "file:///etc/passwd", "", "http://[", None])
-def test_a_redirect_that_leads_nowhere_is_an_error(location: str | None) -> None:
-    async def test(world: World) -> None:
-        headers = {} if location is None else {"Location": location}
-        url = world.server.page("/a", status=302, **headers)
-        world.server.page("/b", status=302, Location="/a")
-        await world.poller.add(url)
-        feed = await world.poll(url)
-        assert feed.errors == 1
-        assert "redirect" in (feed.problem or "")
-        assert len(world.server.log) <= 2
-
-    simulate(test)
-
-
-def test_that_redirects_are_bounded() -> None:
-    async def test(world: World) -> None:
-        for number in range(20):
-            world.server.page(f"/{number}", status=302, Location=f"/{number + 1}")
-        url = world.server.url("/0")
-        await world.poller.add(url)
-        feed = await world.poll(url)
-        assert feed.problem == f"it is redirected more than {MOST_REDIRECTS} times"
-        assert len(world.server.log) == MOST_REDIRECTS + 1
-
-    simulate(test)
+async def test_a_redirect_that_leads_nowhere_is_an_error(
+    location: str | None, world: World
+) -> None:
+    headers = {} if location is None else {"Location": location}
+    url = world.server.page("/a", code=302, **headers)
+    world.server.page("/b", code=302, Location="/a")
+    await world.poller.add(url)
+    feed = await world.poll(url)
+    assert feed.errors == 1
+    assert "redirect" in (feed.problem or "")
+    assert len(world.server.log) <= 2
 
 
-def test_a_feed_that_moved_to_another_is_fetched_once() -> None:
-    async def test(world: World) -> None:
-        new = world.server.page("/b", rss("one"))
-        old = world.server.page("/a", status=301, Location="/b")
-        await world.poller.add(new)
-        await world.poller.add(old)
-        for _ in range(PERMANENT_SEEN):
-            await world.poll(old)
-        assert world.poller.feeds[old].same_as == new
-        assert [feed.url for feed in world.poller.due()] == [new]
-        await world.poller.remove(new)
-        assert [feed.url for feed in world.poller.due()] == [old]
+async def test_the_number_of_redirects_is_limited(world: World) -> None:
+    for number in range(20):
+        world.server.page(f"/{number}", code=302, Location=f"/{number + 1}")
+    url = world.server.url("/0")
+    await world.poller.add(url)
+    feed = await world.poll(url)
+    assert feed.problem == f"it is redirected more than {MOST_REDIRECTS} times"
+    assert len(world.server.log) == MOST_REDIRECTS + 1
 
-    simulate(test)
+
+async def test_a_feed_that_moved_to_another_is_fetched_once(world: World) -> None:
+    new = world.server.page("/b", rss("one"))
+    old = world.server.page("/a", code=301, Location="/b")
+    await world.poller.add(new)
+    await world.poller.add(old)
+    for _ in range(PERMANENT_SEEN):
+        await world.poll(old)
+    assert world.poller.feeds[old].same_as == new
+    assert [feed.url for feed in world.poller.due()] == [new]
+    await world.poller.remove(new)
+    assert [feed.url for feed in world.poller.due()] == [old]
 
 
 # --- Duplicates ----------------------------------------------------------------------------------
@@ -626,7 +524,7 @@ def keys(*feeds: str) -> list[tuple[bytes, bytes]]:
     return [(item.guid, item.version) for feed in feeds for item in read(feed)]
 
 
-def test_what_a_version_is() -> None:
+def test_only_the_content_of_an_item_makes_a_version() -> None:
     plain = rss("one")
     dated = plain.replace("</item>", "<pubDate>Mon, 5 Jan 2026 00:00:00 GMT</pubDate></item>")
     renamed = plain.replace("<title>T</title>", "<title>U</title>")
@@ -637,20 +535,20 @@ def test_what_a_version_is() -> None:
     assert len({guid for guid, _ in keys(plain, rss("two", guids=["one"]))}) == 1
 
 
-def test_that_items_with_one_guid_keep_their_keys_when_the_oldest_leaves() -> None:
+def test_items_with_one_guid_keep_their_keys_when_the_oldest_leaves() -> None:
     both = keys(rss("new", "old", guids=["same", "same"]))
     assert keys(rss("new", guids=["same"])) == both[:1]
 
 
-def test_that_blank_nodes_have_no_name() -> None:
+def test_names_of_blank_nodes_do_not_change_a_version() -> None:
     enclosure = "<enclosure url='not an iri:' type='a'/></item>"
     feed = rss("one").replace("</item>", enclosure)
     first, second = ([i.version for i in read(feed)] for _ in range(2))
     assert first == second
 
 
-def test_each_version_of_an_item_comes_once_across_restarts(tmp_path: Path) -> None:
-    clock = Clock()
+async def test_each_version_of_an_item_arrives_once_across_restarts(tmp_path: Path) -> None:
+    clock = FakeClock(START)
     states = [
         rss("one"),
         rss("two", "one"),
@@ -660,8 +558,7 @@ def test_each_version_of_an_item_comes_once_across_restarts(tmp_path: Path) -> N
     ]
     found: list[str | None] = []
     for state in states:
-
-        async def test(world: World, state: str = state) -> None:
+        async with worlds(tmp_path / "state.db", clock=clock) as world:
             world.server.page("/a", state)
             known = list(world.poller.feeds)
             url = known[0] if known else "http://127.0.0.1:1/a"
@@ -670,66 +567,57 @@ def test_each_version_of_an_item_comes_once_across_restarts(tmp_path: Path) -> N
             await world.poll(url)
             clock.now += DAY
             found.extend(world.titles())
-
-        simulate(test, tmp_path / "state.db", clock=clock)
     assert found == ["one", "two", "two, corrected", "three"]
 
 
-def test_that_nothing_is_lost_when_handing_over_fails() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", rss("one"), ETag='"1"')
-        await world.poller.add(url)
-        real = world.take
+async def test_a_failed_hand_over_loses_nothing(world: World) -> None:
+    url = world.server.page("/a", rss("one"), ETag='"1"')
+    await world.poller.add(url)
+    real = world.take
 
-        async def fail(_: Fetched) -> None:
-            raise OSError("the disk is full")
+    async def fail(_: Fetched) -> None:
+        raise OSError("the disk is full")
 
-        world.take = fail  # type: ignore[method-assign]
-        with pytest.raises(OSError, match="disk"):
-            await world.poll(url)
-        assert world.poller.feeds[url].etag is None
-        world.take = real  # type: ignore[method-assign]
+    world.take = fail  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="disk"):
         await world.poll(url)
-        assert world.titles() == ["one"]
-
-    simulate(test)
-
-
-def test_a_push_and_a_fetch_at_the_same_time_bring_an_item_once() -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", rss("two", "one"))
-        await world.poller.add(url)
-        pushed = [world.poller.pushed(url, rss("two").encode()) for _ in range(3)]
-        await asyncio.gather(world.poller.poll(url), *pushed)
-        assert Counter(world.titles()) == {"one": 1, "two": 1}
-        broken = await world.poller.pushed(url, b"no feed")
-        assert broken is not None
-        assert len(broken.problems) == 1
-
-    simulate(test)
+    assert world.poller.feeds[url].etag is None
+    world.take = real  # type: ignore[method-assign]
+    await world.poll(url)
+    assert world.titles() == ["one"]
 
 
-def test_that_old_versions_are_forgotten_only_when_the_whole_feed_was_read(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
-        url = world.server.page("/a", rss("two", "one"))
-        await world.poller.add(url)
-        await world.poll(url)
-        world.clock.now += (KEPT_DAYS + 1) * DAY
-        await world.poller.pushed(url, rss("three").encode())
-        world.server.page("/a", rss("three", "two", "one"))
-        await world.poll(url)
-        world.clock.now += (KEPT_DAYS + 1) * DAY
-        world.server.page("/a", rss("four", "three"))
-        await world.poll(url)
-        assert world.titles() == ["two", "one", "three", "four"]
-        items = read(rss("four", "three", "two", "one"))
-        unknown = await world.store.unknown(url, items)
-        assert [item.publication.title for item in unknown] == ["two", "one"]
-
-    simulate(test)
+async def test_a_push_and_a_fetch_at_the_same_time_bring_an_item_once(world: World) -> None:
+    url = world.server.page("/a", rss("two", "one"))
+    await world.poller.add(url)
+    pushed = [world.poller.pushed(url, rss("two").encode()) for _ in range(3)]
+    await asyncio.gather(world.poller.poll(url), *pushed)
+    assert Counter(world.titles()) == {"one": 1, "two": 1}
+    broken = await world.poller.pushed(url, b"no feed")
+    assert broken is not None
+    assert len(broken.problems) == 1
 
 
-def test_a_file_of_another_run_or_of_something_else_is_refused(
+async def test_old_versions_are_forgotten_only_after_the_whole_feed_was_read(
+    tmp_path: Path, world: World
+) -> None:
+    url = world.server.page("/a", rss("two", "one"))
+    await world.poller.add(url)
+    await world.poll(url)
+    world.clock.now += (KEPT_DAYS + 1) * DAY
+    await world.poller.pushed(url, rss("three").encode())
+    world.server.page("/a", rss("three", "two", "one"))
+    await world.poll(url)
+    world.clock.now += (KEPT_DAYS + 1) * DAY
+    world.server.page("/a", rss("four", "three"))
+    await world.poll(url)
+    assert world.titles() == ["two", "one", "three", "four"]
+    items = read(rss("four", "three", "two", "one"))
+    unknown = await world.store.unknown(url, items)
+    assert [item.publication.title for item in unknown] == ["two", "one"]
+
+
+def test_a_locked_or_foreign_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed_store, "_BUSY_SECONDS", 0.05)
@@ -745,7 +633,7 @@ def test_a_file_of_another_run_or_of_something_else_is_refused(
         SqliteFeedStore(other)
 
 
-def test_a_state_is_kept_whole() -> None:
+def test_the_state_of_a_feed_is_stored_completely() -> None:
     feed = Feed(
         "https://e.org/",
         moved="https://f.org/",
@@ -764,57 +652,51 @@ def test_a_state_is_kept_whole() -> None:
 # --- The loop ------------------------------------------------------------------------------------
 
 
-def test_that_run_goes_on_until_it_is_stopped() -> None:
-    async def test(world: World) -> None:
-        stop, time = asyncio.Event(), world.clock
-        world.server.page("/a", rss("one"))
+async def test_the_poller_runs_until_it_is_stopped(world: World) -> None:
+    stop, time = asyncio.Event(), world.clock
+    world.server.page("/a", rss("one"))
 
-        async def sleep(seconds: float) -> None:
-            await asyncio.sleep(0.05)  # Let running polls finish.
-            time.now += timedelta(seconds=seconds)
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(0.05)  # Let running polls finish.
+        time.now += timedelta(seconds=seconds)
 
-        world.poller._sleep = sleep
-        running = asyncio.create_task(world.poller.run(stop))
-        await asyncio.sleep(0.02)
-        await world.poller.add(world.server.url("/a"))  # This wakes the poller.
-        while len(world.server.log) < 4:
-            await asyncio.sleep(0.01)
-        stop.set()
-        await asyncio.wait_for(running, 2)
-        gaps = [b - a for a, b in pairwise(world.server.times("/a"))]
-        assert set(gaps) == {USUAL}
-        assert world.titles() == ["one"]
-
-    simulate(test)
+    world.poller._sleep = sleep
+    running = asyncio.create_task(world.poller.run(stop))
+    await asyncio.sleep(0.02)
+    await world.poller.add(world.server.url("/a"))  # This wakes the poller.
+    while len(world.server.log) < 4:
+        await asyncio.sleep(0.01)
+    stop.set()
+    await asyncio.wait_for(running, 2)
+    gaps = [b - a for a, b in pairwise(world.server.times("/a"))]
+    assert set(gaps) == {USUAL}
+    assert world.titles() == ["one"]
 
 
-def test_that_what_is_handed_over_at_the_end_is_finished() -> None:
-    async def test(world: World) -> None:
-        stop, begun = asyncio.Event(), asyncio.Event()
-        url = world.server.page("/a", rss("one"))
+async def test_a_hand_over_at_the_end_is_finished(world: World) -> None:
+    stop, begun = asyncio.Event(), asyncio.Event()
+    url = world.server.page("/a", rss("one"))
 
-        async def hang(_: web.Request) -> web.Response:
-            await asyncio.sleep(4)
-            return web.Response(text=rss("never"))
+    async def hang(_: web.Request) -> web.Response:
+        await asyncio.sleep(4)
+        return web.Response(text=rss("never"))
 
-        async def take(fetched: Fetched) -> None:
-            begun.set()
-            await asyncio.sleep(0.1)
-            world.fetched.append(fetched)
+    async def take(fetched: Fetched) -> None:
+        begun.set()
+        await asyncio.sleep(0.1)
+        world.fetched.append(fetched)
 
-        world.take = take  # type: ignore[method-assign]
-        world.server.pages["/b"] = hang
-        await world.poller.add(url)
-        await world.poller.add(world.server.url("/b"))
-        running = asyncio.create_task(world.poller.run(stop))
-        await begun.wait()
-        stop.set()
-        await asyncio.wait_for(running, 1)
-        assert world.titles() == ["one"]
-        assert (await world.store.unknown(url, read(rss("one")))) == []
-        assert world.poller.feeds[world.server.url("/b")].next_at is None
-
-    simulate(test)
+    world.take = take  # type: ignore[method-assign]
+    world.server.pages["/b"] = hang
+    await world.poller.add(url)
+    await world.poller.add(world.server.url("/b"))
+    running = asyncio.create_task(world.poller.run(stop))
+    await begun.wait()
+    stop.set()
+    await asyncio.wait_for(running, 1)
+    assert world.titles() == ["one"]
+    assert (await world.store.unknown(url, read(rss("one")))) == []
+    assert world.poller.feeds[world.server.url("/b")].next_at is None
 
 
 # --- A simulated day -----------------------------------------------------------------------------
@@ -829,14 +711,14 @@ class Site:
         self.revision = 0
         self.requests = 0
 
-    def body(self, clock: Clock) -> str:
+    def body(self, clock: FakeClock) -> str:
         """Return the feed, with an item for every three hours."""
         hours = int((clock() - START) / HOUR)
         self.published = [f"{self.path} {n}" for n in range(hours // 3 + 1)]
         extra = "<ttl>120</ttl>" if self.kind == "ttl" else ""
         return rss(*reversed(self.published), extra=extra)
 
-    async def answer(self, request: web.Request, clock: Clock) -> web.StreamResponse:
+    async def answer(self, request: web.Request, clock: FakeClock) -> web.StreamResponse:
         self.requests += 1
         body = self.body(clock)
         etag = f'"{len(self.published)}"'
@@ -881,16 +763,28 @@ KINDS = (
 
 
 @pytest.mark.parametrize(("count", "slow"), [(39, 0), pytest.param(196, 3, marks=pytest.mark.long)])
-def test_a_day_of_many_feeds(tmp_path: Path, count: int, slow: int) -> None:
+async def test_each_item_arrives_once_in_a_day_of_many_feeds(
+    tmp_path: Path, count: int, slow: int
+) -> None:
     """Each item arrives once although the poller restarts; the log obeys each rule."""
-    clock, chance = Clock(), random.Random(1)
+    clock, chance = FakeClock(START), random.Random(1)
     kinds = [*(KINDS[number % len(KINDS)] for number in range(count)), *["slow"] * slow, "closed"]
     sites = [Site(number, kind, chance) for number, kind in enumerate(kinds)]
     found: Counter[str] = Counter()
-    log: list[Request] = []
+    log: list[Got] = []
     feeds: dict[str, Feed] = {}
 
-    async def part(world: World) -> None:
+    async def part(world: World, http: aiohttp.ClientSession) -> None:
+        world.poller = Poller(
+            http,
+            world.store,
+            lambda fetched: world.take(fetched),
+            clock=clock,
+            random=random.Random(2).random,
+            seconds=1.5,  # It is real time, so allow for a busy machine.
+            per_host=20,
+        )
+        await world.poller.start()
         for site in sites:
 
             async def answer(request: web.Request, site: Site = site) -> web.StreamResponse:
@@ -905,9 +799,12 @@ def test_a_day_of_many_feeds(tmp_path: Path, count: int, slow: int) -> None:
         feeds.update(world.poller.feeds)
 
     for _ in range(4):
-        simulate_elsewhere(part, tmp_path / "state.db", clock)
+        async with worlds(tmp_path / "state.db", clock=clock) as world:
+            connector = aiohttp.TCPConnector(resolver=Resolver(world.server.receiver.port))
+            async with aiohttp.ClientSession(connector=connector) as http:
+                await part(world, http)
 
-    by_path = defaultdict[str, list[Request]](list)
+    by_path = defaultdict[str, list[Got]](list)
     for request in log:
         by_path[request.path.removesuffix("/new")].append(request)
     expected = {title for site in sites if site.kind not in ("gone", "closed")
@@ -950,43 +847,24 @@ def test_a_day_of_many_feeds(tmp_path: Path, count: int, slow: int) -> None:
             assert Counter(request.status for request in requests)[304] >= 10
 
 
-def simulate_elsewhere(
-    test: Callable[[World], Coroutine[Any, Any, None]], path: Path, clock: Clock
-) -> None:
-    """Run a part of the day, with ``feeds.example`` as the server of that part."""
+class Resolver(aiohttp.abc.AbstractResolver):
+    """A resolver that gives the loopback server for every name."""
 
-    async def inner(world: World) -> None:
-        class Resolver(aiohttp.abc.AbstractResolver):
-            async def resolve(self, host: str, port: int = 0, family: Any = 0) -> Any:
-                return [
-                    {"hostname": host, "host": "127.0.0.1", "port": world.server.port,
-                     "family": 2, "proto": 0, "flags": 0}
-                ]  # fmt: skip
+    def __init__(self, port: int) -> None:
+        self.port = port
 
-            async def close(self) -> None:
-                pass
+    async def resolve(self, host: str, port: int = 0, family: Any = 0) -> Any:
+        place = {"host": "127.0.0.1", "port": self.port, "family": 2}
+        return [{"hostname": host, "proto": 0, "flags": 0, **place}]
 
-        connector = aiohttp.TCPConnector(resolver=Resolver())
-        async with aiohttp.ClientSession(connector=connector) as http:
-            world.poller = Poller(
-                http,
-                world.store,
-                lambda fetched: world.take(fetched),
-                clock=clock,
-                random=random.Random(2).random,
-                seconds=1.5,  # It is real time, so allow for a busy machine.
-                per_host=20,
-            )
-            await world.poller.start()
-            await test(world)
-
-    simulate(inner, path, clock=clock)
+    async def close(self) -> None:
+        pass
 
 
 # --- Lists ---------------------------------------------------------------------------------------
 
 
-def test_a_list_of_addresses(tmp_path: Path) -> None:
+def test_a_list_of_addresses_is_read(tmp_path: Path) -> None:
     path = tmp_path / "feeds.txt"
     path.write_text("\ufeff# mine\nhttps://e.org/a\n\nftp://e.org/\nhttps://e.org/a\nhttp://:80/\n")
     problems: list[Problem] = []
@@ -995,7 +873,7 @@ def test_a_list_of_addresses(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
-def test_opml(encoding: str) -> None:
+def test_opml_is_read(encoding: str) -> None:
     text = f"""<?xml version="1.0" encoding="{encoding}"?>
     <opml version="2.0"><head><title>Ä</title></head><body>
     <outline text="Küche"><outline text="Brühe &amp; Brot" type="rss" xmlUrl="https://e.org/ä?a=1&amp;b=2"/>
@@ -1013,7 +891,7 @@ def test_opml(encoding: str) -> None:
     assert told == {(None, "WARNING"), ("bad", "REFUSED")}
 
 
-def test_that_a_broken_list_is_read_as_far_as_it_goes() -> None:
+def test_a_broken_list_is_read_up_to_the_error() -> None:
     text = b"<opml><body><outline text='a & b' xmlUrl='https://e.org/a'/><outline xmlUrl="
     problems: list[Problem] = []
     found = parse_feed_list(text, "feeds.opml", problems.append)
@@ -1035,6 +913,6 @@ def test_that_a_broken_list_is_read_as_far_as_it_goes() -> None:
     ],
     ids=["external", "bomb", "deep", "feed", "comment", "empty"],
 )
-def test_that_a_hostile_or_empty_list_is_refused(text: bytes) -> None:
+def test_a_hostile_or_empty_list_is_refused(text: bytes) -> None:
     with pytest.raises(InputError):
         parse_feed_list(text, "feeds.opml", lambda _: None)

@@ -16,7 +16,6 @@ from datetime import timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
-from statistics import quantiles
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,8 +37,6 @@ from graphmatch.broker.store import Store, StoreError
 from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
 from graphmatch.broker.transport import SmtpServer
 from graphmatch.engine import Engine
-from semantic.clock import utc_now
-from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
@@ -107,7 +104,7 @@ def mounted(folder: Path) -> Iterator[bool]:
             subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     """Fill a file system, or reach a file size limit if none can be mounted."""
     disk, unlimited = tmp_path / "disk", resource.RLIM_INFINITY
     with mounted(disk) as is_mounted:
@@ -159,71 +156,63 @@ def test_a_full_disk(tmp_path: Path) -> None:
 # --- Clock jumps ---------------------------------------------------------------------------------
 
 
-def test_a_clock_that_jumps(tmp_path: Path) -> None:
+async def test_a_clock_that_jumps_loses_nothing(tmp_path: Path) -> None:
     """Jump two days ahead and back while a host fails, and back an hour while a digest waits."""
 
-    async def main() -> None:
-        clock = FakeClock()
-        async with receivers(3) as [good, bad, digests], rig(tmp_path, clock) as broker:
-            for hook in (good, bad):
-                await broker.subscribe(hook.url(), **MONTH)
-            await broker.subscribe(digests.url(), digest={"every": 3600}, **MONTH)
-            bad.answer = status(500)
-            await broker.publish(*(f"a{n}" for n in range(6)))
-            await until(lambda: len(good.got) == 6 and len(bad.got) >= 5)
-            clock.forward(minutes=59)
-            clock.forward(hours=-1)
-            broker.dispatcher.wake()
-            await broker.publish("b")
-            await until(lambda: len(good.got) == 7)
-            assert not digests.got  # It is not due.
+    clock = FakeClock()
+    async with receivers(3) as [good, bad, digests], rig(tmp_path, clock) as broker:
+        for hook in (good, bad):
+            await broker.subscribe(hook.url(), **MONTH)
+        await broker.subscribe(digests.url(), digest={"every": 3600}, **MONTH)
+        bad.answer = status(500)
+        await broker.publish(*(f"a{n}" for n in range(6)))
+        await until(lambda: len(good.got) == 6 and len(bad.got) >= 5)
+        clock.forward(minutes=59)
+        clock.forward(hours=-1)
+        broker.dispatcher.wake()
+        await broker.publish("b")
+        await until(lambda: len(good.got) == 7)
+        assert not digests.got  # It is not due.
 
-            clock.forward(days=2, hours=1)
-            tried = len(bad.got)
-            await broker.publish("c")
-            await until(
-                lambda: len(good.got) == 8 and len(bad.got) > tried and len(digests.got) > 0
-            )
-            clock.forward(days=-2)
-            bad.answer = None
-            tried = len(bad.got)
-            await broker.publish("d")
-            broker.dispatcher.wake()
-            await until(lambda: len(good.got) == 9)
-            await until(lambda: len(bad.got) > tried)  # Its back-off does not last two days.
-            clock.forward(days=2, hours=3)
-            broker.dispatcher.wake()
-            names = [*(f"a{n}" for n in range(6)), "b", "c", "d"]
-            # Deliveries in progress at the jump may be repeated under the same id.
-            await until(lambda: all(once(*names)(hook) for hook in (good, bad, digests)))
-            numbers = [row["seq"] for row in await broker.rows(matches)]
-            assert numbers == list(range(1, 28))
-
-    asyncio.run(main())
+        clock.forward(days=2, hours=1)
+        tried = len(bad.got)
+        await broker.publish("c")
+        await until(lambda: len(good.got) == 8 and len(bad.got) > tried and len(digests.got) > 0)
+        clock.forward(days=-2)
+        bad.answer = None
+        tried = len(bad.got)
+        await broker.publish("d")
+        broker.dispatcher.wake()
+        await until(lambda: len(good.got) == 9)
+        await until(lambda: len(bad.got) > tried)  # Its back-off does not last two days.
+        clock.forward(days=2, hours=3)
+        broker.dispatcher.wake()
+        names = [*(f"a{n}" for n in range(6)), "b", "c", "d"]
+        # Deliveries in progress at the jump may be repeated under the same id.
+        await until(lambda: all(once(*names)(hook) for hook in (good, bad, digests)))
+        numbers = [row["seq"] for row in await broker.rows(matches)]
+        assert numbers == list(range(1, 28))
 
 
-def test_claims_of_a_clock_that_was_ahead(database: str) -> None:
+async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str) -> None:
     """A process with a wrong clock claims two days ahead, and is killed."""
 
-    async def main() -> None:
-        ahead, clock = FakeClock(), FakeClock()
-        async with receivers() as [hook], rig(database, ahead, running=False) as killed:
-            await killed.subscribe(hook.url(), **MONTH)
-            await killed.publish("a")
-            ahead.forward(days=2)
-            await killed.broker.publish(quad("b").encode(), format="nq")
-            [row] = await killed.rows(deliveries)
-            wanted, at = {row["host"]: 1}, millis(ahead())
-            until_ = at + LEASE // timedelta(milliseconds=1)
-            held = await killed.store.write(lambda db: claim(db, wanted, at, until_))
-            assert [one.id for one in held] == [1]
-            assert len(await killed.store.write(killed.matcher._claimed)) == 1
-            async with rig(database, clock) as broker:
-                await broker.match()
-                await broker.publish("c")
-                await until(lambda: once("a", "b", "c")(hook))
-
-    asyncio.run(main())
+    ahead, clock = FakeClock(), FakeClock()
+    async with receivers() as [hook], rig(database, ahead, running=False) as killed:
+        await killed.subscribe(hook.url(), **MONTH)
+        await killed.publish("a")
+        ahead.forward(days=2)
+        await killed.broker.publish(quad("b").encode(), format="nq")
+        [row] = await killed.rows(deliveries)
+        wanted, at = {row["host"]: 1}, millis(ahead())
+        until_ = at + LEASE // timedelta(milliseconds=1)
+        held = await killed.store.write(lambda db: claim(db, wanted, at, until_))
+        assert [one.id for one in held] == [1]
+        assert len(await killed.store.write(killed.matcher._claimed)) == 1
+        async with rig(database, clock) as broker:
+            await broker.match()
+            await broker.publish("c")
+            await until(lambda: once("a", "b", "c")(hook))
 
 
 def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
@@ -242,199 +231,156 @@ def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
         assert [one.solutions for one in found] == [[{"s": f"<urn:{n}>"}] for n in range(12)]
 
 
-def test_expiry_when_the_clock_jumps(tmp_path: Path) -> None:
-    """The end is announced once, and an announced end is final."""
-
-    async def main() -> None:
-        clock = FakeClock()
-        async with receivers() as [hook], rig(tmp_path, clock) as broker:
-            await broker.subscribe(hook.url())  # It lasts a day.
-
-            async def after(**length: float) -> list[str]:
-                clock.forward(**length)
-                await broker.dispatcher.sweep()
-
-                async def sent() -> bool:
-                    return not await broker_has(broker, "waiting")
-
-                await until(sent)
-                return [json.loads(one.body)["type"] for one in hook.got]
-
-            assert await after(hours=22) == ["subscription.expiring"]
-            assert await after(hours=-1) == ["subscription.expiring"]
-            assert await after(hours=1) == ["subscription.expiring"]
-            final = ["subscription.expiring", "subscription.expired"]
-            assert await after(days=2) == final
-            assert await after(days=-2) == final
-            [row] = await broker.rows(subscriptions)
-            assert (row["state"], row["reason"]) == ("ended", "expired")
-            await broker.publish("a")
-            assert len(await broker.rows(publications)) == 1
-
-    asyncio.run(main())
-
-
-def test_snapshots_are_saved_when_the_clock_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_snapshots_are_saved_if_the_clock_stands_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: Rig
 ) -> None:
     monkeypatch.setattr(matching, "_SAVE_SECONDS", 0.01)
 
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as broker:
-            await broker.broker.subscribe({"query": ALL}, Settings())
-            matcher = Matcher(broker.broker, tmp_path / "saved", "f")
-            matcher.load()
-            matcher.start()
-            await until(lambda: bool(list((tmp_path / "saved").glob("*.gm"))))
-            await asyncio.to_thread(matcher.stop)
-
-    asyncio.run(main())
+    await idle.broker.subscribe({"query": ALL}, Settings())
+    matcher = Matcher(idle.broker, tmp_path / "saved", "f")
+    matcher.load()
+    matcher.start()
+    await until(lambda: bool(list((tmp_path / "saved").glob("*.gm"))))
+    await asyncio.to_thread(matcher.stop)
 
 
 # --- Database failures ---------------------------------------------------------------------------
 
 
-def test_the_database_is_restarted_under_load(tmp_path: Path, cluster: Cluster) -> None:
+async def test_a_restart_of_the_database_under_load_loses_nothing(
+    tmp_path: Path, cluster: Cluster
+) -> None:
     """Processes and connections end at once; publishers retry with their keys."""
     url = cluster()
 
-    async def main() -> None:
-        asked = ("serve", "--port", "0", "--allow", "127.0.0.0/8", "--store", url)
-        async with receivers() as [hook], aiohttp.ClientSession() as http:
-            with Process(tmp_path, *asked) as broker:
-                sink = {"kind": "webhook", "url": hook.url()}
-                made = Client(broker.url).subscribe(query=ALL, sink=sink)
-                taken: list[str] = []
-                statuses: set[int] = set()
-                stopped = asyncio.Event()
+    asked = ("serve", "--port", "0", "--allow", "127.0.0.0/8", "--store", url)
+    async with receivers() as [hook], aiohttp.ClientSession() as http:
+        with Process(tmp_path, *asked) as broker:
+            sink = {"kind": "webhook", "url": hook.url()}
+            made = Client(broker.url).subscribe(query=ALL, sink=sink)
+            taken: list[str] = []
+            statuses: set[int] = set()
+            stopped = asyncio.Event()
 
-                async def publish(who: int) -> None:
-                    number = 0
-                    while not stopped.is_set():
-                        number += 1
-                        name, answered = f"{who}-{number}", 0
-                        headers = {**N_QUADS, "Idempotency-Key": name}
-                        while answered != 202:
-                            said = await http.post(
-                                f"{broker.url}/v1/publications", data=quad(name), headers=headers
-                            )
-                            answered = said.status
-                            statuses.add(answered)
-                            await asyncio.sleep(0.02)
-                        taken.append(name)
+            async def publish(who: int) -> None:
+                number = 0
+                while not stopped.is_set():
+                    number += 1
+                    name, answered = f"{who}-{number}", 0
+                    headers = {**N_QUADS, "Idempotency-Key": name}
+                    while answered != 202:
+                        said = await http.post(
+                            f"{broker.url}/v1/publications", data=quad(name), headers=headers
+                        )
+                        answered = said.status
+                        statuses.add(answered)
+                        await asyncio.sleep(0.02)
+                    taken.append(name)
 
-                async def some(count: int) -> None:
-                    before = len(taken)
-                    await until(lambda: len(taken) >= before + count, 30)
+            async def some(count: int) -> None:
+                before = len(taken)
+                await until(lambda: len(taken) >= before + count, 30)
 
-                publishing = [asyncio.create_task(publish(who)) for who in range(4)]
-                await some(20)
-                cut = text(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE pid != pg_backend_pid() AND datname = current_database()"
-                )
-                other = Store(url)
-                for _ in range(5):
-                    with suppress(StoreError):
-                        await other.write(lambda db: db.execute(cut).all())
-                    await asyncio.sleep(0.05)
-                await asyncio.to_thread(other.close)
-                await some(20)
-                await asyncio.to_thread(cluster.stop)
-                await asyncio.sleep(0.3)
-                await asyncio.to_thread(cluster.start)
-                await some(20)
-                stopped.set()
-                await asyncio.gather(*publishing)
-                assert statuses == {202, 503}
-                await until(lambda: told(hook).keys() == {f"urn:g-{one}" for one in taken}, 90)
-                assert {len(ids) for ids in told(hook).values()} == {1}
-                found = Client(broker.url).matches(made.id, made.ticket)
-                names = [one.publication.removeprefix("urn:g-") for one in found]
-                assert sorted(names) == sorted(taken)
-                assert broker.counted("graphmatch_publications_total") == len(taken)
-                assert broker.runs
-
-    asyncio.run(main())
+            publishing = [asyncio.create_task(publish(who)) for who in range(4)]
+            await some(20)
+            cut = text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid != pg_backend_pid() AND datname = current_database()"
+            )
+            other = Store(url)
+            for _ in range(5):
+                with suppress(StoreError):
+                    await other.write(lambda db: db.execute(cut).all())
+                await asyncio.sleep(0.05)
+            await asyncio.to_thread(other.close)
+            await some(20)
+            await asyncio.to_thread(cluster.stop)
+            await asyncio.sleep(0.3)
+            await asyncio.to_thread(cluster.start)
+            await some(20)
+            stopped.set()
+            await asyncio.gather(*publishing)
+            assert statuses == {202, 503}
+            await until(lambda: told(hook).keys() == {f"urn:g-{one}" for one in taken}, 90)
+            assert {len(ids) for ids in told(hook).values()} == {1}
+            found = Client(broker.url).matches(made.id, made.ticket)
+            names = [one.publication.removeprefix("urn:g-") for one in found]
+            assert sorted(names) == sorted(taken)
+            assert broker.counted("graphmatch_publications_total") == len(taken)
+            assert broker.runs
 
 
-def test_what_was_claimed_is_matched_when_the_database_is_back(
+async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The matcher continues at once, before the claim expires."""
 
-    async def main() -> None:
-        async with rig(database, running=False) as broker:
-            await broker.broker.subscribe({"query": ALL}, Settings())
-            await broker.broker.publish(quad("a").encode(), format="nq")
-            commit = broker.matcher._commit
+    async with rig(database, running=False) as broker:
+        await broker.broker.subscribe({"query": ALL}, Settings())
+        await broker.broker.publish(quad("a").encode(), format="nq")
+        commit = broker.matcher._commit
 
-            def cut(db: Connection, *found: Any) -> tuple[int, ...]:
-                monkeypatch.undo()
-                commit(db, *found)
-                db.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
-                return ()
+        def cut(db: Connection, *found: Any) -> tuple[int, ...]:
+            monkeypatch.undo()
+            commit(db, *found)
+            db.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+            return ()
 
-            monkeypatch.setattr(broker.matcher, "_commit", cut)
-            with pytest.raises(StoreError, match="nothing was written"):
-                broker.matcher.step()
-            assert not await broker.rows(matches)
-            assert broker.matcher.step() == 1
-            assert len(await broker.rows(matches)) == 1
-            assert broker.matcher.step() == 0
-
-    asyncio.run(main())
+        monkeypatch.setattr(broker.matcher, "_commit", cut)
+        with pytest.raises(StoreError, match="nothing was written"):
+            broker.matcher.step()
+        assert not await broker.rows(matches)
+        assert broker.matcher.step() == 1
+        assert len(await broker.rows(matches)) == 1
+        assert broker.matcher.step() == 0
 
 
-def test_feeds_are_followed_after_the_database_was_gone(cluster: Cluster) -> None:
+async def test_feeds_are_polled_after_an_outage_of_the_database(cluster: Cluster) -> None:
     """Unsaved items are fetched again."""
     url, clock = cluster(), FakeClock()
     feed = """<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>f</title>
       <updated>2026-01-01T00:00:00Z</updated><entry><id>urn:item</id><title>t</title>
       <updated>2026-01-01T00:00:00Z</updated></entry></feed>"""
 
-    async def main() -> None:
-        async with (
-            receivers() as [site],
-            rig(url, clock, running=False) as broker,
-            aiohttp.ClientSession() as http,
-        ):
+    async with (
+        receivers() as [site],
+        rig(url, clock, running=False) as broker,
+        aiohttp.ClientSession() as http,
+    ):
 
-            async def answer(_: web.Request) -> web.Response:
-                return web.Response(text=feed, content_type="application/atom+xml")
+        async def answer(_: web.Request) -> web.Response:
+            return web.Response(text=feed, content_type="application/atom+xml")
 
-            site.answer = answer
-            poller = Poller(
-                http, BrokerFeeds(broker.broker), clock=clock, supervisor=broker.broker.supervisor
-            )
-            await poller.start()
-            await poller.add(site.url("/feed"))
-            await asyncio.to_thread(cluster.stop)
-            ending = asyncio.Event()
-            running = asyncio.create_task(poller.run(ending))
-            try:
-                await until(lambda: len(site.got) == 1)
-                await asyncio.sleep(0.2)
-                await asyncio.to_thread(cluster.start)
-                assert not running.done()
-                clock.forward(hours=2)
-                poller._woken.set()
+        site.answer = answer
+        poller = Poller(
+            http, BrokerFeeds(broker.broker), clock=clock, supervisor=broker.broker.supervisor
+        )
+        await poller.start()
+        await poller.add(site.url("/feed"))
+        await asyncio.to_thread(cluster.stop)
+        ending = asyncio.Event()
+        running = asyncio.create_task(poller.run(ending))
+        try:
+            await until(lambda: len(site.got) == 1)
+            await asyncio.sleep(0.2)
+            await asyncio.to_thread(cluster.start)
+            assert not running.done()
+            clock.forward(hours=2)
+            poller._woken.set()
 
-                async def there() -> bool:
-                    return len(await broker.rows(publications)) == 1
+            async def there() -> bool:
+                return len(await broker.rows(publications)) == 1
 
-                await until(there)
-            finally:
-                ending.set()
-                await running
-
-    asyncio.run(main())
+            await until(there)
+        finally:
+            ending.set()
+            await running
 
 
 # --- Network failures ----------------------------------------------------------------------------
 
 
-def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
+async def test_receivers_that_return_get_everything_once(tmp_path: Path) -> None:
     """One refuses, one accepts connections silently, one resets them during its response."""
 
     async def reset(request: web.Request) -> web.StreamResponse:
@@ -445,131 +391,91 @@ def test_receivers_that_go_and_come_back(tmp_path: Path) -> None:
         transport.abort()
         return web.Response()
 
-    async def main() -> None:
-        clock = FakeClock()
-        async with (
-            receivers(4) as [good, silent, torn, away],
-            rig(tmp_path, clock, seconds=1.5) as broker,
-        ):
-            silent.answer, torn.answer = hang, reset
-            await away.leave()
-            for hook in (silent, torn, away, good):
-                await broker.subscribe(hook.url(), **MONTH)
-            names = [f"a{n}" for n in range(8)]
-            begun = time.perf_counter()
-            for name in names:
-                await broker.publish(name)
-            await until(lambda: once(*names)(good))
-            assert time.perf_counter() - begun < 5
-            assert len(silent.got) < len(names)
+    clock = FakeClock()
+    async with (
+        receivers(4) as [good, silent, torn, away],
+        rig(tmp_path, clock, seconds=1.5) as broker,
+    ):
+        silent.answer, torn.answer = hang, reset
+        await away.leave()
+        for hook in (silent, torn, away, good):
+            await broker.subscribe(hook.url(), **MONTH)
+        names = [f"a{n}" for n in range(8)]
+        begun = time.perf_counter()
+        for name in names:
+            await broker.publish(name)
+        await until(lambda: once(*names)(good))
+        assert time.perf_counter() - begun < 5
+        assert len(silent.got) < len(names)
 
-            async def failed() -> bool:
-                rows = await broker.rows(deliveries)
-                tried = Counter(row["host"] for row in rows if row["attempt"])
-                taken = [row for row in rows if row["state"] == "delivered"]
-                return len(taken) == len(names) and all(
-                    tried[urlsplit(hook.url()).netloc] >= 5 for hook in (torn, away)
-                )
+        async def failed() -> bool:
+            rows = await broker.rows(deliveries)
+            tried = Counter(row["host"] for row in rows if row["attempt"])
+            taken = [row for row in rows if row["state"] == "delivered"]
+            return len(taken) == len(names) and all(
+                tried[urlsplit(hook.url()).netloc] >= 5 for hook in (torn, away)
+            )
 
-            await until(failed)
-            silent.answer = torn.answer = None
-            await away.come_back()
-            for _ in range(60):  # Breakers first admit one; this is less time than the retries.
-                clock.forward(hours=1, minutes=1)
-                broker.dispatcher.wake()
-                with suppress(AssertionError):
-                    await until(broker.all_are("delivered"), 0.3)
-                    break
-            assert all(once(*names)(hook) for hook in (good, silent, torn, away))
-            assert max(good.count().values()) == 1
-
-    asyncio.run(main())
-
-
-@pytest.mark.long
-def test_one_dead_endpoint_among_a_hundred(tmp_path: Path) -> None:
-    """The others are at most a tenth slower than without it, plus noise."""
-
-    async def taken(folder: Path, *, dead: bool) -> list[float]:
-        async with receivers(100) as several, rig(folder, utc_now, seconds=5.0) as broker:
-            for one in several:
-                await broker.subscribe(one.url())
-            if dead:
-                several[0].answer = hang
-            begun: dict[str, float] = {}
-            for n in range(40):
-                begun[f"urn:g-a{n}"] = time.perf_counter()
-                await broker.publish(f"a{n}")
-                await asyncio.sleep(0.25)
-            alive = several[1:]
-            await until(lambda: all(len(one.got) == 40 for one in alive), 60)
-            assert not dead or len(several[0].got) < 10
-            return [
-                got.at - begun[json.loads(got.body)["matches"][0]["publication"]["id"]]
-                for one in alive
-                for got in one.got
-            ]
-
-    without, beside = list[float](), list[float]()
-    for turn in range(3):  # Alternate, because other load varies.
-        without += asyncio.run(taken(tmp_path / f"without{turn}", dead=False))
-        beside += asyncio.run(taken(tmp_path / f"beside{turn}", dead=True))
-    alone, slower = quantiles(without, n=20), quantiles(beside, n=20)
-    figures = f"p95 {alone[18]:.3f} s without, {slower[18]:.3f} s beside a dead one"
-    sys.stdout.write(f"{figures}; medians {alone[9]:.3f} s, {slower[9]:.3f} s\n")
-    assert slower[18] <= 1.1 * alone[18] + 0.02, figures
+        await until(failed)
+        silent.answer = torn.answer = None
+        await away.come_back()
+        for _ in range(60):  # Breakers first admit one; this is less time than the retries.
+            clock.forward(hours=1, minutes=1)
+            broker.dispatcher.wake()
+            with suppress(AssertionError):
+                await until(broker.all_are("delivered"), 0.3)
+                break
+        assert all(once(*names)(hook) for hook in (good, silent, torn, away))
+        assert max(good.count().values()) == 1
 
 
 # --- Email and ntfy through the outbox -----------------------------------------------------------
 
 
-def test_email_is_tried_again_and_has_digests(tmp_path: Path) -> None:
-    async def main() -> None:
-        clock, server = FakeClock(), Smtp({"text": "451 later"})
-        async with talking(server.talk) as port:
-            smtp = SmtpServer("127.0.0.1", "broker@example.com", port, "none")
-            async with rig(tmp_path, clock, smtp=smtp) as broker:
-                sink = {"kind": "email", "address": "ann@example.org"}
-                given = {"query": ALL}
-                await broker.broker.subscribe(given, Settings("Soup", sink, **MONTH))
-                await broker.publish("a")
+async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
+    clock, server = FakeClock(), Smtp({"text": "451 later"})
+    async with talking(server.talk) as port:
+        smtp = SmtpServer("127.0.0.1", "broker@example.com", port, "none")
+        async with rig(tmp_path, clock, smtp=smtp) as broker:
+            sink = {"kind": "email", "address": "ann@example.org"}
+            given = {"query": ALL}
+            await broker.broker.subscribe(given, Settings("Soup", sink, **MONTH))
+            await broker.publish("a")
 
-                async def tried() -> bool:
-                    [row] = await broker.rows(deliveries)
-                    return (row["attempt"], row["state"], row["status"]) == (1, "waiting", 451)
+            async def tried() -> bool:
+                [row] = await broker.rows(deliveries)
+                return (row["attempt"], row["state"], row["status"]) == (1, "waiting", 451)
 
-                await until(tried)
-                del server.answers["text"]
-                clock.forward(seconds=6)
-                broker.dispatcher.wake()
-                await until(broker.all_are("delivered"))
-                first, again = mails(server)
-                assert first["Message-ID"] == again["Message-ID"]
-                assert again["To"] == "ann@example.org"
-                assert "Soup" in again["Subject"]
-                assert "urn:g-a" in again.get_content()
-                assert "/v1/deliveries/1" in again.get_content()
+            await until(tried)
+            del server.answers["text"]
+            clock.forward(seconds=6)
+            broker.dispatcher.wake()
+            await until(broker.all_are("delivered"))
+            first, again = mails(server)
+            assert first["Message-ID"] == again["Message-ID"]
+            assert again["To"] == "ann@example.org"
+            assert "Soup" in again["Subject"]
+            assert "urn:g-a" in again.get_content()
+            assert "/v1/deliveries/1" in again.get_content()
 
-                digest = Settings("Digest", sink, digest={"every": 60}, **MONTH)
-                await broker.broker.subscribe(given, digest)
-                server.mails.clear()
-                await broker.publish("b")
-                await broker.publish("c")
-                await until(lambda: len(server.mails) == 2)
-                clock.forward(seconds=61)
-                broker.dispatcher.wake()
-                await until(broker.all_are("delivered"))
-                *_, last = mails(server)
-                assert len(server.mails) == 3
-                assert "Digest" in last["Subject"]
-                assert {"urn:g-b", "urn:g-c"} <= set(last.get_content().split())
+            digest = Settings("Digest", sink, digest={"every": 60}, **MONTH)
+            await broker.broker.subscribe(given, digest)
+            server.mails.clear()
+            await broker.publish("b")
+            await broker.publish("c")
+            await until(lambda: len(server.mails) == 2)
+            clock.forward(seconds=61)
+            broker.dispatcher.wake()
+            await until(broker.all_are("delivered"))
+            *_, last = mails(server)
+            assert len(server.mails) == 3
+            assert "Digest" in last["Subject"]
+            assert {"urn:g-b", "urn:g-c"} <= set(last.get_content().split())
 
-                server.answers["RCPT"] = "550 nobody is called so"
-                await broker.publish("d")
-                await until(lambda: broker_has(broker, "failed"))
-                assert len(server.mails) == 3
-
-    asyncio.run(main())
+            server.answers["RCPT"] = "550 nobody is called so"
+            await broker.publish("d")
+            await until(broker.has("failed"))
+            assert len(server.mails) == 3
 
 
 def mails(server: Smtp) -> list[EmailMessage]:
@@ -577,43 +483,36 @@ def mails(server: Smtp) -> list[EmailMessage]:
     return [one for one in found if isinstance(one, EmailMessage)]
 
 
-async def broker_has(broker: Rig, state: str) -> bool:
-    return state in {row["state"] for row in await broker.rows(deliveries)}
-
-
-def test_ntfy_is_tried_again_and_has_digests(tmp_path: Path) -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        async with receivers() as [phone], rig(tmp_path, clock) as broker:
-            sink = {"kind": "ntfy", "url": phone.url("/topic"), "token": "tk_secret"}
-            for path, more in (("/topic", {}), ("/digest", {"digest": {"every": 60}})):
-                settings = Settings("Soup", {**sink, "url": phone.url(path)}, **more, **MONTH)
-                await broker.broker.subscribe({"query": ALL}, settings)
-            phone.answer = status(429, Retry_After="30")
-            await broker.publish("a")
-            await broker.publish("b")
-            await until(lambda: len(phone.got) == 2)
-            phone.answer = None
-            clock.forward(seconds=10)
-            broker.dispatcher.wake()
-            await asyncio.sleep(0.05)
-            assert len(phone.got) == 2  # It waits as Retry-After says.
-            clock.forward(seconds=51)
-            broker.dispatcher.wake()
-            await until(broker.all_are("delivered"))
-            texts = [one.body.decode() for one in phone.got]
-            assert Counter(one.path for one in phone.got) == {"/topic": 4, "/digest": 1}
-            assert texts[:2] == texts[2:4] or sorted(texts[:2]) == sorted(
-                one.body.decode() for one in phone.got[2:] if one.path == "/topic"
-            )
-            [digest] = [one for one in phone.got if one.path == "/digest"]
-            assert {"urn:g-a", "urn:g-b"} <= set(digest.body.decode().split())
-            for one in phone.got:
-                assert one.headers["Authorization"] == "Bearer tk_secret"
-                assert "Soup" in one.headers["Title"]
-                assert "/v1/deliveries/" in one.headers["Click"]
-
-    asyncio.run(main())
+async def test_ntfy_is_retried_and_has_digests(
+    hook: Receiver, clock: FakeClock, broker: Rig
+) -> None:
+    sink = {"kind": "ntfy", "url": hook.url("/topic"), "token": "tk_secret"}
+    for path, more in (("/topic", {}), ("/digest", {"digest": {"every": 60}})):
+        settings = Settings("Soup", {**sink, "url": hook.url(path)}, **more, **MONTH)
+        await broker.broker.subscribe({"query": ALL}, settings)
+    hook.answer = status(429, Retry_After="30")
+    await broker.publish("a")
+    await broker.publish("b")
+    await until(lambda: len(hook.got) == 2)
+    hook.answer = None
+    clock.forward(seconds=10)
+    broker.dispatcher.wake()
+    await asyncio.sleep(0.05)
+    assert len(hook.got) == 2  # It waits as Retry-After says.
+    clock.forward(seconds=51)
+    broker.dispatcher.wake()
+    await until(broker.all_are("delivered"))
+    texts = [one.body.decode() for one in hook.got]
+    assert Counter(one.path for one in hook.got) == {"/topic": 4, "/digest": 1}
+    assert texts[:2] == texts[2:4] or sorted(texts[:2]) == sorted(
+        one.body.decode() for one in hook.got[2:] if one.path == "/topic"
+    )
+    [digest] = [one for one in hook.got if one.path == "/digest"]
+    assert {"urn:g-a", "urn:g-b"} <= set(digest.body.decode().split())
+    for one in hook.got:
+        assert one.headers["Authorization"] == "Bearer tk_secret"
+        assert "Soup" in one.headers["Title"]
+        assert "/v1/deliveries/" in one.headers["Click"]
 
 
 # --- Several processes ---------------------------------------------------------------------------
@@ -739,19 +638,8 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
     return asyncio.run(main())
 
 
-def test_a_trial_says_what_was_delivered(tmp_path: Path) -> None:
+def test_a_backtest_equals_the_deliveries(tmp_path: Path) -> None:
     items = list(read_publications(ROOT / "data/feeds", ROOT / "data/publications"))
     some, total = compared(tmp_path, items, count=20, seed=1)
     assert some > 20
     assert total > 100
-
-
-@pytest.mark.long
-@pytest.mark.data
-def test_a_trial_of_real_feeds_says_what_was_delivered(tmp_path: Path) -> None:
-    folder = ROOT.parent / "shared" / "data" / "feeds"
-    said: list[Problem] = []
-    items = list(read_publications(*sorted(folder.glob("*.*")), on_problem=said.append))
-    some, total = compared(tmp_path, items, count=100, seed=2)
-    sys.stdout.write(f"{len(items)} items, {some} subscriptions with {total} matches\n")
-    assert some > 50

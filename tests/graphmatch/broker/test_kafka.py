@@ -85,7 +85,7 @@ def check(path: str) -> None:
     store.close()
 
 
-def test_each_record_once(served: Kafka, tmp_path: Path) -> None:
+def test_each_record_is_stored_once(served: Kafka, tmp_path: Path) -> None:
     """Invalid records are refused and noted; reading again adds nothing."""
     path = str(tmp_path / "broker.db")
     asyncio.run(read(path, served.servers, RECORDS - BAD))
@@ -96,7 +96,7 @@ def test_each_record_once(served: Kafka, tmp_path: Path) -> None:
     store.close()
 
 
-def test_killed_at_any_moment(served: Kafka, tmp_path: Path) -> None:
+def test_each_record_is_stored_once_despite_kills(served: Kafka, tmp_path: Path) -> None:
     """No record is lost or repeated."""
     path = str(tmp_path / "broker.db")
     seed = random.randrange(1000)

@@ -16,8 +16,8 @@ from graphmatch.broker.asking import WAITING
 from graphmatch.broker.page.routes import STREAMS
 from graphmatch.broker.page.session import COOKIE, FORM_BYTES
 from graphmatch.broker.tables import subscriptions
-from tests.graphmatch.broker.serving import Called
-from tests.graphmatch.broker.visiting import NEWS, Answer, Broking, Visitor, item, serving
+from tests.graphmatch.broker.serving import Answer
+from tests.graphmatch.broker.visiting import NEWS, Broking, Visitor, item
 
 CLIMATE = "https://graphmatch.example/news#Climate"
 GERMAN = Path("data/subscriptions/feeds-climate-german.rq").read_text()
@@ -26,7 +26,7 @@ HOSTILE = "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&g
 
 @pytest.fixture(scope="module")
 def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
-    with serving(tmp_path_factory.mktemp("page")) as made:
+    with Broking(tmp_path_factory.mktemp("page")) as made:
         yield made
 
 
@@ -47,7 +47,7 @@ def subscribed(visitor: Visitor, **fields: str) -> str:
 
 def test_every_page_is_well_made(broking: Broking, visitor: Visitor) -> None:
     subscribed(visitor, topics="Climate", name="Well made")
-    broking.publish(item("Climate change", HOSTILE, "javascript:alert(1)"))
+    broking.publish_item(item("Climate change", HOSTILE, "javascript:alert(1)"))
     seen, waiting = set[str](), deque(["/", "/help", "/subscriptions/new?way=example&item=3"])
     shapes = set[str]()
     while waiting:
@@ -99,10 +99,10 @@ def well_made(path: str, answer: Answer) -> list[str]:
     return [base + h if h.startswith("?") else h for h in links if h.startswith(("/", "?"))]
 
 
-def test_what_was_published_is_shown_as_text(broking: Broking, visitor: Visitor) -> None:
+def test_published_markup_is_shown_as_text(broking: Broking, visitor: Visitor) -> None:
     title = f"{HOSTILE} {{{{ 7 * 7 }}}} &lt;/title&gt;"
-    seq = broking.publish(item(title, HOSTILE, "javascript:alert(document.cookie)"))
-    huge = broking.publish(item("climate " * 4_000, "x" * 300_000))
+    seq = broking.publish_item(item(title, HOSTILE, "javascript:alert(document.cookie)"))
+    huge = broking.publish_item(item("climate " * 4_000, "x" * 300_000))
     for path in ("/", "/items", f"/items/{seq}", f"/items/{huge}"):
         answer = visitor.get(path)
         assert "<script>alert" not in answer.text
@@ -115,7 +115,7 @@ def test_what_was_published_is_shown_as_text(broking: Broking, visitor: Visitor)
     assert len(json.dumps(drawn)) < 50_000
 
 
-def test_what_is_typed_comes_back_as_text(visitor: Visitor) -> None:
+def test_typed_markup_is_shown_as_text(visitor: Visitor) -> None:
     said = '"><script>alert(1)</script>'
     for path in (f"/items?q={quote(said)}", f"/ontology?q={quote(said)}"):
         answer = visitor.get(path)
@@ -129,7 +129,7 @@ def test_what_is_typed_comes_back_as_text(visitor: Visitor) -> None:
     assert answer.page.xpath("//textarea[@id='query-text']")[0].text == f"</textarea>{said}"
 
 
-def test_what_is_not_there_is_said(visitor: Visitor) -> None:
+def test_a_missing_page_is_named(visitor: Visitor) -> None:
     for path in ("/items/999999", "/subscriptions/sub_0", "/matches/999999/why", "/static/../x"):
         answer = visitor.get(path)
         assert answer.status == 404, path
@@ -138,7 +138,7 @@ def test_what_is_not_there_is_said(visitor: Visitor) -> None:
     assert visitor.get("/items/x").status == 422
 
 
-def test_the_first_page_is_for_people(visitor: Visitor) -> None:
+def test_the_root_is_a_page_for_browsers_only(visitor: Visitor) -> None:
     for accepted in ("", "*/*", "application/ld+json"):
         answer = visitor.get("/", Accept=accepted)
         assert json.loads(answer.text)["inbox"].endswith("/v1/publications")
@@ -159,11 +159,13 @@ def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
 # -- Subscribing --------------------------------------------------------------------------------
 
 
-def test_topics_to_matches_with_reasons(broking: Broking, visitor: Visitor) -> None:
+def test_a_subscription_to_topics_shows_matches_with_reasons(
+    broking: Broking, visitor: Visitor
+) -> None:
     path = subscribed(visitor, topics="Umwelt", **{"not-words": "coal"}, name="Green")
     assert "Green" in " ".join(visitor.get("/subscriptions").all("//tbody//a"))
-    seq = broking.publish(item("Climate change reaches the vineyards"))
-    broking.publish(item("Climate change and coal"))
+    seq = broking.publish_item(item("Climate change reaches the vineyards"))
+    broking.publish_item(item("Climate change and coal"))
     answer = visitor.get(path)
     assert answer.all("//ol[@id='matches']//a[@class='title']") == [
         "Climate change reaches the vineyards"
@@ -177,9 +179,9 @@ def test_topics_to_matches_with_reasons(broking: Broking, visitor: Visitor) -> N
     assert "Green" in visitor.get(f"/items/{seq}").all("//section[2]//a[@class='title']")
 
 
-def test_why_not(broking: Broking, visitor: Visitor) -> None:
+def test_a_miss_is_explained(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, way="sparql", query=GERMAN)
-    seq = broking.publish(item("Climate change in English"))
+    seq = broking.publish_item(item("Climate change in English"))
     id = path.rpartition("/")[2]
     answer = visitor.get(f"/items/{seq}/why?subscription={id}")
     assert "does not match" in answer.text
@@ -189,7 +191,7 @@ def test_why_not(broking: Broking, visitor: Visitor) -> None:
     assert "It would match, but it came before the subscription." in answer.text
 
 
-def test_a_preview_says_how_many_and_which(visitor: Visitor) -> None:
+def test_a_preview_shows_number_and_titles_of_matches(visitor: Visitor) -> None:
     answer = visitor.post(
         "/subscriptions/preview", {"way": "topics", "topics": "Climate"}, **{"HX-Request": "true"}
     )
@@ -201,7 +203,7 @@ def test_a_preview_says_how_many_and_which(visitor: Visitor) -> None:
     assert "dcterms:subject" in answer.all("//pre")[0]
 
 
-def test_a_problem_is_shown_where_it_is(visitor: Visitor) -> None:
+def test_a_problem_is_shown_at_its_place(visitor: Visitor) -> None:
     text = "SELECT ?item {\n  ?item foo:bar 3 }"
     fields = {"way": "sparql", "query": text}
     part = visitor.post("/subscriptions/preview", fields, **{"HX-Request": "true"})
@@ -228,7 +230,7 @@ def test_a_problem_is_shown_where_it_is(visitor: Visitor) -> None:
         ({"way": "example", "item": "3"}, "Nothing is asked for yet"),
     ],
 )
-def test_what_cannot_be_subscribed_to_is_kept_in_the_form(
+def test_a_refused_subscription_stays_in_the_form(
     visitor: Visitor, fields: dict[str, str], said: str
 ) -> None:
     answer = visitor.post("/subscriptions", fields)
@@ -267,11 +269,11 @@ def test_the_secret_of_a_webhook_is_shown_once(visitor: Visitor) -> None:
 
 def test_a_feed_reader_can_use_the_address_on_the_page(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, topics="Climate", sink="feed")
-    broking.publish(item("Climate change for feed readers"))
+    broking.publish_item(item("Climate change for feed readers"))
     (address,) = visitor.get(path).all("//dt[.='Feed']/following-sibling::dd[1]/a/@href")
-    assert address.startswith(f"{broking.root}/v1/subscriptions/")
+    assert address.startswith(f"{broking.url}/v1/subscriptions/")
     # A remote reader has only the key.
-    answer = visitor.get(address.removeprefix(broking.root), **{"X-Forwarded-For": "192.0.2.1"})
+    answer = visitor.get(address.removeprefix(broking.url), **{"X-Forwarded-For": "192.0.2.1"})
     assert answer.status == 200
     assert "Climate change for feed readers" in answer.text
 
@@ -315,13 +317,11 @@ def test_query_and_sink_are_changed_on_the_page(broking: Broking, visitor: Visit
     assert (last["sink"], last["digest"]) == ({"kind": "feed"}, None)
 
 
-def test_what_the_form_does_not_know_stays(broking: Broking, visitor: Visitor) -> None:
+def test_settings_that_the_form_lacks_stay(broking: Broking, visitor: Visitor) -> None:
     """Keep attributes, the time of a digest, and the setting for reasons."""
     sink = {"kind": "email", "address": "a@example.org", "why": True}
     body = {"where": {"dcterms:title": "x"}, "sink": sink, "digest": {"at": ["09:30"]}}
-    api = Called()
-    api.port = broking.port
-    path = f"/subscriptions/{api.call('POST', '/v1/subscriptions', body).json['id']}"
+    path = f"/subscriptions/{broking.call('POST', '/v1/subscriptions', body).json['id']}"
     before, shown = kept(broking, path), filled(visitor, path)
     assert (shown["way"], shown["query"]) == ("sparql", before["query"].strip())
     assert visitor.post(f"{path}/edit", {**shown, "target": "b@example.org"}).status == 303
@@ -343,7 +343,9 @@ def test_a_mistake_in_a_change_is_shown_in_the_editor(broking: Broking, visitor:
     assert kept(broking, path) == before
 
 
-def test_pause_resume_renew_and_end(broking: Broking, visitor: Visitor) -> None:
+def test_a_subscription_is_paused_resumed_renewed_and_ended(
+    broking: Broking, visitor: Visitor
+) -> None:
     path = subscribed(visitor, words="zeppelin", valid="day")
     for action, state in (("pause", "paused"), ("resume", "active")):
         assert visitor.post(f"{path}/{action}", {}).status == 303
@@ -358,12 +360,12 @@ def test_pause_resume_renew_and_end(broking: Broking, visitor: Visitor) -> None:
     assert path in visitor.get("/subscriptions?ended=1").text
 
 
-def test_matches_come_live(broking: Broking, visitor: Visitor) -> None:
+def test_matches_appear_live(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, words="zeppelins", name="Airships")
     id = path.rpartition("/")[2]
     live = visitor.get(path).page.xpath("//@data-live")[0]
-    broking.publish(item("Two zeppelins over the harbour", HOSTILE))
-    broking.publish(item("Zeppelins &lt;b&gt;again&lt;/b&gt;"))
+    broking.publish_item(item("Two zeppelins over the harbour", HOSTILE))
+    broking.publish_item(item("Zeppelins &lt;b&gt;again&lt;/b&gt;"))
     first, second = visitor.events(live, 2)
     assert "Two zeppelins over the harbour" in first["data"]
     assert "&lt;b&gt;again" in second["data"]
@@ -376,7 +378,7 @@ def test_matches_come_live(broking: Broking, visitor: Visitor) -> None:
 # -- Items and ontology -------------------------------------------------------------------------
 
 
-def test_the_graph_of_an_item(visitor: Visitor) -> None:
+def test_the_graph_of_an_item_shows_the_ontology(visitor: Visitor) -> None:
     path = visitor.get("/items?q=sea+walls").page.xpath("//main//a[@class='title']/@href")[0]
     drawn = json.loads(visitor.get(f"{path}/graph.json").text)
     labels = {node["data"]["id"]: node["data"]["label"] for node in drawn["nodes"]}
@@ -410,9 +412,9 @@ def test_the_ontology_is_a_tree(visitor: Visitor) -> None:
     assert "Climate change" in suggested.all("//button/@data-add")
 
 
-def test_what_if(broking: Broking, visitor: Visitor) -> None:
+def test_what_if_shows_gained_and_lost_matches(broking: Broking, visitor: Visitor) -> None:
     path = subscribed(visitor, topics="Sport", name="Sporting")
-    broking.publish(item("The half-marathon was won by a baker"))
+    broking.publish_item(item("The half-marathon was won by a baker"))
     text = NEWS.read_text()
     sooner = '"Sport"@en'
     assert sooner in text
@@ -432,7 +434,7 @@ def test_what_if(broking: Broking, visitor: Visitor) -> None:
         assert said in refused.text
 
 
-def test_health_names_what_is_wrong(broking: Broking, visitor: Visitor) -> None:
+def test_health_names_findings(broking: Broking, visitor: Visitor) -> None:
     subscribed(
         visitor,
         way="sparql",
@@ -441,7 +443,7 @@ def test_health_names_what_is_wrong(broking: Broking, visitor: Visitor) -> None:
     )
     subscribed(visitor, words="dirigible", name="First of two")
     subscribed(visitor, words="dirigible", name="Second of two")
-    broking.settle()
+    broking.settled()
     found = visitor.get("/health").all("//li[contains(@class, 'finding')]")
     assert any("can never match" in one and "Impossible" in one for one in found)
     assert any("duplicate" in one and "“First of two”" in one for one in found)
@@ -450,7 +452,7 @@ def test_health_names_what_is_wrong(broking: Broking, visitor: Visitor) -> None:
 # -- Feeds and deliveries -----------------------------------------------------------------------
 
 
-def test_feeds(broking: Broking, visitor: Visitor) -> None:
+def test_feeds_are_added_listed_and_removed(broking: Broking, visitor: Visitor) -> None:
     answer = visitor.get("/feeds")
     assert "The Harbour Daily" in answer.text
     assert "503, 3 times" in answer.text
@@ -467,10 +469,10 @@ def test_feeds(broking: Broking, visitor: Visitor) -> None:
     assert "https://new.example/feed" not in visitor.get("/feeds").text
 
 
-def test_deliveries_are_sent_again(broking: Broking, visitor: Visitor) -> None:
+def test_deliveries_can_be_retried(broking: Broking, visitor: Visitor) -> None:
     fields = {"way": "topics", "words": "blimp", "sink": "webhook", "name": "Blimps"}
     visitor.post("/subscriptions", {**fields, "target": "https://hooks.example/blimps"})
-    broking.publish(item("A blimp lands"))
+    broking.publish_item(item("A blimp lands"))
     answer = visitor.get("/deliveries?state=waiting")
     (action,) = answer.page.xpath("//tr[contains(., 'Blimps')]//form/@action")
     assert visitor.post(action, {"back": "//evil.example"}).headers["location"] == "/"
@@ -517,7 +519,7 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
     assert answer.status == 422
 
 
-def test_not_everybody_is_answered_at_once(
+def test_too_many_requests_are_refused(
     broking: Broking, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broking.page.asking._short, "waiting", WAITING)
@@ -528,8 +530,8 @@ def test_not_everybody_is_answered_at_once(
     assert visitor.get("/live").status == 503
 
 
-def test_with_tokens_one_logs_in(tmp_path: Path) -> None:
-    with serving(tmp_path, local=False, filled=False) as broking:
+def test_users_log_in_with_tokens(tmp_path: Path) -> None:
+    with Broking(tmp_path, local=False, filled=False) as broking:
         ada, bob = Visitor(broking.port), Visitor(broking.port)
         answer = ada.get("/subscriptions")
         assert answer.status == 303
@@ -546,7 +548,7 @@ def test_with_tokens_one_logs_in(tmp_path: Path) -> None:
             assert "samesite=strict" in cookie
             assert token not in visitor.get("/").text
         path = subscribed(ada, topics="Climate", name="Only Ada's")
-        broking.publish(item("Climate change"))
+        broking.publish_item(item("Climate change"))
         assert "Climate change" in ada.get(path).text
         assert bob.get(path).status == 404
         assert bob.post(f"{path}/end", {}).status == 404

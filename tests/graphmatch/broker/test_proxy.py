@@ -22,7 +22,7 @@ from graphmatch.broker.access import ApiOptions
 from graphmatch.cli import app
 from graphmatch.command.serve import Serving
 from tests.graphmatch.broker.serving import TURTLE, Answer, Called, Process, wait
-from tests.graphmatch.broker.visiting import Broking, Visitor, item, serving
+from tests.graphmatch.broker.visiting import Broking, Visitor, item
 
 GUIDE = Path("docs/guides/broker.md")
 URL = "https://broker.example.org"
@@ -58,8 +58,8 @@ PAGES = ("/", "/subscriptions", "/items", "/feeds", "/what-if", "/health", "/del
 
 @pytest.fixture(scope="module")
 def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
-    with serving(tmp_path_factory.mktemp("proxy"), filled=False) as made:
-        made.publish(item("Climate change"))
+    with Broking(tmp_path_factory.mktemp("proxy"), filled=False) as made:
+        made.publish_item(item("Climate change"))
         yield made
 
 
@@ -147,35 +147,30 @@ def check_pages_ask_for_a_token(port: int, **headers: str) -> None:
 
 
 def test_local_clients_need_no_token(broking: Broking) -> None:
-    answers = called(direct(broking))
+    answers = called(broking)
     assert allowed(answers) == CALLS.keys() - {"make a token"}
     assert all(Visitor(broking.port).get(path).status == 200 for path in PAGES)
 
 
-def direct(broking: Broking) -> Nginx:
-    """Return a client of the broker itself."""
-    return Nginx(broking.port)
-
-
 def test_a_local_subscription_belongs_to_the_local_user(broking: Broking) -> None:
     """The API and the page list it, and change it without its ticket."""
-    made = direct(broking).call(*CALLS["subscribe"]).json  # type: ignore[arg-type]
+    made = broking.call(*CALLS["subscribe"]).json  # type: ignore[arg-type]
     own = f"/v1/subscriptions/{made['id']}"
-    listed = direct(broking).call("GET", "/v1/subscriptions").json["subscriptions"]
+    listed = broking.call("GET", "/v1/subscriptions").json["subscriptions"]
     assert made["id"] in [one["id"] for one in listed]
-    assert direct(broking).call("POST", f"{own}/pause").status == 200
+    assert broking.call("POST", f"{own}/pause").status == 200
     visitor = Visitor(broking.port)
     assert f"/subscriptions/{made['id']}" in visitor.get("/subscriptions").text
     assert visitor.post(f"/subscriptions/{made['id']}/resume", {}).status == 303
-    assert direct(broking).call("DELETE", own).status == 204
+    assert broking.call("DELETE", own).status == 204
     other = {"Authorization": f"Bearer {broking.token('ada', 'subscribe')}"}
-    theirs = direct(broking).call(*CALLS["subscribe"], other).json  # type: ignore[arg-type]
-    assert direct(broking).call("GET", f"/v1/subscriptions/{theirs['id']}").status == 404
+    theirs = broking.call(*CALLS["subscribe"], other).json  # type: ignore[arg-type]
+    assert broking.call("GET", f"/v1/subscriptions/{theirs['id']}").status == 404
 
 
 def test_local_publications_are_listed_with_those_of_feeds(broking: Broking) -> None:
-    sent = direct(broking).call("POST", "/v1/publications", "<urn:a> a <urn:C> .", TURTLE)
-    listed = direct(broking).call("GET", "/v1/publications").json["contains"]
+    sent = broking.call("POST", "/v1/publications", "<urn:a> a <urn:C> .", TURTLE)
+    listed = broking.call("GET", "/v1/publications").json["contains"]
     seqs = [int(one.rpartition("/")[2]) for one in listed]
     assert {1, sent.json["publications"][0]["seq"]} <= {*seqs}  # The first has no owner.
 
@@ -190,7 +185,7 @@ def test_local_publications_are_listed_with_those_of_feeds(broking: Broking) -> 
 )
 def test_forwarded_requests_need_a_token(broking: Broking, header: str) -> None:
     headers = {header: "127.0.0.1"}
-    answers = called(direct(broking), headers)
+    answers = called(broking, headers)
     assert allowed(answers) == set()
     said = answers["subscribe"].json
     assert said["what"] == (
@@ -207,7 +202,7 @@ def test_forwarded_requests_need_a_token(broking: Broking, header: str) -> None:
 def test_forwarded_requests_are_answered_with_a_token(broking: Broking) -> None:
     token = broking.token("ada", "publish", "subscribe", "feeds")
     headers = {"X-Forwarded-For": "192.0.2.1", "Authorization": f"Bearer {token}"}
-    refused = CALLS.keys() - allowed(called(direct(broking), headers))
+    refused = CALLS.keys() - allowed(called(broking, headers))
     assert refused == {"metrics", "what if", "make a token"}
 
 
@@ -221,9 +216,9 @@ def test_old_http_needs_a_token(broking: Broking) -> None:
     assert b"the request uses HTTP/1.0, as a proxy does" in said
 
 
-def test_with_an_address_of_its_own_all_need_a_token(broking: Broking) -> None:
+def test_a_broker_with_a_public_address_needs_tokens(broking: Broking) -> None:
     with allowing(broking, ApiOptions(local=False, hosts=None, url=URL)):
-        answers = called(direct(broking))
+        answers = called(broking)
         assert allowed(answers) == set()
         assert "the broker is open to other machines" in answers["publish"].json["what"]
         check_pages_ask_for_a_token(broking.port)
@@ -231,7 +226,7 @@ def test_with_an_address_of_its_own_all_need_a_token(broking: Broking) -> None:
 
 def test_anonymous_clients_publish_and_subscribe_only(broking: Broking) -> None:
     with allowing(broking, ApiOptions(local=False, anonymous=True, hosts=None)):
-        answers = called(direct(broking))
+        answers = called(broking)
         assert allowed(answers) == {"subscribe", "publish"}
         check_pages_ask_for_a_token(broking.port)
         made = answers["subscribe"].json
@@ -240,9 +235,9 @@ def test_anonymous_clients_publish_and_subscribe_only(broking: Broking) -> None:
             f"/v1/subscriptions/{made['id']}",
         )
         for path in (own, f"{own}/matches", f"{own}/deliveries", "/v1/health"):
-            assert direct(broking).call("GET", path, headers=ticket).status == 200
-            assert direct(broking).call("GET", path).status == 401
-    listed = direct(broking).call("GET", "/v1/subscriptions").json["subscriptions"]
+            assert broking.call("GET", path, headers=ticket).status == 200
+            assert broking.call("GET", path).status == 401
+    listed = broking.call("GET", "/v1/subscriptions").json["subscriptions"]
     assert made["id"] not in [one["id"] for one in listed]
     assert Visitor(broking.port).get(f"/subscriptions/{made['id']}").status == 404
 
@@ -255,14 +250,14 @@ def test_no_endpoint_is_forgotten(broking: Broking, options: ApiOptions) -> None
     bodies |= {"/v1/publications/{seq}/query": {"facts": ["a"]}}
     answered = set()
     with allowing(broking, options):
-        paths = direct(broking).call("GET", "/openapi.json").json["paths"]
+        paths = broking.call("GET", "/openapi.json").json["paths"]
         assert len(paths) > 25
         for template, methods in paths.items():
             path = re.sub(r"\{id\}|\{owner\}", "a", re.sub(r"\{seq\}|\{number\}", "1", template))
             for method in map(str.upper, methods):
                 body = bodies.get(template) if method in ("PATCH", "POST") else None
                 headers = {"X-Forwarded-For": "192.0.2.1"} | (TURTLE if type(body) is str else {})
-                answer = direct(broking).call(method, f"{path}?publication=1", body, headers)  # type: ignore[arg-type]
+                answer = broking.call(method, f"{path}?publication=1", body, headers)  # type: ignore[arg-type]
                 if answer.status != 401:
                     answered.add((method, template))
     open_to_all = {("GET", path) for path in ("/", "/healthz", "/readyz", "/docs")}
@@ -286,7 +281,7 @@ def test_what_if_on_the_page_needs_an_admin(
     assert asked == []
 
 
-def test_which_brokers_need_no_token() -> None:
+def test_only_local_brokers_need_no_token() -> None:
     assert Serving().trusts_local
     assert Serving(url="http://localhost:8080").trusts_local
     assert Serving(host="::1", url="http://[::1]:8080/").trusts_local
@@ -321,7 +316,7 @@ def test_through_nginx_all_need_a_token(broking: Broking, tmp_path: Path, settin
             assert answer.status == 403 or answer.headers["location"].startswith("/login")
 
 
-def test_a_service_behind_nginx(tmp_path: Path) -> None:
+def test_a_service_behind_nginx_works_with_tokens(tmp_path: Path) -> None:
     """Every request needs a token with ``--url``; API, page and streams work through nginx."""
     port, outer = _free_port(), {"Host": "broker.example.org"}
     options = ("--url", URL, "--new-token", "ada:subscribe,publish", "--port", str(port))

@@ -17,22 +17,12 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, select, text
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError, NoResultFound, OperationalError
 
-from graphmatch.broker.outbox import claim
 from graphmatch.broker.store import Store, StoreError, counted, counter
-from graphmatch.broker.tables import matches, metadata, owners
+from graphmatch.broker.tables import metadata, owners
 from semantic.errors import pip_install
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    is_file = request.param == "sqlite"
-    made = Store(str(tmp_path / "a.db") if is_file else request.getfixturevalue("database"))
-    yield made
-    made.close()
 
 
 def add(name: str) -> Any:
@@ -60,7 +50,7 @@ async def together(store: Store, *works: Any) -> list[Any]:
     return await asyncio.wait_for(asyncio.gather(*several, return_exceptions=True), 10)
 
 
-def test_the_tables_are_those_of_the_migrations(store: Store) -> None:
+def test_the_migrations_create_the_tables(store: Store) -> None:
     def compared(db: Connection) -> list[Any]:
         return compare_metadata(MigrationContext.configure(db), metadata)
 
@@ -72,7 +62,7 @@ def test_readers_cannot_write(store: Store) -> None:
         store.read_now(add("a"))
 
 
-def test_of_a_group_only_what_fails_is_undone(store: Store) -> None:
+def test_only_the_failed_writes_of_a_group_are_undone(store: Store) -> None:
     def partly(db: Connection) -> None:
         add("half")(db)
         raise ZeroDivisionError
@@ -90,52 +80,25 @@ def test_of_a_group_only_what_fails_is_undone(store: Store) -> None:
     assert names(store) == ["a", "b"]
 
 
-def test_a_key_to_nothing_is_refused(store: Store) -> None:
-    made = matches.insert().values(
-        seq=1,
-        subscription=5,
-        publication=5,
-        generation=1,
-        solutions="[]",
-        cut=False,
-        engine=0,
-        at=0,
-    )
-    with pytest.raises(IntegrityError):
-        store.write_now(lambda db: db.execute(made))
+async def test_a_cancelled_write_does_not_stop_the_others(store: Store) -> None:
+    held, release = threading.Event(), threading.Event()
 
+    def hold(_: Connection) -> None:
+        held.set()
+        release.wait(10)
 
-def test_who_is_cancelled_does_not_stop_the_others(store: Store) -> None:
-    async def main() -> None:
-        held, release = threading.Event(), threading.Event()
-
-        def hold(_: Connection) -> None:
-            held.set()
-            release.wait(10)
-
-        first = asyncio.create_task(store.write(hold))
-        await asyncio.to_thread(held.wait, 10)
-        gone, stays = (asyncio.create_task(store.write(add(one))) for one in ("gone", "stays"))
-        await asyncio.sleep(0.01)
-        gone.cancel()
-        first.cancel()  # A running write still completes.
-        await asyncio.sleep(0.01)
-        release.set()
-        await asyncio.wait_for(stays, 10)
-        assert gone.cancelled()
-        await store.write(add("later"))
-
-    asyncio.run(main())
+    first = asyncio.create_task(store.write(hold))
+    await asyncio.to_thread(held.wait, 10)
+    gone, stays = (asyncio.create_task(store.write(add(one))) for one in ("gone", "stays"))
+    await asyncio.sleep(0.01)
+    gone.cancel()
+    first.cancel()  # A running write still completes.
+    await asyncio.sleep(0.01)
+    release.set()
+    await asyncio.wait_for(stays, 10)
+    assert gone.cancelled()
+    await store.write(add("later"))
     assert names(store) == ["stays", "later"]
-
-
-def test_what_was_committed_is_there_after_a_start(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "a.db"))
-    store.write_now(add("a"))
-    store.close()
-    store = Store(str(tmp_path / "a.db"))
-    assert names(store) == ["a"]
-    store.close()
 
 
 def test_a_file_is_for_one_process(tmp_path: Path) -> None:
@@ -146,7 +109,7 @@ def test_a_file_is_for_one_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", [":memory:", "no://such", "postgresql://nobody@127.0.0.1:1/x"])
-def test_what_cannot_be_opened_says_so(url: str) -> None:
+def test_an_unusable_url_is_refused(url: str) -> None:
     with pytest.raises(StoreError):
         Store("sqlite:///" if url == ":memory:" else url)
 
@@ -179,61 +142,24 @@ def test_counters_have_no_gaps(store: Store) -> None:
     assert store.read_now(lambda db: counter(db, "match")) == 0
 
 
-def test_processes_that_count_in_another_order_do_not_block_each_other(database: str) -> None:
+async def test_processes_that_count_in_a_different_order_do_not_block_each_other(
+    database: str,
+) -> None:
     """Each would wait for the other's counter, and the database would abort one."""
     one, two = Store(database), Store(database)
 
-    async def main() -> None:
-        def counts(*keys: str) -> Any:
-            return lambda db: [counted(db, key) for key in keys]
+    def counts(*keys: str) -> Any:
+        return lambda db: [counted(db, key) for key in keys]
 
-        works = [
-            store.write(counts(*keys))
-            for _ in range(30)
-            for store, keys in ((one, ("a", "b")), (two, ("b", "a")))
-        ]
-        await asyncio.gather(*works)
-
-    asyncio.run(main())
+    works = [
+        store.write(counts(*keys))
+        for _ in range(30)
+        for store, keys in ((one, ("a", "b")), (two, ("b", "a")))
+    ]
+    await asyncio.gather(*works)
     assert one.read_now(lambda db: counter(db, "a")) == 60
     one.close()
     two.close()
-
-
-def test_the_outbox_is_read_by_its_indexes(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "a.db"))
-    seen: list[str] = []
-
-    class Kept:
-        dialect = sqlite.dialect()
-
-        def execute(self, statement: Any, values: Any) -> Any:
-            seen.append(str(statement))
-            return self
-
-        def mappings(self) -> list[Any]:
-            return []
-
-    claim(Kept(), {"host": 1}, now=1, until=2)  # type: ignore[arg-type]
-    [said] = seen
-    inner = said[said.index("(SELECT") + 1 : said.index(") RETURNING")]
-    plan = store.read_now(
-        lambda db: [
-            row[-1]
-            for row in db.execute(
-                text(f"EXPLAIN QUERY PLAN {inner}"),
-                {
-                    "one": "h",
-                    "due_at_1": 1,
-                    "claimed_until_1": 2,
-                    "claimed_until_2": 3,
-                    "most": 2,
-                },
-            )
-        ]
-    )
-    assert plan == ["SEARCH deliveries USING INDEX deliveries_due (host=? AND due_at<?)"]
-    store.close()
 
 
 def made(path: Path) -> Path:
@@ -265,7 +191,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", UNUSABLE)
-def test_a_file_that_cannot_be_used_says_what_helps(tmp_path: Path, kind: str) -> None:
+def test_the_error_of_an_unusable_file_has_a_remedy(tmp_path: Path, kind: str) -> None:
     make, said = UNUSABLE[kind]
     make(tmp_path / "a.db")
     with pytest.raises(StoreError, match=said):
@@ -288,7 +214,9 @@ def test_a_file_that_cannot_be_used_says_what_helps(tmp_path: Path, kind: str) -
         ("server closed the connection unexpectedly", "Check that the database runs"),
     ],
 )
-def test_a_database_that_refuses_says_what_helps(tmp_path: Path, reason: str, helps: str) -> None:
+def test_the_error_of_a_refusing_database_has_a_remedy(
+    tmp_path: Path, reason: str, helps: str
+) -> None:
     store = Store(str(tmp_path / "a.db"))
 
     def refuse(_: Connection) -> None:
@@ -303,7 +231,7 @@ def test_a_database_that_refuses_says_what_helps(tmp_path: Path, reason: str, he
 
 
 @pytest.mark.parametrize("error", [errno.EACCES, errno.EROFS, errno.ENOSPC])
-def test_a_folder_that_refuses_says_what_helps(
+def test_the_error_of_a_refusing_folder_has_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     def refuse(*_: object) -> int:
@@ -319,7 +247,7 @@ def test_a_folder_that_refuses_says_what_helps(
         Store(str(tmp_path / "a.db"))
 
 
-def test_databases_that_are_not_there(database: str) -> None:
+def test_the_error_of_a_missing_database_has_a_remedy(database: str) -> None:
     for url, said in (
         (database.replace("@/test", "@/none"), "does not exist. Check the name in the URL"),
         (database.replace("//", "//not", 1), "does not exist. Check the user in the URL"),
@@ -330,7 +258,7 @@ def test_databases_that_are_not_there(database: str) -> None:
             Store(url)
 
 
-def test_postgresql_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_for_postgresql_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreError, match=re.escape(pip_install("postgresql"))):
         Store("postgresql://a@127.0.0.1:1/a")

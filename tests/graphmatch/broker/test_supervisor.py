@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import Mock
 
 import aiohttp
 import pytest
@@ -43,7 +44,7 @@ from graphmatch.broker.tables import (
 from graphmatch.cli import app
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
-from tests.graphmatch.broker.rig import QUERY, FakeClock, Rig, receivers, rig, until
+from tests.graphmatch.broker.rig import QUERY, FakeClock, Receiver, Rig, receivers, rig, until
 from tests.graphmatch.broker.serving import Answer, Serving, wait
 
 DOWN = StoreError(Problem("nothing was written: it is down", Place("store"), "Wait."))
@@ -119,42 +120,26 @@ def test_an_outage_of_the_store_is_not_the_fault_of_a_record() -> None:
     assert counted(one) == {'task_failures_total{task="matching"}': 1}
 
 
-def test_records_of_a_batch_that_fails_are_tried_one_by_one() -> None:
-    one, done = Supervisor(), list[int]()
-
-    def work(some: Sequence[int]) -> None:
-        if 2 in some:
-            raise ValueError("two")
-        done.extend(some)
-
-    lost = list(one.each("a", [1, 2, 3], work, str))
-    assert (done, lost) == ([1, 3], [(2, "ValueError: two")])
-    assert one.set_aside() == ["a: 1 set aside"]
-
-
-def test_a_task_that_fails_does_not_spin_and_stops_at_once(
+async def test_a_task_that_fails_does_not_spin_and_stops_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(supervisor, "FIRST_SECONDS", 30.0)
 
-    async def main() -> None:
-        one, rounds = Supervisor(), 0
-        stop, woken = asyncio.Event(), asyncio.Event()
+    one, rounds = Supervisor(), 0
+    stop, woken = asyncio.Event(), asyncio.Event()
 
-        async def work() -> float:
-            nonlocal rounds
-            rounds += 1
-            raise ValueError("no luck")
+    async def work() -> float:
+        nonlocal rounds
+        rounds += 1
+        raise ValueError("no luck")
 
-        task = asyncio.create_task(one.repeat("a", work, stop, woken))
-        for _ in range(20):
-            woken.set()
-            await asyncio.sleep(0)
-        assert rounds == 1
-        stop.set()
-        await asyncio.wait_for(task, 1)
-
-    asyncio.run(main())
+    task = asyncio.create_task(one.repeat("a", work, stop, woken))
+    for _ in range(20):
+        woken.set()
+        await asyncio.sleep(0)
+    assert rounds == 1
+    stop.set()
+    await asyncio.wait_for(task, 1)
 
 
 # --- Matching ------------------------------------------------------------------------------------
@@ -171,8 +156,8 @@ async def matched(one: Rig) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("error", [ValueError("no luck"), Panic("it is empty")])
-def test_a_publication_that_cannot_be_matched_is_set_aside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+async def test_a_publication_that_cannot_be_matched_is_set_aside(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, idle: Rig
 ) -> None:
     filtered = Engine.filter
 
@@ -183,48 +168,40 @@ def test_a_publication_that_cannot_be_matched_is_set_aside(
 
     monkeypatch.setattr(Engine, "filter", broken)
 
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            await one.broker.subscribe(GIVEN, Settings())
-            await log(one.broker, "a", "bad", "b")
-            await one.match()
-            assert await matched(one) == [(1, 1), (1, 3)]
-            problems = [row["problem"] for row in await one.rows(publications)]
-            assert problems == [None, f"{type(error).__name__}: {error}", None]
-            assert one.broker.supervisor.set_aside() == ["matching: 1 set aside"]
-            again = Matcher(one.broker)
-            again.load()
-            assert again.step() == 0  # It is not read again after a restart.
-
-    asyncio.run(main())
+    await idle.broker.subscribe(GIVEN, Settings())
+    await log(idle.broker, "a", "bad", "b")
+    await idle.match()
+    assert await matched(idle) == [(1, 1), (1, 3)]
+    problems = [row["problem"] for row in await idle.rows(publications)]
+    assert problems == [None, f"{type(error).__name__}: {error}", None]
+    assert idle.broker.supervisor.set_aside() == ["matching: 1 set aside"]
+    again = Matcher(idle.broker)
+    again.load()
+    assert again.step() == 0  # It is not read again after a restart.
 
 
-def test_a_publication_whose_matches_cannot_be_stored_is_set_aside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_publication_whose_matches_cannot_be_stored_is_set_aside(
+    monkeypatch: pytest.MonkeyPatch, idle: Rig
 ) -> None:
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            await one.broker.subscribe(GIVEN, Settings())
-            await log(one.broker, "a", "bad", "b")
-            commit = one.matcher._commit
+    await idle.broker.subscribe(GIVEN, Settings())
+    await log(idle.broker, "a", "bad", "b")
+    commit = idle.matcher._commit
 
-            def broken(db: Connection, found: Sequence[Any], rows: Any) -> Any:
-                if any(each.seq == 2 and each.matches for each in found):
-                    raise ValueError("no luck")
-                return commit(db, found, rows)
+    def broken(db: Connection, found: Sequence[Any], rows: Any) -> Any:
+        if any(each.seq == 2 and each.matches for each in found):
+            raise ValueError("no luck")
+        return commit(db, found, rows)
 
-            monkeypatch.setattr(one.matcher, "_commit", broken)
-            await one.match()
-            assert await matched(one) == [(1, 1), (1, 3)]
-            problems = [row["problem"] for row in await one.rows(publications)]
-            assert problems == [None, "ValueError: no luck", None]
-            assert one.matcher.step() == 0
-
-    asyncio.run(main())
+    monkeypatch.setattr(idle.matcher, "_commit", broken)
+    await idle.match()
+    assert await matched(idle) == [(1, 1), (1, 3)]
+    problems = [row["problem"] for row in await idle.rows(publications)]
+    assert problems == [None, "ValueError: no luck", None]
+    assert idle.matcher.step() == 0
 
 
-def test_a_subscription_that_cannot_be_added_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_subscription_that_cannot_be_added_is_ended(
+    monkeypatch: pytest.MonkeyPatch, idle: Rig
 ) -> None:
     subscribe = Engine.subscribe_many
 
@@ -235,34 +212,26 @@ def test_a_subscription_that_cannot_be_added_is_ended(
 
     monkeypatch.setattr(Engine, "subscribe_many", broken)
 
-    async def main() -> None:
-        async with rig(tmp_path, running=False) as one:
-            for query in (QUERY, "ASK { ?s a <urn:bad> }", QUERY):
-                await one.broker.subscribe({"query": query}, Settings())
-            await log(one.broker, "a")
-            await one.match()
-            assert await matched(one) == [(1, 1), (3, 1)]
-            states = [(row["state"], row["reason"] or "") for row in await one.rows(subscriptions)]
-            assert [state for state, _ in states] == ["active", "ended", "active"]
-            assert states[1][1].startswith("refused: UnicodeEncodeError")
-
-    asyncio.run(main())
+    for query in (QUERY, "ASK { ?s a <urn:bad> }", QUERY):
+        await idle.broker.subscribe({"query": query}, Settings())
+    await log(idle.broker, "a")
+    await idle.match()
+    assert await matched(idle) == [(1, 1), (3, 1)]
+    states = [(row["state"], row["reason"] or "") for row in await idle.rows(subscriptions)]
+    assert [state for state, _ in states] == ["active", "ended", "active"]
+    assert states[1][1].startswith("refused: UnicodeEncodeError")
 
 
-def test_a_match_whose_delivery_cannot_be_made_is_kept(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with receivers() as [hook], rig(tmp_path, running=False) as one:
-            for _ in range(2):
-                await one.subscribe(hook.url())
-            quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
-            spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet=quiet)
-            await one.store.write(lambda db: db.execute(spoilt))
-            await log(one.broker, "a")
-            await one.match()
-            assert await matched(one) == [(1, 1), (2, 1)]
-            assert [row["subscription"] for row in await one.rows(deliveries)] == [2]
-
-    asyncio.run(main())
+async def test_a_match_whose_delivery_cannot_be_made_is_kept(hook: Receiver, idle: Rig) -> None:
+    for _ in range(2):
+        await idle.subscribe(hook.url())
+    quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
+    spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet=quiet)
+    await idle.store.write(lambda db: db.execute(spoilt))
+    await log(idle.broker, "a")
+    await idle.match()
+    assert await matched(idle) == [(1, 1), (2, 1)]
+    assert [row["subscription"] for row in await idle.rows(deliveries)] == [2]
 
 
 def test_readyz_names_a_task_that_fails_until_it_works(
@@ -313,36 +282,33 @@ def bad_titles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bad_titles")
-def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path) -> None:
+async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path) -> None:
     clock = FakeClock()
 
-    async def main() -> None:
-        async with (
-            receivers() as [site],
-            rig(tmp_path, clock, running=False) as one,
-            aiohttp.ClientSession() as http,
-        ):
+    async with (
+        receivers() as [site],
+        rig(tmp_path, clock, running=False) as one,
+        aiohttp.ClientSession() as http,
+    ):
 
-            async def answer(_: web.Request) -> web.Response:
-                several = "".join(map(ITEM.format, ["a", "bad", f"b{len(site.got)}"]))
-                return web.Response(text=RSS.format(several), content_type="application/rss+xml")
+        async def answer(_: web.Request) -> web.Response:
+            several = "".join(map(ITEM.format, ["a", "bad", f"b{len(site.got)}"]))
+            return web.Response(text=RSS.format(several), content_type="application/rss+xml")
 
-            site.answer = answer
-            poller = Poller(http, BrokerFeeds(one.broker), clock=clock)
-            await poller.add(site.url("/feed"))
-            for _ in range(2):
-                await poller.poll(site.url("/feed"))
-                clock.forward(hours=2)
-            titles = [row["title"] for row in await one.rows(publications)]
-            assert titles == ["a", "b1", "b2"]
-            [row] = await one.rows(audit)
-            assert row["what"].startswith("set aside: InputError: ")
-            assert row["who"] == site.url("/feed")
-
-    asyncio.run(main())
+        site.answer = answer
+        poller = Poller(http, BrokerFeeds(one.broker), clock=clock)
+        await poller.add(site.url("/feed"))
+        for _ in range(2):
+            await poller.poll(site.url("/feed"))
+            clock.forward(hours=2)
+        titles = [row["title"] for row in await one.rows(publications)]
+        assert titles == ["a", "b1", "b2"]
+        [row] = await one.rows(audit)
+        assert row["what"].startswith("set aside: InputError: ")
+        assert row["who"] == site.url("/feed")
 
 
-def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
+async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, read = FakeClock(), feeds._read
@@ -354,38 +320,35 @@ def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
 
     monkeypatch.setattr(feeds, "_read", broken)
 
-    async def main() -> None:
-        async with (
-            receivers() as [site],
-            rig(tmp_path, clock, running=False) as one,
-            aiohttp.ClientSession() as http,
-        ):
+    async with (
+        receivers() as [site],
+        rig(tmp_path, clock, running=False) as one,
+        aiohttp.ClientSession() as http,
+    ):
 
-            async def answer(request: web.Request) -> web.Response:
-                text = RSS.format(ITEM.format(request.path))
-                return web.Response(text=text, content_type="application/rss+xml")
+        async def answer(request: web.Request) -> web.Response:
+            text = RSS.format(ITEM.format(request.path))
+            return web.Response(text=text, content_type="application/rss+xml")
 
-            site.answer = answer
-            poller = Poller(
-                http, BrokerFeeds(one.broker), clock=clock, supervisor=one.broker.supervisor
-            )
-            await poller.add(site.url("/bad"))
-            await poller.add(site.url("/good"))
-            await poller.run(asyncio.Event(), once=True)
-            assert len(site.got) == 2
-            assert [row["title"] for row in await one.rows(publications)] == ["/good"]
-            bad, _ = await BrokerFeeds(one.broker).load()
-            assert (bad.errors, bad.problem) == (1, "it failed: ValueError: no luck")
-            assert bad.next_at is not None
-            assert bad.next_at >= clock() + FLOOR
-            assert one.broker.supervisor.set_aside() == ["feeds: 1 set aside"]
-            assert one.broker.supervisor.failing() == []
-
-    asyncio.run(main())
+        site.answer = answer
+        poller = Poller(
+            http, BrokerFeeds(one.broker), clock=clock, supervisor=one.broker.supervisor
+        )
+        await poller.add(site.url("/bad"))
+        await poller.add(site.url("/good"))
+        await poller.run(asyncio.Event(), once=True)
+        assert len(site.got) == 2
+        assert [row["title"] for row in await one.rows(publications)] == ["/good"]
+        bad, _ = await BrokerFeeds(one.broker).load()
+        assert (bad.errors, bad.problem) == (1, "it failed: ValueError: no luck")
+        assert bad.next_at is not None
+        assert bad.next_at >= clock() + FLOOR
+        assert one.broker.supervisor.set_aside() == ["feeds: 1 set aside"]
+        assert one.broker.supervisor.failing() == []
 
 
 @pytest.mark.usefixtures("bad_titles")
-def test_what_cannot_be_stored_of_a_request_is_a_problem_of_its_answer(tmp_path: Path) -> None:
+def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_path: Path) -> None:
     with Serving(tmp_path, matching=False) as serving:
         lines = [{"id": f"urn:{one}", "data": "<urn:a> a <urn:C> ."} for one in ("a", "bad", "b")]
         headers = {"Content-Type": "application/x-ndjson"}
@@ -403,41 +366,18 @@ def test_what_cannot_be_stored_of_a_request_is_a_problem_of_its_answer(tmp_path:
         assert ready["set_aside"] == ["http: 2 set aside"]
 
 
-@dataclass
-class Record:
-    """A Kafka record."""
-
-    place: int
-    name: str
-    text: str
-
-    def error(self) -> None:
-        return None
-
-    def topic(self) -> str:
-        return "t"
-
-    def partition(self) -> int:
-        return 0
-
-    def offset(self) -> int:
-        return self.place
-
-    def key(self) -> bytes:
-        return self.name.encode()
-
-    def value(self) -> bytes:
-        return self.text.encode()
-
-    def headers(self) -> list[tuple[str, bytes]]:
-        return [("Content-Type", b"text/turtle")]
+def record(place: int, name: str, text: str) -> Mock:
+    """Return a Kafka record."""
+    answers = {"error": None, "topic": "t", "partition": 0, "offset": place, "key": name.encode()}
+    answers |= {"value": text.encode(), "headers": [("Content-Type", b"text/turtle")]}
+    return Mock(**{f"{name}.return_value": value for name, value in answers.items()})
 
 
 @dataclass
 class FakeConsumer:
     """A consumer of one partition; it gives two records at a time, and may fail once."""
 
-    records: list[Record]
+    records: list[Mock]
     failures: list[Exception] = field(default_factory=list)
     at: int = 0
     opened: int = 0
@@ -453,7 +393,7 @@ class FakeConsumer:
     def assign(self, partitions: Any) -> None:
         self.at = max(0, partitions[0].offset)
 
-    def consume(self, *_: object) -> list[Record]:
+    def consume(self, *_: object) -> list[Mock]:
         if self.assigned is not None:
             assigned, self.assigned = self.assigned, None
             assigned(self, [kafka.TopicPartition("t", 0)])
@@ -481,9 +421,9 @@ def test_bad_records_of_kafka_are_set_aside(
         return read(self, data, **more)
 
     monkeypatch.setattr(Broker, "read", broken)
-    names = ["a", "broken", "b", "bad", "c", "nu\0l"]
-    several = [Record(n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)]
-    several[-1].text = "<urn:d> a <urn:C> ."
+    names = ["a", "broken", "b", "bad", "c"]
+    several = [record(n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)]
+    several.append(record(5, "urn:nu\0l", "<urn:d> a <urn:C> ."))
     consumer = FakeConsumer(several, [kafka.KafkaException("gone"), DOWN])
     monkeypatch.setattr(kafka, "Consumer", consumer)
 
@@ -531,8 +471,8 @@ def test_a_kafka_that_does_not_answer_is_reported() -> None:
 # --- Outputs -------------------------------------------------------------------------------------
 
 
-def test_a_delivery_whose_message_cannot_be_made_has_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_delivery_whose_message_cannot_be_made_has_failed(
+    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: Rig
 ) -> None:
     made, tried = dispatching.message, list[int]()
 
@@ -544,52 +484,44 @@ def test_a_delivery_whose_message_cannot_be_made_has_failed(
 
     monkeypatch.setattr(dispatching, "message", broken)
 
-    async def main() -> None:
-        async with receivers() as [hook], rig(tmp_path) as one:
-            await one.subscribe(hook.url())
-            await one.publish("a", "b", "c")
+    await broker.subscribe(hook.url())
+    await broker.publish("a", "b", "c")
 
-            async def done() -> bool:
-                states = [row["state"] for row in await one.rows(deliveries)]
-                return states == ["delivered", "failed", "delivered"]
+    async def done() -> bool:
+        states = [row["state"] for row in await broker.rows(deliveries)]
+        return states == ["delivered", "failed", "delivered"]
 
-            await until(done)
-            assert (await one.rows(deliveries))[1]["error"] == "ValueError: no luck"
-            assert one.broker.supervisor.set_aside() == ["messages: 1 set aside"]
-            assert len(tried) == 2  # It was tried with the others, and alone.
-
-    asyncio.run(main())
+    await until(done)
+    assert (await broker.rows(deliveries))[1]["error"] == "ValueError: no luck"
+    assert broker.broker.supervisor.set_aside() == ["messages: 1 set aside"]
+    assert len(tried) == 2  # It was tried with the others, and alone.
 
 
-def test_a_sender_that_fails_counts_as_an_attempt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_sender_that_fails_counts_as_an_attempt(
+    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: Rig
 ) -> None:
-    async def main() -> None:
-        async with receivers() as [hook], rig(tmp_path) as one:
-            of = one.dispatcher.senders.of
+    of = broker.dispatcher.senders.of
 
-            def broken(sink: Any, found: Any) -> Any:
-                if sink["url"].endswith("/bad"):
-                    raise ValueError("no luck")
-                return of(sink, found)
+    def broken(sink: Any, found: Any) -> Any:
+        if sink["url"].endswith("/bad"):
+            raise ValueError("no luck")
+        return of(sink, found)
 
-            monkeypatch.setattr(type(one.dispatcher.senders), "of", lambda _, *args: broken(*args))
-            await one.subscribe(hook.url("/bad"))
-            await one.subscribe(hook.url("/good"))
-            await one.publish("a")
+    monkeypatch.setattr(type(broker.dispatcher.senders), "of", lambda _, *args: broken(*args))
+    await broker.subscribe(hook.url("/bad"))
+    await broker.subscribe(hook.url("/good"))
+    await broker.publish("a")
 
-            async def tried() -> bool:
-                rows = await one.rows(deliveries)
-                said = [(row["state"], row["attempt"], row["error"]) for row in rows]
-                return said == [("waiting", 1, "ValueError: no luck"), ("delivered", 1, None)]
+    async def tried() -> bool:
+        rows = await broker.rows(deliveries)
+        said = [(row["state"], row["attempt"], row["error"]) for row in rows]
+        return said == [("waiting", 1, "ValueError: no luck"), ("delivered", 1, None)]
 
-            await until(tried)
-
-    asyncio.run(main())
+    await until(tried)
 
 
-def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
+    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: Rig
 ) -> None:
     write = dispatching.write_back
 
@@ -600,36 +532,29 @@ def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
 
     monkeypatch.setattr(dispatching, "write_back", broken)
 
-    async def main() -> None:
-        async with receivers() as [hook], rig(tmp_path) as one:
-            await one.subscribe(hook.url())
-            await one.publish("a", "b", "c")
-            await until(one.all_are("delivered"))
-            errors = [row["error"] for row in await one.rows(deliveries)]
-            assert errors == [None, "ValueError: no luck", None]
-
-    asyncio.run(main())
+    await broker.subscribe(hook.url())
+    await broker.publish("a", "b", "c")
+    await until(broker.all_are("delivered"))
+    errors = [row["error"] for row in await broker.rows(deliveries)]
+    assert errors == [None, "ValueError: no luck", None]
 
 
-def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(tmp_path: Path) -> None:
-    clock = FakeClock()
+async def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(
+    hook: Receiver, clock: FakeClock, idle: Rig
+) -> None:
 
-    async def main() -> None:
-        async with receivers() as [hook], rig(tmp_path, clock, running=False) as one:
-            for _ in range(2):
-                await one.subscribe(hook.url(), expires_in=timedelta(days=1))
-            quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
-            spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet=quiet)
-            await one.store.write(lambda db: db.execute(spoilt))
-            for _ in range(2):
-                clock.forward(hours=23)
-                await expiry.expire(one.broker, clock())
-            assert {row["state"] for row in await one.rows(subscriptions)} == {"ended"}
-            told = [(row["subscription"], row["kind"]) for row in await one.rows(deliveries)]
-            assert told == [(2, "expiring"), (2, "expired")]
-            assert one.broker.supervisor.set_aside() == ["expiry: 2 set aside"]
-
-    asyncio.run(main())
+    for _ in range(2):
+        await idle.subscribe(hook.url(), expires_in=timedelta(days=1))
+    quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
+    spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet=quiet)
+    await idle.store.write(lambda db: db.execute(spoilt))
+    for _ in range(2):
+        clock.forward(hours=23)
+        await expiry.expire(idle.broker, clock())
+    assert {row["state"] for row in await idle.rows(subscriptions)} == {"ended"}
+    told = [(row["subscription"], row["kind"]) for row in await idle.rows(deliveries)]
+    assert told == [(2, "expiring"), (2, "expired")]
+    assert idle.broker.supervisor.set_aside() == ["expiry: 2 set aside"]
 
 
 @pytest.fixture(params=["_round", "_expire", "_forget"])
@@ -647,17 +572,15 @@ def broken_round(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     assert not left
 
 
-def test_tasks_of_the_dispatcher_go_on(tmp_path: Path, broken_round: str) -> None:
-    async def main() -> None:
-        async with receivers() as [hook], rig(tmp_path) as one:
-            await one.subscribe(hook.url())
-            await one.publish("a")
-            await until(one.all_are("delivered"))
-            key = f'task_failures_total{{task="{broken_round}"}}'
-            await until(lambda: counted(one.broker.supervisor) == {key: 2})
-            await until(lambda: one.broker.supervisor.failing() == [])
-
-    asyncio.run(main())
+async def test_tasks_of_the_dispatcher_go_on(
+    broken_round: str, hook: Receiver, broker: Rig
+) -> None:
+    await broker.subscribe(hook.url())
+    await broker.publish("a")
+    await until(broker.all_are("delivered"))
+    key = f'task_failures_total{{task="{broken_round}"}}'
+    await until(lambda: counted(broker.broker.supervisor) == {key: 2})
+    await until(lambda: broker.broker.supervisor.failing() == [])
 
 
 def test_broker_match_ends_with_an_error_when_matching_ends(

@@ -11,15 +11,11 @@ import random
 import socket
 import ssl
 import time
-from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.policy import default
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +30,7 @@ from graphmatch.broker.retries import (
     FAILURES,
     OPEN_SECONDS,
     OPEN_SECONDS_MOST,
-    PROBE_SECONDS,
-    WAITS,
     Breaker,
-    BreakerState,
     next_try,
 )
 from graphmatch.broker.safe_http import (
@@ -48,7 +41,7 @@ from graphmatch.broker.safe_http import (
     UnreachableError,
     forbidden,
 )
-from graphmatch.broker.signatures import SignatureError, key_of, new_secret, sign, signed_headers
+from graphmatch.broker.signatures import SignatureError, new_secret, sign
 from graphmatch.broker.transport import (
     NTFY_BYTES,
     PAYLOAD_BYTES,
@@ -62,13 +55,19 @@ from graphmatch.broker.transport import (
     Verdict,
     Webhook,
     checked_mailbox,
-    inbox_of,
     shortened,
 )
-from tests.graphmatch.broker.rig import Smtp, talking
+from tests.graphmatch.broker.rig import (
+    LOOPBACK,
+    Receiver,
+    Smtp,
+    hang,
+    receivers,
+    status,
+    talking,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-LOOPBACK = ("127.0.0.0/8",)
 SECRET, OTHER = new_secret(), new_secret()
 
 CERTIFICATE = """\
@@ -108,47 +107,6 @@ def message(**changes: Any) -> Message:
     return Message(**{**values, **changes})
 
 
-@dataclass
-class Server:
-    """An HTTP server, and its received requests."""
-
-    port: int = 0
-    scheme: str = "http"
-    seen: list[tuple[web.Request, bytes]] = field(default_factory=list)
-
-    def url(self, path: str = "/hook", host: str = "127.0.0.1") -> str:
-        return f"{self.scheme}://{host}:{self.port}{path}"
-
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@asynccontextmanager
-async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
-    server = Server(scheme="https" if tls else "http")
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        server.seen.append((request, await request.read()))
-        return await handler(request)
-
-    runner = web.ServerRunner(web.Server(handle), shutdown_timeout=0)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
-    await site.start()
-    server.port = runner.addresses[0][1]
-    try:
-        yield server
-    finally:
-        await runner.cleanup()
-
-
-def answer(status: int = 204, **more: Any) -> Handler:
-    async def handle(_: web.Request) -> web.StreamResponse:
-        return web.Response(status=status, **more)
-
-    return handle
-
-
 class Names(AbstractResolver):
     """A resolver with fixed responses, which repeats the last one."""
 
@@ -170,25 +128,15 @@ class Names(AbstractResolver):
         pass
 
 
-def post(handler: Handler, **client: Any) -> tuple[Outcome, Server]:
+@pytest.fixture
+async def http() -> AsyncIterator[HttpClient]:
+    async with HttpClient(LOOPBACK) as made:
+        yield made
+
+
+async def post(to: Receiver, http: HttpClient, host: str = "127.0.0.1") -> Outcome:
     """Send a message to a webhook."""
-
-    async def run() -> tuple[Outcome, Server]:
-        async with (
-            serving(handler) as server,
-            HttpClient(**{"allow": LOOPBACK, **client}) as http,
-        ):
-            return await Webhook(http, server.url(), [SECRET]).send(message()), server
-
-    return asyncio.run(run())
-
-
-def get(url: str, *, allow: Sequence[str] = (), **more: Any) -> Reply:
-    async def run() -> Reply:
-        async with HttpClient(allow, connect_seconds=2, total_seconds=3) as http:
-            return await http.request("GET", url, **more)
-
-    return asyncio.run(run())
+    return await Webhook(http, to.url(host=host), [SECRET]).send(message())
 
 
 # --- Forbidden addresses -------------------------------------------------------------------------
@@ -245,27 +193,13 @@ FORBIDDEN = [
 
 
 @pytest.mark.parametrize("host", [*FORBIDDEN, "localhost", "LOCALHOST"])
-def test_nothing_is_sent_to_a_forbidden_address(host: str) -> None:
-    async def run() -> tuple[Outcome, Server]:
-        async with serving(answer()) as server, HttpClient(connect_seconds=1) as http:
-            with pytest.raises(ForbiddenAddressError):
-                await http.request("GET", server.url(host=host), redirects=5)
-            return await Webhook(http, server.url(host=host), [SECRET]).send(message()), server
-
-    outcome, server = asyncio.run(run())
-    assert outcome.verdict is Verdict.REFUSED
-    assert outcome.status is None
-    assert not server.seen
-
-
-def test_that_allowed_networks_are_reached() -> None:
-    async def run() -> Server:
-        async with serving(answer()) as server, HttpClient(LOOPBACK) as http:
-            for host in "127.0.0.1", "localhost":
-                assert (await http.request("GET", server.url(host=host))).status == 204
-            return server
-
-    assert len(asyncio.run(run()).seen) == 2
+async def test_nothing_is_sent_to_a_forbidden_address(hook: Receiver, host: str) -> None:
+    async with HttpClient(connect_seconds=1) as http:
+        with pytest.raises(ForbiddenAddressError):
+            await http.request("GET", hook.url(host=host), redirects=5)
+        outcome = await post(hook, http, host)
+    assert (outcome.verdict, outcome.status) == (Verdict.REFUSED, None)
+    assert not hook.got
 
 
 PUBLIC = ["8.8.8.8", "1.1.1.1", "192.0.1.1", "172.32.0.1", "100.128.0.1", "223.255.255.254"]
@@ -278,14 +212,14 @@ def test_public_addresses_are_allowed(text: str) -> None:
 
 
 @given(st.ip_addresses())
-def test_what_is_allowed_is_global(address: IPv4Address | IPv6Address) -> None:
+def test_only_global_addresses_are_allowed(address: IPv4Address | IPv6Address) -> None:
     if forbidden(address) is None:
         assert address.is_global
         assert not address.is_multicast
 
 
 @given(st.ip_addresses(v=4) | st.sampled_from([ip_address(one) for one in PUBLIC]))
-def test_an_embedded_address_is_judged_as_what_it_is(address: IPv4Address) -> None:
+def test_an_embedded_address_is_checked_like_the_address_itself(address: IPv4Address) -> None:
     number = int(address)
     for prefix in ("::ffff:0:0", "64:ff9b::"):
         assert forbidden(IPv6Address(int(IPv6Address(prefix)) + number)) == forbidden(address)
@@ -295,48 +229,35 @@ def test_an_embedded_address_is_judged_as_what_it_is(address: IPv4Address) -> No
         assert forbidden(IPv6Address(other))
 
 
-def test_rebinding_gains_nothing() -> None:
+async def test_a_name_that_resolves_to_another_address_later_is_refused(hook: Receiver) -> None:
     names = Names(["93.184.216.34"], ["127.0.0.1"])
-
-    async def run() -> tuple[Outcome, Server]:
-        async with serving(answer()) as server, HttpClient(resolver=names) as http:
-            url = server.url(host="rebind.example")
-            # This check resolves the first address.
-            [checked] = await names.resolve("rebind.example")
-            assert forbidden(ip_address(checked["host"])) is None
-            return await Webhook(http, url, [SECRET]).send(message()), server
-
-    outcome, server = asyncio.run(run())
+    [checked] = await names.resolve("rebind.example")
+    assert forbidden(ip_address(checked["host"])) is None
+    async with HttpClient(resolver=names) as http:
+        outcome = await post(hook, http, "rebind.example")
     assert outcome.verdict is Verdict.REFUSED
     assert outcome.reason == "nothing is sent to 127.0.0.1, which is loopback"
-    assert not server.seen
+    assert not hook.got
 
 
-@pytest.mark.parametrize("last", ["::ffff:127.0.0.1", "10.0.0.1", "::1"])
-def test_a_name_of_forbidden_addresses_only(last: str) -> None:
-    outcome, server = post_to_names("127.0.0.2", last)
-    assert outcome.verdict is Verdict.REFUSED
-    assert not server.seen
-
-
-def test_a_name_of_forbidden_and_other_addresses() -> None:
-    outcome, _ = post_to_names("127.0.0.2", "127.0.0.1", allow=["127.0.0.1/32"])
-    assert outcome.verdict is Verdict.DELIVERED
-    outcome, _ = post_to_names("127.0.0.2", "127.0.0.3", "10.0.0.1", allow=["127.0.0.3/32"])
-    assert outcome.verdict is Verdict.RETRY, "one of them may answer later"
-    assert outcome.host_failed
-
-
-def post_to_names(*addresses: str, allow: Sequence[str] = ()) -> tuple[Outcome, Server]:
-    async def run() -> tuple[Outcome, Server]:
-        async with (
-            serving(answer()) as server,
-            HttpClient(allow, resolver=Names(addresses)) as http,
-        ):
-            webhook = Webhook(http, server.url(host="names.example"), [SECRET])
-            return await webhook.send(message()), server
-
-    return asyncio.run(run())
+@pytest.mark.parametrize(
+    ("addresses", "allow", "verdict", "host_failed"),
+    [
+        (["127.0.0.2", "::ffff:127.0.0.1"], [], Verdict.REFUSED, False),
+        (["127.0.0.2", "10.0.0.1"], [], Verdict.REFUSED, False),
+        (["127.0.0.2", "::1"], [], Verdict.REFUSED, False),
+        (["127.0.0.2", "127.0.0.1"], ["127.0.0.1/32"], Verdict.DELIVERED, False),
+        # One of the addresses may answer later.
+        (["127.0.0.2", "127.0.0.3", "10.0.0.1"], ["127.0.0.3/32"], Verdict.RETRY, True),
+    ],
+)
+async def test_only_the_allowed_addresses_of_a_name_are_used(
+    hook: Receiver, addresses: list[str], allow: list[str], verdict: Verdict, host_failed: bool
+) -> None:
+    async with HttpClient(allow, resolver=Names(addresses)) as http:
+        outcome = await post(hook, http, "names.example")
+    assert (outcome.verdict, outcome.host_failed) == (verdict, host_failed)
+    assert len(hook.got) == (verdict is Verdict.DELIVERED)
 
 
 @pytest.mark.parametrize(
@@ -359,28 +280,24 @@ def post_to_names(*addresses: str, allow: Sequence[str] = ()) -> tuple[Outcome, 
         ("https://example.org\\@127.0.0.1/", "it is no URL"),
     ],
 )
-def test_urls_that_are_refused(url: str, what: str) -> None:
-    with pytest.raises(ForbiddenAddressError) as caught:
-        get(url, allow=["0.0.0.0/0"])
+async def test_an_invalid_url_is_refused(url: str, what: str) -> None:
+    async with HttpClient(["0.0.0.0/0"]) as http:
+        with pytest.raises(ForbiddenAddressError) as caught:
+            await http.request("GET", url)
     assert caught.value.problem.what == what
     assert "word" not in str(caught.value)
     assert caught.value.problem.remedy
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "[::ffff:10.0.0.1]"])
-def test_a_literal_is_refused_before_anything_is_sent(host: str) -> None:
+def test_a_forbidden_address_in_a_url_is_refused_at_once(host: str) -> None:
     with pytest.raises(ForbiddenAddressError, match="which is private"):
         HttpClient().check(f"https://{host}/")
     assert HttpClient(["10.0.0.0/24"]).check(f"https://{host}/").path == "/"
 
 
-def test_that_a_client_is_open() -> None:
-    with pytest.raises(RuntimeError, match="async with"):
-        asyncio.run(HttpClient().request("GET", "http://example.org/"))
-
-
-def test_that_proxies_and_passwords_of_the_environment_are_not_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+async def test_proxies_and_passwords_of_the_environment_are_not_used(
+    hook: Receiver, http: HttpClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login ann password word\n", encoding="utf-8")
@@ -388,57 +305,52 @@ def test_that_proxies_and_passwords_of_the_environment_are_not_used(
     monkeypatch.setenv("NETRC", str(netrc))
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    outcome, server = post(answer())
-    assert outcome.verdict is Verdict.DELIVERED
-    assert "Authorization" not in server.seen[0][0].headers
+    assert (await post(hook, http)).verdict is Verdict.DELIVERED
+    assert "Authorization" not in hook.got[0].headers
 
 
 # --- Redirects -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status_", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize(
     "to", ["/other", "http://169.254.169.254/", "//127.0.0.2/", "https://a.b/"]
 )
-def test_a_delivery_follows_no_redirect(status: int, to: str) -> None:
-    outcome, server = post(answer(status, headers={"Location": to}))
-    assert (outcome.verdict, outcome.status) == (Verdict.RETRY, status)
+async def test_a_delivery_follows_no_redirect(
+    hook: Receiver, http: HttpClient, status_: int, to: str
+) -> None:
+    hook.answer = status(status_, Location=to)
+    outcome = await post(hook, http)
+    assert (outcome.verdict, outcome.status) == (Verdict.RETRY, status_)
     assert outcome.reason.endswith("redirects are not followed")
     assert not outcome.host_failed
-    assert len(server.seen) == 1
+    assert len(hook.got) == 1
 
 
-def redirecting(*steps: str) -> Handler:
-    """Redirect along some URLs; ``PORT`` in one is the server's port."""
+async def follow(hook: Receiver, *steps: str, redirects: int = 5, **more: Any) -> Reply:
+    """Follow redirects along some URLs; ``PORT`` in one is the server's port."""
 
-    async def handle(request: web.Request) -> web.StreamResponse:
+    async def redirect(request: web.Request) -> web.StreamResponse:
         number = int(request.path.strip("/") or 0)
         if number == len(steps):
             return web.Response(text="there")
-        to = steps[number].replace("PORT", str(request.url.port))
+        to = steps[number].replace("PORT", str(hook.port))
         return web.Response(status=301, headers={"Location": to})
 
-    return handle
+    hook.answer = redirect
+    async with HttpClient(["127.0.0.1/32"]) as http:
+        return await http.request("GET", hook.url("/0"), redirects=redirects, **more)
 
 
-def follow(*steps: str, redirects: int = 5, **more: Any) -> tuple[Reply, Server]:
-    async def run() -> tuple[Reply, Server]:
-        async with serving(redirecting(*steps)) as server, HttpClient(["127.0.0.1/32"]) as http:
-            url = server.url("/0")
-            return await http.request("GET", url, redirects=redirects, **more), server
-
-    return asyncio.run(run())
-
-
-def test_a_feed_follows_redirects() -> None:
-    reply, server = follow("/1", "2?x=1", "//localhost:PORT/3", headers={"Authorization": "secret"})
+async def test_a_feed_follows_redirects(hook: Receiver) -> None:
+    steps, headers = ("/1", "2?x=1", "//localhost:PORT/3"), {"Authorization": "secret"}
+    reply = await follow(hook, *steps, headers=headers)
     assert (reply.status, reply.body, reply.cut) == (200, b"there", False)
-    port = server.port
-    assert reply.url == f"http://localhost:{port}/3"
-    hops = [f"http://127.0.0.1:{port}/1", f"http://127.0.0.1:{port}/2?x=1", reply.url]
+    assert reply.url == hook.url("/3", "localhost")
+    hops = [hook.url("/1"), hook.url("/2?x=1"), reply.url]
     assert reply.hops == tuple((301, hop) for hop in hops)
-    told = [request.headers.get("Authorization") for request, _ in server.seen]
-    assert told == ["secret", "secret", "secret", None], "another host is told no secrets"
+    sent = [one.headers.get("Authorization") for one in hook.got]
+    assert sent == ["secret", "secret", "secret", None], "another host gets no secrets"
 
 
 @pytest.mark.parametrize(
@@ -452,23 +364,23 @@ def test_a_feed_follows_redirects() -> None:
         "http://ann:word@127.0.0.1:PORT/1",
     ],
 )
-def test_each_hop_is_checked(to: str) -> None:
+async def test_each_hop_is_checked(hook: Receiver, to: str) -> None:
     with pytest.raises(ForbiddenAddressError):
-        follow(to)
+        await follow(hook, to)
 
 
-def test_redirects_end() -> None:
-    reply, server = follow("/0", redirects=3)
-    assert (reply.status, len(reply.hops), len(server.seen)) == (301, 3, 4)
+async def test_the_number_of_redirects_is_limited(hook: Receiver) -> None:
+    reply = await follow(hook, "/0", redirects=3)
+    assert (reply.status, len(reply.hops), len(hook.got)) == (301, 3, 4)
     with pytest.raises(UnreachableError, match="leads to no URL"):
-        follow("http://[::1")
+        await follow(hook, "http://[::1")
 
 
 # --- Responses -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("status", "verdict", "host_failed"),
+    ("code", "verdict", "host_failed"),
     [
         (200, Verdict.DELIVERED, False),
         (202, Verdict.DELIVERED, False),
@@ -482,11 +394,14 @@ def test_redirects_end() -> None:
         (999, Verdict.RETRY, True),
     ],
 )
-def test_statuses(status: int, verdict: Verdict, host_failed: bool) -> None:
-    outcome, _ = post(answer(status))
-    assert (outcome.verdict, outcome.status) == (verdict, status)
+async def test_the_status_decides_about_a_retry(
+    hook: Receiver, http: HttpClient, code: int, verdict: Verdict, host_failed: bool
+) -> None:
+    hook.answer = status(code)
+    outcome = await post(hook, http)
+    assert (outcome.verdict, outcome.status) == (verdict, code)
     assert outcome.host_failed is host_failed
-    assert outcome.reason.startswith(str(status))
+    assert outcome.reason.startswith(str(code))
     assert 0 < outcome.seconds < 5
 
 
@@ -505,41 +420,42 @@ def test_statuses(status: int, verdict: Verdict, host_failed: bool) -> None:
         ("", None),
     ],
 )
-@pytest.mark.parametrize("status", [429, 503, 500])
-def test_retry_after(status: int, value: str, seconds: float | None) -> None:
-    async def run() -> Outcome:
-        handler = answer(status, headers={"Retry-After": value})
-        async with serving(handler) as server, HttpClient(LOOPBACK) as http:
-            return await Webhook(http, server.url(), [SECRET], lambda: NOW).send(message())
-
-    assert asyncio.run(run()).retry_after == (None if status == 500 else seconds)
-
-
-def test_a_reason_is_short_and_has_no_secrets() -> None:
-    async def tell(request: web.Request) -> web.StreamResponse:
-        said = f"no,\r\n\x00 {request.headers['webhook-signature']} {SECRET} " + "x" * 9999
-        return web.Response(status=500, text=said)
-
-    outcome, _ = post(tell)
-    assert outcome.reason.startswith("500 Internal Server Error: no, v1,")
-    assert len(outcome.reason) < REASON_CHARACTERS + 40
-    assert SECRET not in outcome.reason
-    assert outcome.reason.isprintable()
+@pytest.mark.parametrize("code", [429, 503, 500])
+async def test_retry_after_is_read(
+    hook: Receiver, http: HttpClient, code: int, value: str, seconds: float | None
+) -> None:
+    hook.answer = status(code, Retry_After=value)
+    outcome = await Webhook(http, hook.url(), [SECRET], lambda: NOW).send(message())
+    assert outcome.retry_after == (None if code == 500 else seconds)
 
 
-def test_a_slow_server() -> None:
-    async def wait(_: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(0.6)
-        return web.Response()
+async def test_a_reason_is_short_and_has_no_secrets(hook: Receiver, http: HttpClient) -> None:
+    async def repeat(request: web.Request) -> web.StreamResponse:
+        sent = request.headers
+        secrets = f"{sent.get('webhook-signature')} {sent.get('Authorization')} {SECRET}"
+        return web.Response(status=500, text=f"no,\r\n\x00 {secrets} " + "x" * 9999)
 
-    outcome, _ = post(wait, total_seconds=0.2)
+    hook.answer = repeat
+    ntfy = Ntfy(http, hook.url("/t"), token="tk_secret")
+    assert "tk_secret" not in repr(ntfy)
+    for outcome, own in ((await post(hook, http), SECRET), (await ntfy.send(message()), "tk_")):
+        assert outcome.reason.startswith("500 Internal Server Error: no, ")
+        assert len(outcome.reason) < REASON_CHARACTERS + 40
+        assert own not in outcome.reason
+        assert outcome.reason.isprintable()
+
+
+async def test_a_slow_server_is_tried_again(hook: Receiver) -> None:
+    hook.answer = hang
+    async with HttpClient(LOOPBACK, total_seconds=0.2) as http:
+        outcome = await post(hook, http)
     assert outcome.seconds >= 0.2
     assert outcome.verdict is Verdict.RETRY
     assert outcome.reason == "there was no whole answer within 0.2 seconds"
     assert outcome.host_failed
 
 
-def test_a_server_that_never_ends() -> None:
+async def test_a_body_that_never_ends_counts_as_delivered() -> None:
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -548,32 +464,18 @@ def test_a_server_that_never_ends() -> None:
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    async def run() -> Outcome:
-        async with talking(drip) as port, HttpClient(LOOPBACK, total_seconds=0.3) as http:
-            url = f"http://127.0.0.1:{port}/"
-            with pytest.raises(UnreachableError):
-                await http.request("GET", url)
-            return await Webhook(http, url, [SECRET]).send(message())
-
     begin = time.monotonic()
-    assert asyncio.run(run()).verdict is Verdict.DELIVERED, "it said that it took it"
+    async with talking(drip) as port, HttpClient(LOOPBACK, total_seconds=0.3) as http:
+        url = f"http://127.0.0.1:{port}/"
+        with pytest.raises(UnreachableError):
+            await http.request("GET", url)
+        outcome = await Webhook(http, url, [SECRET]).send(message())
+    assert outcome.verdict is Verdict.DELIVERED, "the status says so"
     assert time.monotonic() - begin < 3
 
 
-def test_headers_that_never_end() -> None:
-    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\n")
-        while True:
-            writer.write(b"X-A: " + b"a" * 4000 + b"\r\n")
-            await writer.drain()
-            await asyncio.sleep(0.001)
-
-    outcome = post_to(drip)
-    assert outcome.verdict is Verdict.RETRY
-
-
 @pytest.mark.parametrize("most", [0, 1, REPLY_BYTES, 100_000])
-def test_a_huge_body(most: int) -> None:
+async def test_a_huge_body_is_cut(hook: Receiver, http: HttpClient, most: int) -> None:
     sent = 0
 
     async def pour(request: web.Request) -> web.StreamResponse:
@@ -585,40 +487,18 @@ def test_a_huge_body(most: int) -> None:
             sent += 100_000
         return response
 
-    async def run() -> Reply:
-        async with serving(pour) as server, HttpClient(LOOPBACK) as http:
-            return await http.request("GET", server.url(), most=most)
-
-    reply = asyncio.run(run())
+    hook.answer = pour
+    reply = await http.request("GET", hook.url(), most=most)
     assert (len(reply.body), reply.cut) == (most, True)
     assert sent < 50_000_000
 
 
-def test_a_body_that_expands() -> None:
-    bomb = gzip.compress(bytes(10_000_000))
-
-    async def run() -> tuple[Reply, Reply]:
-        handler = answer(200, body=bomb, headers={"Content-Encoding": "gzip"})
-        async with serving(handler) as server, HttpClient(LOOPBACK) as http:
-            first = await http.request("GET", server.url(), most=1000)
-            return first, await http.request("GET", server.url(), most=20_000_000)
-
-    small, large = asyncio.run(run())
+async def test_a_body_is_cut_after_decompression(hook: Receiver, http: HttpClient) -> None:
+    hook.answer = status(200, gzip.compress(bytes(10_000_000)), Content_Encoding="gzip")
+    small = await http.request("GET", hook.url(), most=1000)
     assert (len(small.body), small.cut) == (1000, True)
+    large = await http.request("GET", hook.url(), most=20_000_000)
     assert (len(large.body), large.cut) == (10_000_000, False)
-
-
-def post_to(
-    talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
-) -> Outcome:
-    async def run() -> Outcome:
-        async with talking(talk) as port, HttpClient(LOOPBACK, total_seconds=1) as http:
-            webhook = Webhook(http, f"http://127.0.0.1:{port}/secret-path", [SECRET])
-            return await webhook.send(message())
-
-    outcome = asyncio.run(run())
-    assert "secret-path" not in outcome.reason
-    return outcome
 
 
 async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -632,6 +512,15 @@ async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     await reader.readuntil(b"\r\n\r\n")
 
 
+async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send headers without end."""
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        writer.write(b"X-A: " + b"a" * 4000 + b"\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.001)
+
+
 async def speak_ssh(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
     await reader.read()
@@ -643,28 +532,25 @@ async def speak_ssh(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
         (reset, "the connection failed: Connection reset by peer"),
         (leave, "the connection was closed"),
         (speak_ssh, "the answer is not valid HTTP"),
+        (drip, "the answer is not valid HTTP"),
     ],
 )
-def test_broken_connections(talk: Any, reason: str) -> None:
-    outcome = post_to(talk)
+async def test_a_broken_connection_is_tried_again(talk: Any, reason: str) -> None:
+    async with talking(talk) as port, HttpClient(LOOPBACK, total_seconds=1) as http:
+        webhook = Webhook(http, f"http://127.0.0.1:{port}/secret-path", [SECRET])
+        outcome = await webhook.send(message())
     assert (outcome.verdict, outcome.status, outcome.reason) == (Verdict.RETRY, None, reason)
     assert outcome.host_failed
 
 
-def test_nobody_listens() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
+async def test_a_host_that_cannot_be_reached_is_named(http: HttpClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-        with pytest.raises(UnreachableError, match="Connection refused"):
-            get(f"http://127.0.0.1:{port}/", allow=LOOPBACK)
-
-
-def test_a_name_that_means_nothing() -> None:
-    async def run() -> Outcome:
-        async with HttpClient(resolver=Names([])) as http:
-            return await Webhook(http, "https://nowhere.example/", [SECRET]).send(message())
-
-    outcome = asyncio.run(run())
+    with pytest.raises(UnreachableError, match="Connection refused"):
+        await http.request("GET", f"http://127.0.0.1:{port}/")
+    async with HttpClient(resolver=Names([])) as nowhere:
+        webhook = Webhook(nowhere, "https://nowhere.example/", [SECRET])
+        outcome = await webhook.send(message())
     assert outcome.verdict is Verdict.RETRY
     assert outcome.reason == "the host's name cannot be looked up"
 
@@ -679,166 +565,97 @@ def tls(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     return server, ssl.create_default_context(cadata=CERTIFICATE)
 
 
-def test_certificates_are_verified(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    async def run(client: ssl.SSLContext | None) -> Outcome:
-        async with (
-            serving(answer(), tls=tls[0]) as server,
-            HttpClient(LOOPBACK, tls=client) as http,
-        ):
-            return await Webhook(http, server.url(), [SECRET]).send(message())
-
-    assert asyncio.run(run(tls[1])).verdict is Verdict.DELIVERED
-    outcome = asyncio.run(run(None))
+async def test_certificates_are_verified(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    async with receivers(tls=tls[0]) as [server], receivers() as [plain]:
+        async with HttpClient(LOOPBACK, tls=tls[1]) as http:
+            assert (await post(server, http)).verdict is Verdict.DELIVERED
+        async with HttpClient(LOOPBACK) as http:
+            outcome = await post(server, http)
+            with pytest.raises(UnreachableError, match="no TLS connection"):
+                await http.request("GET", plain.url().replace("http:", "https:"))
     assert outcome.verdict is Verdict.RETRY
     assert outcome.reason.startswith("the host's certificate is not trusted: self")
-
-
-def test_tls_with_something_else(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    async def run() -> None:
-        async with serving(answer()) as server, HttpClient(LOOPBACK) as http:
-            server.scheme = "https"
-            with pytest.raises(UnreachableError, match="no TLS connection"):
-                await http.request("GET", server.url())
-
-    asyncio.run(run())
 
 
 # --- Signatures ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("secrets", [[SECRET], [SECRET, OTHER], [OTHER, SECRET]])
-def test_signatures_are_those_of_standard_webhooks(secrets: list[str]) -> None:
-    async def run() -> Server:
-        async with serving(answer()) as server, HttpClient(LOOPBACK) as http:
-            for id in ("dlv_1", "dlv_1", "2"):
-                outcome = await Webhook(http, server.url(), secrets).send(message(id=id))
-                assert outcome.verdict is Verdict.DELIVERED
-            return server
-
-    server = asyncio.run(run())
-    assert [request.headers["webhook-id"] for request, _ in server.seen] == ["dlv_1", "dlv_1", "2"]
-    for request, body in server.seen:
-        assert request.method == "POST"
-        assert request.headers["Content-Type"] == "application/json"
-        assert request.headers["User-Agent"].startswith("graphmatch/")
-        headers = dict(request.headers)
+async def test_signatures_are_those_of_standard_webhooks(
+    hook: Receiver, http: HttpClient, secrets: list[str]
+) -> None:
+    for id in ("dlv_1", "dlv_1", "2"):
+        outcome = await Webhook(http, hook.url(), secrets).send(message(id=id))
+        assert outcome.verdict is Verdict.DELIVERED
+    assert [one.id for one in hook.got] == ["dlv_1", "dlv_1", "2"]
+    for one in hook.got:
+        assert one.method == "POST"
+        assert one.headers["Content-Type"] == "application/json"
+        assert one.headers["User-Agent"].startswith("graphmatch/")
+        headers = dict(one.headers)
+        later = str(int(headers["webhook-timestamp"]) + 1)
         for secret in secrets:
             receiver = standardwebhooks.Webhook(secret)
-            assert receiver.verify(body, headers) == json.loads(message().payload)
-            for changed in (
-                {"webhook-id": "other"},
-                {"webhook-timestamp": str(int(headers["webhook-timestamp"]) + 1)},
+            assert receiver.verify(one.body, headers) == json.loads(message().payload)
+            for body, changed in (
+                (one.body, {"webhook-id": "other"}),
+                (one.body, {"webhook-timestamp": later}),
+                (one.body.replace(b"match", b"patch"), {}),
             ):
                 with pytest.raises(standardwebhooks.WebhookVerificationError):
                     receiver.verify(body, headers | changed)
-            with pytest.raises(standardwebhooks.WebhookVerificationError):
-                receiver.verify(body.replace(b"match", b"patch"), headers)
         with pytest.raises(standardwebhooks.WebhookVerificationError):
-            standardwebhooks.Webhook(new_secret()).verify(body, headers)
-
-
-@given(st.binary(min_size=24, max_size=64), st.text("a.{é\n", max_size=99), st.floats(0, 1e10))
-def test_signatures_against_the_other_library(key: bytes, body: str, second: float) -> None:
-    at, theirs = datetime.fromtimestamp(second, UTC), standardwebhooks.Webhook(key)
-    secret = "whsec_" + b64encode(key).decode()
-    assert sign(secret, "m", at, body.encode()) == theirs.sign("m", at, body)
+            standardwebhooks.Webhook(new_secret()).verify(one.body, headers)
 
 
 @pytest.mark.parametrize(
     "secret",
     ["", "whsec_", "AAAA" * 8, "whsec_" + "!" * 40, "whsec_" + "A" * 28, "whsec_" + "A" * 88],
 )
-def test_secrets_that_are_refused(secret: str) -> None:
+def test_an_invalid_secret_is_refused(secret: str) -> None:
     with pytest.raises(SignatureError) as caught:
         sign(secret, "id", NOW, b"")
     assert len(secret) < 7 or secret[6:] not in str(caught.value)
 
 
-def test_secrets() -> None:
-    assert len({new_secret() for _ in range(9)}) == 9
-    assert len(key_of("whsec_" + "A" * 86)) == 64, "without padding"
-    with pytest.raises(SignatureError, match="there is no secret"):
-        signed_headers([], "id", NOW, b"")
-    for webhook in [Webhook(HttpClient(), "https://example.org", [SECRET])]:
-        assert SECRET not in repr(webhook)
-
-
-@pytest.mark.parametrize("id", ["", "a.b", "a b", "a\r\nb", "a\n", "é", "x" * 129])
-def test_ids_that_are_refused(id: str) -> None:
-    with pytest.raises(SignatureError):
-        message(id=id)
-    with pytest.raises(SignatureError):
-        sign(SECRET, id, NOW, b"")
-
-
 # --- ntfy ----------------------------------------------------------------------------------------
 
 
-def notify(sent: Message, **ntfy: Any) -> tuple[Outcome, web.Request, str]:
-    async def run() -> tuple[Outcome, web.Request, str]:
-        async with serving(answer(200, text="{}")) as server, HttpClient(LOOPBACK) as http:
-            outcome = await Ntfy(http, server.url("/my-topic"), **ntfy).send(sent)
-            [(request, body)] = server.seen
-            return outcome, request, body.decode()
-
-    return asyncio.run(run())
-
-
-def test_ntfy() -> None:
-    outcome, request, body = notify(message(), token="tk_1", tags=["ocean", "a,b", "x\r\ny", "+1"])
-    assert outcome.verdict is Verdict.DELIVERED
-    assert (request.method, request.path, body) == ("POST", "/my-topic", message().text)
-    told = {name: request.headers.get(name) for name in ("Title", "Tags", "Click", "Authorization")}
-    assert told == {
+async def test_ntfy_gets_a_message_with_headers(hook: Receiver, http: HttpClient) -> None:
+    ntfy = Ntfy(http, hook.url("/topic"), token="tk_1", tags=["ocean", "a,b", "x\r\ny", "+1"])
+    assert (await ntfy.send(message())).verdict is Verdict.DELIVERED
+    [one] = hook.got
+    assert (one.method, one.path, one.body.decode()) == ("POST", "/topic", message().text)
+    names = ("Title", "Tags", "Click", "Authorization", "webhook-signature")
+    assert {name: one.headers.get(name) for name in names} == {
         "Title": "Water rises",
         "Tags": "ocean,+1",
         "Click": "https://example.org/a",
         "Authorization": "Bearer tk_1",
+        "webhook-signature": None,
     }
-    assert "webhook-signature" not in request.headers
 
 
-def test_ntfy_with_hostile_texts() -> None:
+async def test_hostile_texts_add_no_headers_to_ntfy(hook: Receiver, http: HttpClient) -> None:
     hostile = message(
         title="Überschwemmung\r\nTags: skull\x00\u2028\ud800",
         text="ä" * 5000 + "\ud800",
         link="https://example.org/\r\nTags: skull",
     )
-    outcome, request, body = notify(hostile)
-    assert outcome.verdict is Verdict.DELIVERED
-    assert not {"Tags", "Click", "Authorization"} & set(request.headers)
-    title = str(email.header.make_header(email.header.decode_header(request.headers["Title"])))
+    assert (await Ntfy(http, hook.url("/topic")).send(hostile)).verdict is Verdict.DELIVERED
+    [one] = hook.got
+    assert not {"Tags", "Click", "Authorization"} & set(one.headers)
+    title = str(email.header.make_header(email.header.decode_header(one.headers["Title"])))
     assert title == "Überschwemmung Tags: skull ?"
-    assert len(body.encode()) <= NTFY_BYTES
-    assert body.startswith("äää")
-    assert body.endswith("ä…")
-
-
-def test_that_tokens_are_not_told() -> None:
-    async def tell(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=403, text=request.headers["Authorization"])
-
-    async def run() -> Outcome:
-        async with serving(tell) as server, HttpClient(LOOPBACK) as http:
-            ntfy = Ntfy(http, server.url("/t"), token="tk_secret")
-            assert "tk_secret" not in repr(ntfy)
-            return await ntfy.send(message())
-
-    assert asyncio.run(run()).reason == "403 Forbidden: Bearer …"
-
-
-def test_a_topic_at_a_forbidden_address() -> None:
-    async def run() -> Outcome:
-        async with HttpClient() as http:
-            return await Ntfy(http, "http://192.168.0.1/topic").send(message())
-
-    assert asyncio.run(run()).verdict is Verdict.REFUSED
+    assert len(one.body) <= NTFY_BYTES
+    assert one.body.decode().startswith("äää")
+    assert one.body.decode().endswith("ä…")
 
 
 # --- Email ---------------------------------------------------------------------------------------
 
 
-def send(
+async def send(
     smtp: Smtp,
     sent: Message | None = None,
     *,
@@ -846,14 +663,11 @@ def send(
     server_tls: ssl.SSLContext | None = None,
     **more: Any,
 ) -> Outcome:
-    async def run() -> Outcome:
-        async with talking(smtp.talk, tls=server_tls) as port:
-            settings = {"security": "none", "seconds": 5, **more}
-            host = "localhost" if more.get("tls") else "127.0.0.1"
-            server = SmtpServer(host, "broker@example.com", port, **settings)
-            return await Email(server, to).send(sent or message())
-
-    return asyncio.run(run())
+    async with talking(smtp.talk, tls=server_tls) as port:
+        settings = {"security": "none", "seconds": 5, **more}
+        host = "localhost" if more.get("tls") else "127.0.0.1"
+        server = SmtpServer(host, "broker@example.com", port, **settings)
+        return await Email(server, to).send(sent or message())
 
 
 def parsed(smtp: Smtp) -> EmailMessage:
@@ -861,9 +675,9 @@ def parsed(smtp: Smtp) -> EmailMessage:
     return email.message_from_bytes(mail[:-3], policy=default)
 
 
-def test_email() -> None:
+async def test_an_email_has_its_headers_and_text() -> None:
     smtp, url = Smtp(), "https://broker.example/unsubscribe?ticket=" + "a_b" * 50
-    outcome = send(smtp, message(unsubscribe=url))
+    outcome = await send(smtp, message(unsubscribe=url))
     assert (outcome.verdict, outcome.status) == (Verdict.DELIVERED, 250)
     mail = parsed(smtp)
     assert (mail["From"], mail["To"]) == ("broker@example.com", "ann@example.org")
@@ -878,7 +692,7 @@ def test_email() -> None:
         "mail FROM:<broker@example.com>",
         "rcpt TO:<ann@example.org>",
     ]
-    send(smtp)
+    await send(smtp)
     ids = [email.message_from_bytes(one)["Message-ID"] for one in smtp.mails]
     assert ids == ["<dlv_1@example.com>"] * 2
 
@@ -895,10 +709,10 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_header_can_be_added(text: str) -> None:
+async def test_hostile_texts_add_no_headers_to_email(text: str) -> None:
     smtp = Smtp()
     hostile = message(title=text, name=text, text=text, link=text, unsubscribe=text)
-    assert send(smtp, hostile).verdict is Verdict.DELIVERED
+    assert (await send(smtp, hostile)).verdict is Verdict.DELIVERED
     mail = parsed(smtp)
     assert sorted(mail.keys()) == [
         "Auto-Submitted",
@@ -916,10 +730,10 @@ def test_no_header_can_be_added(text: str) -> None:
     assert max(map(len, smtp.mails[0].split(b"\r\n"))) <= 998
 
 
-def test_that_a_link_adds_no_header() -> None:
+async def test_a_hostile_link_adds_no_header() -> None:
     smtp = Smtp()
     url = "https://broker.example/?x=?utf-8?q?x=0D=0ABcc:_eve=40example.org?="
-    send(smtp, message(unsubscribe=url))
+    await send(smtp, message(unsubscribe=url))
     assert "Bcc" not in parsed(smtp)
     line = f"List-Unsubscribe: <{url.replace('=?utf', '=%3Futf')}>\r\n"
     assert line.encode() in smtp.mails[0]
@@ -941,7 +755,7 @@ def test_that_a_link_adds_no_header() -> None:
         '"a b"@example.org',
     ],
 )
-def test_addresses_of_email_that_are_refused(address: str) -> None:
+def test_an_invalid_email_address_is_refused(address: str) -> None:
     with pytest.raises(TransportError, match="it is no address of email"):
         checked_mailbox(address)
     with pytest.raises(TransportError):
@@ -968,8 +782,10 @@ def test_addresses_of_email_that_are_refused(address: str) -> None:
         ("QUIT", "leave", Verdict.DELIVERED, False),
     ],
 )
-def test_answers_of_smtp(command: str, says: str, verdict: Verdict, host_failed: bool) -> None:
-    outcome = send(Smtp({command: says}), seconds=0.3 if says == "silence" else 5)
+async def test_answers_of_smtp_decide_about_a_retry(
+    command: str, says: str, verdict: Verdict, host_failed: bool
+) -> None:
+    outcome = await send(Smtp({command: says}), seconds=0.3 if says == "silence" else 5)
     assert (outcome.verdict, outcome.host_failed) == (verdict, host_failed)
     if says[0].isdigit() and verdict is not Verdict.DELIVERED:
         assert (outcome.status, outcome.reason) == (int(says[:3]), says)
@@ -977,33 +793,33 @@ def test_answers_of_smtp(command: str, says: str, verdict: Verdict, host_failed:
         assert outcome.reason.startswith("the SMTP server")
 
 
-def test_smtp_over_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+async def test_email_is_sent_over_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     server, client = tls
     login = {"user": "broker", "password": "hunter2"}
     smtp = Smtp(upgrade=server)
-    outcome = send(smtp, security="starttls", tls=client, **login)
+    outcome = await send(smtp, security="starttls", tls=client, **login)
     assert outcome.verdict is Verdict.DELIVERED, outcome
     verbs = [line.partition(" ")[0].upper() for line in smtp.said]
     assert verbs == ["EHLO", "STARTTLS", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "QUIT"]
     smtp = Smtp()
-    outcome = send(smtp, security="tls", tls=client, server_tls=server, **login)
+    outcome = await send(smtp, security="tls", tls=client, server_tls=server, **login)
     assert outcome.verdict is Verdict.DELIVERED
     assert smtp.mails
     refusing = Smtp({"AUTH": "535 wrong: hunter2"})
-    outcome = send(refusing, security="tls", tls=client, server_tls=server, **login)
+    outcome = await send(refusing, security="tls", tls=client, server_tls=server, **login)
     assert (outcome.verdict, outcome.reason) == (Verdict.RETRY, "535 wrong: …")
 
 
-def test_nothing_is_sent_without_the_tls_that_was_asked_for(
+async def test_no_email_is_sent_without_the_requested_tls(
     tls: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
     # One has no TLS, the other an untrusted certificate.
     for smtp in (Smtp(), Smtp(upgrade=tls[0])):
-        outcome = send(smtp, security="starttls", user="broker", password="hunter2")
+        outcome = await send(smtp, security="starttls", user="broker", password="hunter2")
         assert (outcome.verdict, outcome.host_failed) == (Verdict.RETRY, True)
         assert not smtp.mails
         assert not any(line.startswith("AUTH") for line in smtp.said)
-    outcome = send(smtp := Smtp(), security="tls", server_tls=tls[0])
+    outcome = await send(smtp := Smtp(), security="tls", server_tls=tls[0])
     assert (outcome.verdict, smtp.mails) == (Verdict.RETRY, [])
     assert outcome.reason.startswith("no TLS with the SMTP server: self")
     with pytest.raises(TransportError, match="without TLS"):
@@ -1012,11 +828,11 @@ def test_nothing_is_sent_without_the_tls_that_was_asked_for(
     assert "hunter2" not in repr(server)
 
 
-def test_addresses_in_other_scripts() -> None:
+async def test_addresses_in_other_scripts_need_smtputf8() -> None:
     smtp = Smtp(extensions=("SMTPUTF8", "8BITMIME"))
-    assert send(smtp, to="jörg@example.org").verdict is Verdict.DELIVERED
+    assert (await send(smtp, to="jörg@example.org")).verdict is Verdict.DELIVERED
     assert parsed(smtp)["To"] == "jörg@example.org"
-    assert send(Smtp(), to="jörg@example.org").verdict is Verdict.REFUSED
+    assert (await send(Smtp(), to="jörg@example.org")).verdict is Verdict.REFUSED
 
 
 # --- Retries -------------------------------------------------------------------------------------
@@ -1025,19 +841,7 @@ FAILED = Outcome(Verdict.RETRY, "503", 503, host_failed=True)
 TAKEN = Outcome(Verdict.DELIVERED, "204", 204)
 
 
-def test_ten_tries_take_three_days() -> None:
-    chance, now, tries = random.Random(5), NOW, 1
-    while (after := next_try(tries, FAILED, now, chance)) is not None:
-        wait = WAITS[tries - 1]
-        assert 0.9 * wait <= after - now <= 1.1 * wait
-        now, tries = after, tries + 1
-    assert tries == 10
-    assert sum(WAITS, timedelta()) == timedelta(hours=75, minutes=35, seconds=5)
-    assert abs(now - NOW - sum(WAITS, timedelta())) < timedelta(hours=7.6)
-    assert all(one < other for one, other in pairwise(WAITS))
-
-
-def test_the_next_try() -> None:
+def test_a_retry_waits_for_its_schedule_or_for_retry_after() -> None:
     first = {next_try(3, FAILED, NOW, random.Random(seed)) for seed in range(20)}
     assert len(first) == 20
     assert next_try(3, FAILED, NOW, random.Random(1)) == next_try(3, FAILED, NOW, random.Random(1))
@@ -1061,24 +865,7 @@ def opened(failures: int = FAILURES) -> Breaker:
     return breaker
 
 
-def test_a_breaker_opens_and_closes() -> None:
-    assert opened(FAILURES - 1).state(NOW) is BreakerState.CLOSED
-    breaker = opened()
-    assert breaker.state(NOW) is BreakerState.OPEN
-    assert breaker.state(seconds(OPEN_SECONDS - 0.001)) is BreakerState.OPEN
-    later = seconds(OPEN_SECONDS)
-    assert breaker.state(later) is BreakerState.HALF_OPEN
-    probing = breaker.probing(later)
-    assert probing.state(later) is BreakerState.OPEN, "one probe at a time"
-    assert probing.state(later + timedelta(seconds=PROBE_SECONDS)) is BreakerState.HALF_OPEN
-    assert probing.after(TAKEN, later) == Breaker()
-    again = probing.after(FAILED, later)
-    assert again.open_until == later + timedelta(seconds=2 * OPEN_SECONDS)
-    assert breaker.probing(NOW) == breaker, "open: none"
-    assert Breaker(2).probing(NOW) == Breaker(2), "closed: any number"
-
-
-def test_what_a_breaker_counts() -> None:
+def test_a_breaker_counts_failures_of_the_host_in_a_row() -> None:
     four = opened(FAILURES - 1)
     assert four.after(TAKEN, NOW) == Breaker(), "failures in a row"
     not_found = Outcome(Verdict.RETRY, "404", 404)
@@ -1090,7 +877,7 @@ def test_what_a_breaker_counts() -> None:
     assert four.after(asked, NOW).open_until == seconds(7200)
 
 
-def test_how_long_a_breaker_is_open() -> None:
+def test_a_breaker_is_open_for_longer_after_each_failure() -> None:
     until = [opened(FAILURES + more).open_until for more in range(100)]
     waits = [(one - NOW).total_seconds() for one in until if one is not None]
     assert len(waits) == 100
@@ -1115,10 +902,6 @@ def payload(solutions: int = 0, evidence: int = 0, **data: Any) -> dict[str, Any
             **data,
         },
     }
-
-
-def test_a_small_payload_is_left_alone() -> None:
-    assert json.loads(shortened(payload(3, 3), LINK)) == payload(3, 3)
 
 
 @pytest.mark.parametrize(
@@ -1151,7 +934,7 @@ def test_a_large_payload_is_cut(solutions: int, evidence: int) -> None:
     st.sampled_from([300, 1000, 2500]),
     st.booleans(),
 )
-def test_that_payloads_fit(solutions: int, evidence: int, long: int, most: int, flat: bool) -> None:
+def test_payloads_fit(solutions: int, evidence: int, long: int, most: int, flat: bool) -> None:
     whole = payload(solutions, evidence, title="ä" * long)
     text = shortened(whole["data"] if flat else whole, LINK, most)
     assert len(text) <= most
@@ -1159,7 +942,7 @@ def test_that_payloads_fit(solutions: int, evidence: int, long: int, most: int, 
     assert got == whole["data"] or got["full"] == LINK
 
 
-def test_payloads_of_digests_and_of_no_room() -> None:
+def test_digests_are_cut_and_payloads_without_room_are_refused() -> None:
     digest = {"data": {"subscription": "s1", "matches": [{"title": "x" * 100}] * 1000}}
     data = json.loads(shortened(digest, LINK, lists=["matches"]))["data"]
     assert data["cut"] == {"matches": 1000}
@@ -1168,56 +951,3 @@ def test_payloads_of_digests_and_of_no_room() -> None:
         shortened({"type": "x" * 999, "data": {"a": "b" * 999}}, LINK, 500)
     text = shortened(payload(9, title="\ud800"), LINK).decode()
     assert json.loads(text), "UTF-8 and JSON, whatever the text is"
-
-
-@pytest.mark.parametrize("most", range(260, 340))
-def test_as_many_entries_as_fit(most: int) -> None:
-    whole = payload(30)["data"]
-    text = shortened(whole, LINK, most, lists=["solutions"])
-    data = json.loads(text)
-    kept = len(data["solutions"])
-    more = {**data, "solutions": whole["solutions"][: kept + 1]}
-    size = len(json.dumps(more, ensure_ascii=False, separators=(",", ":")).encode())
-    assert 0 < kept < 30
-    assert len(text) <= most < size
-
-
-# --- Inboxes -------------------------------------------------------------------------------------
-
-RELATION = '; rel="http://www.w3.org/ns/ldp#inbox"'
-
-
-def find_inbox(*links: str) -> str:
-    """Find the inbox of a resource with these `Link` headers; {} is its place."""
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        response = web.Response()
-        for link in links:
-            response.headers.add("Link", link)
-        return response
-
-    async def run() -> str:
-        async with serving(handle) as server, HttpClient(LOOPBACK) as http:
-            return (await inbox_of(http, server.url())).replace(server.url("/"), "/")
-
-    return asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("link", "inbox"),
-    [
-        (f"</in>{RELATION}", "/in"),
-        ('</a>; rel="next", </in>; rel="x http://www.w3.org/ns/ldp#inbox"', "/in"),
-        (f"<http://[>{RELATION}", "/hook"),
-        (f"<http://[>{RELATION}, </in>{RELATION}", "/in"),
-        ("<a>; rel=next", "/hook"),
-    ],
-)
-def test_an_inbox_is_named_by_a_header(link: str, inbox: str) -> None:
-    assert find_inbox(link) == inbox
-
-
-def test_headers_that_are_no_links_take_no_time() -> None:
-    begin = time.monotonic()
-    assert find_inbox(*["<" * 8000] * 20) == "/hook"
-    assert time.monotonic() - begin < 2

@@ -1,14 +1,13 @@
-"""WebSub, by the checks of websub.rocks: the subscriber's 100 to 302, the hub's 100 to 105.
+"""WebSub, by the checks of websub.rocks: the subscriber's 100 to 205, the hub's 100.
 
-Further requirements of the recommendation are tested below each.
+Further requirements of the recommendation are tested below each. test_websub_service.py runs the
+other checks.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -24,9 +23,7 @@ from graphmatch.broker.feed_store import SqliteFeedStore
 from graphmatch.broker.feeds import Poller
 from graphmatch.broker.websub import (
     AGAIN,
-    ANSWERED,
     LEASE,
-    METHODS,
     RENEWED,
     VERIFY_TRIES,
     Keyed,
@@ -36,7 +33,6 @@ from graphmatch.broker.websub import (
     discover,
     header_links,
     hub_links,
-    is_signed,
     page_links,
     sign,
 )
@@ -50,6 +46,7 @@ from graphmatch.broker.websub_hub import (
     Hub,
 )
 from semantic.feeds.model import Channel
+from tests.graphmatch.broker.rig import FakeClock, receivers
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -74,14 +71,6 @@ class MemoryRecords(Generic[R]):
         self._records.pop(record.key, None)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @dataclass
 class Asked:
     """A request to the other side."""
@@ -97,7 +86,7 @@ class Asked:
 class World:
     """A clock, a client, and a server with pages, a hub and callbacks."""
 
-    clock: Clock
+    clock: FakeClock
     http: aiohttp.ClientSession
     base: str
     pages: dict[str, Page] = field(default_factory=dict)
@@ -115,31 +104,18 @@ class World:
         return self.base + path
 
 
-def simulate(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
-    async def run() -> None:
-        async def serve(request: web.Request) -> web.StreamResponse:
-            body = await request.read()
-            query = dict(request.query)
-            form = query or dict(parse_qsl(body.decode("latin-1")))
-            world.log.append(Asked(request.method, request.path, form, dict(request.headers), body))
-            return await world.pages[request.path](request, form)
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async def serve(request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        form = dict(request.query) or dict(parse_qsl(body.decode("latin-1")))
+        made.log.append(Asked(request.method, request.path, form, dict(request.headers), body))
+        return await made.pages[request.path](request, form)
 
-        app = web.Application()
-        app.router.add_route("*", "/{tail:.*}", serve)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        assert site._server is not None
-        port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-        try:
-            async with aiohttp.ClientSession() as http:
-                world = World(Clock(), http, f"http://127.0.0.1:{port}")
-                await asyncio.wait_for(test(world), 20)
-        finally:
-            await runner.cleanup()
-
-    asyncio.run(run())
+    async with receivers() as [receiver], aiohttp.ClientSession() as http:
+        receiver.answer = serve
+        made = World(FakeClock(START), http, receiver.url(""))
+        yield made
 
 
 # --- Subscriber ----------------------------------------------------------------------------------
@@ -210,12 +186,10 @@ class Reader:
         )
 
 
-def reading(test: Callable[[Reader], Coroutine[Any, Any, None]]) -> None:
-    async def run(world: World) -> None:
-        with SqliteFeedStore(None) as store:
-            await test(await Reader.of(world, store))
-
-    simulate(run)
+@pytest.fixture
+async def reader(world: World) -> AsyncIterator[Reader]:
+    with SqliteFeedStore(None) as store:
+        yield await Reader.of(world, store)
 
 
 def links(world: World, hub: str = "/hub", topic: str = "/feed") -> dict[str, Any]:
@@ -244,16 +218,13 @@ def json_feed(hub: str, topic: str) -> str:
     return f'{head}, "feed_url": "{topic}", "hubs": {hubs}, "items": [{{"id": "1"}}]}}'
 
 
-def test_100_discovery_by_headers() -> None:
-    async def test(reader: Reader) -> None:
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
-        assert reader.is_active()
-
-    reading(test)
+async def test_100_headers_name_the_hub(reader: Reader) -> None:
+    lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+    assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
+    assert reader.is_active()
 
 
-def test_101_discovery_by_html() -> None:
+def test_101_html_names_the_hub() -> None:
     page = """<!DOCTYPE html><head><LINK href='/hub' rel="alternate Hub">
     <link rel="self" href="https://e.org/other"></head><body><link rel=hub href=/wrong></body>"""
     found = discover("https://e.org/page", page_links(page))
@@ -261,25 +232,19 @@ def test_101_discovery_by_html() -> None:
 
 
 @pytest.mark.parametrize("form", [atom, rss, json_feed], ids=["atom", "rss", "json"])
-def test_102_and_103_discovery_by_the_feed(form: Callable[[str, str], str]) -> None:
-    async def test(reader: Reader) -> None:
-        base = reader.world.base
-        lease = await reader.follow(
-            reader.world.page("/feed", form(f"{base}/hub", f"{base}/topic"))
-        )
-        assert (lease.hub, lease.topic) == (f"{base}/hub", f"{base}/topic")
-        assert reader.is_active()
-
-    reading(test)
+async def test_102_and_103_the_feed_names_the_hub(
+    form: Callable[[str, str], str], reader: Reader
+) -> None:
+    base = reader.world.base
+    lease = await reader.follow(reader.world.page("/feed", form(f"{base}/hub", f"{base}/topic")))
+    assert (lease.hub, lease.topic) == (f"{base}/hub", f"{base}/topic")
+    assert reader.is_active()
 
 
-def test_104_headers_go_before_the_feed() -> None:
-    async def test(reader: Reader) -> None:
-        wrong = atom(f"{reader.world.base}/wrong", f"{reader.world.base}/wrong-topic")
-        lease = await reader.follow(reader.world.page("/feed", wrong, **links(reader.world)))
-        assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
-
-    reading(test)
+async def test_104_headers_go_before_the_feed(reader: Reader) -> None:
+    wrong = atom(f"{reader.world.base}/wrong", f"{reader.world.base}/wrong-topic")
+    lease = await reader.follow(reader.world.page("/feed", wrong, **links(reader.world)))
+    assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
 
 
 @pytest.mark.parametrize(
@@ -292,239 +257,110 @@ def test_104_headers_go_before_the_feed() -> None:
         (["<https://h/>", "nonsense", "<"], []),
     ],
 )  # fmt: skip
-def test_link_headers(values: list[str], expected: list[tuple[str, str]]) -> None:
+def test_link_headers_are_parsed(values: list[str], expected: list[tuple[str, str]]) -> None:
     assert header_links(values) == expected
 
 
-def test_that_a_topic_in_the_feed_counts_where_only_the_hub_is_in_the_headers() -> None:
+def test_the_feed_names_the_topic_if_the_headers_name_only_the_hub() -> None:
     channel = Channel(base="https://e.org/x/", self_link="feed", hubs=("https://other/",))
     found = discover("https://e.org/a", [("hub", "hub")], channel)
     assert (found.hubs, found.topic) == (("https://e.org/hub",), "https://e.org/x/feed")
 
 
-def test_that_a_hub_has_to_be_an_address() -> None:
+def test_a_hub_must_have_a_web_address() -> None:
     bad = [("hub", "file:///etc/passwd"), ("hub", "http://["), ("hub", "mailto:a@e.org")]
     assert discover("https://e.org/", bad).hubs == ()
     several = [("hub", "https://a/"), ("hub", "https://b/"), ("hub", "https://a/")]
     assert discover("https://e.org/", several).hubs == ("https://a/", "https://b/")
 
 
-def test_200_the_topic_is_what_the_feed_calls_itself() -> None:
-    async def test(reader: Reader) -> None:
-        lease = await reader.follow(
-            reader.world.page("/feed", rss(), **links(reader.world, topic="/feed?self=other"))
-        )
-        assert lease.topic == reader.world.base + "/feed?self=other"
-        assert reader.is_active()
-
-    reading(test)
+async def test_200_the_topic_is_the_own_address_of_the_feed(reader: Reader) -> None:
+    lease = await reader.follow(
+        reader.world.page("/feed", rss(), **links(reader.world, topic="/feed?self=other"))
+    )
+    assert lease.topic == reader.world.base + "/feed?self=other"
+    assert reader.is_active()
 
 
 @pytest.mark.parametrize("status", [302, 301], ids=["201", "202"])
-def test_201_and_202_a_topic_that_is_redirected(status: int) -> None:
-    async def test(reader: Reader) -> None:
-        url = reader.world.page("/feed", status=status, Location="/new")
-        reader.world.page("/new", rss(), **links(reader.world, topic="/new"))
-        lease = await reader.follow(url)
-        assert lease.topic == reader.world.base + "/new"
-        assert reader.is_active()
-
-    reading(test)
+async def test_201_and_202_a_redirected_topic_is_followed(status: int, reader: Reader) -> None:
+    url = reader.world.page("/feed", status=status, Location="/new")
+    reader.world.page("/new", rss(), **links(reader.world, topic="/new"))
+    lease = await reader.follow(url)
+    assert lease.topic == reader.world.base + "/new"
+    assert reader.is_active()
 
 
 @pytest.mark.parametrize("status", [307, 308], ids=["203", "204"])
-def test_203_and_204_a_hub_that_is_redirected(status: int) -> None:
-    async def test(reader: Reader) -> None:
-        reader.world.page("/moved", status=status, Location="/hub")
-        url = reader.world.page("/feed", rss(), **links(reader.world, hub="/moved"))
-        lease = await reader.follow(url)
-        assert reader.is_active()
-        kept = "/hub" if status == 308 else "/moved"
-        assert lease.hub == reader.world.base + "/moved"  # The feed names this address.
-        assert lease.address == reader.world.base + kept
-        assert await reader.subscriber.subscribe(lease.topic, lease.hub) == lease
-        assert [a.form for a in reader.world.log if a.path == "/hub"] == [
-            a.form for a in reader.world.log if a.path == "/moved"
-        ]
-
-    reading(test)
+async def test_203_and_204_a_redirected_hub_is_followed(status: int, reader: Reader) -> None:
+    reader.world.page("/moved", status=status, Location="/hub")
+    url = reader.world.page("/feed", rss(), **links(reader.world, hub="/moved"))
+    lease = await reader.follow(url)
+    assert reader.is_active()
+    kept = "/hub" if status == 308 else "/moved"
+    assert lease.hub == reader.world.base + "/moved"  # The feed names this address.
+    assert lease.address == reader.world.base + kept
+    assert await reader.subscriber.subscribe(lease.topic, lease.hub) == lease
+    assert [a.form for a in reader.world.log if a.path == "/hub"] == [
+        a.form for a in reader.world.log if a.path == "/moved"
+    ]
 
 
-def test_205_the_verification_of_another_topic_is_refused() -> None:
-    async def test(reader: Reader) -> None:
-        reader.topic = "https://e.org/another"
-        await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        assert [answer.status for answer in reader.answers] == [404]
-        assert b"c h" not in reader.answers[0].body
-        assert not reader.is_active()
-
-    reading(test)
+async def test_205_the_verification_of_another_topic_is_refused(reader: Reader) -> None:
+    reader.topic = "https://e.org/another"
+    await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+    assert [answer.status for answer in reader.answers] == [404]
+    assert b"c h" not in reader.answers[0].body
+    assert not reader.is_active()
 
 
-def test_300_content_is_accepted_and_handed_on() -> None:
-    async def test(reader: Reader) -> None:
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        for method in METHODS:
-            signature = f"{method}={hmac.new(lease.secret.encode(), b'new', method).hexdigest()}"
-            headers = {"X-HUB-Signature": signature, "content-type": "text/xml"}
-            answer = await reader.subscriber.receive(lease.id, headers, b"new")
-            assert 200 <= answer.status < 300
-        assert reader.content == [(lease.topic, b"new", "text/xml")] * len(METHODS)
-
-    reading(test)
-
-
-@pytest.mark.parametrize(
-    "signature",
-    [
-        None,
-        "",
-        "sha256=",
-        "sha256=" + hashlib.sha256(b"new").hexdigest(),
-        sign("another secret", b"new"),
-        "md5=" + hmac.new(b"key", b"new", "md5").hexdigest(),
-        "=", "sha256", "sha256=é",
-    ],
-)  # fmt: skip
-def test_301_and_302_content_without_the_right_signature_is_refused(signature: str | None) -> None:
-    async def test(reader: Reader) -> None:
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        headers = {} if signature is None else {"X-Hub-Signature": signature}
-        answer = await reader.subscriber.receive(lease.id, headers, b"new")
-        assert answer.status == 403
-        changed = {"X-Hub-Signature": sign(lease.secret, b"new")}
-        assert (await reader.subscriber.receive(lease.id, changed, b"old")).status == 403
-        assert reader.content == []
-
-    reading(test)
+async def test_a_hub_gets_a_complete_request(reader: Reader) -> None:
+    lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+    (asked,) = [a for a in reader.world.log if a.path == "/hub"]
+    assert asked.headers["Content-Type"] == "application/x-www-form-urlencoded"
+    assert asked.form == {
+        "hub.mode": "subscribe",
+        "hub.topic": lease.topic,
+        "hub.callback": f"https://me.example/websub/{lease.id}",
+        "hub.lease_seconds": str(int(LEASE.total_seconds())),
+        "hub.secret": lease.secret,
+    }
+    assert len(lease.secret.encode()) < 200
+    assert len(lease.id) >= 43
+    assert lease.secret not in repr(lease)
+    (answer,) = reader.answers
+    assert (answer.status, answer.body) == (200, b"c h & 1")
 
 
-def test_what_a_hub_is_asked_for() -> None:
-    async def test(reader: Reader) -> None:
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        (asked,) = [a for a in reader.world.log if a.path == "/hub"]
-        assert asked.headers["Content-Type"] == "application/x-www-form-urlencoded"
-        assert asked.form == {
-            "hub.mode": "subscribe",
-            "hub.topic": lease.topic,
-            "hub.callback": f"https://me.example/websub/{lease.id}",
-            "hub.lease_seconds": str(int(LEASE.total_seconds())),
-            "hub.secret": lease.secret,
-        }
-        assert len(lease.secret.encode()) < 200
-        assert len(lease.id) >= 43
-        assert lease.secret not in repr(lease)
-        (answer,) = reader.answers
-        assert (answer.status, answer.body) == (200, b"c h & 1")
-
-    reading(test)
-
-
-def test_that_nothing_is_verified_that_was_not_asked_for() -> None:
-    async def test(reader: Reader) -> None:
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        verify = reader.subscriber.verify
-        query = {"hub.mode": "subscribe", "hub.topic": lease.topic, "hub.challenge": "x"}
-        assert (await verify("unknown", query)).status == 404
-        for mode in ("subscribe", "unsubscribe", "", "publish"):  # The lease was verified before.
-            answer = await verify(lease.id, query | {"hub.mode": mode})
-            assert (answer.status, b"x" in answer.body) == (404, False)
-        assert reader.is_active()
-
-    reading(test)
-
-
-def test_a_lease_is_renewed_before_it_ends() -> None:
-    async def test(reader: Reader) -> None:
-        reader.lease_seconds = 86400
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        assert lease.until == START + DAY
-        for _ in range(5 * 24):
-            reader.world.clock.now += HOUR
-            await reader.subscriber.work()
-            assert reader.is_active()
-        asked = [a.form for a in reader.world.log if a.path == "/hub"]
-        assert 5 / RENEWED <= len(asked) <= 5 / RENEWED + 2
-        assert len({form["hub.callback"] for form in asked}) == 1
-
-    reading(test)
-
-
-def test_a_hub_that_dies_is_told_and_asked_again() -> None:
-    async def test(reader: Reader) -> None:
-        reader.lease_seconds = 86400
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        hub = reader.world.pages["/hub"]
-        reader.world.page("/hub", status=500)
-        for _ in range(48):
-            reader.world.clock.now += HOUR
-            await reader.subscriber.work()
-        assert not reader.is_active()
-        assert reader.changes[-1].until is None
-        signed = {"X-Hub-Signature": sign(lease.secret, b"new")}
-        assert (await reader.subscriber.receive(lease.id, signed, b"new")).status == 410
-        reader.world.pages["/hub"] = hub
-        reader.world.clock.now += AGAIN
+async def test_a_lease_is_renewed_before_it_ends(reader: Reader) -> None:
+    reader.lease_seconds = 86400
+    lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+    assert lease.until == START + DAY
+    for _ in range(5 * 24):
+        reader.world.clock.now += HOUR
         await reader.subscriber.work()
         assert reader.is_active()
-
-    reading(test)
-
-
-def test_a_hub_that_verifies_nothing_is_asked_again() -> None:
-    async def test(reader: Reader) -> None:
-        reader.world.page("/hub", status=202)
-        await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        for _ in range(3):
-            reader.world.clock.now += ANSWERED
-            await reader.subscriber.work()
-        assert len([a for a in reader.world.log if a.path == "/hub"]) == 4
-
-    reading(test)
+    asked = [a.form for a in reader.world.log if a.path == "/hub"]
+    assert 5 / RENEWED <= len(asked) <= 5 / RENEWED + 2
+    assert len({form["hub.callback"] for form in asked}) == 1
 
 
-def test_a_denied_subscription_ends_at_once() -> None:
-    async def test(reader: Reader) -> None:
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        query = {"hub.mode": "denied", "hub.topic": lease.topic, "hub.reason": "no more"}
-        other = query | {"hub.topic": "https://e.org/another"}
-        assert (await reader.subscriber.verify(lease.id, other)).status == 404
-        assert reader.is_active()
-        assert (await reader.subscriber.verify(lease.id, query)).status == 200
-        assert not reader.is_active()
-        assert reader.changes[-1].problem == "the hub denies it: no more"
-        assert reader.changes[-1].due_at == START + AGAIN
-
-    reading(test)
-
-
-def test_unsubscribing_is_verified_and_refuses_content_at_once() -> None:
-    async def test(reader: Reader) -> None:
-        lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-        hub = reader.world.pages["/hub"]
-        reader.world.page("/hub", status=202)
-        await reader.subscriber.unsubscribe(lease.id)
-        signed = {"X-Hub-Signature": sign(lease.secret, b"new")}
-        assert (await reader.subscriber.receive(lease.id, signed, b"new")).status == 410
-        reader.world.pages["/hub"] = hub
-        reader.world.clock.now += ANSWERED
+async def test_a_failed_hub_is_reported_and_asked_again(reader: Reader) -> None:
+    reader.lease_seconds = 86400
+    lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+    hub = reader.world.pages["/hub"]
+    reader.world.page("/hub", status=500)
+    for _ in range(48):
+        reader.world.clock.now += HOUR
         await reader.subscriber.work()
-        assert reader.answers[-1].body == b"c h & 1"
-        assert reader.subscriber.leases == []
-
-    reading(test)
-
-
-def test_what_a_hub_sends_is_read_as_a_fetch_is() -> None:
-    async def test(reader: Reader) -> None:
-        url = reader.world.page("/feed", rss(), **links(reader.world))
-        await reader.follow(url)
-        new = rss().replace(ITEM, ITEM + ITEM.replace("one", "two").replace(">1<", ">2<"))
-        fetched = await reader.poller.pushed(url, new.encode())
-        assert fetched is not None
-        assert [item.publication.title for item in fetched.items] == ["two"]
-
-    reading(test)
+    assert not reader.is_active()
+    assert reader.changes[-1].until is None
+    signed = {"X-Hub-Signature": sign(lease.secret, b"new")}
+    assert (await reader.subscriber.receive(lease.id, signed, b"new")).status == 410
+    reader.world.pages["/hub"] = hub
+    reader.world.clock.now += AGAIN
+    await reader.subscriber.work()
+    assert reader.is_active()
 
 
 # --- Hub -----------------------------------------------------------------------------------------
@@ -589,124 +425,54 @@ class Service:
 TOPIC, HUB = "https://me.example/feeds/1", "https://me.example/hub"
 
 
-def hosting(test: Callable[[Service], Coroutine[Any, Any, None]]) -> None:
-    async def run(world: World) -> None:
-        callbacks, deliveries = MemoryRecords[Callback](), MemoryRecords[Delivery]()
-        topics = Feeds()
-        hub = Hub(HUB, world.http, callbacks, deliveries, topics, clock=world.clock, seconds=0.2)
-        await hub.start()
-        service = Service(world, hub, topics, callbacks, deliveries)
+@pytest.fixture
+async def service(world: World) -> AsyncIterator[Service]:
+    callbacks, deliveries = MemoryRecords[Callback](), MemoryRecords[Delivery]()
+    topics = Feeds()
+    hub = Hub(HUB, world.http, callbacks, deliveries, topics, clock=world.clock, seconds=0.2)
+    await hub.start()
+    service = Service(world, hub, topics, callbacks, deliveries)
 
-        async def callback(request: web.Request, form: dict[str, str]) -> web.Response:
-            if request.method == "GET":
-                service.verified.append(form)
-                if not service.agrees:
-                    return web.Response(status=404)
-                return web.Response(text=service.challenge or form.get("hub.challenge", ""))
-            service.received.append(world.log[-1])
-            return web.Response(status=service.status)
+    async def callback(request: web.Request, form: dict[str, str]) -> web.Response:
+        if request.method == "GET":
+            service.verified.append(form)
+            if not service.agrees:
+                return web.Response(status=404)
+            return web.Response(text=service.challenge or form.get("hub.challenge", ""))
+        service.received.append(world.log[-1])
+        return web.Response(status=service.status)
 
-        world.pages["/callback"] = callback
-        await test(service)
-        await hub.stop(0)
-
-    simulate(run)
+    world.pages["/callback"] = callback
+    yield service
+    await hub.stop(0)
 
 
-def test_hub_100_a_typical_subscription() -> None:
-    async def test(service: Service) -> None:
-        assert (await service.ask()).status == 202
-        (query,) = service.verified
-        assert query["key"] == "1"  # The callback's own parameters stay.
-        assert (query["hub.mode"], query["hub.topic"]) == ("subscribe", TOPIC)
-        assert int(query["hub.lease_seconds"]) == LEASE.total_seconds()
-        assert len(query["hub.challenge"]) >= 43
-        await service.publish(b"<feed/>", "application/atom+xml")
-        (content,) = service.received
-        assert content.body == b"<feed/>"
-        assert content.headers["Content-Type"] == "application/atom+xml"
-        assert content.headers["Link"] == hub_links(HUB, TOPIC)
-        found = discover("https://e.org/", header_links([content.headers["Link"]]))
-        assert (found.hubs, found.topic) == ((HUB,), TOPIC)
-        assert "X-Hub-Signature" not in content.headers
-        assert service.hub.deliveries == []
-
-    hosting(test)
+async def test_hub_100_a_typical_subscription_works(service: Service) -> None:
+    assert (await service.ask()).status == 202
+    (query,) = service.verified
+    assert query["key"] == "1"  # The callback's own parameters stay.
+    assert (query["hub.mode"], query["hub.topic"]) == ("subscribe", TOPIC)
+    assert int(query["hub.lease_seconds"]) == LEASE.total_seconds()
+    assert len(query["hub.challenge"]) >= 43
+    await service.publish(b"<feed/>", "application/atom+xml")
+    (content,) = service.received
+    assert content.body == b"<feed/>"
+    assert content.headers["Content-Type"] == "application/atom+xml"
+    assert content.headers["Link"] == hub_links(HUB, TOPIC)
+    found = discover("https://e.org/", header_links([content.headers["Link"]]))
+    assert (found.hubs, found.topic) == ((HUB,), TOPIC)
+    assert "X-Hub-Signature" not in content.headers
+    assert service.hub.deliveries == []
 
 
-def test_hub_101_content_is_signed_with_the_secret() -> None:
-    async def test(service: Service) -> None:
-        await service.ask(secret="geheim ä")
-        await service.publish(b"<feed/>")
-        (content,) = service.received
-        signature = content.headers["X-Hub-Signature"]
-        right = hmac.new("geheim ä".encode(), b"<feed/>", "sha256").hexdigest()
-        assert signature == f"sha256={right}"
-        assert is_signed("geheim ä", b"<feed/>", signature)
-
-    hosting(test)
-
-
-def test_hub_102_more_parameters_are_ignored() -> None:
-    async def test(service: Service) -> None:
-        assert (await service.ask(verify="sync", foo="bar")).status == 202
-        assert len(service.hub.callbacks(TOPIC)) == 1
-
-    hosting(test)
-
-
-def test_hub_103_subscribing_again_renews() -> None:
-    async def test(service: Service) -> None:
-        await service.ask(lease_seconds="3600", secret="first")
-        service.world.clock.now += timedelta(minutes=50)
-        await service.ask(lease_seconds="7200", secret="second")
-        (callback,) = service.hub.callbacks(TOPIC)
-        assert callback.until == START + timedelta(minutes=50, hours=2)
-        await service.publish(b"new")
-        (content,) = service.received
-        assert is_signed("second", b"new", content.headers["X-Hub-Signature"])
-
-    hosting(test)
-
-
-def test_that_a_renewal_that_is_not_verified_changes_nothing() -> None:
-    async def test(service: Service) -> None:
-        await service.ask(secret="first")
-        before = service.hub.callbacks(TOPIC)
-        service.agrees = False
-        await service.ask(secret="an attacker's")
-        assert service.hub.callbacks(TOPIC) == before
-        await service.ask("unsubscribe")
-        assert service.hub.callbacks(TOPIC) == before
-
-    hosting(test)
-
-
-def test_hub_104_unsubscribing_is_verified() -> None:
-    async def test(service: Service) -> None:
-        await service.ask()
-        assert (await service.ask("unsubscribe")).status == 202
-        assert service.verified[-1]["hub.mode"] == "unsubscribe"
-        assert "hub.lease_seconds" not in service.verified[-1]
-        assert service.hub.callbacks(TOPIC) == []
-        await service.publish(b"new")
-        assert service.received == []
-        assert (await service.ask("unsubscribe")).status == 404
-        assert await service.callbacks.load() == []
-
-    hosting(test)
-
-
-@pytest.mark.parametrize("content_type", ["text/plain", "application/json"])
-def test_hub_105_content_has_the_type_of_its_topic(content_type: str) -> None:
-    async def test(service: Service) -> None:
-        await service.ask()
-        await service.publish("Grüße".encode(), content_type)
-        (content,) = service.received
-        assert content.headers["Content-Type"] == content_type
-        assert content.body.decode() == "Grüße"
-
-    hosting(test)
+async def test_an_unverified_renewal_changes_nothing(service: Service) -> None:
+    await service.ask(secret="first")
+    before = service.hub.callbacks(TOPIC)
+    service.agrees = False
+    await service.ask(secret="an attacker's")
+    assert service.hub.callbacks(TOPIC) == before
+    await service.ask("unsubscribe")
+    assert service.hub.callbacks(TOPIC) == before
 
 
 @pytest.mark.parametrize(
@@ -727,289 +493,185 @@ def test_hub_105_content_has_the_type_of_its_topic(content_type: str) -> None:
         ({"lease_seconds": "soon"}, 400),
     ],
 )
-def test_what_a_hub_refuses(more: dict[str, str], status: int) -> None:
-    async def test(service: Service) -> None:
-        mode = more.pop("mode", "subscribe")
-        assert (await service.ask(mode, **more)).status == status
-        assert len(service.verified) == (status == 202)
-
-    hosting(test)
+async def test_a_hub_refuses_invalid_requests(
+    more: dict[str, str], status: int, service: Service
+) -> None:
+    mode = more.pop("mode", "subscribe")
+    assert (await service.ask(mode, **more)).status == status
+    assert len(service.verified) == (status == 202)
 
 
 @pytest.mark.parametrize("challenge", ["another", "", "challenge "])
-def test_that_the_challenge_has_to_come_back(challenge: str) -> None:
-    async def test(service: Service) -> None:
-        async def callback(_: web.Request, form: dict[str, str]) -> web.Response:
-            return web.Response(text=challenge)
+async def test_a_callback_must_repeat_the_challenge(challenge: str, service: Service) -> None:
+    async def callback(_: web.Request, form: dict[str, str]) -> web.Response:
+        return web.Response(text=challenge)
 
-        service.world.pages["/callback"] = callback
-        assert (await service.ask()).status == 202
-        assert service.hub.callbacks(TOPIC) == []
-        assert await service.callbacks.load() == []
-
-    hosting(test)
+    service.world.pages["/callback"] = callback
+    assert (await service.ask()).status == 202
+    assert service.hub.callbacks(TOPIC) == []
+    assert await service.callbacks.load() == []
 
 
-def test_that_a_redirect_verifies_nothing_and_gets_nothing() -> None:
-    async def test(service: Service) -> None:
-        agreeing = service.world.pages["/callback"]
-        service.world.pages["/elsewhere"] = agreeing
-        location = f"{service.world.base}/elsewhere?hub.challenge=x"
-        service.world.page("/callback", status=302, Location=location)
-        await service.ask()
-        assert service.hub.callbacks(TOPIC) == []
-        service.world.pages["/callback"] = agreeing
-        await service.ask()
-        service.world.page("/callback", status=302, Location=location)
-        await service.publish(b"new")
-        assert service.received == []
-        assert len(service.hub.deliveries) == 1
-
-    hosting(test)
+async def test_a_redirecting_callback_is_not_verified_and_gets_nothing(service: Service) -> None:
+    agreeing = service.world.pages["/callback"]
+    service.world.pages["/elsewhere"] = agreeing
+    location = f"{service.world.base}/elsewhere?hub.challenge=x"
+    service.world.page("/callback", status=302, Location=location)
+    await service.ask()
+    assert service.hub.callbacks(TOPIC) == []
+    service.world.pages["/callback"] = agreeing
+    await service.ask()
+    service.world.page("/callback", status=302, Location=location)
+    await service.publish(b"new")
+    assert service.received == []
+    assert len(service.hub.deliveries) == 1
 
 
 @pytest.mark.parametrize(
     ("asked", "given"),
     [("1", LEAST_LEASE), ("999999999", MOST_LEASE), ("86400", DAY), ("", LEASE)],
 )
-def test_leases_have_limits_and_end(asked: str, given: timedelta) -> None:
-    async def test(service: Service) -> None:
-        await service.ask(lease_seconds=asked)
-        (callback,) = service.hub.callbacks(TOPIC)
-        assert callback.until == START + given
-        assert int(service.verified[0]["hub.lease_seconds"]) == given.total_seconds()
-        service.world.clock.now += given
-        await service.publish(b"new")
-        assert service.received == []
-        assert await service.callbacks.load() == []
-
-    hosting(test)
+async def test_leases_have_limits_and_end(asked: str, given: timedelta, service: Service) -> None:
+    await service.ask(lease_seconds=asked)
+    (callback,) = service.hub.callbacks(TOPIC)
+    assert callback.until == START + given
+    assert int(service.verified[0]["hub.lease_seconds"]) == given.total_seconds()
+    service.world.clock.now += given
+    await service.publish(b"new")
+    assert service.received == []
+    assert await service.callbacks.load() == []
 
 
-def test_a_callback_that_cannot_be_reached_is_verified_again_a_few_times() -> None:
-    async def test(service: Service) -> None:
-        service.world.page("/callback", status=500)
-        await service.ask()
-        for _ in range(10):
-            service.world.clock.now += HOUR
-            await service.hub.work()
-        assert len(service.world.log) == VERIFY_TRIES
-        assert await service.callbacks.load() == []
-
-    hosting(test)
-
-
-def test_a_delivery_that_fails_is_tried_again_and_given_up_in_the_end() -> None:
-    async def test(service: Service) -> None:
-        await service.ask(lease_seconds=str(10 * 86400))
-        service.status = 500
-        await service.publish(b"new")
-        times = [START]
-        while waiting := service.hub.deliveries:
-            (due_at,) = [one.due_at for one in waiting]
-            assert due_at is not None
-            service.world.clock.now = due_at
-            times.append(due_at)
-            await service.hub.work()
-        assert tuple(later - before for before, later in pairwise(times)) == RETRIES
-        assert len(service.received) == len(RETRIES) + 1
-        assert len(service.hub.callbacks(TOPIC)) == 1
-        service.status = 200
-        await service.publish(b"newer")
-        assert service.received[-1].body == b"newer"
-
-    hosting(test)
+async def test_an_unreachable_callback_is_verified_again_a_few_times(
+    service: Service,
+) -> None:
+    service.world.page("/callback", status=500)
+    await service.ask()
+    for _ in range(10):
+        service.world.clock.now += HOUR
+        await service.hub.work()
+    assert len(service.world.log) == VERIFY_TRIES
+    assert await service.callbacks.load() == []
 
 
-def test_several_versions_are_one_delivery() -> None:
+async def test_a_failing_delivery_is_retried_and_finally_given_up(
+    service: Service,
+) -> None:
+    await service.ask(lease_seconds=str(10 * 86400))
+    service.status = 500
+    await service.publish(b"new")
+    times = [START]
+    while waiting := service.hub.deliveries:
+        (due_at,) = [one.due_at for one in waiting]
+        assert due_at is not None
+        service.world.clock.now = due_at
+        times.append(due_at)
+        await service.hub.work()
+    assert tuple(later - before for before, later in pairwise(times)) == RETRIES
+    assert len(service.received) == len(RETRIES) + 1
+    assert len(service.hub.callbacks(TOPIC)) == 1
+    service.status = 200
+    await service.publish(b"newer")
+    assert service.received[-1].body == b"newer"
+
+
+async def test_several_versions_are_one_delivery(service: Service) -> None:
     """A delivery sends the topic's current content; a failed one keeps its due time."""
 
-    async def test(service: Service) -> None:
-        await service.ask()
-        for number in range(5):
-            service.topics.say(b"%d" % number)
+    await service.ask()
+    for number in range(5):
+        service.topics.say(b"%d" % number)
+    await service.hub.work()
+    service.status = 503
+    await service.publish(b"new")
+    for number in range(5):
+        await service.publish(b"newer %d" % number)
+    service.status = 200
+    service.world.clock.now += RETRIES[0]
+    await service.hub.work()
+    await service.hub.work()
+    assert [content.body for content in service.received] == [b"4", b"new", b"newer 4"]
+    assert service.hub.deliveries == []
+
+
+async def test_a_document_that_arrives_during_a_delivery_is_not_lost(service: Service) -> None:
+    await service.ask()
+    deliver = service.world.pages["/callback"]
+
+    async def slow(request: web.Request, form: dict[str, str]) -> web.StreamResponse:
+        service.world.pages["/callback"] = deliver
+        service.topics.say(b"newer")
+        await service.hub.begin()
+        return await deliver(request, form)
+
+    service.world.pages["/callback"] = slow
+    await service.publish(b"new")
+    await service.hub.work()
+    assert [content.body for content in service.received] == [b"new", b"newer"]
+    assert service.hub.deliveries == []
+
+
+async def test_a_request_during_the_look_up_of_topics_is_not_denied(service: Service) -> None:
+    await service.ask()
+    other = f"{TOPIC}/other"
+    form = {"hub.mode": "subscribe", "hub.topic": other, "hub.callback": service.callback}
+    service.topics.meanwhile = lambda: service.hub.request(form)
+    await service.hub.work()
+    await service.hub.work()
+    assert [asked["hub.mode"] for asked in service.verified] == ["subscribe", "subscribe"]
+    assert len(service.hub.callbacks(other)) == 1
+
+
+async def test_content_between_the_request_and_its_verification_is_sent(
+    service: Service,
+) -> None:
+    service.topics.say(b"old")
+    form = {"hub.mode": "subscribe", "hub.topic": TOPIC, "hub.callback": service.callback}
+    await service.hub.request(form)
+    service.topics.say(b"new")
+    for _ in range(3):
         await service.hub.work()
-        service.status = 503
-        await service.publish(b"new")
-        for number in range(5):
-            await service.publish(b"newer %d" % number)
-        service.status = 200
-        service.world.clock.now += RETRIES[0]
-        await service.hub.work()
-        await service.hub.work()
-        assert [content.body for content in service.received] == [b"4", b"new", b"newer 4"]
-        assert service.hub.deliveries == []
-
-    hosting(test)
+    assert [content.body for content in service.received] == [b"new"]
 
 
-def test_a_document_that_comes_while_one_is_delivered_is_not_lost() -> None:
-    async def test(service: Service) -> None:
-        await service.ask()
-        deliver = service.world.pages["/callback"]
+async def test_status_410_ends_a_subscription(service: Service) -> None:
+    await service.ask()
+    service.status = 410
+    await service.publish(b"new")
+    assert service.hub.callbacks(TOPIC) == []
+    assert service.hub.deliveries == []
 
-        async def slow(request: web.Request, form: dict[str, str]) -> web.StreamResponse:
-            service.world.pages["/callback"] = deliver
-            service.topics.say(b"newer")
+
+async def test_one_slow_callback_holds_up_no_other(service: Service) -> None:
+    freed = asyncio.Event()
+
+    async def slow(request: web.Request, form: dict[str, str]) -> web.Response:
+        if request.method == "POST":
+            await freed.wait()
+        return web.Response(text=form.get("hub.challenge", ""))
+
+    service.world.pages["/slow"] = slow
+    await service.ask()
+    await service.ask(callback=f"{service.world.base}/slow")
+    for number in range(3):
+        service.topics.say(b"%d" % number)
+        while len(service.received) <= number:
             await service.hub.begin()
-            return await deliver(request, form)
-
-        service.world.pages["/callback"] = slow
-        await service.publish(b"new")
-        await service.hub.work()
-        assert [content.body for content in service.received] == [b"new", b"newer"]
-        assert service.hub.deliveries == []
-
-    hosting(test)
+            await asyncio.sleep(0.001)
+    await service.hub.work()  # The slow request times out after 0.2 s.
+    waiting = [one for one in service.hub.deliveries if one.due_at is not None]
+    assert [one.callback.endswith("/slow") for one in waiting] == [True]
+    freed.set()
 
 
-def test_who_asks_while_topics_are_looked_up_is_not_denied() -> None:
-    async def test(service: Service) -> None:
-        await service.ask()
-        other = f"{TOPIC}/other"
-        form = {"hub.mode": "subscribe", "hub.topic": other, "hub.callback": service.callback}
-        service.topics.meanwhile = lambda: service.hub.request(form)
-        await service.hub.work()
-        await service.hub.work()
-        assert [asked["hub.mode"] for asked in service.verified] == ["subscribe", "subscribe"]
-        assert len(service.hub.callbacks(other)) == 1
-
-    hosting(test)
-
-
-def test_what_comes_between_the_request_and_its_verification_is_sent() -> None:
-    async def test(service: Service) -> None:
-        service.topics.say(b"old")
-        form = {"hub.mode": "subscribe", "hub.topic": TOPIC, "hub.callback": service.callback}
-        await service.hub.request(form)
-        service.topics.say(b"new")
-        for _ in range(3):
-            await service.hub.work()
-        assert [content.body for content in service.received] == [b"new"]
-
-    hosting(test)
-
-
-def test_gone_ends_a_subscription() -> None:
-    async def test(service: Service) -> None:
-        await service.ask()
-        service.status = 410
-        await service.publish(b"new")
-        assert service.hub.callbacks(TOPIC) == []
-        assert service.hub.deliveries == []
-
-    hosting(test)
-
-
-def test_one_slow_callback_holds_up_no_other() -> None:
-    async def test(service: Service) -> None:
-        freed = asyncio.Event()
-
-        async def slow(request: web.Request, form: dict[str, str]) -> web.Response:
-            if request.method == "POST":
-                await freed.wait()
-            return web.Response(text=form.get("hub.challenge", ""))
-
-        service.world.pages["/slow"] = slow
-        await service.ask()
-        await service.ask(callback=f"{service.world.base}/slow")
-        for number in range(3):
-            service.topics.say(b"%d" % number)
-            while len(service.received) <= number:
-                await service.hub.begin()
-                await asyncio.sleep(0.001)
-        await service.hub.work()  # The slow request times out after 0.2 s.
-        waiting = [one for one in service.hub.deliveries if one.due_at is not None]
-        assert [one.callback.endswith("/slow") for one in waiting] == [True]
-        freed.set()
-
-    hosting(test)
-
-
-def test_the_end_of_a_topic_is_said() -> None:
-    async def test(service: Service) -> None:
-        await service.ask()
-        service.topics.now = None
-        await service.hub.work()
-        assert service.verified[-1] == {
-            "key": "1",
-            "hub.mode": "denied",
-            "hub.topic": TOPIC,
-            "hub.reason": "the subscription has ended",
-        }
-        assert service.hub.callbacks(TOPIC) == []
-
-    hosting(test)
-
-
-def test_what_is_kept_survives_a_restart() -> None:
-    async def test(service: Service) -> None:
-        await service.ask(secret="geheim")
-        service.status = 503
-        await service.publish(b"new")
-
-        args = (service.world.http, service.callbacks, service.deliveries, service.topics)
-        again = Hub(HUB, *args, clock=service.world.clock)
-        await again.start()
-        service.status = 200
-        service.world.clock.now += RETRIES[0]
-        await again.work()
-        assert is_signed("geheim", b"new", service.received[-1].headers["X-Hub-Signature"])
-        assert again.deliveries == []
-
-    hosting(test)
-
-
-def test_that_one_host_cannot_fill_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_host_cannot_fill_a_hub(
+    monkeypatch: pytest.MonkeyPatch, service: Service
+) -> None:
     monkeypatch.setattr(websub_hub, "CALLBACKS_PER_HOST", 20)
 
-    async def test(service: Service) -> None:
-        request = {"hub.mode": "subscribe", "hub.topic": TOPIC}
-        statuses = [
-            (await service.hub.request(request | {"hub.callback": f"http://e.org/{n}"})).status
-            for n in range(21)
-        ]
-        assert statuses == [202] * 20 + [429]
-
-    hosting(test)
-
-
-def test_our_subscriber_at_our_hub() -> None:
-    async def test(service: Service) -> None:
-        found: list[bytes] = []
-
-        async def content(lease: Lease, body: bytes, _: str) -> None:
-            found.append(body)
-
-        subscriber = Subscriber(
-            service.world.http,
-            MemoryRecords(),
-            f"{service.world.base}/me",
-            content,
-            clock=service.world.clock,
-        )
-
-        async def hub(_: web.Request, form: dict[str, str]) -> web.Response:
-            answer = await service.hub.request(form)
-            return web.Response(status=answer.status, body=answer.body)
-
-        async def callback(request: web.Request, form: dict[str, str]) -> web.Response:
-            id = request.path.removeprefix("/me/")
-            if request.method == "GET":
-                answer = await subscriber.verify(id, form)
-            else:
-                body = service.world.log[-1].body
-                answer = await subscriber.receive(id, dict(request.headers), body)
-            return web.Response(status=answer.status, body=answer.body)
-
-        service.world.pages["/hub"] = hub
-        lease = await subscriber.subscribe(TOPIC, f"{service.world.base}/hub")
-        service.world.pages[f"/me/{lease.id}"] = callback
-        await service.hub.work()
-        await service.publish(b"new")
-        assert found == [b"new"]
-        await subscriber.unsubscribe(lease.id)
-        await service.hub.work()
-        assert (subscriber.leases, service.hub.callbacks()) == ([], [])
-
-    hosting(test)
+    request = {"hub.mode": "subscribe", "hub.topic": TOPIC}
+    statuses = [
+        (await service.hub.request(request | {"hub.callback": f"http://e.org/{n}"})).status
+        for n in range(21)
+    ]
+    assert statuses == [202] * 20 + [429]

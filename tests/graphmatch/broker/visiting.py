@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection
 from pathlib import Path
 from secrets import token_hex
 from urllib.parse import urlencode
 
-import uvicorn
-from lxml import html
+from fastapi import FastAPI
 
 from graphmatch.broker.access import ApiOptions, local_owner
-from graphmatch.broker.api import make_app
 from graphmatch.broker.feed_store import Feed
-from graphmatch.broker.matching import Matcher
 from graphmatch.broker.page.routes import Page, install
-from graphmatch.broker.service import Accepted, Broker, Principal
+from graphmatch.broker.service import Principal
 from graphmatch.broker.settings import Settings
-from graphmatch.broker.store import Store
-from graphmatch.engine import Engine
-from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
+from tests.graphmatch.broker.serving import Answer, Called, Serving
 
 SAMPLES = ("library.rdf", "podcast.json", "science.atom", "daily.rss")
 NEWS = Path("ontologies/news.ttl")
@@ -64,53 +54,52 @@ class Polled:
         del self.feeds[url]
 
 
-@dataclass
-class Broking:
-    """A running broker."""
+class Broking(Serving):
+    """A running broker with its page, and with sample data if wanted."""
 
-    broker: Broker
-    matcher: Matcher
-    page: Page
-    port: int
-    loop: asyncio.AbstractEventLoop
-    retried: list[int] = field(default_factory=list)
+    def __init__(self, folder: Path, *, local: bool = True, filled: bool = True) -> None:
+        self.retried: list[int] = []
+        self._filled = filled
+        options, feeds = ApiOptions(local=local), Polled(datetime.now(UTC))
+        more = {"options": options, "retry": self._retry, "feeds": feeds}
+        super().__init__(folder, knowing=KNOWING, **more)
 
-    @property
-    def root(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+    async def _retry(self, number: int) -> None:
+        self.retried.append(number)
 
-    def take_in(self, *several: Publication, source: str = "samples") -> Accepted:
-        coming = self.broker.take_in(several, source=source)
-        return asyncio.run_coroutine_threadsafe(coming, self.loop).result(10)
+    def make(self) -> FastAPI:
+        app = super().make()
+        self.page = Page(app.state.api)
+        install(app, self.page)
+        return app
 
-    def publish(self, data: bytes) -> int:
+    def start(self) -> None:
+        super().start()
+        if self._filled:
+            several = samples()
+            self.clock.forward = -timedelta(days=DAYS)
+            self.wait_for(self._subscribe_samples())
+            for number, one in enumerate(several, 1):
+                self.clock.forward = -timedelta(days=DAYS * (1 - number / len(several)))
+                self.wait_for(self.broker.take_in([one], source="samples"))
+            self.clock.forward = timedelta(0)
+            self.settled()
+
+    async def _subscribe_samples(self) -> None:
+        """Subscribe as the page's local user."""
+        by = Principal(await local_owner(self.broker), frozenset({"subscribe"}))
+        for name, given in SUBSCRIPTIONS.items():
+            settings = Settings(name, expires_in=timedelta(days=30))
+            await self.broker.subscribe(given, settings, by)
+
+    def publish_item(self, data: bytes) -> int:
         """Publish a document, wait until it is matched, return its number."""
-        coming = self.broker.publish(data)
-        accepted = asyncio.run_coroutine_threadsafe(coming, self.loop).result(10)
-        self.settle()
+        accepted = self.wait_for(self.broker.publish(data))
+        self.settled()
         return accepted.publications[-1][0]
 
-    def subscribe_samples(self) -> None:
-        """Subscribe as the page's local user."""
-
-        async def subscribe() -> None:
-            by = Principal(await local_owner(self.broker), frozenset({"subscribe"}))
-            for name, given in SUBSCRIPTIONS.items():
-                settings = Settings(name, expires_in=timedelta(days=30))
-                await self.broker.subscribe(given, settings, by)
-
-        asyncio.run_coroutine_threadsafe(subscribe(), self.loop).result(10)
-
     def token(self, owner: str, *scopes: str) -> str:
-        coming = self.broker.new_token(owner, scopes)
-        return asyncio.run_coroutine_threadsafe(coming, self.loop).result(10)
-
-    def settle(self) -> None:
-        """Wait until all is matched."""
-        until = time.monotonic() + 10
-        while self.broker.store.read_now(self.matcher._waiting):
-            assert time.monotonic() < until, "it is not matched"
-            time.sleep(0.02)
+        return self.wait_for(self.broker.new_token(owner, scopes))
 
 
 def item(title: str, text: str = "", link: str = "https://e.example/1") -> bytes:
@@ -123,82 +112,8 @@ def item(title: str, text: str = "", link: str = "https://e.example/1") -> bytes
     ).encode()
 
 
-@contextmanager
-def serving(folder: Path, *, local: bool = True, filled: bool = True) -> Iterator[Broking]:
-    """Serve a broker until the end of the block."""
-    behind = [timedelta(0)]
-    engine = Engine(Ontology.load(*KNOWING), clock=lambda: datetime.now(UTC))
-    store = Store(str(folder / "broker.db"))
-    broker = Broker(store, engine, clock=lambda: datetime.now(UTC) - behind[0])
-    matcher = Matcher(broker)
-    retried: list[int] = []
-
-    async def retry(number: int) -> None:
-        retried.append(number)
-
-    polled = Polled(datetime.now(UTC))
-    options = ApiOptions(local=local)
-    app = make_app(broker, matcher, options=options, retry=retry, feeds=polled)
-    api = app.state.api
-    page = Page(api)
-    install(app, page)
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    async def served() -> None:
-        loops.append(asyncio.get_running_loop())
-        await server.serve([listening])
-
-    thread = threading.Thread(target=asyncio.run, args=(served(),))
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        matcher.load()
-        matcher.start()
-        port = listening.getsockname()[1]
-        broking = Broking(broker, matcher, page, port, loops[0], retried)
-        if filled:
-            several = samples()
-            behind[0] = timedelta(days=DAYS)
-            broking.subscribe_samples()
-            for number, one in enumerate(several, 1):
-                behind[0] = timedelta(days=DAYS * (1 - number / len(several)))
-                broking.take_in(one)
-            behind[0] = timedelta(0)
-            broking.settle()
-        yield broking
-    finally:
-        api.streams.stop()
-        server.should_exit = True
-        thread.join()
-        matcher.stop()
-        store.close()
-        listening.close()
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A response."""
-
-    status: int
-    headers: Mapping[str, str]
-    text: str
-
-    @property
-    def page(self) -> html.HtmlElement:
-        return html.document_fromstring(self.text)
-
-    def all(self, selector: str) -> list[str]:
-        """Return the texts of elements by an XPath."""
-        found = self.page.xpath(selector)
-        texts = (one if isinstance(one, str) else one.text_content() for one in found)
-        return [" ".join(text.split()) for text in texts]
-
-
 @dataclass
-class Visitor:
+class Visitor(Called):
     """A browser without JavaScript."""
 
     port: int
@@ -234,27 +149,16 @@ class Visitor:
         return self._ask("POST", path, body + f"--{mark}--\r\n".encode(), said)
 
     def _ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
-        given = {"Accept": "text/html", **headers}
-        said = {key: value for key, value in given.items() if value}
+        sent = {key: value for key, value in {"Accept": "text/html", **headers}.items() if value}
         if self.cookies:
-            said["Cookie"] = "; ".join(f"{key}={value}" for key, value in self.cookies.items())
-        try:
-            connection.request(method, path, body or None, said)
-            answer = connection.getresponse()
-            text = answer.read().decode()
-            self._keep(answer)
-            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, text)
-        finally:
-            connection.close()
-
-    def _keep(self, answer: HTTPResponse) -> None:
-        for line in answer.headers.get_all("set-cookie") or []:
-            name, _, value = line.partition(";")[0].partition("=")
-            if value.strip('"'):
-                self.cookies[name] = value
-            else:
-                self.cookies.pop(name, None)
+            sent["Cookie"] = "; ".join(f"{key}={value}" for key, value in self.cookies.items())
+        answer = self.call(method, path, body or None, sent)
+        name, _, value = answer.headers.get("set-cookie", "").partition(";")[0].partition("=")
+        if value.strip('"'):
+            self.cookies[name] = value
+        else:
+            self.cookies.pop(name, None)
+        return answer
 
     def events(self, path: str, most: int, **headers: str) -> list[dict[str, str]]:
         """Return the first events of a stream."""

@@ -21,14 +21,13 @@ from pyoxigraph import Triple as TripleTerm
 from typer.testing import CliRunner
 
 import graphmatch
-from graphmatch import Engine
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
-from graphmatch.command.output import described, term_as_json
-from graphmatch.command.seen import KEPT_DAYS, READ_DAYS, Seen, SeenError
-from graphmatch.matcher import Match
-from semantic import Publication, read_publications
-from semantic.vocabulary import DC, DCTERMS, RSS, TYPE, XSD
+from graphmatch.command.output import term_as_json
+from graphmatch.command.seen import KEPT_DAYS, Seen, SeenError
+from graphmatch.report import Match
+from semantic import Publication
+from semantic.vocabulary import DC, RSS, TYPE, XSD
 
 ROOT = Path(__file__).parents[3]
 NEWS = ROOT / "ontologies" / "news.ttl"
@@ -78,23 +77,6 @@ def test_what_the_package_has_shows_before_it_is_imported() -> None:
     names, imported = done.stdout.splitlines()
     assert {*graphmatch.__all__, "__version__"} <= set(names.split())
     assert imported == "False"
-
-
-def test_completion() -> None:
-    said = {
-        "_GRAPHMATCH_COMPLETE": "complete_bash",
-        "COMP_WORDS": "graphmatch fil",
-        "COMP_CWORD": "1",
-    }
-    code = "import sys; sys.argv = ['graphmatch']; from graphmatch.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | said,
-        check=False,
-    )
-    assert done.stdout.split() == ["filter"]
 
 
 # --- Warnings ------------------------------------------------------------------------------------
@@ -205,7 +187,7 @@ def nasty(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", ["text", "jsonl", "csv", "sparql-json"])
+@pytest.mark.parametrize("form", ["text", "jsonl", "csv"])
 @pytest.mark.parametrize("to_file", [False, True])
 def test_no_form_has_control_characters(form: str, to_file: bool) -> None:
     Path("q.rq").write_text("SELECT ?t { ?i rss:title ?t }")
@@ -226,24 +208,6 @@ def test_csv() -> None:
     ]
     assert row[1].startswith("'=1+1 soup")
     assert json.loads(row[7].replace("\\x", "x"))[0]["t"]["type"] == "literal"
-
-
-def test_sparql_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed(Path("a.rss"), entry(1), entry(2))
-    Path("ask.rq").write_text("ASK { ?i rss:title 'Soup 1' }")
-    arguments = ("filter", "a.rss", "--word", "soup", "-s", "ask.rq", "--as", "sparql-json")
-    found = json.loads(run(*arguments).stdout)
-    assert found["head"] == {"vars": ["_subscription", "_publication", "item"]}
-    rows = [(r["_subscription"]["value"], r.get("item")) for r in found["results"]["bindings"]]
-    assert sorted(rows, key=str) == [
-        ("ask", None),
-        ("soup", {"type": "uri", "value": "https://e.org/1"}),
-        ("soup", {"type": "uri", "value": "https://e.org/2"}),
-    ]
-    monkeypatch.delattr(Engine, "evidence")  # This form needs no evidence.
-    assert json.loads(run(*arguments).stdout) == found
-    empty = run("filter", "a.rss", "--word", "bread", "--as", "sparql-json").stdout
-    assert json.loads(empty)["results"] == {"bindings": []}
 
 
 def test_two_forms() -> None:
@@ -366,43 +330,11 @@ def test_a_document_is_known_by_its_triples() -> None:
     assert titles("a.ttl", *SEEN) == ["Soup again"]
 
 
-def test_unchanged_files_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    before = graphmatch.Engine.filter
-
-    def noted(engine: Any, source: Any, *arguments: Any) -> Any:
-        read.append(str(source))
-        return before(engine, source, *arguments)
-
-    monkeypatch.setattr(graphmatch.Engine, "filter", noted)
-    feed(Path("f/a.rss"), entry(1))
-    Path("f/b.rss").write_text("broken")
-    Path("q.rq").write_text(
-        "ASK { ?i rss:title ?t FILTER(NOW() > '2000-01-01T00:00:00Z'^^xsd:dateTime) }"
-    )
-
-    def reads(*options: object) -> list[str]:
-        read.clear()
-        titles("f", *SEEN, *options, status=1)
-        return read
-
-    assert reads() == ["f/a.rss", "f/b.rss"]
-    assert reads() == ["f/b.rss"]  # Invalid files are read again.
-    assert reads("--since", "7d") == ["f/a.rss", "f/b.rss"]
-    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]
-    assert reads("-s", "q.rq") == ["f/a.rss", "f/b.rss"]  # The answer depends on the time.
-    assert reads("--now", "2000-01-01") == ["f/b.rss"]
-    later = (datetime.now(UTC) + timedelta(days=READ_DAYS + 1)).isoformat()
-    assert reads("--now", later) == ["f/a.rss", "f/b.rss"]
-    feed(Path("f/a.rss"), entry(1), entry(2))
-    assert reads() == ["f/a.rss", "f/b.rss"]
-
-
 PUBLICATION = Publication.of("https://e.org/1", [])
 MATCHES = [Match("s", PUBLICATION.id, ({},))]
 
 
-def test_what_is_not_in_the_sources_is_forgotten() -> None:
+def test_items_that_left_the_sources_are_forgotten() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def new_after(days: int, publication: Publication = PUBLICATION) -> bool:
@@ -423,7 +355,7 @@ def test_what_is_not_in_the_sources_is_forgotten() -> None:
     assert new_after(2 * KEPT_DAYS, other)
 
 
-def test_what_was_not_committed_is_delivered_again() -> None:
+def test_uncommitted_items_are_delivered_again() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     for _ in range(2):
         with Seen(Path("seen.db"), now) as seen:
@@ -468,7 +400,7 @@ def test_two_processes_deliver_once_together() -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "database", "folder"])
-def test_a_memory_that_is_none(kind: str) -> None:
+def test_invalid_files_of_seen_items_are_refused(kind: str) -> None:
     feed(Path("a.rss"), entry(1))
     path = Path("seen.db")
     if kind == "text":
@@ -572,28 +504,10 @@ def test_an_engine_that_was_saved_has_its_ontology(options: list[str]) -> None:
     assert "engine.gm: a saved engine has its ontology and its options already." in said
 
 
-def test_what_is_no_engine() -> None:
+def test_invalid_files_of_engines_are_refused() -> None:
     Path("engine.gm").write_text("no engine")
     assert "engine.gm: " in run("filter", "a.rss", "--engine", "engine.gm", status=2).stderr
     assert (
         "engine.gm: is there already"
         in run("index", "--word", "soup", "--output", "engine.gm", status=2).stderr
     )
-
-
-def test_check_shows_the_query_of_topics() -> None:
-    text = run("check", "--topic", "Energy", "--word", "x", "--sparql", "-o", NEWS).stdout
-    assert "?item dcterms:subject news:Energy ." in text
-
-
-# --- Control characters --------------------------------------------------------------------------
-
-
-def test_an_item_of_a_feed_describes_itself() -> None:
-    date = "Mon, 05 Jan 2026 00:00:00 GMT"
-    feed(Path("a.rss"), entry(1, pubDate=date, guid="g"))
-    (publication,) = read_publications("a.rss")
-    assert (DCTERMS["identifier"], Literal("g")) in {(p, o) for _, p, o in publication.triples}
-    found = described(publication)
-    assert (found.title, found.link, found.guid) == ("Soup 1", "https://e.org/1", "g")
-    assert found.date == "2026-01-05T00:00:00Z"

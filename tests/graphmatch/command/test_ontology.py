@@ -87,7 +87,6 @@ def test_term() -> None:
         "  other names shop:Notebook",
         "  parents     shop:Computer",
         "  children    shop:Ultrabook",
-        "  depth       2",
         "  above       2",
         "  below       1",
     ]
@@ -107,7 +106,7 @@ def test_term_for_machines(tmp_path: Path) -> None:
     """)
     (dog,) = rows(path, "--term", "Dog")
     assert dog["parents"] == ["<urn:x:Animal>"]
-    assert (dog["ancestors"], dog["depth"], dog["comments"]) == (1, 1, ["Barks.", "Hund"])
+    assert (dog["ancestors"], dog["comments"]) == (1, ["Barks.", "Hund"])
     (animal,) = rows(path, "--term", "Animal")
     assert animal["attributes"] == ["<urn:x:owner>"]
     assert (animal["instances"], animal["all instances"]) == (1, 2)
@@ -115,53 +114,23 @@ def test_term_for_machines(tmp_path: Path) -> None:
     (owner,) = rows(path, "--term", "owner")
     assert (owner["domain"], owner["range"]) == (["<urn:x:Animal>"], ["<urn:x:Person>"])
     (rex,) = rows(path, "--term", "Rex")
-    assert (rex["kinds"], rex["parents"], rex["depth"]) == (["instance"], ["<urn:x:Dog>"], 2)
-    assert run(path, "--path", "Rex", "Tom").stdout == (
-        "<urn:x:Rex> ∈ <urn:x:Dog> ⊑ <urn:x:Animal> ∋ <urn:x:Tom>\n"
-    )
+    assert (rex["kinds"], rex["parents"], rex["ancestors"]) == (["instance"], ["<urn:x:Dog>"], 2)
 
 
-@pytest.mark.parametrize("option", ["--term", "--around"])
-def test_name_of_nothing(option: str) -> None:
-    result = run(NEWS, option, "Enrgy", status=2)
-    assert result.stderr == "error    Enrgy: no term is called so. Is news:Energy meant?\n"
+def test_name_of_nothing() -> None:
+    result = run(NEWS, "--term", "Enrgy", status=2)
+    what = "the ontology has no term called 'Enrgy'"
+    assert result.stderr == f"error    Enrgy: {what}. Is news:Energy meant?\n"
 
 
-# --- Paths ---------------------------------------------------------------------------------------
-
-
-def test_path() -> None:
-    up = "shop:Ultrabook ⊑ shop:LaptopPC ⊑ shop:Computer ⊑ shop:Product\n"
-    assert run(*PRODUCTS, "--path", "Ultrabook", "Product").stdout == up
-    down = "shop:Product ⊒ shop:Computer ⊒ shop:LaptopPC ⊒ shop:Ultrabook\n"
-    assert run(*PRODUCTS, "--path", "Product", "Ultrabook").stdout == down
-    over = "shop:LaptopPC ⊑ shop:Computer ⊑ shop:Product ⊒ shop:Phone\n"
-    assert run(*PRODUCTS, "--path", "Laptop", "shop:Phone").stdout == over
-    assert run(*PRODUCTS, "--path", "Phone", "Phone").stdout == "shop:Phone\n"
-
-
-def test_paths_for_machines() -> None:
-    found = rows(NEWS, "--path", "Solar power", "Environment")
-    names = [[term.rpartition("#")[2].rstrip(">") for term in row["terms"]] for row in found]
-    assert names == [["SolarPower", "RenewableEnergy", "Environment"]]
-    assert found[0]["meet"].endswith("#Environment>")
-    assert found[0]["steps"] == 2
-
-
-def test_no_path() -> None:
-    result = run(*PRODUCTS, "--path", "Computer", "Manufacturer")
-    assert result.stdout == ""
-    assert result.stderr == "Nothing is above both shop:Computer and shop:Manufacturer.\n"
-
-
-def test_path_of_a_name_of_several(tmp_path: Path) -> None:
+def test_a_name_of_several_terms_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "o.ttl"
     path.write_text("""
         @prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
         :a rdfs:subClassOf :top ; rdfs:label "same" . :b rdfs:subClassOf :top ; rdfs:label "same" .
     """)
-    result = run(path, "--path", "same", "top", status=2)
-    assert "same: 2 terms are called so: " in result.stderr
+    result = run(path, "--term", "same", status=2)
+    assert "same: 2 terms are called 'same': " in result.stderr
     assert "Give one of these, or its IRI." in result.stderr
 
 
@@ -204,37 +173,6 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert "missing.ttl: cannot be read: " in result.stderr
 
 
-# --- Graphs for Graphviz -------------------------------------------------------------------------
-
-
-def test_graph() -> None:
-    lines = run(*PRODUCTS, "--around", "Computer").stdout.splitlines()
-    assert lines[0].startswith("digraph {")
-    assert lines[-1] == "}"
-    assert lines[1].startswith(f'  "<{SHOP}Computer>" [label="computer\\nshop:Computer" style=')
-    assert f'  "<{SHOP}Ultrabook>" -> "<{SHOP}LaptopPC>"' in lines
-    (row,) = rows(*PRODUCTS, "--around", "Computer", "--radius", 1)
-    names = ("Computer", "Product", "LaptopPC", "DesktopPC")
-    assert set(row["terms"]) == {f"<{SHOP}{name}>" for name in names}
-    assert [f"<{SHOP}LaptopPC>", f"<{SHOP}Computer>"] in row["links"]
-
-
-def test_graph_of_odd_names(tmp_path: Path) -> None:
-    path = tmp_path / "a.ttl"
-    path.write_text(
-        "@prefix : <urn:x:> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
-        ':B rdfs:subClassOf :A ; rdfs:label "a \\"b\\" \\\\n" . :i a :B .\n'
-        + "".join(f":C{n} rdfs:subClassOf :A .\n" for n in range(20)),
-        encoding="utf-8",
-    )
-    lines = run(path, "--around", "B").stdout.splitlines()
-    assert r'[label="a \"b\" \\n\n:B" style="rounded,bold"]' in lines[1]
-    assert '  "<urn:x:i>" -> "<urn:x:B>" [style=dashed]' in lines
-    assert '[label=":A\\n… 20 more"]' in lines[2]
-    (row,) = rows(path, "--around", "A")
-    assert len(row["terms"]) == 10
-
-
 def test_two_ways_to_look() -> None:
     result = run(NEWS, "--problems", "--search", "x", status=2)
     assert "--search and --problems are given together" in result.stderr
@@ -267,27 +205,6 @@ def test_mapping_functions_and_units_for_machines() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("file", "term", "iri"),
-    [
-        ("dbpedia.owl", "dbo:Person", "http://dbpedia.org/ontology/Person"),
-        (
-            "pizza.owl",
-            "Pizza",
-            "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#Pizza",
-        ),
-        ("so-simple.owl", "gene", "http://purl.obolibrary.org/obo/SO_0000704"),
-    ],
-)
-def test_real_graph(file: str, term: str, iri: str) -> None:
-    (row,) = rows(REAL / file, "--around", term)
-    assert row["terms"][0] == f"<{iri}>"
-    assert 10 < len(row["terms"]) < 50
-
-
-@pytest.mark.data
-def test_real_search_and_path() -> None:
+def test_the_search_of_a_real_ontology() -> None:
     first = run(REAL / "dbpedia.owl", "--search", "musical artist").stdout.splitlines()[0]
     assert first.startswith("dbo:MusicalArtist  “musical artist”@en  class, under dbo:")
-    found = run(REAL / "dbpedia.owl", "--path", "Writer", "Athlete").stdout
-    assert found == "dbo:Writer ⊑ dbo:Person ⊒ dbo:Athlete\n"

@@ -133,7 +133,7 @@ def test_time() -> None:
     assert parse_time("2026-05-06") == datetime(2026, 5, 6, tzinfo=UTC)
 
 
-def test_what_is_no_time() -> None:
+def test_invalid_times_are_refused() -> None:
     line = ["filter", "a.ttl", "-s", "q.rq", "--now", "yesterday"]
     result = CliRunner(env=WIDE).invoke(app, line)
     assert result.exit_code == 2

@@ -91,18 +91,18 @@ def test_that_tokens_are_needed_where_others_reach_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_that_other_machines_reach_it_only_where_that_is_said(host: str) -> None:
+def test_other_machines_reach_the_broker_only_with_the_option(host: str) -> None:
     with pytest.raises(InputError, match="other machines could reach this address"):
         Serving(host=host).check()
     Serving(host=host, public=True).check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
-def test_what_only_this_machine_reaches(host: str) -> None:
+def test_addresses_of_this_machine_need_no_option(host: str) -> None:
     Serving(host=host).check()
 
 
-def test_what_is_said_of_mistakes(tmp_path: Path) -> None:
+def test_mistakes_are_explained(tmp_path: Path) -> None:
     def said(*options: str) -> str:
         ran = CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "b.db"), *options])
         assert ran.exit_code == 2
@@ -113,7 +113,7 @@ def test_what_is_said_of_mistakes(tmp_path: Path) -> None:
     assert "cannot be listened at" in said("--host", "192.0.2.1", "--public", "--port", "1")
 
 
-def test_what_is_said_where_the_extra_is_missing(
+def test_the_missing_extra_of_the_broker_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graphmatch, "broker", graphmatch.broker)  # Import the package again.

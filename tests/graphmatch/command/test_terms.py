@@ -63,26 +63,27 @@ def test_another_name_leads_to_its_root() -> None:
 
 def test_a_name_of_several_terms_lists_them() -> None:
     names = view(("river", "bank"), ("money", "bank"))
-    with pytest.raises(GraphMatchError, match="bank: 2 terms are called so: ex:money, ex:river"):
+    with pytest.raises(GraphMatchError, match="2 terms are called 'bank': ex:money, ex:river"):
         resolve(names, "bank")
 
 
 def test_a_name_of_many_terms_lists_some() -> None:
     names = view(*((f"n{n:02}", "same") for n in range(13)))
-    with pytest.raises(GraphMatchError, match=r"13 terms are called so: ex:n00.* and 3 more"):
+    with pytest.raises(GraphMatchError, match=r"13 terms are called 'same': ex:n00.* and 3 more"):
         resolve(names, "same")
 
 
 @pytest.mark.parametrize(
-    ("text", "advice"), [("Koal", "Is ex:Coal meant?"), ("xyzzy", "Look for it with --search.")]
+    ("text", "advice"),
+    [("Koal", "Is ex:Coal meant?"), ("xyzzy", "Load the ontology that has it, or give its IRI.")],
 )
 def test_a_name_of_nothing(text: str, advice: str) -> None:
     with pytest.raises(GraphMatchError) as caught:
         resolve(SOLAR, text)
-    assert str(caught.value) == f"{text}: no term is called so. {advice}"
+    assert str(caught.value) == f"{text}: the ontology has no term called '{text}'. {advice}"
 
 
-def test_the_order_of_what_is_found() -> None:
+def test_results_are_ordered_by_kind_of_match() -> None:
     found = [(each.term.value[len(EX) :], each.how) for each in search(SOLAR, "Power")]
     assert found == [
         ("Power", "exact"),

@@ -29,14 +29,12 @@ WORDS = ["--word", "peas"]
 
 
 class Site(ThreadingHTTPServer):
-    """A loopback server with feeds and an ntfy topic."""
+    """A loopback server with feeds."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.pages: dict[str, tuple[int, str]] = {"/feed": (200, RSS)}
         self.asked: list[str] = []
-        self.notified: list[tuple[dict[str, str], str]] = []
-        self.refuses = 0
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.server_port}{path}"
@@ -49,12 +47,6 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked.append(self.path)
         status, text = self.server.pages.get(self.path, (404, ""))
         self._answer(status, text.encode())
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.server.notified.append((dict(self.headers), body))
-        self.server.refuses -= 1
-        self._answer(503 if self.server.refuses >= 0 else 200, b"")
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -130,12 +122,8 @@ def test_that_nothing_is_sent_into_networks_that_are_not_allowed(site: Site, fee
     status, out, err = run("--feeds", feeds, "--once", *WORDS, allow=())
     assert (status, out, site.asked) == (1, "", [])
     assert refused in " ".join(err.split())
-    topic = site.url("/topic").replace("127.0.0.1", "localhost")
-    notify = ("--notify", topic)
-    status, out, err = run(
-        "--feeds", feeds, "--once", *notify, *WORDS, allow=("--allow", "127.0.0.1/32")
-    )
-    assert (status, len(site.notified)) == (0, 1), err
+    status, _, err = run("--feeds", feeds, "--once", *WORDS, allow=("--allow", "127.0.0.1/32"))
+    assert (status, site.asked) == (0, ["/feed"]), err
     status, _, err = run("--feeds", feeds, *WORDS, allow=("--allow", "here"))
     assert status == 2
     assert "'here' is no network" in err
@@ -157,28 +145,10 @@ def test_that_options_of_loading_reach_the_ontology(site: Site, feeds: Path) -> 
     assert "--cache and --no-cache are given both" in err
 
 
-def test_notifications(site: Site, feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_NOTIFY_SECONDS", (0.0, 0.0, 0.0))
-    site.refuses = 2
-    status, _, _ = run("--feeds", feeds, "--once", "--notify", site.url("/topic"), *WORDS)
-    assert status == 0
-    assert len(site.notified) == 3
-    headers, body = site.notified[-1]
-    assert headers["Title"] == "=?utf-8?B?QnLDvGhlIHdpdGggcGVhcw==?="
-    assert headers["Click"] == "https://e.org/1"
-    assert body.endswith("\nhttps://e.org/1")
-    site.refuses = 9
-    status, out, err = run("--feeds", feeds, "--once", "--notify", site.url("/topic"), *WORDS)
-    assert status == 1
-    assert "Brühe" in out
-    assert "a notification cannot be sent: the server answers 503" in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((), "there is no subscription to match"),
-        (("--notify", "ntfy.sh/a", *WORDS), "'ntfy.sh/a' is no address"),
         (("--engine", "none.gm", *WORDS), "none.gm"),
     ],
 )
@@ -197,7 +167,7 @@ def test_that_a_list_without_feeds_is_refused(tmp_path: Path) -> None:
         assert message in err
 
 
-def test_that_it_says_what_is_not_installed(feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_names_the_missing_package(feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "find_spec", lambda _: None)
     status, _, err = run("--feeds", feeds, *WORDS)
     assert status == 2

@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.explain.nearest import Distances
 from semantic import Ontology
@@ -19,14 +19,9 @@ from semantic.filter_evaluation import holds
 from semantic.pattern import (
     AnyOf,
     Comparison,
-    Filter,
-    Folding,
     TaxonomyOperator,
     TaxonomyTest,
-    TextOperator,
-    TextTest,
     Unequal,
-    View,
 )
 from semantic.terms import Term
 from semantic.values import Operator
@@ -107,12 +102,12 @@ def test_times(bound: str, value: str, datatype: str, amount: str) -> None:
     assert miss.why == f"{value} is below {bound} by {amount}"
 
 
-def test_times_whose_order_nobody_knows_have_no_distance() -> None:
+def test_times_of_unknown_order_have_no_distance() -> None:
     bound, value = (Literal(text, datatype=XSD["date"]) for text in ("2026-01-02Z", "2026-01-02"))
     assert PLAIN.miss(Comparison(X, Operator.GE, bound), value).distance == math.inf
 
 
-def test_what_is_unequal_to_nothing() -> None:
+def test_misses_of_inequality_are_explained() -> None:
     five = Unequal(X, Literal(5))
     assert PLAIN.miss(five, Literal(5)).why == "it is 5"
     assert PLAIN.miss(five, decimal("5.0")).why == "5.0 does not certainly differ from 5"
@@ -180,7 +175,7 @@ def test_distance_of_terms(
             assert over[CLASSES.index(NamedNode(common[1:-1]))] == min(over)
 
 
-def test_that_what_is_above_everything_brings_nothing_nearer() -> None:
+def test_general_superclasses_do_not_reduce_the_distance() -> None:
     """Classes like owl:Thing are ignored, but a publication's links count."""
     one, other, third = CLASSES[:3]
     ontology = Ontology([(one, TYPE, SKOS["Concept"]), (other, TYPE, SKOS["Concept"])])
@@ -189,29 +184,3 @@ def test_that_what_is_above_everything_brings_nothing_nearer() -> None:
     assert Distances(ontology, {}).not_below(one, other).distance == math.inf
     links = {one: (third,), other: (third,)}
     assert Distances(ontology, links, {}).not_below(one, other).distance == 2
-
-
-# --- Text --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("test", "term", "why"),
-    [
-        (TextTest(X, TextOperator.CONTAINS, Literal("x")), Literal("Sea"), 'the text is "Sea"'),
-        (
-            TextTest(X, TextOperator.STARTS, Literal("x"), View.STR, Folding.LOWER),
-            Literal("Sea", language="en"),
-            'the text is "sea"',
-        ),
-        (
-            TextTest(X, TextOperator.MATCHES, Literal("de"), View.LANG),
-            Literal("Sea", language="en"),
-            'the language is "en"',
-        ),
-        (TextTest(X, TextOperator.ENDS, Literal("x")), Literal(5), "5 is no text"),
-        (TextTest(X, TextOperator.ENDS, Literal("x"), View.STR), BlankNode("b"), "_:b is no text"),
-    ],
-)
-def test_texts_in_words(test: Filter, term: Term, why: str) -> None:
-    assert not holds(test, term)
-    assert PLAIN.miss(test, term).why == why

@@ -24,7 +24,7 @@ from tests.oracle import Filter, Group, Pattern, Query, all_solutions, to_sparql
 from tests.strategies import BASIC, Case, cases, pairs_of
 
 FEW = settings(max_examples=settings().max_examples // 4)
-A, B, P, Q = (NamedNode(f"urn:{name}") for name in "abpq")
+A, P, Q = (NamedNode(f"urn:{name}") for name in "apq")
 NO_PREFIXES: dict[str, str] = {}
 
 NODES = tuple(NamedNode(f"urn:n{n}") for n in range(4))

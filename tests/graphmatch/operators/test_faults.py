@@ -10,9 +10,9 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.engine import Engine
-from graphmatch.matcher import MatchReport
 from graphmatch.operators import Operator
 from graphmatch.operators.runner import ABANDONED
+from graphmatch.report import MatchReport
 from semantic.errors import Problem
 from semantic.limits import Limits
 from semantic.publication import Publication
@@ -302,7 +302,7 @@ def local() -> Callable[..., object]:
         (local(), "cannot import it", {"processes": True}),
     ],
 )
-def test_that_what_ends_a_call_is_told(
+def test_the_reason_why_a_call_ended_is_reported(
     function: Callable[..., object], said: str, options: dict[str, object]
 ) -> None:
     engine, _ = engine_with(Operator("urn:op:bad", function, **options))
@@ -311,7 +311,7 @@ def test_that_what_ends_a_call_is_told(
     engine._operators.close()
 
 
-def test_that_the_start_of_a_process_is_no_calls_time() -> None:
+def test_a_call_s_timeout_excludes_the_start_of_its_process() -> None:
     engine, _ = engine_with(Operator("urn:op:bad", says, processes=True, timeout=0.1))
     assert "bad" in engine.match(told("a")).subscriptions
     engine._operators.close()

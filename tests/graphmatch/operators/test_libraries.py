@@ -96,7 +96,7 @@ def test_relations(relation: str, argument: str, region: str, expected: bool) ->
     assert bool(len(engine.match(placed(argument)))) == expected
 
 
-def test_that_a_region_that_is_none_is_told() -> None:
+def test_an_invalid_region_is_reported() -> None:
     pytest.importorskip("shapely", reason=NEEDS)
     from graphmatch.operators.within import Within
 

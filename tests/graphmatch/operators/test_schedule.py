@@ -109,13 +109,13 @@ def test_that_calls_cost_less_than_in_sequential_order(
     assert compared("sequential", 5, 10, zipf=zipf, lognormal=lognormal) <= most
 
 
-def test_that_nothing_learnt_is_no_worse_than_sequential() -> None:
+def test_without_estimates_the_order_costs_at_most_the_sequential_one() -> None:
     assert compared("sequential", 3, 0, zipf=True, lognormal=False) <= 1
 
 
 @pytest.mark.long
 def test_that_calls_cost_less_than_in_sub_order() -> None:
-    assert compared("suborder-printed", 10, 30, zipf=True, lognormal=False) <= 0.85
+    assert compared("suborder", 10, 30, zipf=True, lognormal=False) <= 0.95
 
 
 @pytest.mark.long

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 
-from hypothesis import event as note
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
-from graphmatch import SubscriptionParser
-from graphmatch.matcher import MatchReport
-from graphmatch.published.base import Below, Equal, FlatMatcher, Interval, Present
-from semantic import Ontology, Publication
+from graphmatch.published.base import Below, Equal, Interval, Present
+from semantic import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import SUBCLASS, XSD
 from tests.oracle import (
-    Answer,
     Compare,
-    Entailment,
     Filter,
     Group,
     Isa,
     Operator,
     Pattern,
     Query,
-    World,
-    answer_in,
     compare,
-    to_sparql,
 )
 from tests.strategies import EX, Scenario
 
-PARSER = SubscriptionParser()
 EVENT = Variable("event")
 ATTRIBUTES = tuple(EX[name] for name in "pqrst")
 CLASSES = tuple(EX[name] for name in "ABCDEFG")
@@ -161,63 +150,3 @@ def conjunctions(
     publications = tuple(draw(_publications(kinds, number)) for number in range(count))
     queries = draw(st.lists(_queries(kinds, publications), min_size=1, max_size=6))
     return Scenario(ontology, (), publications, tuple(queries))
-
-
-def answers(report: MatchReport) -> dict[str, Answer]:
-    return {
-        match.subscription: Counter(frozenset(s.items()) for s in match.solutions)
-        for match in report
-    }
-
-
-def expected(
-    scenario: Scenario, publication: Publication, entailment: Entailment = "none"
-) -> dict[str, Answer]:
-    """Return the oracle's answers from stated triples."""
-    world = World.of(
-        scenario.ontology, publication.triples, scenario.synonyms, entailment=entailment
-    )
-    alone = replace(world, background=frozenset())
-    found = {str(n): answer_in(query, alone) for n, query in enumerate(scenario.queries)}
-    return {id: answer for id, answer in found.items() if answer}
-
-
-def agree(
-    make: Callable[[Ontology], FlatMatcher],
-    scenario: Scenario,
-    data: st.DataObject,
-    entailment: Entailment = "none",
-) -> None:
-    """Compare a matcher with the oracle: first, without some subscriptions, and with them again."""
-    matcher = make(Ontology(scenario.ontology))
-    parsed = [PARSER.parse(str(n), to_sparql(q)) for n, q in enumerate(scenario.queries)]
-    for subscription in parsed:
-        matcher.subscribe(subscription)
-    gone = [subscription for subscription in parsed if data.draw(st.booleans())]
-    _check(matcher, scenario, set(), entailment)
-    for subscription in gone:
-        matcher.unsubscribe(subscription.id)
-    _check(matcher, scenario, {subscription.id for subscription in gone}, entailment)
-    for subscription in reversed(gone):
-        matcher.subscribe(subscription)
-    _check(matcher, scenario, set(), entailment)
-
-
-def _check(
-    matcher: FlatMatcher, scenario: Scenario, gone: Collection[str], entailment: Entailment
-) -> None:
-    for publication in scenario.publications:
-        report = matcher.match(publication)
-        found = answers(report)
-        right = expected(scenario, publication, entailment)
-        right = {id: answer for id, answer in right.items() if id not in gone}
-        note(f"matched: {min(len(right), 2)}")
-        if matcher.capabilities.exact:
-            assert found == right
-            # No candidate was rejected.
-            if len({subject for subject, *_ in publication.triples}) == 1:
-                assert report.counters.verified == report.counters.matched
-        else:
-            for id, answer in right.items() if matcher.capabilities.complete else ():
-                assert answer <= found[id]
-            assert not found.keys() & set(gone)

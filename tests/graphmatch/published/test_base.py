@@ -29,14 +29,14 @@ def read(where: str) -> Conjunction:
 
 
 @given(st.sampled_from(list(Operator)), ENDS, st.sampled_from([-inf, -1.0, 0.0, 0.5, 1.0, inf]))
-def test_that_a_range_holds_what_the_comparison_is_true_of(
+def test_a_range_holds_the_numbers_for_which_the_comparison_is_true(
     operator: Operator, number: float, value: float
 ) -> None:
     true = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}[operator.value](value, number)
     assert Interval.of(operator, number).holds(value) is true
 
 
-def test_that_a_range_without_some_numbers_is_several() -> None:
+def test_a_range_without_some_numbers_becomes_several() -> None:
     """DEXIN, section 2.1: ``!=`` is two ranges."""
     (p,) = {
         tuple(row[P] for row in read("?e <urn:p> ?v FILTER(?v >= 1 && ?v != 2 && ?v != 3)").rows)
@@ -56,11 +56,11 @@ def test_that_two_attributes_with_two_ranges_are_four_conjunctions() -> None:
 @pytest.mark.parametrize(
     "filter_", ["?v > 5 && ?v < 3", "?v > 5 && ?v <= 5", "?v = 2 && ?v != 2", "?v > 1e999"]
 )
-def test_that_what_no_number_meets_is_no_conjunction(filter_: str) -> None:
+def test_contradictory_comparisons_give_no_conjunction(filter_: str) -> None:
     assert read(f"?e <urn:p> ?v FILTER({filter_})").rows == ()
 
 
-def test_that_each_kind_is_read() -> None:
+def test_each_kind_of_constraint_is_read() -> None:
     found = read('?e <urn:p> ?v ; <urn:q> "HP" FILTER(gm:descendantOf(?v, <urn:Computer>))')
     assert [type(found.rows[0][attribute]) for attribute in (P, Q)] == [Below, Equal]
     assert read("?e <urn:p> ?v").rows == ({P: Present()},)
@@ -80,13 +80,13 @@ def test_that_each_kind_is_read() -> None:
         ("?e <urn:p> ?v OPTIONAL { ?e <urn:q> ?w }", "OPTIONAL"),
     ],
 )
-def test_that_the_rest_is_refused(where: str, reason: str) -> None:
+def test_other_queries_are_refused(where: str, reason: str) -> None:
     with pytest.raises(UnsupportedError, match=f"not expressible here: {reason}"):
         read(where)
 
 
 @pytest.mark.parametrize("name", sorted(MATCHERS.keys() - {"naive"}))
-def test_that_unsubscribing_gives_the_space_back(name: str) -> None:
+def test_unsubscribing_frees_the_memory(name: str) -> None:
     made: Any = make(name, Ontology())
     text = "?e <urn:p> 1" if name == "gryphon" else "?e <urn:p> ?v FILTER(?v > {0} && ?v < 90)"
     empty, sizes = made.nbytes, set[int]()

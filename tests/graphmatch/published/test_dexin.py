@@ -1,9 +1,9 @@
-"""DEXIN: the oracle's answers, its slots, the cost of each method, and its plans."""
+"""DEXIN: the cost of each method, and its planners, compared with brute force."""
 
 from __future__ import annotations
 
-from math import inf, nextafter
-from random import Random
+from collections.abc import Callable, Iterator
+from itertools import permutations, product
 
 import pytest
 from hypothesis import given
@@ -12,133 +12,30 @@ from pyoxigraph import NamedNode
 
 from graphmatch.published import make
 from graphmatch.published.base import Conjunction, Event, Interval, Tally
-from graphmatch.published.dexin import Dexin, Slots
+from graphmatch.published.dexin import (
+    SEARCHED,
+    Dexin,
+    Method,
+    Plan,
+    Rates,
+    cost,
+    low_matching_rate_first_fit,
+    only_exclusive,
+    only_inclusive,
+    optimal,
+    price,
+)
 from semantic import Ontology
-from tests.graphmatch.published.conjunctions import DOMAIN, agree, conjunctions
-from tests.strategies import Scenario
 
 P, Q, R = NamedNode("urn:p"), NamedNode("urn:q"), NamedNode("urn:r")
-VARIANTS = ("dexin", "dexin-exclusive", "dexin-inclusive", "dexin-optimal")
-every_variant = pytest.mark.parametrize("name", VARIANTS)
 
 
-@pytest.mark.parametrize(
-    ("name", "slots"),
-    [("dexin", 1), ("dexin", 1500), *((name, 4) for name in VARIANTS)],
-)
-@given(conjunctions([Interval]), st.data())
-def test_that_it_agrees_with_the_oracle(
-    name: str, slots: int, scenario: Scenario, data: st.DataObject
-) -> None:
-    agree(lambda o: make(name, o, domain=DOMAIN, slots=slots), scenario, data)
-
-
-def dexin(name: str = "dexin", **rows: dict[NamedNode, Interval]) -> Dexin:
+def dexin(name: str, *rows: dict[NamedNode, Interval]) -> Dexin:
     made = make(name, Ontology(), domain=(0, 10), slots=10)
     assert isinstance(made, Dexin)
-    for id, row in rows.items():
-        made.add(Conjunction(id, P, (row,)))
+    for number, row in enumerate(rows):
+        made.add(Conjunction(str(number), P, (row,)))
     return made
-
-
-def matched(made: Dexin, **numbers: float) -> list[int]:
-    event = Event({}, {NamedNode(f"urn:{name}"): number for name, number in numbers.items()})
-    return list(made.matched(event, Tally()))
-
-
-def test_that_a_slot_is_in_order() -> None:
-    """Entries with equal values keep their order of insertion."""
-    slots = Slots(2)
-    for number, end in enumerate([5.0, 3.0, 5.0, 1.0, 4.0, 3.0]):
-        slots.insert(1, end, number)
-    assert slots.numbers[1].tolist() == [3, 1, 5, 4, 0, 2]
-    assert slots.ends[1].tolist() == [1, 3, 3, 4, 5, 5]
-    assert slots.sizes.tolist() == [0, 6]
-
-
-@every_variant
-def test_that_ends_are_open_closed_or_absent(name: str) -> None:
-    made = dexin(
-        name,
-        point={P: Interval(5, 5)},
-        closed={P: Interval(5, 5.5)},
-        open={P: Interval(nextafter(5, inf), nextafter(5.5, -inf))},
-        below={P: Interval(high=nextafter(5, -inf))},
-        above={P: Interval(low=5)},
-        any={P: Interval()},
-    )
-    assert matched(made, p=5) == [0, 1, 4, 5]
-    assert matched(made, p=5.25) == [1, 2, 4, 5]
-    assert matched(made, p=5.5) == [1, 4, 5]
-    assert matched(made, p=4.75) == [3, 5]
-    assert matched(made, p=inf) == [4, 5]
-    assert matched(made, p=-inf) == [3, 5]
-
-
-@every_variant
-def test_that_nothing_passes_a_constraint_that_holds_for_nothing(name: str) -> None:
-    """Rule 3 as printed would accept a value at the closed end."""
-    made = dexin(name, empty={P: Interval(5, nextafter(5, -inf))}, turned={P: Interval(7, 5)})
-    assert [matched(made, p=value) for value in (4, 5, 6, 7, 8)] == [[]] * 5
-
-
-@every_variant
-def test_that_a_missing_attribute_matches_nobody_who_asks_for_it(name: str) -> None:
-    made = dexin(
-        name,
-        both={P: Interval(0, 1), Q: Interval(0, 1)},
-        low={P: Interval(0, 1), Q: Interval(0)},
-        high={P: Interval(0, 1), Q: Interval(high=1)},
-        any={P: Interval(0, 1), Q: Interval()},
-        one={P: Interval(0, 1)},
-    )
-    assert matched(made, p=1) == [4]
-    assert matched(made, p=1, q=1) == [0, 1, 2, 3, 4]
-    assert matched(made, q=1) == []
-
-
-@every_variant
-def test_that_many_are_matched_as_one_by_one(name: str) -> None:
-    """Slots hold several entries, constraints and values are missing, and columns grow."""
-    random = Random(5)
-    made = make(name, Ontology(), domain=DOMAIN, slots=7)
-    assert isinstance(made, Dexin)
-    rows = []
-    for number in range(300):
-        asked = [P] * (number < 100) + random.sample([P, Q, R], random.randint(1, 3))
-        ends = {attribute: sorted(random.choices(range(11), k=2)) for attribute in asked}
-        rows.append(
-            {
-                attribute: Interval(
-                    random.choice([low, low, -inf]), random.choice([high, high, inf])
-                )
-                for attribute, (low, high) in ends.items()
-            }
-        )
-        made.add(Conjunction(str(number), P, (rows[-1],)))
-    for _ in range(50):
-        numbers = {a: random.uniform(-1, 11) for a in (P, Q, R) if random.random() < 0.9}
-        right = [
-            number
-            for number, row in enumerate(rows)
-            if all(a in numbers and i.holds(numbers[a]) for a, i in row.items())
-        ]
-        assert list(made.matched(Event({}, numbers), Tally())) == right
-
-
-def test_that_the_exclusive_method_walks_over_what_does_not_hold() -> None:
-    """Wide constraints cost only a search in the value's own slots."""
-    made = dexin(
-        "dexin-exclusive",
-        wide={P: Interval(0, 9.9)},
-        near={P: Interval(5.5, 9.9)},
-        above={P: Interval(8, 9.9)},
-        below={P: Interval(0, 2)},
-        elsewhere={Q: Interval(0, 9)},
-    )
-    tally = Tally()
-    assert list(made.matched(Event({}, {P: 5.4, Q: 5.0}), tally)) == [0, 4]
-    assert (tally.probes, tally.gates, tally.candidates) == (3, 3, 1)
 
 
 def crowd(name: str) -> Dexin:
@@ -146,14 +43,14 @@ def crowd(name: str) -> Dexin:
     inside, outside = Interval(0, 9), Interval(0, 3)
     return dexin(
         name,
-        **{
-            str(number): {
+        *(
+            {
                 P: inside if number < 8 else outside,
                 Q: inside if 5 <= number < 15 else outside,
                 R: inside,
             }
             for number in range(20)
-        },
+        ),
     )
 
 
@@ -166,7 +63,7 @@ def crowd(name: str) -> Dexin:
         ("dexin-inclusive", [(P, 1, 1.0), (Q, 1, 0.4), (R, 1, 0.2)], 0, 0, 20 + 8 + 3),
     ],
 )
-def test_that_each_step_looks_at_what_it_is_planned_to(
+def test_each_step_costs_what_its_plan_says(
     name: str,
     steps: list[tuple[NamedNode, int, float]],
     probes: int,
@@ -182,20 +79,98 @@ def test_that_each_step_looks_at_what_it_is_planned_to(
     assert (tally.probes, tally.gates, tally.candidates) == (probes, gates, candidates)
 
 
-def test_that_rates_are_estimated_of_whole_slots() -> None:
+def test_rates_are_estimated_from_whole_slots() -> None:
     """Formula 3 counts the entries of the value's own slots, up to the total."""
-    made = dexin(
-        near={P: Interval(5.25, 5.75)},
-        nearer={P: Interval(5.4, 5.6)},
-        nearest={P: Interval(5.5, 5.5)},
-        other={Q: Interval(5.25, 9)},
-    )
+    near = ({P: Interval(low, high)} for low, high in ((5.25, 5.75), (5.4, 5.6), (5.5, 5.5)))
+    made = dexin("dexin", *near, {Q: Interval(5.25, 9)})
     rates = {step.attribute: step.rate for step in made.plan(Event({}, {P: 5.5, Q: 5.5}))}
     assert rates == {P: 0, Q: 0.75}  # P has six entries of four subscriptions.
-    assert matched(made, p=5.5, q=5.5) == [0, 1, 2, 3]
 
 
-def test_that_a_missing_attribute_is_planned_as_one_that_nobody_passes() -> None:
-    made = dexin(both={P: Interval(0, 9), Q: Interval(0)}, one={P: Interval(0, 9)})
-    rates = {step.attribute: step.rate for step in made.plan(Event({}, {P: 5.0}))}
-    assert rates == {P: 1, Q: 0.5}
+# --- Planners -------------------------------------------------------------------------------------
+
+ATTRIBUTES = tuple(NamedNode(f"urn:{number}") for number in range(SEARCHED + 1))
+RATES = st.lists(st.floats(0, 1), min_size=1, max_size=4).map(lambda rates: named(*rates))
+
+
+def named(*rates: float) -> dict[NamedNode, float]:
+    return dict(zip(ATTRIBUTES, rates, strict=False))
+
+
+def everything(rates: Rates) -> Iterator[Plan]:
+    for order in permutations(rates):
+        for methods in product(Method, repeat=len(rates)):
+            yield price(rates, order, methods)
+
+
+def exclusive_first(plan: Plan) -> bool:
+    return plan[0].method is Method.EXCLUSIVE
+
+
+def two_parts(plan: Plan) -> bool:
+    return [step.method for step in plan] == sorted(step.method for step in plan)
+
+
+def inclusive_ascending(plan: Plan) -> bool:
+    rates = [step.rate for step in plan if step.method is Method.INCLUSIVE]
+    return rates == sorted(rates)
+
+
+def test_a_plan_costs_the_sum_of_formula_6() -> None:
+    """The exclusive method costs the failed share, the inclusive one the remaining share."""
+    rates = named(0.5, 0.25, 0.75, 0.5)
+    methods = Method.INCLUSIVE, Method.EXCLUSIVE, Method.INCLUSIVE, Method.EXCLUSIVE
+    plan = price(rates, rates, methods)
+    assert [step.cost for step in plan] == [1, 0.75, 0.125, 0.5]
+    assert cost(plan) == 2.375
+    assert cost(only_exclusive(rates)) == 0.5 + 0.75 + 0.25 + 0.5
+    assert cost(only_inclusive(named(0.75, 0.5, 0.5))) == 1 + 0.5 + 0.25  # The first step costs 1.
+
+
+@given(RATES)
+def test_the_optimum_is_that_of_brute_force(rates: Rates) -> None:
+    assert cost(optimal(rates)) == pytest.approx(min(map(cost, everything(rates))))
+
+
+@pytest.mark.parametrize("observed", [exclusive_first, two_parts, inclusive_ascending])
+@given(RATES)
+def test_some_optimum_is_as_observed(observed: Callable[[Plan], bool], rates: Rates) -> None:
+    """Check observations 1 to 3 separately."""
+    plans = list(everything(rates))
+    least = min(map(cost, plans))
+    assert any(observed(plan) and cost(plan) == pytest.approx(least) for plan in plans)
+    assert observed(optimal(rates))
+
+
+@given(RATES)
+def test_first_fit_takes_the_exclusive_method_while_it_is_cheaper(rates: Rates) -> None:
+    """First fit stops at the first attribute with a cheaper inclusive method."""
+    left, stopped = 1.0, False
+    plan = low_matching_rate_first_fit(rates)
+    assert [step.rate for step in plan] == sorted(rates.values())
+    for number, step in enumerate(plan):
+        stopped = stopped or (number > 0 and left <= 1 - step.rate)
+        assert step.method is (Method.INCLUSIVE if stopped else Method.EXCLUSIVE)
+        left *= step.rate
+
+
+def test_first_fit_is_not_always_optimal() -> None:
+    """First fit stops before an attribute that the exclusive method would handle for free."""
+    rates = named(0.5, 0.5, 1.0)
+    assert cost(low_matching_rate_first_fit(rates)) == pytest.approx(0.5 + 0.5 + 0.25)
+    assert cost(optimal(rates)) == pytest.approx(0.5 + 0.5)
+
+
+@given(RATES)
+def test_no_planner_is_cheaper_than_the_optimum(rates: Rates) -> None:
+    least = cost(optimal(rates)) - 1e-9
+    for planner in (low_matching_rate_first_fit, only_exclusive, only_inclusive):
+        assert sorted(step.attribute.value for step in planner(rates)) == sorted(
+            attribute.value for attribute in rates
+        )
+        assert cost(planner(rates)) >= least
+
+
+def test_too_many_attributes_are_not_searched() -> None:
+    rates = named(*[0.5] * (SEARCHED + 1))
+    assert optimal(rates) == low_matching_rate_first_fit(rates)

@@ -22,7 +22,7 @@ from typer.testing import CliRunner, Result
 
 from graphmatch.cli import app
 from semantic import read_publications
-from semantic.errors import Problem, pip_install
+from semantic.errors import pip_install
 from tests.graphmatch.spark.comparing import (
     FILES,
     ONTOLOGY,
@@ -35,10 +35,7 @@ from tests.graphmatch.spark.comparing import (
     samples,
     unheard,
 )
-from tests.graphmatch.spark.watching import QUERIES, Watched, offers
-from tests.test_real_feeds import DATA
-from tests.test_real_feeds import SUBSCRIPTIONS as ON_FEEDS
-from tests.test_real_feeds import engine as with_dbpedia
+from tests.graphmatch.spark.watching import Watched, offers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,10 +96,8 @@ def test_help_has_an_example() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["filter", ".", "--columns", "graph=g"], "--columns: 'graph=g' does not say what a"),
-        (["filter", ".", "--columns", "subject="], "--columns: 'subject=' does not say what a"),
         (["filter", ".", "--conf", "x"], "--conf: 'x' is no setting. Write KEY=VALUE."),
-        (["filter", ".", "--format", "zip"], "no RDF syntax is called 'zip'"),
+        (["filter", ".", "--format", "zip"], "format: 'zip' is unknown"),
         (["filter", ".", "--base", "x"], "the base 'x' is not an absolute IRI"),
         (["filter", ".", "--mode", "loud"], "'loud'"),
         (["filter", ".", "--as", "csv"], "'csv'"),
@@ -113,13 +108,13 @@ def test_help_has_an_example() -> None:
         (["watch", ".", "--at-once", "0"], "0"),
         (["watch", ".", "--kafka", "h:1"], "a folder and --kafka are given together"),
         (["watch", "--kafka", "h:1"], "no topic is named. Name one with --kafka-topic."),
-        (["watch", ".", "--format", "pdf"], "no RDF syntax is called 'pdf'"),
+        (["watch", ".", "--format", "pdf"], "format: 'pdf' is unknown"),
         (["watch", ".", "--base", "here"], "the base 'here' is not an absolute IRI"),
         (["watch", ".", "--kafka-topic", "t"], "--kafka-topic is given without --kafka"),
         (["watch", "."], "there is no subscription to match"),
     ],
 )
-def test_options_that_mean_nothing(
+def test_an_unknown_option_is_named(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("graphmatch.spark.start.session", None)  # No session must start.
@@ -145,7 +140,7 @@ def mixed(folder: Path) -> None:
     (folder / "_hidden.nq").write_text(QUAD.format(9, 9))
 
 
-def test_files_of_every_kind(run: Run, subscriptions: Path, tmp_path: Path) -> None:
+def test_files_of_every_kind_are_matched(run: Run, subscriptions: Path, tmp_path: Path) -> None:
     folder, output = tmp_path / "a folder [x]", tmp_path / "out"
     mixed(folder)
     feed = ROOT / "data" / "feeds" / "podcast.json"
@@ -188,7 +183,7 @@ def test_files_of_every_kind(run: Run, subscriptions: Path, tmp_path: Path) -> N
     )
 
 
-def test_an_output_that_is_there(run: Run, subscriptions: Path, tmp_path: Path) -> None:
+def test_an_existing_output_is_refused(run: Run, subscriptions: Path, tmp_path: Path) -> None:
     (tmp_path / "a.nq").write_text(QUAD.format(1, 1))
     output = tmp_path / "out"
     common = ("filter", tmp_path / "a.nq", "-s", subscriptions, "--output", output)
@@ -199,7 +194,7 @@ def test_an_output_that_is_there(run: Run, subscriptions: Path, tmp_path: Path) 
 
 
 @pytest.mark.long
-def test_what_becomes_of_an_output_that_is_there(
+def test_an_existing_output_is_appended_to_or_overwritten(
     run: Run, subscriptions: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.nq").write_text(QUAD.format(1, 1))
@@ -216,7 +211,7 @@ def test_what_becomes_of_an_output_that_is_there(
     assert 0 < count() < twice
 
 
-def test_what_is_not_there(run: Run, subscriptions: Path, tmp_path: Path) -> None:
+def test_missing_and_empty_folders_are_named(run: Run, subscriptions: Path, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "_SUCCESS").touch()
     output = tmp_path / "out"
@@ -229,20 +224,24 @@ def test_what_is_not_there(run: Run, subscriptions: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_tables(run: Run, spark: SparkSession, subscriptions: Path, tmp_path: Path) -> None:
+def test_tables_are_matched(
+    run: Run, spark: SparkSession, subscriptions: Path, tmp_path: Path
+) -> None:
     table = tmp_path / "table"  # The name has no extension.
     table.mkdir()
     spark.createDataFrame(
         [("g", "<urn:a>", "<urn:p>", f'"{n}"') for n in range(9)],
-        "g string, s string, p string, o string",
+        "publication string, subject string, predicate string, object string",
     ).write.parquet(str(table / "t"))
     (table / "t" / "_SUCCESS").unlink()
     output = tmp_path / "out"
     common = ("-s", subscriptions, "--output", output)
-    names = "publication=g, subject=s,predicate = p,object=o"
-    run("filter", table, *common, "--columns", names, "--format", "parquet")
+    run("filter", table, *common, "--format", "parquet")
     assert spark.read.parquet(str(output)).count() == 9
-    wrong = run("filter", table, *common, "--format", "parquet", "--mode", "append", status=2)
+    spark.createDataFrame([("g",)], "graph string").write.parquet(str(tmp_path / "other"))
+    (tmp_path / "other" / "_SUCCESS").unlink()
+    options = ("--format", "parquet", "--mode", "append")
+    wrong = run("filter", tmp_path / "other", *common, *options, status=2)
     assert "publication" in wrong.stderr
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no table")
     wrong = run("filter", tmp_path / "bad.parquet", *common, "--mode", "append", status=2)
@@ -252,7 +251,7 @@ def test_tables(run: Run, spark: SparkSession, subscriptions: Path, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_how_documents_are_read(
+def test_options_decide_how_documents_are_read(
     run: Run, spark: SparkSession, subscriptions: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a").write_text("<a> <urn:p> <b> . <c> <urn:p> <d> .")
@@ -271,7 +270,7 @@ def test_how_documents_are_read(
 
 
 @pytest.mark.long
-def test_samples(spark: SparkSession, tmp_path: Path) -> None:
+def test_samples_are_matched(spark: SparkSession, tmp_path: Path) -> None:
     """Run a process that starts Spark itself, and write Parquet."""
     bad, output = tmp_path / "bad.nq", tmp_path / "out"
     bad.write_text("no line\n<urn:a> <urn:b> <urn:c> <urn:g> .\n")
@@ -290,17 +289,6 @@ def test_samples(spark: SparkSession, tmp_path: Path) -> None:
     assert f"refused  {bad} ('no line'):" in done.stderr
 
 
-@pytest.mark.long
-@pytest.mark.data
-def test_real_feeds(run: Run, spark: SparkSession, tmp_path: Path) -> None:
-    output, feeds = tmp_path / "out", (DATA / "feeds").resolve()
-    ontology = DATA / "ontologies" / "dbpedia.owl"
-    run("filter", feeds, "-s", ON_FEEDS, "-o", ontology, "--output", output)
-    found = spark.read.parquet(str(output))
-    publications = read_publications(str(feeds), on_problem=unheard)
-    assert on_spark(found) == locally(with_dbpedia(), publications)
-
-
 def test_a_missing_extra_is_named(subscriptions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pyspark", "pyspark.errors"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -309,7 +297,7 @@ def test_a_missing_extra_is_named(subscriptions: Path, monkeypatch: pytest.Monke
     assert pip_install("spark") in " ".join(done.stderr.split())
 
 
-def test_connector_that_cannot_be_had_is_named(
+def test_an_unavailable_connector_is_named(
     tmp_path: Path, subscriptions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def exits(_: object) -> None:
@@ -331,7 +319,7 @@ def test_connector_that_cannot_be_had_is_named(
 
 
 @pytest.mark.long
-def test_connector_that_no_repository_has_is_named(tmp_path: Path, subscriptions: Path) -> None:
+def test_a_connector_in_no_repository_is_named(tmp_path: Path, subscriptions: Path) -> None:
     """The only repository is an empty folder."""
     settings = tmp_path / "ivy.xml"
     settings.write_text(
@@ -348,7 +336,7 @@ def test_connector_that_no_repository_has_is_named(tmp_path: Path, subscriptions
 
 
 @pytest.mark.long
-def test_a_worker_without_the_package(tmp_path: Path) -> None:
+def test_a_worker_without_the_package_is_named(tmp_path: Path) -> None:
     """The workers' Python hides the package, as if it were not installed."""
     hiding = tmp_path / "sitecustomize.py"
     hiding.write_text(
@@ -381,7 +369,9 @@ def watched(tmp_path: Path) -> Watched:
     return Watched(tmp_path / "a stream [1] 50%25 +ü")
 
 
-def test_duplicates_and_late_ones(run: Run, spark: SparkSession, watched: Watched) -> None:
+def test_duplicates_and_late_publications_are_skipped(
+    run: Run, spark: SparkSession, watched: Watched
+) -> None:
     """A publication is matched once while its id is remembered; invalid ones are never late."""
     line = '<urn:x> <urn:price> "{}" <urn:{}> .\n'
     watched.drop("z.nq", line.format("first", "same"), hours=0)
@@ -407,7 +397,7 @@ def test_duplicates_and_late_ones(run: Run, spark: SparkSession, watched: Watche
 
 
 @pytest.mark.long
-def test_what_is_there_and_what_comes_later(
+def test_existing_and_later_files_are_matched(
     run: Run, spark: SparkSession, watched: Watched
 ) -> None:
     random = Random(1)
@@ -429,7 +419,7 @@ def test_what_is_there_and_what_comes_later(
 
 
 @pytest.mark.long
-def test_a_folder_of_tables(run: Run, spark: SparkSession, watched: Watched) -> None:
+def test_a_folder_of_tables_is_watched(run: Run, spark: SparkSession, watched: Watched) -> None:
     for number in range(2):
         rows = [(f"g{n}", "<urn:x>", "<urn:price>", f'"{n}"') for n in range(3 * number, 4)]
         parquet(watched.folder / "t.parquet", rows)
@@ -441,13 +431,14 @@ def test_a_folder_of_tables(run: Run, spark: SparkSession, watched: Watched) -> 
     said = run(*same, *other, status=2).stderr
     assert "output: has the matches of a stream whose checkpoint is not" in " ".join(said.split())
     watched.output = watched.folder / "another"
-    wrong = watched.arguments("--once", "--format", "parquet", "--columns", "subject=s")
-    done = run(*wrong, *other, status=1)
-    assert "0 publications, 1 duplicate, 0 late, 0 matches, 4 refused" in done.stderr
-    refused = watched.written(spark).select("_corrupt").distinct().collect()
-    assert {row[0] for row in refused} == {
-        f"g{n}: no subject. A subject is an IRI or a blank node." for n in range(4)
-    }
+    subjects = {"g8": "<urn:x>", "g9": None}
+    rows = [(id, subject, "<urn:price>", '"9"') for id, subject in subjects.items()]
+    parquet(watched.folder / "t.parquet", rows)
+    watched.drop("wrong.parquet", (watched.folder / "t.parquet").read_bytes())
+    done = run(*watched.arguments("--once", "--format", "parquet"), *other, status=1)
+    assert "5 publications, 0 duplicates, 0 late, 10 matches, 1 refused" in done.stderr
+    refused = watched.written(spark).where("_corrupt IS NOT NULL").select("_corrupt").collect()
+    assert [row[0] for row in refused] == ["g9: no subject. A subject is an IRI or a blank node."]
 
 
 class FakeReader(SimpleDataSourceStreamReader):
@@ -497,7 +488,7 @@ class FakeKafka(DataSource):
 
 
 @pytest.mark.long
-def test_records_of_kafka(
+def test_records_of_kafka_are_matched(
     run: Run, spark: SparkSession, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The source is a stand-in, without a broker."""
@@ -516,48 +507,3 @@ def test_records_of_kafka(
     assert {row["publication"] for row in rows} == {"urn:key", "urn:g", "t/1/3", None}
     (refused,) = (row["_corrupt"] for row in rows if row["_corrupt"])
     assert refused == "t/1/4: there is no document. Leave out rows without one."
-
-
-def test_which_files_have_changed(watched: Watched) -> None:
-    """Check the changes between micro-batches, without Spark."""
-    from graphmatch.command.options import Knowing, Subscribing
-    from graphmatch.command.session import Session
-    from graphmatch.command.spark import Changes
-
-    ontology = watched.folder / "known.ttl"
-    ontology.write_text("<urn:A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:B> .")
-    told: list[Any] = []
-
-    class Matching:
-        def replace(self, engine: Any) -> None:
-            told.append([subscription.id for subscription in engine.subscriptions])
-
-    session, matching = Session(), Matching()
-    changes = Changes(session, Knowing([ontology]), Subscribing(subscriptions=[watched.asked]))
-
-    def look() -> list[Any]:
-        told.clear()
-        session.problems.clear()
-        changes.look(matching)  # type: ignore[arg-type]
-        return [*told, *(Path(problem.where.source).name for problem in _all(session))]
-
-    assert look() == []
-    watched.ask("more", EVERY)
-    assert look() == [sorted([*QUERIES, "more"])]
-    assert look() == []
-    ontology.write_text("this is no ontology")
-    assert look() == ["known.ttl"]
-    assert look() == [], "it is said once"
-    ontology.unlink()
-    assert look() == ["known.ttl"]
-    ontology.write_text("<urn:A> a <urn:C> .")
-    (watched.asked / "broken.rq").write_text("SELECT")
-    assert look() == [sorted([*QUERIES, "more"]), "broken.rq"]
-    for path in watched.asked.iterdir():
-        path.unlink()
-    assert look()[-1] == "--subscriptions", "those before stay"
-
-
-def _all(session: Any) -> list[Problem]:
-    found: list[Problem] = session.problems
-    return found

@@ -10,14 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Observation
 from pyspark.sql import functions as sql
 
 from graphmatch.spark import matches, publications
 from graphmatch.spark.documents import How, _Documents, _Lines, _together, together
-from graphmatch.spark.java import SparkError
-from graphmatch.spark.start import explained
 from graphmatch.spark.tasks import DOCUMENT, ID, KEPT, SOURCE, Mode
 from semantic.errors import InputError
 from semantic.reading import Cut
@@ -76,7 +73,7 @@ def read(*rows: tuple[Any, ...], how: How | None = None) -> list[dict[str, Any]]
 # -- Documents ------------------------------------------------------------------------------------
 
 
-def test_documents() -> None:
+def test_documents_become_publications() -> None:
     rows = read(*GIVEN)
     found = [(row[f"{KEPT}0"], row[ID]) for row in rows if row[ID] is not None]
     assert found[:4] == [(0, "urn:mine"), (1, "urn:all"), (2, "urn:g"), (2, "urn:h")]
@@ -101,7 +98,7 @@ def test_documents() -> None:
     assert read(*GIVEN) == rows, "the same each time"
 
 
-def test_how_they_are_read() -> None:
+def test_options_decide_how_documents_are_read() -> None:
     relative = (None, "a", "<a> <p> <b> . <c> <p> 1 .")
     (row,) = read(relative)
     assert row["_corrupt"].startswith("a:1:")
@@ -114,7 +111,7 @@ def test_how_they_are_read() -> None:
         read(relative, how=failing)
 
 
-def test_very_many_publications_of_one_document() -> None:
+def test_a_document_may_have_very_many_publications() -> None:
     text = "".join(f"<urn:a> <urn:p> <urn:b> <urn:{n}> .\n" for n in range(3000))
     rows = read((None, "a.nq", text), (None, "b.nq", text))
     assert [row[ID] for row in rows] == [f"urn:{n}" for n in range(3000)] * 2
@@ -135,7 +132,7 @@ LINES = [
 
 
 @given(st.lists(st.sampled_from("ab"), min_size=7, max_size=7), st.integers(0, 7))
-def test_lines_anywhere_in_any_batch(files: list[str], cut: int) -> None:
+def test_lines_may_be_in_any_batch(files: list[str], cut: int) -> None:
     rows = list(zip(LINES, files, strict=True))
     parts = [part for part in (rows[:cut], rows[cut:]) if part]
     read_ = _Lines(How())
@@ -158,7 +155,7 @@ def test_lines_anywhere_in_any_batch(files: list[str], cut: int) -> None:
     assert len(blank) == len(set(files[:2])), "one name in a file, another in another"
 
 
-def test_rows_that_are_put_together() -> None:
+def test_rows_of_a_publication_are_grouped() -> None:
     rows = [
         ("g", "<urn:a>", "<urn:p>", "_:x", 1),
         ("h", "<urn:a>", "<urn:p>", '"1"', 2),
@@ -185,7 +182,7 @@ def test_rows_that_are_put_together() -> None:
 
 
 @pytest.mark.long
-def test_documents_on_spark(spark: SparkSession) -> None:
+def test_documents_are_matched_on_spark(spark: SparkSession) -> None:
     """Spark gives the same rows with kept columns, and then matches them."""
     rows = [(*row, {"n": [number]}) for number, row in enumerate(GIVEN)]
     given = table(spark, rows, "id string, name string, doc string, about map<string, array<int>>")
@@ -208,7 +205,7 @@ def test_documents_on_spark(spark: SparkSession) -> None:
     assert did.get["publications"] == len(here) - 5
 
 
-def test_lines_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_lines_are_matched_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     engine, made = small()
     rows = shuffled(rows_of(made))
     for number in range(3):  # Blank nodes differ between files.
@@ -231,7 +228,7 @@ def test_lines_on_spark(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_tables_that_are_put_together(spark: SparkSession) -> None:
+def test_tables_are_grouped_before_matching(spark: SparkSession) -> None:
     engine, made = small()
     rows = [(*row, f"{row[0]}!") for row in shuffled(rows_of(made))]
     types = ", ".join(f"{name} string" for name in (*COLUMNS, "k"))
@@ -241,51 +238,3 @@ def test_tables_that_are_put_together(spark: SparkSession) -> None:
     assert on_spark(found.drop("k")) == locally(engine, made)
     assert found.where("k != concat(publication, '!')").count() == 0
     assert together(given.limit(0), keep=["k"]).count() == 0
-
-
-@pytest.mark.long
-def test_modes_on_spark(spark: SparkSession) -> None:
-    given = table(
-        spark, [(TTL, "a"), (QUADS, "b"), ("<urn:a>", "c.ttl")], "content string, path string"
-    )
-
-    def refused(mode: str, *, lines: bool = False) -> int:
-        how = publications(mode=mode, lines=lines)
-        return given.transform(how).where("_corrupt IS NOT NULL").count()
-
-    assert (refused("PERMISSIVE"), refused("DROPMALFORMED")) == (2, 0)
-    assert (refused("PERMISSIVE", lines=True), refused("DROPMALFORMED", lines=True)) == (3, 0)
-    for lines in (False, True):
-        with pytest.raises(PySparkException) as caught:
-            refused("FAILFAST", lines=lines)
-        assert "not valid" in str(explained(caught.value))
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
-    [
-        ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
-        ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
-        ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE, "),
-        ({"cut": "half"}, InputError, "cut: 'half' is unknown. Use one of: auto, document"),
-        ({"lines": True, "keep": ["day"]}, SparkError, "of lines nothing is kept"),
-        ({"keep": ["day", "triples"]}, SparkError, "triples"),
-    ],
-)
-def test_options_that_mean_nothing(
-    options: dict[str, Any], error: type[Exception], said: str
-) -> None:
-    with pytest.raises(error, match=said):
-        publications(**options)
-
-
-def test_mode_may_be_written_in_any_case() -> None:
-    assert callable(publications(mode="permissive", cut="ITEM"))
-
-
-def test_a_column_that_is_not_there(spark: SparkSession) -> None:
-    several: tuple[dict[str, Any], ...]
-    several = ({}, {"document": "id"}, {"document": "id", "source": None, "keep": ["day"]})
-    for options in several:
-        with pytest.raises(AnalysisException, match=r"`content`|`path`|`day`"):
-            spark.range(1).transform(publications(**options))

@@ -8,36 +8,28 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from pyoxigraph import Literal
 
-from graphmatch import SubscriptionParser
-from graphmatch.spark import connected_parts, graphs, match_motif, motif
+from graphmatch import Engine, SubscriptionParser
+from graphmatch.spark import connected_parts, graphs, match_motif
 from graphmatch.spark.graphs import require_frames
 from graphmatch.spark.java import SparkError
-from semantic import Ontology
 from semantic.errors import SubscriptionError
-from semantic.pattern import Branch
 from semantic.reading import by_component
-from semantic.terms import Node, Triple
-from semantic.vocabulary import TYPE
-from tests.graphmatch.spark import generated_graphs as generated
+from semantic.terms import Triple
+from semantic.vocabulary import TYPE, Namespace
+from tests.graphmatch.spark.comparing import _solution, small
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-EX = generated.EX
+EX = Namespace("http://example.org/")
 PARSER = SubscriptionParser()
 
 
 def graph(spark: SparkSession, triples: Iterable[Triple]) -> DataFrame:
     rows = [(str(s), str(p), str(o)) for s, p, o in triples]
     return spark.createDataFrame(rows, "subject string, predicate string, object string")
-
-
-def answers(rows: DataFrame) -> dict[str, generated.Solutions]:
-    found: dict[str, generated.Solutions] = {}
-    for row in rows.collect():
-        found.setdefault(row["subscription"], Counter())[frozenset(row["solution"].items())] += 1
-    return found
 
 
 @pytest.fixture
@@ -56,53 +48,39 @@ def test_a_missing_java_side_is_named(spark: SparkSession, monkeypatch: pytest.M
     assert graphs.coordinate() in str(caught.value)
 
 
-def test_a_motif_is_a_picture_of_a_subscription() -> None:
-    patterns = PARSER.parse("s", f"ASK {{ ?x {EX['p']} ?y . ?y ?q ?x . ?x a {EX['A']} }}").branches
-    parts = motif(patterns[0]).split("; ")
-    vertices = [part.split(f"-[e{n}]->") for n, part in enumerate(parts)]
-    named = [
-        (f"({_vertex(patterns[0], p.subject)})", f"({_vertex(patterns[0], p.object)})")
-        for p in patterns[0].patterns
-    ]
-    assert [tuple(pair) for pair in vertices] == named
-
-
-def _vertex(branch: Branch, node: Node) -> str:
-    nodes = [n for p in branch.patterns for n in (p.subject, p.object)]
-    return f"n{list(dict.fromkeys(nodes)).index(node)}"
-
-
-def test_motifs_have_the_stores_answers(frames: SparkSession) -> None:
-    random = Random(5)
-    triples = generated.graph(300, generated.CLASSES, random)
-    writer = generated.Writer(triples, generated.CLASSES, random)
-    patterns = [writer.pattern() for _ in range(3)]
-    rows = graph(frames, triples).persist()
-    plain, hierarchy = generated.Reference((), triples), Ontology(generated.TREE)
-    closed = generated.Reference(generated.TREE, triples)
-    for number, pattern in enumerate(patterns):
-        subscription = PARSER.parse(str(number), pattern.text)
-        for reference, ontology in ((plain, None), (closed, hierarchy)):
-            wanted = reference.answer(pattern)
-            found = answers(match_motif(rows, subscription, ontology))
-            assert found == ({str(number): wanted} if wanted else {})
+def test_motifs_have_the_answers_of_the_engine(frames: SparkSession) -> None:
+    engine, (*_, large) = small()
+    rows = graph(frames, large.triples).persist()
+    texts = {one.id: one.query.text for one in engine.subscriptions}
+    matched = [PARSER.parse(id, texts[id]) for id in engine.match(large).subscriptions]
+    chosen = [one for one in matched if one.exact][:4]
+    assert len(chosen) == 4
+    for one in chosen:
+        for ontology in (None, engine.ontology):
+            local = Engine(ontology)
+            local.subscribe(one.id, one.query.text)
+            wanted = Counter(_solution(s) for m in local.match(large) for s in m.solutions)
+            found = match_motif(rows, one, ontology).collect()
+            assert Counter(_solution(row["solution"]) for row in found) == wanted
     rows.unpersist()
 
 
-def test_a_motif_says_patterns_only(spark: SparkSession) -> None:
+def test_a_motif_of_more_than_patterns_is_refused(spark: SparkSession) -> None:
     subscription = PARSER.parse("s", f"SELECT * {{ ?x a {EX['A']} OPTIONAL {{ ?x ?y ?z }} }}")
     with pytest.raises(SubscriptionError, match="a motif cannot say OPTIONAL"):
         match_motif(graph(spark, []), subscription)
 
 
-def test_connected_parts_are_those_of_one_machine(frames: SparkSession) -> None:
+def test_connected_parts_equal_those_of_one_machine(frames: SparkSession) -> None:
     random = Random(7)
     nodes = [EX[f"n{n}"] for n in range(60)]
     triples: list[Triple] = [
         (a, random.choice((EX["p"], TYPE)), b)
         for a, b in (random.sample(nodes, 2) for _ in range(40))
     ]
-    triples += [(random.choice(nodes), EX["name"], text) for text in generated.TEXTS]
+    triples += [
+        (random.choice(nodes), EX["name"], text) for text in (Literal(str(n)) for n in range(4))
+    ]
     expected = {frozenset(part.triples) for part in by_component(triples, "g")}
     found: dict[str, set[Triple]] = {}
     for row in connected_parts(graph(frames, triples)).collect():

@@ -21,7 +21,7 @@ def java(folder: Path, said: str) -> Path:
     return program
 
 
-def test_that_of_the_environment_comes_first(tmp_path: Path) -> None:
+def test_java_of_the_environment_comes_first(tmp_path: Path) -> None:
     mine, other = (java(tmp_path / name, 'openjdk version "21.0.1"') for name in "ab")
     environment = {"JAVA_HOME": str(mine.parents[1]), "PATH": str(other.parent)}
     assert java_home(environment) == mine.parents[1]
@@ -36,7 +36,7 @@ def test_links_are_followed(tmp_path: Path) -> None:
     assert java_home({"PATH": str(linked.parent)}) == tmp_path / "jdk"
 
 
-def test_old_ones_are_named(tmp_path: Path) -> None:
+def test_old_versions_of_java_are_named(tmp_path: Path) -> None:
     old = java(tmp_path / "old", 'java version "1.8.0_412"')
     none = java(tmp_path / "none", "Unable to locate a Java Runtime")
     environment = {"JAVA_HOME": str(none.parents[1]), "PATH": str(old.parent)}
@@ -50,7 +50,7 @@ def test_old_ones_are_named(tmp_path: Path) -> None:
         java_home({"PATH": ""}, packaged=False)
 
 
-def test_the_packaged_one_is_launched_without_what_it_lacks(tmp_path: Path) -> None:
+def test_the_packaged_java_is_launched_without_missing_modules(tmp_path: Path) -> None:
     home = java_home({"PATH": ""}, tmp_path)
     launcher = home / "bin" / "java"
     assert (version(launcher) or 0) >= 21

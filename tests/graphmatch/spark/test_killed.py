@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
 from shutil import copytree
@@ -18,7 +17,14 @@ import pytest
 
 from semantic import read_publications
 from tests.graphmatch.spark.comparing import ROOT, asked, locally, on_spark, unheard
-from tests.graphmatch.spark.watching import Watched, offers
+from tests.graphmatch.spark.watching import (
+    SECONDS,
+    Watched,
+    kill,
+    killed_at_end,
+    offers,
+    wait_for,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,28 +32,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 AT_ONCE = 2
-_SECONDS = 300
-"""Time limit of a stream, in seconds."""
 
 
-@contextmanager
-def started(watched: Watched, *more: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the command as the leader of a process group, which is killed at the end."""
-    command = [sys.executable, "-m", "graphmatch.cli", "spark"]
+def started(watched: Watched, *more: object) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """Start the command, and kill it at the end."""
     few = "spark.sql.shuffle.partitions=3"  # Each partition has its own state.
     options = ["--at-once", AT_ONCE, "--master", "local[2]", "--conf", few, *more]
     options += [] if "--once" in more else ["--every", "1 second"]
-    with said(watched).open("ab") as stderr:
-        process = subprocess.Popen(
-            [*command, *map(str, watched.arguments(*options))],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stderr=stderr,
-            start_new_session=True,
-        )
-    try:
-        yield process
-    finally:
-        kill(process)
+    command = [sys.executable, "-m", "graphmatch.cli", "spark", *watched.arguments(*options)]
+    return killed_at_end(command, said(watched), {"PYTHONPATH": str(ROOT)})
 
 
 def said(watched: Watched) -> Path:
@@ -55,22 +48,8 @@ def said(watched: Watched) -> Path:
     return watched.folder / "said.txt"
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and its children: Java, and Python workers."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 def batches_of(watched: Watched) -> int:
     return len(list((watched.folder / "output-checkpoint" / "commits").glob("[0-9]*")))
-
-
-def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not done() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def filled(watched: Watched, files: int) -> None:
@@ -106,7 +85,7 @@ def same(spark: SparkSession, watched: Watched, files: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_killed_three_times_while_files_come(
+def test_a_stream_killed_three_times_writes_each_match_once(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     random, files = Random(seed), 10
@@ -134,7 +113,7 @@ def test_killed_three_times_while_files_come(
         (aside / name).rename(watched.incoming / name)
     for one in (watched, undisturbed):
         with started(one, "--once") as process:
-            process.wait(timeout=_SECONDS)
+            process.wait(timeout=SECONDS)
         assert process.returncode == 1, "lines were refused"
         assert "Traceback" not in said(one).read_text()
     same(spark, undisturbed, files)
@@ -142,7 +121,9 @@ def test_killed_three_times_while_files_come(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_by_a_signal(spark: SparkSession, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_the_command(
+    spark: SparkSession, tmp_path: Path, number: signal.Signals
+) -> None:
     """The command stops soon, reports it, and resumes after a restart."""
     watched = Watched(tmp_path / "stopped")
     filled(watched, 4)
@@ -150,18 +131,18 @@ def test_stopped_by_a_signal(spark: SparkSession, tmp_path: Path, number: signal
         wait_for(lambda: batches_of(watched) > 0, process)
         os.kill(process.pid, number)
         begun = time.monotonic()
-        process.wait(timeout=_SECONDS)
+        process.wait(timeout=SECONDS)
     text = said(watched).read_text(encoding="utf-8")
     assert process.returncode in (0, 1), text
     assert time.monotonic() - begun < 60
     assert "Traceback" not in text
     assert text.splitlines()[-1].startswith(("altogether: ", "nothing has come"))
     with started(watched, "--once") as process:
-        process.wait(timeout=_SECONDS)
+        process.wait(timeout=SECONDS)
     same(spark, watched, 4)
 
 
-def test_subscriptions_and_ontology_change_while_it_runs(
+def test_subscriptions_and_ontology_may_change_while_it_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     watched = Watched(tmp_path / "changing")
@@ -200,7 +181,7 @@ def test_subscriptions_and_ontology_change_while_it_runs(
         come(4)
         assert process.poll() is None, text()
         os.kill(process.pid, signal.SIGTERM)
-        process.wait(timeout=_SECONDS)
+        process.wait(timeout=SECONDS)
     assert "known.ttl" in text()
     found: dict[str, set[str]] = {}
     for row in watched.written(spark).collect():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Observation
 from pyspark.sql import functions as sql
+from tests.test_real_feeds_are_matched import FEEDS
+from tests.test_real_feeds_are_matched import engine as with_dbpedia
 
 from graphmatch import Engine
-from graphmatch.spark import matches, register
+from graphmatch.spark import matches, publications, register
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.matching import observed
 from graphmatch.spark.snapshots import Worker
@@ -44,8 +47,6 @@ from tests.graphmatch.spark.comparing import (
     unheard,
 )
 from tests.graphmatch.spark.instances import Instances
-from tests.test_real_feeds import FEEDS
-from tests.test_real_feeds import engine as with_dbpedia
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +66,7 @@ def read_whole(spark: SparkSession, *paths: str) -> DataFrame:
     return listed.load(list(paths)).withColumn("path", sql.regexp_replace("path", "^file:", ""))
 
 
-def test_samples(spark: SparkSession) -> None:
+def test_samples_are_matched(spark: SparkSession) -> None:
     did = Observation()
     found = read_whole(spark, *FILES).transform(
         matches(samples(), document="content", source="path", metrics=did)
@@ -83,7 +84,7 @@ def test_samples(spark: SparkSession) -> None:
 
 @pytest.mark.long
 @pytest.mark.data
-def test_real_feeds(spark: SparkSession) -> None:
+def test_real_feeds_are_matched(spark: SparkSession) -> None:
     folder = str(Path(FEEDS[0]).parent.resolve())
     engine, did = with_dbpedia(), Observation()
     found = read_whole(spark, folder).transform(
@@ -96,7 +97,7 @@ def test_real_feeds(spark: SparkSession) -> None:
 
 @pytest.mark.long
 @pytest.mark.data
-def test_twenty_thousand_publications(spark: SparkSession, tmp_path: Path) -> None:
+def test_twenty_thousand_publications_are_matched(spark: SparkSession, tmp_path: Path) -> None:
     """Match 10,000 subscriptions; one publication has a million triples."""
     ontology = with_dbpedia().ontology
     made = Instances(ontology)
@@ -163,7 +164,7 @@ def documents(triples: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("form", [columns, arrays, texts, parts, documents])
-def test_forms(spark: SparkSession, form: Form) -> None:
+def test_tables_of_each_form_are_matched(spark: SparkSession, form: Form) -> None:
     engine, publications = small()
     given, how = form(table(spark, shuffled(rows_of(publications))).repartition(3))
     did = Observation()
@@ -174,7 +175,7 @@ def test_forms(spark: SparkSession, form: Form) -> None:
     assert did.get["triples"] == sum(len(p.triples) for p in publications)
 
 
-def test_ids_of_subscriptions_alone(spark: SparkSession) -> None:
+def test_ids_are_given_without_solutions(spark: SparkSession) -> None:
     engine, publications = small()
     given = table(spark, rows_of(publications))
     rows = given.transform(matches(engine, solutions=False)).collect()
@@ -184,7 +185,7 @@ def test_ids_of_subscriptions_alone(spark: SparkSession) -> None:
     assert {(row["solution"], row["graph"]) for row in rows} == {(None, None)}
 
 
-def test_documents_of_text(spark: SparkSession) -> None:
+def test_documents_of_text_are_matched(spark: SparkSession) -> None:
     rows = [
         ("a.ttl", "<urn:a> <urn:p> <#b> ."),
         ("b", '{"@id": "urn:a", "urn:p": {"@id": "c"}}'),
@@ -224,7 +225,7 @@ _:x <urn:p> _:y .
 """
 
 
-def test_forms_of_queries_and_terms(spark: SparkSession) -> None:
+def test_each_form_of_query_has_its_result(spark: SparkSession) -> None:
     engine = asked(
         ask="ASK { ?s <urn:p> ?o }",
         describe="DESCRIBE ?s { ?s <urn:says> ?t }",
@@ -257,7 +258,7 @@ def test_forms_of_queries_and_terms(spark: SparkSession) -> None:
     assert not new & {"_:x", "_:y"}
 
 
-def test_the_time_is_that_of_the_query(spark: SparkSession) -> None:
+def test_now_is_the_time_of_the_query(spark: SparkSession) -> None:
     """The session's time zone is not UTC."""
     engine = asked(now="SELECT (NOW() AS ?now) { ?s ?p ?o }")
     given = table(spark, [("g", "<urn:a>", P, "<urn:b>")])
@@ -340,7 +341,7 @@ def test_columns_of_every_type_are_kept(spark: SparkSession, whole: bool) -> Non
         assert row[1:] == tuple(expected[row["id"]])
 
 
-def test_kept_columns_of_tables_and_arrays(spark: SparkSession) -> None:
+def test_columns_of_tables_and_arrays_are_kept(spark: SparkSession) -> None:
     """The publication's first row counts; arrays can share an id or lack one."""
     rows = [(f"g{n % 5}", f"<urn:{n}>", P, f'"{n}"', [n % 5]) for n in range(40)]
     rows += [("g9", "<urn:a>", "no IRI", "<urn:b>", [9]), (None, "<urn:a>", P, "<urn:b>", [8])]
@@ -394,7 +395,7 @@ def test_kept_columns_of_tables_and_arrays(spark: SparkSession) -> None:
         assert len(said) in (7, 10)
 
 
-def test_names_of_columns(spark: SparkSession) -> None:
+def test_names_of_columns_are_resolved_as_in_spark(spark: SparkSession) -> None:
     """Names follow Spark: dots select fields, and case is ignored."""
     rows = [("g", "<urn:a> <urn:p> <urn:b> .", 1, 2, (3,))]
     given = table(spark, rows, "id string, Text string, `a.b` int, Day int, c struct<d: int>")
@@ -425,7 +426,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Any:
     st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=12),
     st.lists(st.integers(0, 12)),
 )
-def test_rows_of_a_publication_in_any_batches(
+def test_rows_of_a_publication_may_be_in_any_batch(
     here: Any, ids: list[str | None], cuts: list[int]
 ) -> None:
     """Each publication is complete in a task of a stream."""
@@ -482,7 +483,7 @@ def _parts(row: Sequence[str | None]) -> set[str]:
 
 
 @pytest.mark.parametrize("form", [columns, arrays, bad_texts, parts])
-def test_rows_that_are_no_triples(spark: SparkSession, form: Form) -> None:
+def test_invalid_triples_are_refused(spark: SparkSession, form: Form) -> None:
     one_triple = form in (columns, arrays)  # A string may hold several triples.
     rows = [row for row in BAD if one_triple or not {" . ", "\n"} & _parts(row)]
     given, how = form(table(spark, rows))
@@ -497,7 +498,7 @@ def test_rows_that_are_no_triples(spark: SparkSession, form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", [pytest.param(columns, marks=pytest.mark.long), documents])
-def test_modes(spark: SparkSession, form: Form) -> None:
+def test_each_mode_treats_malformed_rows(spark: SparkSession, form: Form) -> None:
     given, how = form(table(spark, BAD[:-1]))
 
     def done(mode: str) -> tuple[list[Any], int]:
@@ -517,7 +518,7 @@ def test_modes(spark: SparkSession, form: Form) -> None:
     assert any(word in said for word in ("is no term", "no object", "cannot be", "expected", "IRI"))
 
 
-def test_what_was_refused_before_is_passed_on(spark: SparkSession) -> None:
+def test_rows_that_were_refused_before_are_passed_on(spark: SparkSession) -> None:
     """Refused rows are counted and keep their columns, even alone in a partition."""
     rows = [("g", "<urn:a>", P, "<urn:b>", None, 1), (None, None, None, None, "a:1: bad. Mend.", 2)]
     terms = "publication string, subject string, predicate string, object string"
@@ -542,7 +543,7 @@ def test_what_was_refused_before_is_passed_on(spark: SparkSession) -> None:
 
 
 @pytest.mark.long
-def test_nothing_and_next_to_nothing(spark: SparkSession) -> None:
+def test_empty_tables_and_partitions_are_matched(spark: SparkSession) -> None:
     for frame, how in (form(table(spark, [])) for form in (columns, arrays, texts, documents)):
         did = Observation()
         assert frame.transform(matches(asked(s=EVERY), **how, metrics=did)).collect() == []
@@ -554,42 +555,52 @@ def test_nothing_and_next_to_nothing(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "missing"),
+    ("transform", "options", "missing"),
     [
-        ({}, "publication"),
-        ({"publication": "id"}, "subject"),
-        ({"publication": "id", "triples": "all"}, "all"),
-        ({"document": "doc"}, "doc"),
-        ({"document": "id", "source": "path"}, "path"),
-        ({"document": "id", "keep": ["day"]}, "day"),
+        (matches, {}, "publication"),
+        (matches, {"publication": "id"}, "subject"),
+        (matches, {"publication": "id", "triples": "all"}, "all"),
+        (matches, {"document": "doc"}, "doc"),
+        (matches, {"document": "id", "source": "path"}, "path"),
+        (matches, {"document": "id", "keep": ["day"]}, "day"),
+        (publications, {}, "content"),
+        (publications, {"document": "id"}, "path"),
+        (publications, {"document": "id", "source": None, "keep": ["day"]}, "day"),
     ],
 )
-def test_a_column_that_is_not_there(
-    spark: SparkSession, options: dict[str, Any], missing: str
+def test_a_missing_column_is_named(
+    spark: SparkSession, transform: Callable[..., Any], options: dict[str, Any], missing: str
 ) -> None:
     """The error comes before any job runs."""
+    engine = [asked(s=EVERY)] if transform is matches else []
     with pytest.raises(AnalysisException) as caught:
-        spark.range(1).transform(matches(asked(s=EVERY), **options))
+        spark.range(1).transform(transform(*engine, **options))
     assert f"`{missing}`" in str(caught.value)
 
 
+@pytest.mark.parametrize("transform", [partial(matches, asked(s=EVERY)), publications])
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"format": "zip"}, InputError, "no RDF syntax is called 'zip'"),
+        ({"format": "zip"}, InputError, "format: 'zip' is unknown"),
         ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
         ({"cut": "half"}, InputError, "cut: 'half' is unknown. Use one of: auto, document"),
         ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE"),
         ({"mode": None}, InputError, "mode: None is unknown. Use one of: PERMISSIVE"),
-        ({"keep": ["day", "graph", "_metrics"]}, SparkError, "_metrics, graph"),
+        ({"keep": ["day", "publication", "_corrupt"]}, SparkError, "_corrupt, publication"),
         ({"keep": ["day", "day"]}, SparkError, "day"),
     ],
 )
-def test_options_that_mean_nothing(
-    options: dict[str, Any], error: type[Exception], said: str
+def test_an_unknown_option_is_named(
+    transform: Callable[..., Any], options: dict[str, Any], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said):
-        matches(asked(s=EVERY), **options)
+        transform(**options)
+
+
+def test_columns_of_lines_cannot_be_kept() -> None:
+    with pytest.raises(SparkError, match="of lines nothing is kept"):
+        publications(lines=True, keep=["day"])
 
 
 @pytest.mark.parametrize("mode", ["failfast", "FailFast", Mode.FAILFAST])
@@ -597,13 +608,14 @@ def test_mode_may_be_written_in_any_case(mode: Mode | str) -> None:
     """Case is ignored, like in Spark's own readers."""
     assert Mode(mode) is Mode.FAILFAST
     matches(asked(s=EVERY), mode=mode, cut="Item")
+    publications(mode=mode, cut="ITEM")
 
 
 # -- Metrics and changing engines -----------------------------------------------------------------
 
 
 @pytest.mark.long
-def test_metrics_by_name_and_none(spark: SparkSession) -> None:
+def test_metrics_may_have_a_name_or_be_omitted(spark: SparkSession) -> None:
     given = table(spark, [("g", "<urn:a>", P, "<urn:b>")])
     one = given.transform(matches(asked(s=EVERY), metrics="one"))
     two = given.transform(matches(asked(s=EVERY), metrics="two"))
@@ -613,7 +625,7 @@ def test_metrics_by_name_and_none(spark: SparkSession) -> None:
 
 
 @pytest.mark.long
-def test_replaced_before_the_next_query(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_replaced_engine_applies_to_the_next_query(spark: SparkSession, tmp_path: Path) -> None:
     given = table(spark, [("g", "<urn:a>", P, "<urn:b>")])
     how = matches(asked(first=EVERY))
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 from pyoxigraph import NamedNode
 from pyspark import SparkFiles
-from pyspark.errors import PySparkException
 
 from graphmatch import Engine
 from graphmatch.operators import Operator
@@ -19,7 +18,6 @@ from graphmatch.saving import SavedError
 from graphmatch.spark import matches
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, _opened, ship
-from graphmatch.spark.start import explained
 from semantic import Limits, Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator
 from semantic.vocabulary import SUBCLASS, TYPE
@@ -59,7 +57,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
     return Root(tmp_path)
 
 
-def test_which_engine_is_in_force(root: Root) -> None:
+def test_a_task_gets_the_engine_of_its_time(root: Root) -> None:
     root.put(1000, "a")
     assert root.ids(999) == root.ids(1000) == root.ids(10**9) == ["a"]
     root.put(2000, "b")
@@ -76,17 +74,7 @@ def test_which_engine_is_in_force(root: Root) -> None:
     assert _opened.cache_info().currsize <= 2
 
 
-def test_the_folder_of_a_session_of_connect(root: Root) -> None:
-    """A worker may get the parent folder, which contains folders of other sessions."""
-    above = root.folder
-    for name in ("before", "own"):
-        root.folder = above / name
-        root.folder.mkdir()
-        root.put(1000, "a")
-    assert root.ids(10**9) == ["a"]
-
-
-def test_what_is_not_as_it_has_to_be(root: Root) -> None:
+def test_missing_old_and_damaged_snapshots_are_named(root: Root) -> None:
     with pytest.raises(SparkError, match=r"worker: there is no snapshot in .*Start Spark again"):
         root.snapshots.opened(NOW)
     old = Snapshots("graphmatch-x", "0.0")
@@ -102,7 +90,7 @@ def test_what_is_not_as_it_has_to_be(root: Root) -> None:
         root.snapshots.opened(NOW)
 
 
-def test_what_is_opened_matches_the_same(spark: SparkSession) -> None:
+def test_an_opened_engine_matches_the_same(spark: SparkSession) -> None:
     engine = samples()
     shipped = pickle.loads(pickle.dumps(ship(spark, engine)))
     worker = shipped.opened(datetime.now(UTC))
@@ -112,7 +100,7 @@ def test_what_is_opened_matches_the_same(spark: SparkSession) -> None:
         assert [match.solutions for match in there] == [match.solutions for match in own]
 
 
-def test_options_of_an_engine_go_along(spark: SparkSession) -> None:
+def test_options_of_an_engine_are_sent(spark: SparkSession) -> None:
     laptop, computer = NamedNode("urn:laptop"), NamedNode("urn:computer")
     limits = Limits(publication_triples=3)
     plain = Engine(
@@ -156,24 +144,7 @@ def test_operators_are_refused_on_the_driver(spark: SparkSession, tmp_path: Path
 
 
 @pytest.mark.long
-def test_what_workers_say_comes_to_the_driver(spark: SparkSession) -> None:
-    given = table(spark, [("g", "<urn:a>", "<urn:p>", "<urn:b>")])
-    how = matches(asked(s=EVERY))
-    rows = given.transform(how)
-    assert how._shipped is not None
-    how._shipped = spark, Snapshots(how._shipped[1].name, "0.0")
-    with pytest.raises(PySparkException) as caught:
-        given.transform(how).collect()
-    assert "the worker has graphmatch" in str(explained(caught.value))
-    how._shipped = spark, Snapshots("graphmatch-none", OWN)
-    with pytest.raises(PySparkException) as caught:
-        given.transform(how).collect()
-    assert "there is no snapshot" in str(explained(caught.value))
-    assert rows.count() == 1
-
-
-@pytest.mark.long
-def test_a_transform_in_another_session(spark: SparkSession) -> None:
+def test_a_transform_works_in_another_session(spark: SparkSession) -> None:
     how = matches(asked(s=EVERY))
     row = [("g", "<urn:a>", "<urn:p>", "<urn:b>")]
     for session in (spark, spark.newSession(), spark):

@@ -29,7 +29,6 @@ from tests.graphmatch.spark.comparing import (
     nquads,
     on_spark,
     rows_of,
-    samples,
     small,
     unheard,
 )
@@ -104,7 +103,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("extension", SAME)
-def test_syntaxes(folder: Path, extension: str) -> None:
+def test_each_syntax_is_read(folder: Path, extension: str) -> None:
     path = folder / f"a.{extension}"
     path.write_text(SAME[extension])
     rows = read(path)
@@ -121,7 +120,7 @@ def test_syntaxes(folder: Path, extension: str) -> None:
     }
 
 
-def test_samples_are_read_as_they_are_here() -> None:
+def test_samples_are_read_like_locally() -> None:
     for path in FILES:
         told: list[Problem] = []
         expected = rows_of(read_publications(path, on_problem=told.append))
@@ -134,7 +133,7 @@ def test_samples_are_read_as_they_are_here() -> None:
         }
 
 
-def test_options(folder: Path) -> None:
+def test_options_decide_how_files_are_read(folder: Path) -> None:
     path = folder / "a"
     path.write_text("<a> <p> <b> . <c> <p> <b> .")
     (folder / "b").write_text("<a> <p> no .")
@@ -160,10 +159,13 @@ def test_options(folder: Path) -> None:
     ("options", "said"),
     [
         ({"path": "x", "mod": "FAILFAST"}, "rdf: no option is called 'mod'. There are base, cut"),
-        ({"path": "x", "rows": "quads"}, "rdf: rows are 'quads'. Say triples or publications."),
+        (
+            {"path": "x", "rows": "quads"},
+            "rows: 'quads' is unknown. Use one of: triples",
+        ),
         ({}, r"rdf: there is no path. Name one: load\(path\)."),
         ({"path": "x", "base": "here"}, "the base 'here' is not an absolute IRI"),
-        ({"path": "x", "syntax": "zip"}, "no RDF syntax is called 'zip'"),
+        ({"path": "x", "syntax": "zip"}, "format: 'zip' is unknown"),
         ({"path": "x", "mode": "loud"}, "mode: 'loud' is unknown. Use one of: PERMISSIVE, DROP"),
         ({"path": "x", "cut": "half"}, "cut: 'half' is unknown. Use one of: auto, document, graph"),
         ({"path": "nowhere/x"}, "nowhere/x: cannot be read"),
@@ -172,7 +174,7 @@ def test_options(folder: Path) -> None:
         ({"path": "none-of-these*.nq"}, r"none-of-these\*.nq: there are no such files"),
     ],
 )
-def test_options_that_mean_nothing(options: dict[str, str], said: str) -> None:
+def test_an_unknown_option_is_named(options: dict[str, str], said: str) -> None:
     with pytest.raises((InputError, SparkError), match=said):
         partitions(**options)
 
@@ -180,7 +182,7 @@ def test_options_that_mean_nothing(options: dict[str, str], said: str) -> None:
 # --- File selection ------------------------------------------------------------------------------
 
 
-def test_files_folders_and_patterns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_folders_and_patterns_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"a.nt", "b [2].nt", "sub/c.nt", "sub/d.ttl", "e+%20ü?.nt", "f:g.nt"}
     (folder / "sub").mkdir()
     (folder / "_temporary").mkdir()
@@ -209,7 +211,7 @@ def test_files_folders_and_patterns(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert read(empty) == []
 
 
-def test_files_that_cannot_be_read(folder: Path) -> None:
+def test_unreadable_files_are_refused(folder: Path) -> None:
     (folder / "a.nq").write_text(QUAD.format(1) * 9)
     (folder / "b.ttl").write_text("<urn:a> <urn:p> <urn:b> .")
     with patch("graphmatch.spark.source._RANGE", 100):
@@ -238,7 +240,7 @@ def documents(draw: st.DrawFn) -> str:
 
 
 @given(documents(), st.integers(1, 200))
-def test_lines_in_ranges_are_the_whole(text: str, size: int) -> None:
+def test_ranges_of_a_file_have_all_its_lines(text: str, size: int) -> None:
     with TemporaryDirectory() as made:
         path = Path(made) / "a.nq"
         path.write_bytes(text.encode())
@@ -283,7 +285,7 @@ def rdf(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def test_tables(rdf: SparkSession, folder: Path) -> None:
+def test_tables_are_matched(rdf: SparkSession, folder: Path) -> None:
     engine, publications = small()
     iris = [row for row in rows_of(publications) if "_:" not in row[1] + row[3]]
     nquads(folder / "a.nq", iris[::2])
@@ -308,16 +310,7 @@ def _sorted(folder: Path, rows: list[tuple[str, ...]]) -> list[str]:
 
 
 @pytest.mark.long
-def test_samples_on_spark(rdf: SparkSession) -> None:
-    expected = locally(samples(), read_publications(*FILES, on_problem=unheard))
-    for rows, how in (("triples", {}), ("publications", {"triples": "triples"})):
-        read_ = rdf.read.format("rdf").option("rows", rows)
-        found = [read_.load(path).transform(matches(samples(), **how)) for path in FILES]  # type: ignore[arg-type]
-        assert on_spark(found[0]) + on_spark(found[1]) == expected
-
-
-@pytest.mark.long
-def test_what_is_wrong_is_said_by_the_driver(rdf: SparkSession, folder: Path) -> None:
+def test_errors_arrive_at_the_driver(rdf: SparkSession, folder: Path) -> None:
     for options, said in (
         ({"mod": "x"}, "no option is called 'mod'"),
         ({"path": f"{folder.parent}/none"}, "cannot be read"),
@@ -406,7 +399,7 @@ def test_a_stream_of_too_many_files_ends(folder: Path) -> None:
     assert reader.partitions(offset, offset) == []
 
 
-def test_matches_of_lines_that_are_anywhere(folder: Path) -> None:
+def test_blank_nodes_have_one_name_in_all_ranges_of_a_file(folder: Path) -> None:
     """A blank node has one name in all ranges of a file, and another in other files."""
     for name in "ab":
         text = "".join(f"_:x <urn:p> _:{name}{n} <urn:g> .\n" for n in range(9))

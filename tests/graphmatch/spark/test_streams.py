@@ -87,7 +87,9 @@ def metrics(query: StreamingQuery, name: str = "graphmatch") -> list[Any]:
     return [p.observedMetrics[name] for p in query.recentProgress if p.numInputRows]
 
 
-def test_the_engine_is_that_of_the_micro_batch(spark: SparkSession, folder: Folder) -> None:
+def test_a_replaced_engine_applies_from_the_next_micro_batch(
+    spark: SparkSession, folder: Folder
+) -> None:
     """A replacement applies from the next micro-batch on; listeners get metrics."""
     heard = Heard()
     spark.streams.addListener(heard)
@@ -132,7 +134,7 @@ def _later(id: str) -> str:
 
 
 @pytest.mark.long
-def test_an_engine_that_comes_while_a_micro_batch_runs(folder: Folder) -> None:
+def test_an_engine_replaced_during_a_micro_batch_applies_to_the_next(folder: Folder) -> None:
     """All tasks of one micro-batch use the engine from its start."""
     how = matches(asked(before=EVERY))
     ids = [f"g{n}" for n in range(30)]
@@ -154,7 +156,7 @@ def test_an_engine_that_comes_while_a_micro_batch_runs(folder: Folder) -> None:
 
 
 @pytest.mark.long
-def test_a_micro_batch_that_is_run_again_has_the_same_engine(folder: Folder) -> None:
+def test_a_repeated_micro_batch_has_the_same_engine(folder: Folder) -> None:
     """A killed stream can resume in the same application."""
     how = matches(asked(before="SELECT (NOW() AS ?n) { ?s ?p ?o }"))
     folder.drop([("g", *TRIPLE)])
@@ -217,7 +219,9 @@ def of_publications(folder: Folder, engine: Any) -> DataFrame:
 
 @pytest.mark.long
 @pytest.mark.parametrize("form", [of_triples, of_texts, of_source, of_documents, of_publications])
-def test_forms(folder: Folder, form: Callable[[Folder, Any], DataFrame]) -> None:
+def test_streams_of_each_form_are_matched(
+    folder: Folder, form: Callable[[Folder, Any], DataFrame]
+) -> None:
     engine, made = small()
     for first in (0, 1):
         folder.drop(shuffled(rows_of(made[first::2])))
@@ -231,7 +235,7 @@ def test_forms(folder: Folder, form: Callable[[Folder, Any], DataFrame]) -> None
 
 
 @pytest.mark.long
-def test_in_foreach_batch_and_with_a_null_id(folder: Folder) -> None:
+def test_foreach_batch_matches_and_refuses_null_ids(folder: Folder) -> None:
     how = matches(asked(s=EVERY))
     found: list[tuple[int, Any]] = []
 
@@ -254,7 +258,7 @@ def test_in_foreach_batch_and_with_a_null_id(folder: Folder) -> None:
 
 
 @pytest.mark.long
-def test_what_is_malformed_ends_a_stream_that_is_to_fail(folder: Folder) -> None:
+def test_a_malformed_row_ends_a_stream_in_failfast_mode(folder: Folder) -> None:
     folder.drop([("g", "no", *TRIPLE[1:])])
     query = folder.started(folder.triples().transform(matches(asked(s=EVERY), mode="FAILFAST")))
     with pytest.raises(StreamingQueryException) as caught:

@@ -1,9 +1,13 @@
-"""Files for ``graphmatch spark watch``, and its output."""
+"""Files for ``graphmatch spark watch``, its output, and its process."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
 
 NOON = 1_750_000_000
 """Time of the first file, in seconds."""
+SECONDS = 900
+"""Time limit of a process, in seconds."""
 QUERIES = {
     "price": "SELECT ?p WHERE { ?x <urn:price> ?p }",
     "anything": "ASK { ?x <urn:price> ?price }",
@@ -65,3 +71,37 @@ def offers(random: Random, ids: Sequence[int]) -> str:
             f'_:s{id} <urn:name> "{random.randrange(9)}" {graph} .',
         ]
     return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def killed_at_end(
+    command: Sequence[object], log: Path, environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command as the leader of a process group, which is killed at the end."""
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            list(map(str, command)),
+            env=os.environ | dict(environment),
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its children: Java, and Python workers."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Wait until a condition holds or the process has ended."""
+    deadline = time.monotonic() + SECONDS
+    while not done() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from graphmatch import SubscriptionParser, read_subscriptions
 from semantic.errors import Problem
 
@@ -30,50 +28,6 @@ def test_a_folder_in_order_of_name(tmp_path: Path) -> None:
         ("c", ""),
     ]
     assert len({s.query.skeleton for s in found}) == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("{", "not JSON"),
-        ("[1]", "not a JSON object"),
-        ('{"id": "a"}', "query"),
-        ('{"query": "ASK { ?s ?p ?o }"}', "id"),
-        ('{"id": 5, "query": "ASK { ?s ?p ?o }"}', "id"),
-        ('{"id": "a", "query": "ASK { ?s ?p"}', "not SPARQL"),
-        ('{"id": "a", "query": "ASK { ?s un:known 1 }"}', "at 1:10"),
-        ('{"id": "a", "query": "ASK { ?s ?p \'\\ud800\' }"}', "surrogate"),
-        ("[" * 100_000, "JSON"),
-        ('{"id": "a", "query": "ASK { ?s ?p ?o FILTER(' + "(" * 9_999 + '"}', "nest"),
-    ],
-)
-def test_that_one_bad_line_is_reported_and_the_rest_goes_on(
-    line: str, what: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "many.jsonl"
-    good = json.dumps({"id": "good", "query": QUERY})
-    file.write_text(f"\n{line}\n{good}\n")
-    problems: list[Problem] = []
-    assert [s.id for s in read_subscriptions(file, on_problem=problems.append)] == ["good"]
-    (problem,) = problems
-    assert what in str(problem)
-    assert str(problem).startswith(f"{file}:2")
-
-
-def test_that_a_bad_file_says_where(tmp_path: Path) -> None:
-    (tmp_path / "a.rq").write_text("SELECT * {\n ?s un:known 1 }")
-    (tmp_path / "b.rq").write_bytes(b"ASK { ?s ?p '\xff' }")
-    (tmp_path / "c.rq").write_text(QUERY)
-    problems: list[str] = []
-    found = read_subscriptions(
-        tmp_path, tmp_path / "d.rq", on_problem=lambda p: problems.append(str(p))
-    )
-    assert [s.id for s in found] == ["c"]
-    assert problems[0].startswith(f"{tmp_path / 'a.rq'}:2:5: the prefix un: is not declared")
-    assert problems[1].startswith(str(tmp_path / "b.rq"))
-    assert "UTF-8" in problems[1]
-    assert problems[2].startswith(str(tmp_path / "d.rq"))
-    assert len(problems) == 3
 
 
 def test_that_lines_keep_their_constants(tmp_path: Path) -> None:

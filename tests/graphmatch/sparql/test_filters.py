@@ -166,7 +166,7 @@ def test_that_synonyms_change_what_stands_beside_equality_only() -> None:
         "?y <urn:p> ?z FILTER(?t = 5) ?y <urn:q> <<( ?x <urn:p> ?t )>>",
     ],
 )
-def test_that_filters_on_what_may_be_unbound_are_left(where: str) -> None:
+def test_filters_on_optional_variables_are_left_to_evaluation(where: str) -> None:
     subscription = PARSER.parse("s", f"SELECT * {{ {where} }}")
     assert not any(branch.filters for branch in subscription.branches)
     assert subscription.remainder

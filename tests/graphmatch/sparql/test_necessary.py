@@ -11,17 +11,14 @@ from collections.abc import Iterable
 
 from hypothesis import event, given
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QuerySolutions, Store, Variable
+from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QuerySolutions, Store
 
-from graphmatch import Engine, SubscriptionParser
+from graphmatch import Engine
 from semantic import Publication
-from semantic.filter_evaluation import holds as decided
-from semantic.pattern import Branch
 from semantic.terms import Term, Triple
 from semantic.vocabulary import XSD
 
 NAME = "http://e/publication"
-PARSER = SubscriptionParser()
 PREFIXES = {"e": "http://e/"}
 
 
@@ -281,54 +278,3 @@ def test_that_the_engine_gives_what_the_text_says(text: str, graph: list[Triple]
     expected = rows(answer)
     event(f"matches: {bool(expected)}; exact: {engine.index_plan('s').exact}")
     assert found == expected, text
-
-
-def holds(branch: Branch, solution: dict[str, Term], store: Store) -> bool:
-    """Return whether a solution satisfies a branch, as far as it binds the variables."""
-    instances = [
-        [solution.get(n.value, n) if isinstance(n, Variable) else n for n in pattern]
-        for pattern in branch.patterns
-    ]
-    if any(isinstance(term, Literal) for s, p, _ in instances for term in (s, p)):
-        return False
-    patterns = " . ".join(" ".join(map(str, instance)) for instance in instances)
-    return bool(store.query(f"ASK {{ {patterns} }}")) and all(
-        decided(f, solution[f.variable.value])
-        for f in branch.filters
-        if f.variable.value in solution
-    )
-
-
-@given(groups(), graphs)
-def test_that_every_solution_meets_a_branch(group: str, graph: list[Triple]) -> None:
-    text = f"PREFIX e: <http://e/> SELECT * {{ ?x e:p ?y . {group} }}"
-    if not parsed(text):
-        event("not SPARQL")
-        return
-    subscription = PARSER.parse("s", text)
-    store = store_of(graph)
-    answer = store.query(text)
-    assert isinstance(answer, QuerySolutions)
-    for row in answer:
-        solution = {v.value: row[v] for v in answer.variables if row[v] is not None}
-        if all(isinstance(term, NamedNode | Literal) for term in solution.values()):
-            assert any(holds(b, solution, store) for b in subscription.branches), text
-            anyone = (Branch((p,)) for p in subscription.supports)
-            assert any(holds(b, solution, store) for b in anyone), text
-
-
-@given(queries())
-def test_that_the_text_is_kept(text: str) -> None:
-    """`Query.text` has the same meaning on the data."""
-    if not parsed(text):
-        return
-    query = PARSER.parse("s", text).query
-    graph: list[Triple] = [
-        (s, p, o) for s in NODES for p in PROPERTIES for o in (e("a"), VALUES[1])
-    ]
-    store = store_of(graph)
-    expected, answer = store.query(text), store.query(query.text)
-    if isinstance(expected, QueryBoolean):
-        assert bool(answer) is bool(expected), text
-    else:
-        assert rows(answer) == rows(expected), text

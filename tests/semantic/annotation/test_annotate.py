@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
-import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.annotation.annotate import Annotator, Form, Label
 from semantic.annotation.languages import STOP_WORDS
 from semantic.annotation.words import folded
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
-from semantic.vocabulary import CONTENT, DC, DCTERMS, LABEL, OWL, RSS, TYPE
+from semantic.vocabulary import CONTENT, DC, DCTERMS, RSS, TYPE
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
 ITEM = NamedNode("http://example.org/item")
 CHANNEL = BlankNode()
 plain_text = Annotator([]).plain_text
@@ -106,10 +101,6 @@ def test_a_label_without_words_is_never_found() -> None:
     assert found("?! 😀 \n\n", "?!", "😀", "", "  ", "\n\n") == []
 
 
-def test_no_labels_find_nothing() -> None:
-    assert Annotator([]).find("climate") == []
-
-
 # --- Overlaps ---------------------------------------------------------------------------
 
 
@@ -136,7 +127,7 @@ def test_a_longer_label_of_another_language_hides_nothing() -> None:
     assert [m.label.text for m in annotator.find("plan climat", "fr")] == ["plan climat"]
 
 
-def test_all_concepts_of_a_label_are_found_and_each_once() -> None:
+def test_every_concept_of_a_label_is_found_once() -> None:
     labels = [
         label("Bank", "en", "river"),
         label("bank", "de", "money"),
@@ -572,46 +563,7 @@ def test_paragraphs_are_found_in_one_by_one(
     ]
 
 
-# --- Real data --------------------------------------------------------------------------
-
-
-def feed_texts() -> Iterator[str]:
-    for path in sorted((DATA / "feeds").glob("????????????????.rss")):
-        for item in ET.parse(path).iter("item"):
-            yield plain_text(item.findtext("title") or "")
-            yield plain_text(item.findtext("description") or "")
-
-
-def class_labels() -> list[Label]:
-    quads = list(parse(path=DATA / "ontologies" / "dbpedia.owl", format=RdfFormat.RDF_XML))
-    classes = {q.subject for q in quads if q.predicate == TYPE and q.object == OWL["Class"]}
-    return [
-        Label(q.object.value, q.object.language, q.subject)
-        for q in quads
-        if q.predicate == LABEL and q.subject in classes
-        if isinstance(q.object, Literal) and isinstance(q.subject, NamedNode)
-    ]
-
-
-@pytest.mark.data
-def test_classes_of_dbpedia_in_real_feeds() -> None:
-    labels = [each for each in class_labels() if each.language == "en"]
-    words = {each.text.casefold() for each in labels if re.fullmatch("[A-Za-z]{3,}", each.text)}
-    words -= STOP_WORDS["en"]
-    annotator = Annotator(labels, stem=False)
-    one_word = re.compile(rf"(?i)(?<![^\W_])(?:{'|'.join(words)})(?![^\W_])")
-    count = 0
-    for text in feed_texts():
-        if not text.isascii() or re.search("https?://|www[.]", text, re.IGNORECASE):
-            continue
-        mentions = annotator.find(text, "en")
-        count += len(mentions)
-        for mention in mentions:
-            surface = re.sub("[^a-z0-9]+", " ", text[mention.start : mention.end].lower())
-            assert surface == re.sub("[^a-z0-9]+", " ", mention.label.text.lower()).strip()
-        covered = {i for mention in mentions for i in range(mention.start, mention.end)}
-        assert all(match.start() in covered for match in one_word.finditer(text))
-    assert count > 300
+# --- Size -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["B" + "a" * 200_000, "ay" * 200_000, "soup " * 100_000])

@@ -52,7 +52,7 @@ def test_a_sentence_tells_its_language(language: str) -> None:
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_what_is_not_clear_is_left_open(text: str) -> None:
+def test_an_unclear_language_stays_unknown(text: str) -> None:
     assert guessed(text) == set(STOP_WORDS)
 
 

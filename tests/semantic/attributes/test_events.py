@@ -79,7 +79,7 @@ def test_subjects() -> None:
         ({"a": {"": 1}}, "'a.' is no name of an attribute"),
     ],
 )
-def test_what_is_no_event(attributes: Any, message: str) -> None:
+def test_invalid_events_are_refused(attributes: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         event("e", attributes)
 
@@ -121,7 +121,7 @@ def test_an_event_keeps_what_it_says() -> None:
     assert {m.subscription for m in engine.match(by_iri)} == {"isa", "other", "class"}
 
 
-def test_a_class_of_the_ontology_is_looked_up_anew_when_it_changes() -> None:
+def test_new_subclasses_match_after_an_update() -> None:
     engine = Engine(Ontology([(EX["Laptop"], SUBCLASS, EX["Computer"])]))
     engine.subscribe(AttributeSubscription.of("s", {"target": {"isa": "Computer"}}))
     tablet = event("e", {"target": "Tablet"})
@@ -145,7 +145,7 @@ def test_other_names_of_classes(entailment: str) -> None:
     assert len(engine.match(item).matches) == 3
 
 
-def test_a_name_that_comes_to_mean_another_class_is_looked_up_anew() -> None:
+def test_a_class_name_is_looked_up_again_after_an_update() -> None:
     label = (EX["K1"], LABEL, Literal("Computer"))
     engine = Engine(Ontology([(EX["K1"], SUBCLASS, EX["T"]), (EX["K2"], SUBCLASS, EX["T"]), label]))
     engine.subscribe(AttributeSubscription.of("s", {"target": {"isa": "Computer"}}))

@@ -39,7 +39,7 @@ def test_rows_with_faults_are_passed_over(tmp_path: Path) -> None:
     told: list[Problem] = []
     engine = Engine()
     (unknown,) = engine.subscribe_many(read_subscriptions(path, on_problem=told.append))
-    assert "no class or concept called 'Computer'" in str(unknown)
+    assert "no term called 'Computer'" in str(unknown)
     assert [(problem.where.line, problem.where.item) for problem in told] == [
         (2, "s0"),
         (3, "x"),

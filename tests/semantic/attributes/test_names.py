@@ -49,7 +49,7 @@ def test_a_name_is_its_steps(several: list[str]) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "a.", ".a", "a..b", "<a", "a>b", "a<b>", "a\nb", "\ud800"]
 )
-def test_what_is_no_name(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(AttributeNameError):
         attribute(name)
 

@@ -63,7 +63,7 @@ def test_imports_are_followed_and_each_is_read_once(tmp_path: Path) -> None:
     assert load(a, imports=tmp_path) == (["a.ttl", "b.ttl", "c.ttl", "d.ttl"], [])
 
 
-def test_what_is_loaded_already_needs_no_folder(tmp_path: Path) -> None:
+def test_loaded_imports_need_no_folder(tmp_path: Path) -> None:
     a = write(tmp_path / "a.ttl", EX + "a", EX + "b/")
     b = write(tmp_path / "b.ttl", EX + "b")
     assert load(a, b) == (["a.ttl", "b.ttl"], [])
@@ -119,7 +119,7 @@ def test_a_broken_file_of_the_folder_stops_nothing_until_it_is_imported(tmp_path
         load(root, imports=folder)
 
 
-def test_what_is_no_file_in_the_folder_is_passed_over(tmp_path: Path) -> None:
+def test_only_files_of_the_folder_are_read(tmp_path: Path) -> None:
     folder = tmp_path / "library"
     write(folder / "good.ttl", EX + "good")
     (folder / "dangling.ttl").symlink_to(folder / "gone.ttl")
@@ -249,7 +249,7 @@ def test_nothing_is_fetched_unless_asked(tmp_path: Path) -> None:
         assert accept.startswith("text/turtle, application/rdf+xml")
 
 
-def test_what_is_in_the_folder_is_not_fetched(tmp_path: Path) -> None:
+def test_imports_in_the_folder_are_not_fetched(tmp_path: Path) -> None:
     with serving() as (address, asked):
         root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
         write(tmp_path / "library" / "here.ttl", address + "/turtle")

@@ -82,7 +82,7 @@ def test_terms_that_it_does_not_know() -> None:
     assert MIXED.root(unknown) == unknown
 
 
-def test_what_is_a_link() -> None:
+def test_links_come_from_stated_triples() -> None:
     """Stated triples of the is-a properties, and of their sub-properties, are is-a links."""
     ontology = ontology_of("""
         :kind rdfs:subPropertyOf rdfs:subClassOf . :A :kind :B . :B rdfs:subClassOf :C .

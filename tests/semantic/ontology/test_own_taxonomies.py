@@ -140,6 +140,6 @@ def test_prefixes_that_files_declare(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing:there", "partOf", "http://e.org/a b"])
-def test_what_is_no_name_of_a_taxonomy(name: str) -> None:
+def test_invalid_names_of_taxonomies_are_refused(name: str) -> None:
     with pytest.raises(OntologyError, match="not an IRI, and no file declares its prefix"):
         Ontology.load(taxonomies=[name])

@@ -142,7 +142,7 @@ def test_folding(text: str, options: SynonymOptions, root: str) -> None:
 @given(
     st.text(), st.sampled_from([SynonymOptions(n, c) for n in (False, True) for c in (False, True)])
 )
-def test_that_what_is_folded_stays(text: str, options: SynonymOptions) -> None:
+def test_folding_is_idempotent(text: str, options: SynonymOptions) -> None:
     folded = options.fold(text)
     assert options.fold(folded) == folded
     if options.nfkc:

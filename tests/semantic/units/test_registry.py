@@ -98,7 +98,7 @@ def test_that_a_base_unit_is_its_own(text: str) -> None:
         *["\ud800", "m/0", "m\0", "lambda: 0", "¼", "kB" * 32, "m" + "." * 60, "٣m"],
     ],
 )
-def test_what_is_no_unit(text: str) -> None:
+def test_invalid_units_are_refused(text: str) -> None:
     begin = perf_counter()
     with pytest.raises(UnitError, match="is not a unit"):
         REGISTRY.unit(text)

@@ -16,12 +16,14 @@ use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::query::{ConstantUse, FilledTemplate, Template};
 use crate::query_error::QueryError;
+use crate::scan::on_stack;
 use crate::subscriptions::Number;
 use crate::writer::filled;
 use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use spargebra::SparqlParser;
 use spargebra::term::{TermPattern, TriplePattern};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -176,6 +178,16 @@ impl Query {
             text.push_str(self.constants.get(number).map_or("", |constant| constant));
             false
         })
+    }
+
+    /// The algebra as an S-expression (see <https://jena.apache.org/documentation/notes/sse.html>).
+    #[pyo3(name = "algebra")]
+    fn algebra_text(&self, py: Python<'_>) -> PyResult<String> {
+        let written = || -> Result<_, QueryError> {
+            let query = SparqlParser::new().parse_query(&self.text());
+            Ok(query.map_err(|error| QueryError::unreadable("", &error.to_string()))?.to_sse())
+        };
+        py.detach(|| on_stack(self.is_deep(), written)).map_err(bad_query)
     }
 
     /// The parameterised text of a query.

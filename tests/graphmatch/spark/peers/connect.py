@@ -14,15 +14,9 @@ from pathlib import Path
 
 from tests.graphmatch.spark.peers.jars import PeerError
 from tests.graphmatch.spark.peers.jvm import spark_environment, temporary
+from tests.graphmatch.spark.peers.programs import SETTINGS
 
 ROOT = Path(__file__).parents[4]
-_SETTINGS = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "1g",
-    "spark.sql.shuffle.partitions": "3",
-    "spark.ui.enabled": "false",
-}
 _CONNECT = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -38,7 +32,7 @@ def connect_server(
     master: str = "local[2]", settings: Mapping[str, str] | None = None
 ) -> Iterator[str]:
     """Yield the URL of a server: ``sc://127.0.0.1:…``."""
-    given = [f"{key}={value}" for key, value in {**_SETTINGS, **(settings or {})}.items()]
+    given = [f"{key}={value}" for key, value in {**SETTINGS, **(settings or {})}.items()]
     with temporary("connect") as folder:
         log = folder / "server.log"
         with log.open("wb") as said:

@@ -21,17 +21,6 @@ from graphmatch.spark.java import java_home
 SPARK_HOME = Path(pyspark.__file__).parent
 SPARK_JARS = SPARK_HOME / "jars"
 BROKER = "org.apache.kafka:kafka_2.13:4.1.0"
-DELTA = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
-"""Settings of a session that uses Delta."""
-ICEBERG = {
-    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
-    "spark.sql.catalog.ice.type": "hadoop",
-}
-"""Settings of a session that uses Iceberg; ``spark.sql.catalog.ice.warehouse`` is a folder."""
 _CONNECTORS = ("4.2.0", "4.1.1", "4.0.0")
 """Fallback versions if the registry does not serve that of the installed Spark."""
 _IVY = Path.home() / ".ivy2.5.2"
@@ -115,16 +104,6 @@ def connector() -> list[Path]:
         with suppress(PeerError):
             return resolved_for_spark(f"org.apache.spark:spark-sql-kafka-0-10_2.13:{wanted}")
     raise PeerError("no version of Kafka's connector for Spark is served")
-
-
-def delta() -> list[Path]:
-    """Return the jars of Delta Lake, from the newest release that is served."""
-    return resolved_for_spark("io.delta:delta-spark_4.2_2.13:4.4.0")
-
-
-def iceberg() -> list[Path]:
-    """Return the jar of Iceberg, from the newest release that is served."""
-    return resolved("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0", transitive=False)
 
 
 def minicluster() -> list[Path]:

@@ -95,12 +95,6 @@ class Kafka:
             self._jvm.kill()
             self._jvm = None
 
-    def stop(self) -> None:
-        """Stop it."""
-        if self._jvm is not None:
-            self._jvm.stop()
-            self._jvm = None
-
 
 @contextmanager
 def kafka() -> Iterator[Kafka]:

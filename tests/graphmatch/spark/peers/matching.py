@@ -1,4 +1,4 @@
-"""Programs that match with peer servers; see `tests.graphmatch.spark.peers.programs`."""
+"""Programs that match with peer servers: functions with arguments from the command line."""
 
 from __future__ import annotations
 

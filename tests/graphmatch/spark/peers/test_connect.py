@@ -13,7 +13,7 @@ from tests.graphmatch.spark.peers.programs import run
 pytestmark = pytest.mark.long
 
 
-def test_connect(connect_server: str, tmp_path: Path) -> None:
+def test_a_connect_client_matches(connect_server: str, tmp_path: Path) -> None:
     """A replaced engine affects only restarted streams, not running ones."""
     said = run("connect", connect_server, str(tmp_path), module=matching.__name__)
     about = {line.pop("what"): line for line in map(json.loads, said.splitlines())}

@@ -13,20 +13,12 @@ from tests.graphmatch.spark.comparing import ONTOLOGY, SUBSCRIPTIONS
 from tests.graphmatch.spark.peers import matching
 from tests.graphmatch.spark.peers.cluster import Cluster
 from tests.graphmatch.spark.peers.jvm import spark_environment
-from tests.graphmatch.spark.peers.programs import ROOT, run
+from tests.graphmatch.spark.peers.programs import ROOT, SETTINGS, run
 
 pytestmark = pytest.mark.long
 
-SETTINGS = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "1g",
-    "spark.executor.memory": "1g",
-    "spark.sql.shuffle.partitions": "3",
-}
 
-
-def test_two_workers(file_system: str, cluster: Cluster, tmp_path: Path) -> None:
+def test_two_workers_match_on_hdfs(file_system: str, cluster: Cluster, tmp_path: Path) -> None:
     """A program and the command give complete matches; each worker gets the engine."""
     uri = f"{file_system}/matching"
     said = run("hdfs", uri, cluster.url, str(tmp_path), module=matching.__name__)

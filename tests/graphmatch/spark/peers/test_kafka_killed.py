@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -29,7 +28,8 @@ from tests.graphmatch.spark.peers import matching
 from tests.graphmatch.spark.peers.jars import connector
 from tests.graphmatch.spark.peers.jvm import spark_environment
 from tests.graphmatch.spark.peers.kafka import Kafka
-from tests.graphmatch.spark.peers.programs import ROOT, run
+from tests.graphmatch.spark.peers.programs import run
+from tests.graphmatch.spark.watching import SECONDS, killed_at_end, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,9 +53,6 @@ QUERIES = {
     "sellers": 'SELECT ?s { ?x <urn:seller> ?s . ?s <urn:name> "seller 5" }',
     "books": "ASK { ?x a <urn:Book> ; <urn:price> ?p FILTER(?p < 300) }",
 }
-_SECONDS = 900
-"""Time limit of a stream, in seconds."""
-
 log = logging.getLogger(__name__)
 
 
@@ -151,7 +148,7 @@ def program(topic: Topic, folder: Path, at_once: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("way", "status"), [(command, 1), (program, 0)])
-def test_killed_while_records_are_read(
+def test_a_stream_killed_while_reading_writes_each_match_once(
     way: Callable[[Topic, Path, int], list[str]],
     status: int,
     topic: Topic,
@@ -164,25 +161,19 @@ def test_killed_while_records_are_read(
     undisturbed.mkdir()
     checkpoint = killed / "output-checkpoint"
     for number in range(KILLS):
-        process = started(way(topic, killed, AT_ONCE), killed)
-        try:
+        with started(way(topic, killed, AT_ONCE), killed) as process:
             wanted = count(checkpoint / "commits") + random.randint(1, 4)
             wait_for(lambda wanted=wanted: count(checkpoint / "commits") >= wanted, process)  # type: ignore[misc]
             since = time.monotonic()
             wait_for(lambda wanted=wanted: count(checkpoint / "commits") > wanted, process)  # type: ignore[misc]
             time.sleep(random.uniform(0, time.monotonic() - since))
             assert process.poll() is None, said(killed)
-        finally:
-            kill(process)
         at = {name: count(checkpoint / name) for name in ("offsets", "commits")}
         log.info("kill %s at %s", number, at)
     assert at["commits"] < PUBLICATIONS // AT_ONCE
     for folder, at_once in ((killed, AT_ONCE), (undisturbed, UNDISTURBED)):
-        process = started(way(topic, folder, at_once), folder)
-        try:
-            assert process.wait(timeout=_SECONDS) == status, said(folder)
-        finally:
-            kill(process)
+        with started(way(topic, folder, at_once), folder) as process:
+            assert process.wait(timeout=SECONDS) == status, said(folder)
         assert "Traceback" not in said(folder)
         log.info("%s: %s", folder.name, count(folder / "output-checkpoint" / "commits"))
 
@@ -205,32 +196,12 @@ def count(folder: Path) -> int:
     return len(list(folder.glob("[0-9]*")))
 
 
-def started(arguments: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
-    """Start a program as the leader of a process group."""
-    with (folder / "said.txt").open("ab") as file:
-        return subprocess.Popen(
-            arguments,
-            cwd=ROOT,
-            env=os.environ | spark_environment(),
-            stdout=file,
-            stderr=file,
-            start_new_session=True,
-        )
+def started(
+    command: Sequence[str], folder: Path
+) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """Start a program, and kill it at the end."""
+    return killed_at_end(command, folder / "said.txt", spark_environment())
 
 
 def said(folder: Path) -> str:
     return (folder / "said.txt").read_text(encoding="utf-8")[-5000:]
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and its Java; Python workers end with Java."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not done() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -1,0 +1,201 @@
+"""Documents and tables to reports: their publications are matched as they are read.
+
+The core reads and matches RDF documents in batches of publications. A document in memory that is
+one publication takes one call of the core, if its format is given or it is N-Quads. Feeds, and
+documents that are split by items, subjects or components, are read in Python and matched one
+publication after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from pyoxigraph import RdfFormat
+
+from graphmatch import _native
+from graphmatch.report import EventReports, MatchReport
+from semantic.clock import Clock, moment
+from semantic.errors import InputError, OnProblem, Problem
+from semantic.feeds import FeedFormat
+from semantic.files import (
+    PIECE,
+    Pieces,
+    Readable,
+    documents,
+    may_wait,
+    missing,
+    pieces,
+    plain,
+    unreadable,
+)
+from semantic.limits import Limits
+from semantic.publication import Publication
+from semantic.reading import Cut, Fault, problem_of, publications_of, recognise
+from semantic.syntax import BLANK, HEAD_BYTES
+
+if TYPE_CHECKING:
+    import numpy as np
+    import rdflib
+    from numpy.typing import NDArray
+
+    from semantic.arrow import ArrowBatch, ArrowTable
+    from semantic.attributes.events import Event
+
+_TURN = 32
+"""Maximum number of publications that are read before they are matched."""
+Document: TypeAlias = "bytes | str | Path | Readable | rdflib.Graph"
+"""Sources that `Engine.filter` reads."""
+Found: TypeAlias = "_native.Report | _native.EnrichmentRequest | _native.CallRequest"
+"""What the core returns for a publication: its report, or a request for Python's steps."""
+
+
+class Pipeline(NamedTuple):
+    """The parts of an engine that match a document, and the options of its reader.
+
+    Parameters
+    ----------
+    core, clock, limits
+        Those of the engine.
+    on_problem
+        Called for each problem of the document.
+    match
+        Matches one publication or event.
+    report
+        Returns the report of a publication that the core read; see `Engine.filter`.
+    cut, syntax, base
+        As for `Engine.filter`.
+    """
+
+    core: _native.Core
+    clock: Clock
+    limits: Limits
+    on_problem: OnProblem
+    match: Callable[[Publication | Event], MatchReport]
+    report: Callable[[Found, Publication | None, datetime, str], MatchReport]
+    cut: Cut = Cut.DOCUMENT
+    syntax: RdfFormat | None = None
+    base: str | None = None
+
+    def report_faults(self, faults: Iterable[Fault], name: str) -> None:
+        """Report the faults of a document."""
+        for fault in faults:
+            self.on_problem(problem_of(fault, name))
+
+
+def match_source(source: Document, name: str | None, via: Pipeline) -> Iterator[MatchReport]:
+    """Match the publications of a source; see `Engine.filter`."""
+    if isinstance(source, bytes):
+        return match_bytes(source, name or "<memory>", via)
+    if isinstance(source, str | Path):
+        if str(source) != "-" and (problem := missing(source)) is not None:
+            raise InputError(problem)
+        opened = documents(source, via.on_problem)
+        return (report for own, one in opened for report in _match_stream(one, own, via))
+    if isinstance(source, Readable):
+        return _match_stream(source, name or str(getattr(source, "name", "<stream>")), via)
+    return map(via.match, tuple(Publication.of_rdflib(source)))
+
+
+def match_bytes(data: bytes, name: str, via: Pipeline) -> Iterator[MatchReport]:
+    """Match a document in memory, in one call if the core can read it as one publication."""
+    now = via.clock()
+    found = None
+    if data[:HEAD_BYTES].strip(BLANK):
+        extension = None if via.syntax is None else via.syntax.file_extension
+        found = via.core.match_bytes(
+            data, plain(name), moment(now), extension, via.cut.value, via.base
+        )
+    if found is not None:
+        outcome, faults = found
+        if faults:
+            via.report_faults(faults, name)
+        if outcome is not None:
+            yield via.report(outcome, None, now, name)
+        return
+    yield from _match_pieces(iter([data]), name, via, waits=False)
+
+
+def _match_stream(stream: Readable, name: str, via: Pipeline) -> Iterator[MatchReport]:
+    """Match a document from a stream; a short one is read into memory first."""
+    waits = may_wait(stream)
+    enough = PIECE if not waits else HEAD_BYTES if via.syntax is None else 1
+    rest = pieces(stream)
+    try:
+        head = next(rest, b"")
+        while (is_more := len(head) < enough) and (piece := next(rest, b"")):
+            head += piece
+    except OSError as error:
+        via.on_problem(unreadable(name, error))
+        return
+    if is_more:
+        yield from match_bytes(head, name, via)
+    else:
+        yield from _match_pieces(chain([head], rest), name, via, waits=waits)
+
+
+def _match_pieces(
+    data: Iterator[bytes], name: str, via: Pipeline, *, waits: bool
+) -> Iterator[MatchReport]:
+    """Match a document as it arrives: in batches, or one by one what Python reads."""
+    cut, base = via.cut, via.base
+    try:
+        syntax, data = recognise(data, name, via.syntax, cut, via.limits)
+    except InputError as error:
+        via.on_problem(error.problem)
+        return
+    except OSError as error:
+        via.on_problem(unreadable(name, error))
+        return
+    if isinstance(syntax, FeedFormat) or cut.needs_objects:
+        read = publications_of(data, syntax, name, cut, base, via.on_problem, via.limits)
+        # Reading and matching share the processor's caches badly, so they take turns.
+        while some := tuple(islice(read, _TURN)):
+            yield from map(via.match, some)
+        return
+    document = via.core.document(
+        Pieces(data, name), plain(name), syntax.file_extension, cut.value, waits, base
+    )
+    goes_on = True
+    while goes_on:
+        now = via.clock()
+        outcomes, before, faults, goes_on = document.next(moment(now))
+        for place, outcome in enumerate(outcomes):
+            if place == before:
+                via.report_faults(faults, name)
+            yield via.report(outcome, None, now, name)
+        if before == len(outcomes):
+            via.report_faults(faults, name)
+
+
+def match_table(table: ArrowTable | ArrowBatch, via: Pipeline) -> Iterator[MatchReport]:
+    """Match the publications of a table of triples; see `Engine.match_table`."""
+    from semantic.tables import TripleTable
+
+    rows = TripleTable(table)
+    for id, lines, numbers in rows.publications(via.on_problem):
+
+        def report_row(problem: Problem, numbers: NDArray[np.int64] = numbers) -> None:
+            via.on_problem(rows.fault(numbers, problem))
+
+        lines_via = via._replace(on_problem=report_row, syntax=RdfFormat.N_TRIPLES)
+        yield from match_bytes(lines, id, lines_via)
+
+
+def match_events(table: ArrowTable | ArrowBatch, id: str, via: Pipeline) -> EventReports:
+    """Match the events of a table; see `Engine.match_events`."""
+    from semantic.arrow import batches
+    from semantic.attributes.events import EventColumns
+
+    parts, before = [], 0
+    for batch in batches(table):
+        events = EventColumns(batch, id, before)
+        ids = events.ids.data, events.ids.offsets
+        found = via.core.match_events(ids, events.columns() or [], moment(via.clock()))
+        others = {row: via.match(events.event(row)) for row in found.pending()}
+        parts.append((events.ids, found, others))
+        before += batch.num_rows
+    return EventReports(parts, via.on_problem)

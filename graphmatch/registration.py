@@ -1,0 +1,134 @@
+"""Adding subscriptions to the core: one, many, or as columns of terms.
+
+The core adds subscriptions itself, except those with units or names of classes. It returns these
+with `NeedsPythonError`, and Python replaces their constants first (`Rewrite`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias
+
+from graphmatch import _native
+from graphmatch.matcher import DuplicateError
+from graphmatch.subscription import Query, Subscription, not_unicode, refusal
+from semantic.errors import GraphMatchError, Problem, SubscriptionError, shown
+
+if TYPE_CHECKING:
+    from graphmatch.prepared import Rows
+
+Row: TypeAlias = tuple[str, str, str]
+"""The id, the text and the comment of a subscription."""
+Rewrite: TypeAlias = Callable[[str, str], list[str]]
+"""Returns the constants of a subscription, by id and text, as root terms and in base units."""
+
+
+def row_of(subscription: object, query: object = None) -> Row:
+    """Return the id, the text and the comment of a subscription."""
+    if isinstance(subscription, Subscription):
+        return subscription.id, subscription.query.text, subscription.comment
+    if not isinstance(subscription, str) or not isinstance(query, str | Query):
+        what = f"a subscription is an id and a query, not {shown(subscription)} and {shown(query)}"
+        raise TypeError(f"{what}. Write subscribe('alice', 'SELECT …').")
+    return subscription, query if isinstance(query, str) else query.text, ""
+
+
+def add(
+    core: _native.Core,
+    rewrite: Rewrite,
+    id: str,
+    text: str,
+    comment: str = "",
+    *,
+    replaces: bool = False,
+) -> bool:
+    """Add or replace a subscription; return false if there is none to replace."""
+    try:
+        try:
+            return core.subscribe(id, text, comment, None, replaces)
+        except _native.NeedsPythonError:
+            return core.subscribe(id, text, comment, rewrite(id, text), replaces)
+    except (_native.DuplicateIdError, _native.InvalidSubscriptionError) as error:
+        raise error_of(error, id, text) from None
+    except UnicodeEncodeError as error:
+        raise not_unicode(id, error) from None
+
+
+def add_again(core: _native.Core, rewrite: Rewrite, ids: Iterable[str]) -> list[Problem]:
+    """Replace the constants of subscriptions for a new ontology; return the problems."""
+    problems: list[Problem] = []
+    for id in ids:
+        text, comment = core.subscription(id) or ("", "")
+        try:
+            core.subscribe(id, text, comment, rewrite(id, text), True)
+        except SubscriptionError as error:
+            what = f"{error.problem.what}; it matches nothing now"
+            problems.append(replace(error.problem, what=what))
+    return problems
+
+
+def add_many(
+    core: _native.Core, rewrite: Rewrite, rows: Sequence[Row | GraphMatchError]
+) -> Iterator[GraphMatchError]:
+    """Add some subscriptions; yield the errors of invalid ones, and those among the rows."""
+    for is_error, several in groupby(rows, lambda row: isinstance(row, GraphMatchError)):
+        if is_error:
+            yield from (row for row in several if isinstance(row, GraphMatchError))
+        else:
+            yield from _add_rows(
+                core, rewrite, [row for row in several if not isinstance(row, GraphMatchError)]
+            )
+
+
+def _add_rows(
+    core: _native.Core, rewrite: Rewrite, rows: Sequence[Row]
+) -> Iterator[GraphMatchError]:
+    begin, size = 0, len(rows)
+    while begin < len(rows):
+        some = rows[begin : begin + size]
+        one_by_one = 1  # The core stops at one with units or class names.
+        try:
+            taken, errors = core.subscribe_many(*zip(*some, strict=True))
+        except UnicodeEncodeError:  # The core has added none of them.
+            taken, errors, one_by_one = 0, [], len(some)
+        for place, error in errors:
+            yield error_of(error, *some[place][:2])
+        left = some[taken : taken + one_by_one]
+        for row in left:
+            try:
+                add(core, rewrite, *row)
+            except GraphMatchError as refused:
+                yield refused
+        begin += taken + len(left)
+        # The core parses all that it gets before it stops, so pass it few if it stops often.
+        size = 1 if left else 4 * size
+
+
+def add_batch(
+    core: _native.Core, rewrite: Rewrite, rows: Rows
+) -> Iterator[tuple[int, GraphMatchError]]:
+    """Add rows of terms; yield the indices and errors of invalid rows."""
+    ids = rows.ids.data, rows.ids.offsets
+    try:
+        errors = core.subscribe_batch(rows.query, rows.parameters, ids, rows.columns, rows.chosen)
+    except _native.InvalidSubscriptionError as every:  # The shape exceeds a limit.
+        errors = [(place, every) for place in range(len(rows.chosen))]
+    for place, error in errors:
+        id = rows.ids.get(int(rows.chosen[place]))
+        if not isinstance(error, _native.NeedsPythonError):
+            yield place, error_of(error, id)
+            continue
+        try:
+            add(core, rewrite, id, str(error))
+        except GraphMatchError as refused:
+            yield place, refused
+
+
+def error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:
+    """Convert a core error about a subscription."""
+    if isinstance(error, _native.DuplicateIdError):
+        return DuplicateError(id)
+    assert isinstance(error, _native.InvalidSubscriptionError)
+    return refusal(id, error, text)
