@@ -486,10 +486,10 @@ def _place(publication: Publication) -> Place:
 def incomplete(place: Place) -> Problem:
     """Return the problem of a publication whose derivation is incomplete."""
     what = (
-        "it is incomplete: more follows than the limits `derived_triples` and `event_paths` allow,"
-        " or its texts take half of `publication_seconds`"
+        "it is incomplete: it reached the limit `derived_triples` or `event_paths`,"
+        " or its texts took half of `publication_seconds`"
     )
-    remedy = "Raise the limit, or cut it into smaller publications."
+    remedy = "Raise the limit, or split it into smaller publications."
     return Problem(what, place, remedy, Severity.WARNING)
 
 

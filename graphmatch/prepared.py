@@ -92,14 +92,14 @@ class PreparedQuery:
             raise _input_error(what, "Give one column for each parameter, in their order.")
         names = _texts(ids)
         valid = ~names.blank()
-        what, remedy = "the id is null or empty", "Give each row an id of its own."
+        what, remedy = "the id is null or empty", "Give each row a unique id."
         refused = [(int(row), what, remedy) for row in np.flatnonzero(~valid)]
         found = []
         for parameter, terms in zip(self.parameters, columns, strict=True):
             column, has_value = _column(parameter, terms, len(valid))
             found.append(column)
             if has_value is not None:
-                what = f"?{parameter} has no IRI or literal in its row"
+                what = f"?{parameter} has no IRI or literal in this row"
                 remedy = "Write terms in N-Triples syntax, or numbers."
                 refused += ((int(row), what, remedy) for row in np.flatnonzero(valid & ~has_value))
                 valid &= has_value
@@ -132,9 +132,9 @@ def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
     try:
         array = _array(ids)
     except (TypeError, ValueError) as error:
-        raise _input_error(f"the ids are not texts: {error}", "Give texts as ids.") from error
+        raise _input_error(f"the ids are not strings: {error}", "Give strings as ids.") from error
     if not is_text(array) and len(array):
-        raise _input_error(f"the ids are not texts but {array.type}", "Give texts as ids.")
+        raise _input_error(f"the ids are not strings but {array.type}", "Give strings as ids.")
     return Texts.of_array(array)
 
 
@@ -161,7 +161,7 @@ def _column(
         places, values = encoded(array)
         return (places, [str(term_of(value)) for value in values]), None
     except (UnplacedError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-        remedy = "Give texts in N-Triples syntax, numbers, dates or booleans."
+        remedy = "Give strings in N-Triples syntax, numbers, dates or booleans."
         raise _input_error(f"{place} has values that are not terms: {error}", remedy) from error
 
 

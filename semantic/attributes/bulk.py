@@ -17,7 +17,7 @@ from semantic.errors import InputError, Place, Problem, SubscriptionError, Unpla
 
 _Value: TypeAlias = "tuple[tuple[Test, ...], list[Constant]] | UnplacedError | None"
 """The tests and constants of a value, or why it is invalid; ``None`` for null."""
-_NO_ID = "Give each row an id of its own."
+_NO_ID = "Give each row a unique id."
 
 
 def queries_of_table(
@@ -65,7 +65,7 @@ def _query(id: str, values: Sequence[tuple[str, _Value]]) -> str:
             shape[name] += value[0]
             constants += value[1]
     if not shape:
-        raise UnplacedError("all its constraints are null", "Give one at least, or no row.")
+        raise UnplacedError("all constraints of the row are null", "Add one, or remove the row.")
     return sparql(tuple(shape.items()), constants)
 
 
@@ -95,8 +95,8 @@ class Heading:
         try:
             places, values = encoded(array)
         except (OverflowError, ValueError) as error:
-            what = f"Arrow has values here that Python has not: {error}"
-            remedy = "Cast the column to a type whose values Python has."
+            what = f"Python cannot represent these values: {error}"
+            remedy = "Cast the column to a type that Python supports."
             where = Place(f"column {self.attribute!r}")
             raise InputError(Problem(what, where, remedy)) from error
         found: list[_Value] = [None if value is None else self._parsed(value) for value in values]
@@ -125,8 +125,8 @@ def headings(names: Sequence[str]) -> list[Heading]:
     for number, (name, one) in enumerate(zip(names, made, strict=True), 1):
         same = found.setdefault((one.attribute, one.operator or "="), name)
         if len(found) < number:
-            what = f"the columns {same!r} and {name!r} say the same"
-            remedy = "Leave one of them out, or join them with 'in'."
+            what = f"the columns {same!r} and {name!r} have the same test"
+            remedy = "Remove one, or combine their values with 'in'."
             raise InputError(Problem(what, Place(f"column {name!r}"), remedy))
     return made
 
@@ -138,7 +138,7 @@ def _heading(name: str) -> Heading:
         named = name
     elif last not in OPERATORS:
         what = f"there is no operator {last!r}"
-        remedy = f"Use one of {', '.join(OPERATORS)}; behind a name with spaces, too: '{name} ='."
+        remedy = f"Use one of {', '.join(OPERATORS)}. After a name with spaces, too: '{name} ='."
         raise InputError(Problem(what, place, remedy))
     called = named.removesuffix(f" {IGNORE}").strip()
     try:
