@@ -241,7 +241,7 @@ def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if not (is_listed and found):
         what = "the file has no [[subscription]]"
         if not is_listed:
-            what = "`subscription` is no list of tables"
+            what = "`subscription` is not a list of tables"
         raise InputError(Problem(what, Place(str(path)), _TOML_REMEDY))
     yield from zip(lines if len(lines) == len(found) else [1] * len(found), found, strict=True)
 

@@ -49,7 +49,7 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
     if subscriptions is not None:
         line = lines[0] if lines else _line(text, "subscription")
         if not isinstance(subscriptions, list):
-            what = "`subscription` is no list of tables"
+            what = "`subscription` is not a list of tables"
             raise InputError(Problem(what, Place(str(path), line), "Write [[subscription]]."))
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found
@@ -92,7 +92,7 @@ def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place:
         kind = "number" if is_number else "list of texts" if several else "text"
         example = "1" if is_number else '["…"]' if several else '"…"'
         remedy = f"Write {key} = {example}."
-        what = f"`{key}` is no {kind}"
+        what = f"`{key}` is not a {kind}"
         raise InputError(Problem(what, place, remedy))
     texts = [one.isoformat() if isinstance(one, date | datetime) else str(one) for one in listed]
     if parameter.name in _NAMES_FILES or parameter.type.name in ("path", "file", "directory"):

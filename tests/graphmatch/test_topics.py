@@ -267,7 +267,7 @@ def test_tables(tmp_path: Path) -> None:
         ("a =", ": not TOML: Invalid value (at end of document). Correct"),
         ("a = 1\nb : 2", ":2:3: not TOML: Expected '='"),
         ("a = 1", ": the file has no [[subscription]]"),
-        ("subscription = 1", ": `subscription` is no list of tables"),
+        ("subscription = 1", ": `subscription` is not a list of tables"),
     ],
 )
 def test_invalid_toml_is_refused(text: str, said: str, tmp_path: Path) -> None:

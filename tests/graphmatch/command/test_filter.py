@@ -414,7 +414,7 @@ def test_invalid_files_of_seen_items_are_refused(kind: str) -> None:
     said = run("filter", "a.rss", "--word", "soup", *SEEN, status=2)
     assert said.stdout == ""
     expected = {"database": "seen.db: a database of something else, or of another version."}
-    other = "seen.db: cannot be used to remember what was delivered: "
+    other = "seen.db: cannot be used as the file of --seen: "
     assert said.stderr.startswith(f"error    {expected.get(kind, other)}")
 
 
@@ -459,17 +459,17 @@ def test_a_configuration() -> None:
         ("seen : 1", ":1:6: not TOML: "),
         ("zzz = 1\nseen = 'x'", ":1: there is no key `zzz`. There are "),
         ("\npublication = ['x']", ":2: there is no key `publication`. Is `publications` meant?"),
-        ("[[subscriptions]]\nid = 'a'", ":1: `subscriptions` is no list of texts."),
+        ("[[subscriptions]]\nid = 'a'", ":1: `subscriptions` is not a list of texts."),
         ("quiet = 1", ":1: `quiet` is neither true nor false. Write true or false."),
-        ("seen = true", ":1: `seen` is no text."),
-        ("seen = ['a']", ":1: `seen` is no text."),
-        ("word = 5", ":1: `word` is no list of texts."),
+        ("seen = true", ":1: `seen` is not a text."),
+        ("seen = ['a']", ":1: `seen` is not a text."),
+        ("word = 5", ":1: `word` is not a list of texts."),
         ('output = "a\\u0000b"', ":1: `output` has a NUL character. Leave it out."),
         (f"word = {'9' * 5000}", ": not TOML: Exceeds the limit"),
         (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
-        ("since = 'soon'", ":1: `since`: 'soon' is no date such as 2026-01-02, and no duration"),
+        ("since = 'soon'", ":1: `since`: 'soon' is neither a date such as 2026-01-02 nor"),
         ("cut = 'half'", ":1: `cut`: 'half' is not one of "),
-        ("[subscription]\nid = 'a'", ":1: `subscription` is no list of tables. Write [[subscr"),
+        ("[subscription]\nid = 'a'", ":1: `subscription` is not a list of tables. Write [[subscr"),
     ],
 )
 def test_what_a_configuration_cannot_say(text: str, said: str) -> None:
