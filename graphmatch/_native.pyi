@@ -69,7 +69,7 @@ class EvaluationFailedError(RuntimeError):
     """A query that cannot be evaluated, or not within the limits."""
 
 class DuplicateIdError(ValueError):
-    """An id that has a subscription already."""
+    """An id of an existing subscription."""
 
 class NeedsPythonError(ValueError):
     """Python has to find units or names of classes first."""

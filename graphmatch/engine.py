@@ -17,7 +17,6 @@ units and runs mapping functions (`graphmatch.knowledge`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -49,7 +48,6 @@ from semantic.clock import Clock, moment, utc_now
 from semantic.errors import (
     GraphMatchError,
     OnProblem,
-    UnknownNameError,
     shown,
     warn_problem,
 )
@@ -70,10 +68,9 @@ if TYPE_CHECKING:
     from graphmatch.explain.explanation import Explanation
     from graphmatch.explain.index_plan import IndexPlan
     from graphmatch.lint import Warned
-    from graphmatch.prepared import PreparedQuery
+    from graphmatch.prepared import PreparedQuery, Rows
     from graphmatch.saving import Options, SavedEngine
     from semantic.arrow import ArrowBatch, ArrowTable
-    from semantic.attributes.bulk import Rows
     from semantic.attributes.events import Event
 
 _Taken = TypeVar("_Taken")
@@ -309,12 +306,19 @@ class Engine(Matcher):
             The errors of invalid subscriptions, as `subscribe` would raise them, in order. All
             others were added.
         """
+        given = (
+            registration.row_of(*([row] if isinstance(row, Subscription | str) else row))
+            for row in rows
+        )
+        return self._subscribe_rows(given)
+
+    def _subscribe_rows(
+        self, rows: Iterable[registration.Row | GraphMatchError]
+    ) -> tuple[GraphMatchError, ...]:
+        """Add subscriptions in batches; return their errors, and those among the rows."""
         refused: list[GraphMatchError] = []
         rest = iter(rows)
-        while some := [
-            registration.row_of(*([row] if isinstance(row, Subscription | str) else row))
-            for row in islice(rest, _AT_ONCE)
-        ]:
+        while some := list(islice(rest, _AT_ONCE)):
             with self._changing:
                 refused += registration.add_many(self._core, self._rewritten, some)
                 self._follow_subscriptions()
@@ -348,11 +352,14 @@ class Engine(Matcher):
             If the column of ids is missing, or a column name is invalid.
         """
         from semantic.arrow import texts_of_table
-        from semantic.attributes.bulk import rows_of_table
+        from semantic.attributes.bulk import queries_of_table
 
         if query in table.schema.names:
             return self.subscribe_many(texts_of_table(table, id, query))
-        return registration.add_rows(rows_of_table(table, id), self._add_batch)
+        found = queries_of_table(table, id)
+        return self._subscribe_rows(
+            row if isinstance(row, GraphMatchError) else (*row, "") for row in found
+        )
 
     def prepare(self, query: str, parameters: Iterable[str]) -> PreparedQuery:
         """Prepare a query with parameters, to add subscriptions as columns of terms.
@@ -379,9 +386,6 @@ class Engine(Matcher):
     def _add_batch(self, rows: Rows) -> list[tuple[int, GraphMatchError]]:
         """Add rows of terms; return the indices and errors of invalid rows."""
         with self._changing:
-            for name in rows.names:
-                with suppress(UnknownNameError):  # Each row with this name gets an error below.
-                    self._core.resolve(str(name), str(self._knowledge.root(name)))
             refused = list(registration.add_batch(self._core, self._rewritten, rows))
             self._follow_subscriptions()
         self._operators.report_problems()

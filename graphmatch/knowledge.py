@@ -29,7 +29,7 @@ from graphmatch.subscription import SubscriptionParser, rewritten_query
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.concepts import Concepts
-from semantic.attributes.names import name_of
+from semantic.attributes.names import concept_name_of, name_of
 from semantic.clock import moment
 from semantic.errors import Choice, OnProblem, Place, Problem, Severity
 from semantic.files import plain
@@ -371,7 +371,11 @@ class Knowledge:
         SubscriptionError
             If a unit is unknown or incompatible with its attribute, or a class name is unknown.
         """
-        rewritten = rewritten_query(id, parser.query(id, text), self.root, self.units)
+        query = parser.query(id, text)
+        rewritten = rewritten_query(id, query, self.root, self.units)
+        for term, _ in query.constants():
+            if concept_name_of(term) is not None:  # The core need not ask for this name again.
+                self._core.resolve(written(term), written(self.root(term)))
         return [written(term) for term, _ in rewritten.constants()]
 
     def enrich(
@@ -482,10 +486,10 @@ def _place(publication: Publication) -> Place:
 def incomplete(place: Place) -> Problem:
     """Return the problem of a publication whose derivation is incomplete."""
     what = (
-        "it is incomplete: more follows than the limits `derived_triples` and `event_paths` allow,"
-        " or its texts take half of `publication_seconds`"
+        "it is incomplete: it reached the limit `derived_triples` or `event_paths`,"
+        " or its texts took half of `publication_seconds`"
     )
-    remedy = "Raise the limit, or cut it into smaller publications."
+    remedy = "Raise the limit, or split it into smaller publications."
     return Problem(what, place, remedy, Severity.WARNING)
 
 

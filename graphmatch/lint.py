@@ -483,7 +483,7 @@ def _incomparable(
     kinds = asked.kind(one), asked.kind(other)
     is_ordered = operator not in ("=", "in") and kinds[1] == _NUMBER
     if is_ordered and isinstance(other, Literal) and not value_of(other) and _has_value(other):
-        what = f"{asked.show(other)} has more digits than numbers are compared with"
+        what = f"{asked.show(other)} has too many digits to be compared"
         return what, "Write a floating-point number: 1e20."
     if one in asked.dates and kinds[1] == _DATE:
         what = f"feeds give {asked.show(one)} as an xsd:dateTime, which no xsd:date compares with"

@@ -105,7 +105,7 @@ class DuplicateError(GraphMatchError):
     """The id of a new subscription is taken."""
 
     def __init__(self, id: str) -> None:
-        what = "this id has a subscription already"
+        what = "a subscription with this id already exists"
         super().__init__(Problem(what, Place(id), "Choose another id, or unsubscribe it first."))
 
 
@@ -120,5 +120,5 @@ class UnsupportedError(GraphMatchError):
     """The matcher does not support a subscription."""
 
     def __init__(self, id: str, what: str) -> None:
-        remedy = "Give it to the engine, which accepts all of SPARQL."
-        super().__init__(Problem(f"not expressible here: {what}", Place(id), remedy))
+        remedy = "Use the engine, which accepts all of SPARQL."
+        super().__init__(Problem(f"not supported by this algorithm: {what}", Place(id), remedy))

@@ -11,8 +11,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
 from graphmatch.subscription import refusal
-from semantic.arrow import Texts, encoded, is_text, numbers
-from semantic.attributes.bulk import Rows, TermColumn
+from semantic.arrow import Column, Texts, encoded, is_text, numbers
 from semantic.attributes.values import term_of
 from semantic.errors import (
     GraphMatchError,
@@ -32,6 +31,24 @@ if TYPE_CHECKING:
 
 Terms: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Sequence[Term | int | float]"
 """A column of terms: texts in N-Triples syntax, or numbers, dates and booleans."""
+
+
+TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
+"""Values of all rows, or the bytes and the offsets of N-Triples terms with a false flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Subscriptions that share one query: the rows with the numbers `chosen`, shape ``(n,)``.
+
+    `parameters` are variables of the query, one for each column of terms.
+    """
+
+    query: str
+    parameters: Sequence[str]
+    ids: Texts
+    columns: Sequence[TermColumn]
+    chosen: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +92,14 @@ class PreparedQuery:
             raise _input_error(what, "Give one column for each parameter, in their order.")
         names = _texts(ids)
         valid = ~names.blank()
-        what, remedy = "the id is null or empty", "Give each row an id of its own."
+        what, remedy = "the id is null or empty", "Give each row a unique id."
         refused = [(int(row), what, remedy) for row in np.flatnonzero(~valid)]
         found = []
         for parameter, terms in zip(self.parameters, columns, strict=True):
             column, has_value = _column(parameter, terms, len(valid))
             found.append(column)
             if has_value is not None:
-                what = f"?{parameter} has no IRI or literal in its row"
+                what = f"?{parameter} has no IRI or literal in this row"
                 remedy = "Write terms in N-Triples syntax, or numbers."
                 refused += ((int(row), what, remedy) for row in np.flatnonzero(valid & ~has_value))
                 valid &= has_value
@@ -115,9 +132,9 @@ def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
     try:
         array = _array(ids)
     except (TypeError, ValueError) as error:
-        raise _input_error(f"the ids are not texts: {error}", "Give texts as ids.") from error
+        raise _input_error(f"the ids are not strings: {error}", "Give strings as ids.") from error
     if not is_text(array) and len(array):
-        raise _input_error(f"the ids are not texts but {array.type}", "Give texts as ids.")
+        raise _input_error(f"the ids are not strings but {array.type}", "Give strings as ids.")
     return Texts.of_array(array)
 
 
@@ -144,7 +161,7 @@ def _column(
         places, values = encoded(array)
         return (places, [str(term_of(value)) for value in values]), None
     except (UnplacedError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-        remedy = "Give texts in N-Triples syntax, numbers, dates or booleans."
+        remedy = "Give strings in N-Triples syntax, numbers, dates or booleans."
         raise _input_error(f"{place} has values that are not terms: {error}", remedy) from error
 
 

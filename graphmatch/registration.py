@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from operator import itemgetter
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from graphmatch import _native
@@ -17,13 +17,15 @@ from graphmatch.subscription import Query, Subscription, not_unicode, refusal
 from semantic.errors import GraphMatchError, Problem, SubscriptionError, shown
 
 if TYPE_CHECKING:
-    from semantic.attributes.bulk import Rows
+    from graphmatch.prepared import Rows
 
+Row: TypeAlias = tuple[str, str, str]
+"""The id, the text and the comment of a subscription."""
 Rewrite: TypeAlias = Callable[[str, str], list[str]]
 """Returns the constants of a subscription, by id and text, as root terms and in base units."""
 
 
-def row_of(subscription: object, query: object = None) -> tuple[str, str, str]:
+def row_of(subscription: object, query: object = None) -> Row:
     """Return the id, the text and the comment of a subscription."""
     if isinstance(subscription, Subscription):
         return subscription.id, subscription.query.text, subscription.comment
@@ -68,12 +70,24 @@ def add_again(core: _native.Core, rewrite: Rewrite, ids: Iterable[str]) -> list[
 
 
 def add_many(
-    core: _native.Core, rewrite: Rewrite, rows: Sequence[tuple[str, str, str]]
+    core: _native.Core, rewrite: Rewrite, rows: Sequence[Row | GraphMatchError]
 ) -> Iterator[GraphMatchError]:
-    """Add some subscriptions; yield the errors of invalid ones."""
-    begin = 0
+    """Add some subscriptions; yield the errors of invalid ones, and those among the rows."""
+    for is_error, several in groupby(rows, lambda row: isinstance(row, GraphMatchError)):
+        if is_error:
+            yield from (row for row in several if isinstance(row, GraphMatchError))
+        else:
+            yield from _add_rows(
+                core, rewrite, [row for row in several if not isinstance(row, GraphMatchError)]
+            )
+
+
+def _add_rows(
+    core: _native.Core, rewrite: Rewrite, rows: Sequence[Row]
+) -> Iterator[GraphMatchError]:
+    begin, size = 0, len(rows)
     while begin < len(rows):
-        some = rows[begin:]
+        some = rows[begin : begin + size]
         one_by_one = 1  # The core stops at one with units or class names.
         try:
             taken, errors = core.subscribe_many(*zip(*some, strict=True))
@@ -81,12 +95,15 @@ def add_many(
             taken, errors, one_by_one = 0, [], len(some)
         for place, error in errors:
             yield error_of(error, *some[place][:2])
-        for row in some[taken : taken + one_by_one]:
+        left = some[taken : taken + one_by_one]
+        for row in left:
             try:
                 add(core, rewrite, *row)
             except GraphMatchError as refused:
                 yield refused
-        begin += taken + one_by_one
+        begin += taken + len(left)
+        # The core parses all that it gets before it stops, so pass it few if it stops often.
+        size = 1 if left else 4 * size
 
 
 def add_batch(
@@ -107,29 +124,6 @@ def add_batch(
             add(core, rewrite, id, str(error))
         except GraphMatchError as refused:
             yield place, refused
-
-
-def add_rows(
-    found: Iterable[tuple[Rows, int] | tuple[int, GraphMatchError]],
-    add: Callable[[Rows], Iterable[tuple[int, GraphMatchError]]],
-) -> tuple[GraphMatchError, ...]:
-    """Add the rows of a table; return the errors of invalid rows, in their order.
-
-    Parameters
-    ----------
-    found
-        The batches, each with the number of rows before it, and the invalid rows.
-    add
-        Adds a batch, as `add_batch`.
-    """
-    refused: list[tuple[int, GraphMatchError]] = []
-    for one in found:
-        if isinstance(one[0], int):
-            refused.append(one)
-        else:
-            rows, before = one
-            refused += ((before + int(rows.chosen[n]), error) for n, error in add(rows))
-    return tuple(error for _, error in sorted(refused, key=itemgetter(0)))
 
 
 def error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:

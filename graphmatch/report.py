@@ -134,7 +134,7 @@ class Call:
         """Return the call and its result as one line."""
         said = ", ".join(map(_short, self.arguments))
         given = f"unknown: {self.why}" if self.given is None else _short(self.given)
-        took = "known from before" if self.kept else f"{1000 * self.seconds:.3g} ms"
+        took = "cached" if self.kept else f"{1000 * self.seconds:.3g} ms"
         return f"{compact(NamedNode(self.operator))}({said}) is {given}; {took}"
 
 
@@ -229,7 +229,7 @@ class MatchReport:
         """
         found = None if self.origin is None else self.origin()
         if found is None:
-            raise LookupError(f"the publication {self.publication} is not kept")
+            raise LookupError(f"the publication {self.publication} is not available")
         return found
 
     def __iter__(self) -> Iterator[Match]:
@@ -422,7 +422,7 @@ def _left_open(publication: str, unknown: Unknown) -> Problem:
     """Return the problem of a subscription that failed calls leave undecided."""
     some = "; ".join(map(str, unknown.calls[:3]))
     what = "other solutions" if unknown.matched else "whether it matches"
-    said = f"{unknown.subscription}: {what} cannot be known: {some}"
+    said = f"{unknown.subscription}: {what} could not be determined: {some}"
     remedy = "Fix the operator, or raise the limit `operator_seconds`."
     return Problem(said, Place(publication), remedy, Severity.WARNING)
 

@@ -29,7 +29,7 @@ from semantic.ontology.synonyms import SynonymOptions, SynonymPairs
 from semantic.terms import Term
 from semantic.vocabulary import PREFIXES
 
-_AGAIN = "Save it again, and name the file that was saved to."
+_AGAIN = "Check the name, or save the engine again."
 _MALFORMED = (AttributeError, GraphMatchError, IndexError, KeyError, TypeError, ValueError)
 """Errors raised by JSON with an unexpected structure."""
 
@@ -129,15 +129,15 @@ def save(
     versions = {one.iri: (one.version, one.index is not None) for one in operators.all}
     options = replace(options, operators=versions, measured=operators.statistics.written())
     if is_special(path):
-        raise SavedError(path, "is a pipe or a device", "Name a file.")
+        raise SavedError(path, "not a regular file", "Name a file.")
     try:
         # A symbolic link must stay a link, so its target is replaced.
         core.save(Path(realpath(path)), options.written(), ontology)
     except _native.CorruptSnapshotError:
-        what = "is there already, and nothing was saved to it"
-        raise SavedError(path, what, "Name a file that is not there yet.") from None
+        what = "the file exists and is not a snapshot"
+        raise SavedError(path, what, "Name a new file.") from None
     except OSError as error:
-        remedy = "Check the name, the permissions and the room on the disk."
+        remedy = "Check the name, the permissions and the free disk space."
         raise SavedError(path, f"cannot be written: {error.strerror or error}", remedy) from error
 
 
@@ -157,12 +157,14 @@ def opened(path: Path, limits: Limits | None, operators: Sequence[Operator] = ()
         options = Options.read(said)
         given = dict(rows)
         if missing := [iri for iri in options.operators if iri not in given]:
-            what = f"was saved with operators that are not given: {', '.join(missing)}"
-            raise SavedError(path, what, "Give them: functions are not in the file.")
+            what = f"the snapshot needs operators that were not given: {', '.join(missing)}"
+            raise SavedError(path, what, "Give them. A snapshot does not contain functions.")
         for iri, (_, is_indexed) in options.operators.items():
             if given[iri] != is_indexed:
-                what = f"the operator {iri} was another one: only one of the two has an index"
-                raise SavedError(path, what, "Give the operator that it was saved with.")
+                what = (
+                    f"the operator {iri} differs from the saved one: only one of them has an index"
+                )
+                raise SavedError(path, what, "Give the saved operator.")
         return options.limits if limits is None else limits
 
     try:

@@ -241,13 +241,13 @@ def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if not (is_listed and found):
         what = "the file has no [[subscription]]"
         if not is_listed:
-            what = "`subscription` is not a list of tables"
+            what = "`subscription` is not an array of tables"
         raise InputError(Problem(what, Place(str(path)), _TOML_REMEDY))
     yield from zip(lines if len(lines) == len(found) else [1] * len(found), found, strict=True)
 
 
 def _duplicate(id: str, place: Place, first: Place) -> Problem:
-    what = f"the id {id!r} has a subscription already, at {replace(first, item=None)}"
+    what = f"a subscription with the id {id!r} already exists, at {replace(first, item=None)}"
     return Problem(what, place, "Choose another id; the first one holds.")
 
 
@@ -300,8 +300,8 @@ def _field(row: dict[str, object], name: str, place: Place, remedy: str) -> str:
     if name not in row:
         raise InputError(Problem(f"the field `{name}` is missing", place, remedy))
     if not isinstance(value, str) or not (value.strip() or name == "comment"):
-        raise InputError(Problem(f"the field `{name}` is not a text", place, remedy))
+        raise InputError(Problem(f"the field `{name}` is not a string", place, remedy))
     if SURROGATE.search(value):
-        what = f"the field `{name}` is not Unicode: a surrogate"
-        raise InputError(Problem(what, place, "Write the text again."))
+        what = f"the field `{name}` has a lone surrogate"
+        raise InputError(Problem(what, place, "Write the complete character."))
     return value

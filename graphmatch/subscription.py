@@ -268,8 +268,8 @@ class SubscriptionParser:
 
 def not_unicode(id: str, error: UnicodeEncodeError) -> SubscriptionError:
     """Return the error of an id, a text or a comment with a lone surrogate."""
-    what = f"not Unicode: a surrogate, {error.object[error.start]!a}"
-    return SubscriptionError(Problem(what, Place(plain(id)), "Write the character itself."))
+    what = f"the text has a lone surrogate, {error.object[error.start]!a}"
+    return SubscriptionError(Problem(what, Place(plain(id)), "Write the complete character."))
 
 
 def refusal(id: str, error: _native.InvalidSubscriptionError, text: str = "") -> SubscriptionError:

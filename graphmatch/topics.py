@@ -62,7 +62,9 @@ class Topics:
         """Reject a text instead of a sequence, because its characters would become topics."""
         for text in (self.topics, self.words, self.without):
             if isinstance(text, str):
-                raise TypeError(f"Topics takes a tuple of texts, not {text!r}. Write ({text!r},).")
+                raise TypeError(
+                    f"Topics takes a tuple of strings, not {text!r}. Write ({text!r},)."
+                )
 
     @classmethod
     def of_row(cls, row: Mapping[str, object], place: Place) -> Topics:
@@ -93,7 +95,7 @@ class Topics:
         match = row.get("match", "all")
         if match not in ("all", "any"):
             what = "the field `match` is neither `all` nor `any`"
-            raise SubscriptionError(Problem(what, place, "Leave it out for `all`."))
+            raise SubscriptionError(Problem(what, place, "Write `all` or `any`."))
         topics, words, without = (
             _texts(row, key, place) for key in ("topics", "words", "not-words")
         )
@@ -127,18 +129,21 @@ class Topics:
         """
         place = Place(self.name)
         if not (self.topics or self.words):
-            what, remedy = "there is no topic and no word to look for", "Give one."
+            what, remedy = "no topic and no word is given", "Give at least one."
             raise SubscriptionError(Problem(what, place, remedy))
         for text in (*self.topics, *self.words, *self.without):
             if not text.strip():
                 what, remedy = "a topic or word is empty", "Give a text, or leave it out."
                 raise SubscriptionError(Problem(what, place, remedy))
             if SURROGATE.search(text):
-                what, remedy = "a topic or word is not Unicode: a surrogate", "Write it again."
+                what, remedy = (
+                    "a topic or word has a lone surrogate",
+                    "Write the complete character.",
+                )
                 raise SubscriptionError(Problem(what, place, remedy))
         for word in (*self.words, *self.without):
             if not folded(word).strip():
-                what = f"“{word}” has no letter and no digit: no text has it as a word"
+                what = f"“{word}” has no letter or digit, so it is not a word"
                 raise SubscriptionError(Problem(what, place, "Give a word."))
         about = [_topic(topic, n, concepts, place) for n, topic in enumerate(self.topics, 1)]
         texts = [_word(word, n) for n, word in enumerate(self.words, 1)]
@@ -163,7 +168,7 @@ def _texts(row: Mapping[str, object], key: str, place: Place) -> tuple[str, ...]
     listed = value if isinstance(value, list | tuple) else (value,)
     texts = tuple(text for text in listed if isinstance(text, str))
     if len(texts) < len(listed):
-        what, remedy = f"the field `{key}` is no list of texts", f'Write "{key}": ["…", "…"].'
+        what, remedy = f"the field `{key}` is not a list of strings", f'Write "{key}": ["…", "…"].'
         raise SubscriptionError(Problem(what, place, remedy))
     return texts
 

@@ -62,7 +62,9 @@ def pieces(stream: Readable) -> Iterator[bytes]:
     [b'abc']
     """
     if isinstance(stream, io.TextIOBase):
-        raise TypeError("a file of text cannot be read. Open it in binary mode: open(name, 'rb').")
+        raise TypeError(
+            "a file in text mode cannot be read. Open it in binary mode: open(name, 'rb')."
+        )
     read = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
     while piece := read(PIECE):
         yield piece
@@ -148,8 +150,8 @@ def missing(name: str | Path) -> Problem | None:
     except (OSError, ValueError) as error:
         if isinstance(name, str) and _TEXT.match(text):
             shown = text if len(text) <= 40 else f"{text[:39]}…"
-            what = f"{shown!r} looks like the text of a document, not the name of a file"
-            return Problem(what, Place("<str>"), "Give its bytes: text.encode().")
+            what = f"{shown!r} looks like the content of a document, not like a file name"
+            return Problem(what, Place("<str>"), "Give bytes: text.encode().")
         own = error if isinstance(error, OSError) else OSError(errno.EINVAL, str(error))
         return unreadable(text, own)
     return None
@@ -184,7 +186,7 @@ def files_in(
         files = [file for file in files if file.suffix.lower() in extensions]
     if not files and not told:
         kinds = f"{' or '.join(extensions)} " if extensions else ""
-        what, remedy = f"the folder has no {kinds}files", "Give a folder with some in it."
+        what, remedy = f"the folder has no {kinds}files", "Give a folder that has some."
         severity = Severity.REFUSED if extensions else Severity.WARNING
         on_problem(Problem(what, Place(str(path)), remedy, severity))
     return files

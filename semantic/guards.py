@@ -84,8 +84,8 @@ def check_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Faul
     >>> check_xml(b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><a>&e;</a>', "a.owl")
     Traceback (most recent call last):
     ...
-    semantic.errors.InputError: a.owl:1:14: the entity 'e' lies outside the document. Nothing is \
-fetched: write its text into the document instead.
+    semantic.errors.InputError: a.owl:1:14: the entity 'e' is outside the document. Entities \
+are not fetched. Write the text into the document.
     """
     try:
         utf8 = recode_xml(data, source)
@@ -217,14 +217,14 @@ def recode_xml(data: bytes, source: str) -> bytes:
             return data
         return decode_xml(data).encode()
     except UnicodeDecodeError as error:
-        what = f"not in its encoding, {error.encoding} ({error.reason})"
+        what = f"not in the declared encoding, {error.encoding} ({error.reason})"
         place = _place(error.object, error.start, source, error.encoding)
-        remedy = "Declare the encoding that it is in, or save it as UTF-8."
+        remedy = "Declare the actual encoding, or save the document as UTF-8."
         if is_wide(error.encoding):  # Its first bytes declare this.
-            remedy = "It is damaged or cut off: get it again, or save it as UTF-8."
+            remedy = "It is damaged or incomplete. Get it again, or save it as UTF-8."
         raise InputError(Problem(what, place, remedy)) from error
     except LookupError as error:
-        remedy = "Save the document as UTF-8, and declare that."
+        remedy = "Save the document as UTF-8, and declare UTF-8."
         raise InputError(Problem(f"{error}", Place(source, line=1), remedy)) from error
 
 
@@ -302,7 +302,7 @@ class _Delivery:
             _refuse_attributes(self._place())
         self._depth += 1
         if self._depth > self._limits.xml_depth:
-            _refuse_depth("its elements nest", self._place(), self._limits)
+            _refuse_depth("the elements are nested", self._place(), self._limits)
 
     def _end(self, _name: str) -> None:
         self._depth -= 1
@@ -324,12 +324,14 @@ class _Delivery:
         if system is not None:
             end = self._parser.CurrentByteIndex + 1
             begin = max(self._data.rfind(b"<!ENTITY", 0, end), 0)
-            what = f"the entity '{name}' lies outside the document"
-            remedy = "Nothing is fetched: write its text into the document instead."
+            what = f"the entity '{name}' is outside the document"
+            remedy = "Entities are not fetched. Write the text into the document."
             raise InputError(Problem(what, _place(self._data, begin, self._source), remedy))
         self._referring += value is not None and ("&" in value or "%" in value)
         if self._referring > self._limits.xml_depth:
-            _refuse_depth("its entities may refer to each other", self._place(), self._limits)
+            _refuse_depth(
+                "the references of entities to entities are nested", self._place(), self._limits
+            )
         self._count()
 
     def _count(self, *_declared: object) -> None:
@@ -356,7 +358,7 @@ class _Delivery:
 
 
 def _refuse_expansion(place: Place, limits: Limits) -> NoReturn:
-    what = f"its entities would add more than {limits.xml_expansion:,} characters"
+    what = f"the entities expand to more than {limits.xml_expansion:,} characters"
     remedy = "If you trust the document, raise the limit xml_expansion."
     raise InputError(Problem(what, place, remedy))
 
@@ -368,5 +370,5 @@ def _refuse_depth(what: str, place: Place, limits: Limits) -> NoReturn:
 
 def _refuse_attributes(place: Place) -> NoReturn:
     what = f"an element has more than {_MOST_ATTRIBUTES:,} attributes"
-    remedy = "No document needs as many: check where it is from."
+    remedy = "Normal documents need fewer. Check the source of this one."
     raise InputError(Problem(what, place, remedy))

@@ -117,9 +117,9 @@ class Limits:
             most = getattr(self, limit.name)
             kinds = (int, float) if limit.type == "float" else (int,)
             if type(most) not in kinds or not 0 < most <= sys.maxsize:
-                number = "a number" if float in kinds else "a whole number"
-                what = f"`{limit.name}` is {most!r}, and not {number} above zero, of 64 bits"
-                remedy = f"Leave it out for what is usual, {limit.default:,}."
+                number = "number" if float in kinds else "integer"
+                what = f"`{limit.name}` is {most!r}, but must be a positive 64-bit {number}"
+                remedy = f"Correct it, or leave it out to use the default, {limit.default:,}."
                 raise InputError(Problem(what, Place("Limits"), remedy))
 
 
@@ -132,8 +132,8 @@ def too_long(what: str, where: Place, limits: Limits) -> Problem:
     Examples
     --------
     >>> print(too_long("a text", Place("a.rss"), DEFAULT_LIMITS))
-    a.rss: a text of more than 16,777,216 characters. Raise the limit `text_characters`, or \
-leave it out.
+    a.rss: a text has more than 16,777,216 characters. Raise the limit `text_characters`, or \
+shorten it.
     """
-    remedy = "Raise the limit `text_characters`, or leave it out."
-    return Problem(f"{what} of more than {limits.text_characters:,} characters", where, remedy)
+    remedy = "Raise the limit `text_characters`, or shorten it."
+    return Problem(f"{what} has more than {limits.text_characters:,} characters", where, remedy)

@@ -65,9 +65,9 @@ Fault: TypeAlias = Mapping[str, Any]
 
 _SUBSCRIBE = "Subscribe to it (`read_subscriptions` or `--subscriptions`)."
 _NOT_PUBLICATIONS = {
-    ".rq": ("a file of a subscription", _SUBSCRIBE),
-    ".jsonl": ("a file of subscriptions", _SUBSCRIBE),
-    ".csv": ("a file of synonyms", "Load it with the ontology (`Ontology.load` or `--ontology`)."),
+    ".rq": ("a subscription", _SUBSCRIBE),
+    ".jsonl": ("subscriptions", _SUBSCRIBE),
+    ".csv": ("synonyms", "Load it with the ontology (`Ontology.load` or `--ontology`)."),
 }
 
 
@@ -194,8 +194,8 @@ def publications_of(
     try:
         for publication in _publications(data, syntax, source, cut, base_iri, report, limits):
             found = True
-            if (size := len(publication.triples)) > limits.publication_triples:
-                on_problem(too_large(publication.source, limits, size))
+            if len(publication.triples) > limits.publication_triples:
+                on_problem(too_large(publication.source, limits))
             else:
                 yield publication
     except InputError as error:
@@ -203,7 +203,7 @@ def publications_of(
     except OSError as error:
         report(unreadable(source, error))
     if not found and not told:
-        what = f"it holds no publication, with the cut `{cut.value}`"
+        what = f"there is no publication in it, with the cut `{cut.value}`"
         remedy = "Check that it is the right file, or use another cut."
         report(Problem(what, Place(source), remedy, Severity.WARNING))
 
@@ -277,7 +277,9 @@ def recognise(
     whole: Iterator[bytes] = chain(pieces, data)
     if is_blank:
         if source == STDIN:
-            raise InputError(Problem("nothing came in", Place(source), "Pipe a document into it."))
+            raise InputError(
+                Problem("standard input is empty", Place(source), "Pipe a document into it.")
+            )
         raise InputError(Problem("the file is empty", Place(source), "Remove or fill it."))
     head = b"".join(pieces)
     if not head[:HEAD_BYTES].strip(BLANK):
@@ -287,10 +289,11 @@ def recognise(
         if feed is not None and cut in (Cut.AUTO, Cut.ITEM):
             return feed, iter([read_whole(whole, source, limits)])
         if feed not in (None, FeedFormat.RSS1):
-            what, remedy = "a feed can only be cut into items", "Use the cut `item` or `auto`."
+            what, remedy = "a feed can only be split into items", "Use the cut `item` or `auto`."
             raise InputError(Problem(what, Place(source), remedy))
         if (other := _NOT_PUBLICATIONS.get(Path(source).suffix.lower())) is not None:
-            raise InputError(Problem(f"{other[0]}, not of publications", Place(source), other[1]))
+            what = f"it contains {other[0]} instead of publications"
+            raise InputError(Problem(what, Place(source), other[1]))
         syntax = tell_syntax(head, source)
     else:
         refuse_foreign(head[:HEAD_BYTES], source, syntax)
@@ -377,10 +380,12 @@ def id_of(id: str, source: str) -> str:
     return source if id == plain(source) else id
 
 
-def too_large(place: Place, limits: Limits, size: int) -> Problem:
+def too_large(place: Place, limits: Limits) -> Problem:
     """Return the problem of a publication with too many triples."""
-    what = f"a publication of {size:,} triples, more than {limits.publication_triples:,}"
-    remedy = "Raise the limit `publication_triples`, or cut the document into smaller publications."
+    what = f"the publication has more than {limits.publication_triples:,} triples"
+    remedy = (
+        "Raise the limit `publication_triples`, or split the document into smaller publications."
+    )
     return Problem(what, place, remedy)
 
 

@@ -157,7 +157,7 @@ def tell_syntax(head: bytes, source: str, remedy: str = NAME_IT) -> RdfFormat:
     if found is None:
         raise InputError(
             Problem(
-                "neither its name nor its content tells an RDF syntax or a feed format",
+                "neither the name nor the content shows an RDF syntax or a feed format",
                 Place(source),
                 remedy,
             )
@@ -187,7 +187,7 @@ def refuse_foreign(head: bytes, source: str, named: RdfFormat | None = None) -> 
     if _XML.match(body):
         _refuse_other_xml(body, source, named)
     elif _is_wide(head):
-        what = "UTF-16 or UTF-32, where this syntax is always in UTF-8"
+        what = "the encoding is UTF-16 or UTF-32, but this syntax requires UTF-8"
         raise InputError(Problem(what, Place(source), "Save the document as UTF-8."))
 
 
@@ -199,7 +199,7 @@ def _refuse_other_xml(body: str, source: str, named: RdfFormat | None) -> None:
     elif _RDF_NAMESPACE in body:
         return
     elif "www.w3.org/2002/07/owl#" in body:
-        what = "OWL/XML, which is no RDF syntax"
+        what = "OWL/XML is not an RDF syntax"
         remedy = "Save the ontology as RDF/XML or Turtle."
     elif name.lower() == "opml":
         what = "an OPML list of feeds, not a feed"

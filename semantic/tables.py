@@ -162,7 +162,7 @@ def problem_of_terms(texts: Sequence[str | None], where: Place) -> Problem | Non
             return Problem(f"no {name}", where, remedy)
         term = _term(text)
         if term is None:
-            what = f"the {name} {text[:_SHOWN]!r} is no term of N-Triples"
+            what = f"the {name} {text[:_SHOWN]!r} is not a term in N-Triples syntax"
             return Problem(what, where, _WRITING)
         if not isinstance(term, kinds):
             return Problem(f"{text[:_SHOWN]} cannot be a {name}", where, remedy)
@@ -187,14 +187,14 @@ def _texts(table: pa.Table, name: str) -> Any:
 
     if name not in table.schema.names:
         remedy = f"The columns are {', '.join(COLUMNS)}."
-        raise InputError(Problem(f"no column {name!r}", Place(_TABLE), remedy))
+        raise InputError(Problem(f"there is no column {name!r}", Place(_TABLE), remedy))
     column: Any = table.column(name)
     kind = column.type
     while pa.types.is_dictionary(kind):
         kind = kind.value_type
     if not (str(kind) in {"string", "large_string", "string_view"} or pa.types.is_null(kind)):
-        what = f"the column {name!r} has values that are no texts"
-        raise InputError(Problem(what, Place(_TABLE), "Give terms as N-Triples has them."))
+        what = f"the column {name!r} has values that are not strings"
+        raise InputError(Problem(what, Place(_TABLE), "Give terms in N-Triples syntax."))
     whole = column.cast(kind).cast(pa.large_string()).combine_chunks()
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 

@@ -166,26 +166,29 @@ def test_explain_says_where_an_attribute_was_found(tmp_path: Path) -> None:
 BAD_CONSTRAINTS: dict[str, tuple[object, str]] = {
     "operator": ({"a": {"~": 1}}, "attribute 'a': there is no operator '~'. Use one of ="),
     "empty": ({"a": {}}, "attribute 'a': the constraint is empty. Write {\"exists\": true}."),
-    "nothing": ({}, "`where` is not an object that names an attribute. "),
-    "list": ({"a": [1, 2]}, "attribute 'a': a list is no value. "),
-    "null": ({"a": None}, "attribute 'a': null is no value. "),
-    "name": ({"a..b": 1}, "'a..b' is no name of an attribute. "),
-    "IRI": ({"<a b>": 1}, "<a b> is no IRI. "),
-    "order": ({"a": {"<": True}}, "attribute 'a': what stands after '<' has no order. "),
-    "digits": ({"a": {"<": 2**63}}, "attribute 'a': 9223372036854775808 has more digits than "),
-    "date": ({"a": {"<": "2026-02-31"}}, "'2026-02-31' is no date of the calendar. "),
-    "text": ({"a": {"contains": 5}}, "attribute 'a': what stands after 'contains' is no text. "),
-    "in": ({"a": {"in": "red"}}, "what stands after 'in' is not a list of values. "),
+    "nothing": ({}, "`where` is not an object with an attribute. "),
+    "list": ({"a": [1, 2]}, "attribute 'a': a list is not a valid value. "),
+    "null": ({"a": None}, "attribute 'a': null is not a valid value. "),
+    "name": ({"a..b": 1}, "'a..b' is not a valid attribute name. "),
+    "IRI": ({"<a b>": 1}, "<a b> is not a valid IRI. "),
+    "order": ({"a": {"<": True}}, "attribute 'a': the operand of '<' has no order. "),
+    "digits": ({"a": {"<": 2**63}}, "attribute 'a': 9223372036854775808 has too many digits "),
+    "date": ({"a": {"<": "2026-02-31"}}, "'2026-02-31' is not a valid date. "),
+    "text": ({"a": {"contains": 5}}, "attribute 'a': the operand of 'contains' is not a string. "),
+    "in": ({"a": {"in": "red"}}, "the operand of 'in' is not a list of values. "),
     "exists": ({"a": {"exists": False}}, "attribute 'a': 'exists' can only be true"),
-    "case": ({"a": {"<": 5, "ignore case": True}}, "'ignore case' goes with "),
+    "case": ({"a": {"<": 5, "ignore case": True}}, "'ignore case' can only be used with "),
     "case said": ({"a": {"=": "x", "ignore case": 1}}, "'ignore case' is neither true nor false. "),
-    "field": ({"a": {"value": 1, "type": "x"}}, "a value has no field 'type'. "),
-    "fields": ({"a": {"value": 1, "iri": "x"}}, "the fields iri, value do not go together. "),
-    "datatype": ({"a": {"value": "x", "datatype": "y"}}, "'y' is not an absolute IRI, and has no"),
-    "typed": ({"a": {"value": "x", "datatype": "xsd:date"}}, "'x' is not of the datatype "),
-    "unit": ({"a": {"value": "x", "unit": "GB"}}, "'x GB' is no quantity. "),
+    "field": ({"a": {"value": 1, "type": "x"}}, "a value cannot have the field 'type'. "),
+    "fields": ({"a": {"value": 1, "iri": "x"}}, "the fields iri, value cannot be combined. "),
+    "datatype": ({"a": {"value": "x", "datatype": "y"}}, "'y' is not an absolute IRI and has no"),
+    "typed": (
+        {"a": {"value": "x", "datatype": "xsd:date"}},
+        "'x' is not a valid value of the datatype ",
+    ),
+    "unit": ({"a": {"value": "x", "unit": "GB"}}, "'x GB' is not a valid quantity. "),
     "language": ({"a": {"value": "x", "language": "!"}}, "'!' is not a language tag. "),
-    "isa": ({"a": {"isa": 5}}, "what stands after 'isa' is no name of a class. "),
+    "isa": ({"a": {"isa": 5}}, "the operand of 'isa' is not a class name. "),
     "steps": ({".".join("a" * 20): 1}, "has more than 16 steps (the limit `attribute_steps`). "),
     "query": (None, "the field `query` is missing. "),
 }
@@ -208,7 +211,7 @@ def test_bad_constraint_is_reported_and_the_rest_goes_on(name: str, tmp_path: Pa
 def test_duplicate_names_in_a_line_are_refused(tmp_path: Path) -> None:
     subscriptions = lines(tmp_path / "s.jsonl", ['{"id": "a", "where": {"a": 1, "a": 2}}'])
     result = run("filter", "--events", "data/events.jsonl", "-s", subscriptions, status=2)
-    assert f"{subscriptions}:1: the field 'a' is there twice. Write it once." in result.stderr
+    assert f"{subscriptions}:1: the field 'a' occurs twice. Write it once." in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -243,12 +246,15 @@ BAD_EVENTS: dict[str, tuple[str, str]] = {
     "no object": ("[1]", ":2: not a JSON object. Write {"),
     "empty": ("{}", ":2: the event has no attributes. Write {"),
     "only null": ('{"a": null}', ":2: the event has no attributes. "),
-    "id": ('{"id": ["x"], "a": 1}', ":2: the field `id` is not a text. "),
-    "name": ('{"id": "x", "a.": 1}', ":2 (x): 'a.' is no name of an attribute. Write steps"),
-    "NaN": ('{"a": NaN}', ":2: NaN is no number that compares. Leave it out."),
+    "id": ('{"id": ["x"], "a": 1}', ":2: the field `id` is not a string. "),
+    "name": (
+        '{"id": "x", "a.": 1}',
+        ":2 (x): 'a.' is not a valid attribute name. Separate the steps",
+    ),
+    "NaN": ('{"a": NaN}', ":2: NaN cannot be compared. Leave it out."),
     "value": ('{"a": {"value": "x", "language": "!"}}', ":2: attribute 'a': '!' is not a langua"),
-    "twice": ('{"a": 1, "a": 2}', ":2: the field 'a' is there twice. Write it once."),
-    "surrogate": ('{"a": "\\ud800"}', ":2: attribute 'a': a text has half a character"),
+    "twice": ('{"a": 1, "a": 2}', ":2: the field 'a' occurs twice. Write it once."),
+    "surrogate": ('{"a": "\\ud800"}', ":2: attribute 'a': a string has a lone surrogate"),
 }
 
 

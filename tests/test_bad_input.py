@@ -117,9 +117,7 @@ def chain_of_contexts(depth: int) -> dict[str, object]:
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 BOMB = f'<!DOCTYPE %s [<!ENTITY l0 "lol">{LAUGHS}]>\n'  # It expands to 3 GB.
-CHAINED = (
-    "more than 256 terms of its context occur in definitions of others. If you trust the document"
-)
+CHAINED = "more than 256 terms of the context occur in definitions of other terms. If you trust"
 NO_IRI = "Invalid IRI code point"
 DEEP_XML = f"<rdf:RDF {RDF} xmlns:e='urn:e:'>" + "<e:A><e:p>" * 999 + "</e:p></e:A>" * 999
 HTML = "<!DOCTYPE html>\n<html><head><title>Not found</title></head></html>"
@@ -127,17 +125,19 @@ QUAD = f'<http://e/a> <{TITLE}> "%s" <http://e/g%d> .\n'
 
 THERE = "Correct the document there, or name its format (`format=` or `--format`)."
 LINE = "Correct the line; it was skipped."
-BASE = "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`."
+BASE = "Write the full IRI, or give the document a base: in it, or with `base=` or `--base`."
 PAGE = "Give the address of the data itself; a page often names its feed in a <link>."
-AS_UTF8 = "UTF-16 or UTF-32, where this syntax is always in UTF-8. Save the document as UTF-8."
-BOMBED = "its entities would add more than 8,388,608 characters."
+AS_UTF8 = (
+    "the encoding is UTF-16 or UTF-32, but this syntax requires UTF-8. Save the document as UTF-8."
+)
+BOMBED = "the entities expand to more than 8,388,608 characters."
 TOO_DEEP = "If you trust the document, raise the limit"
 NO_JSON_LD = (
-    "JSON that is neither a feed nor JSON-LD: nothing in it is a triple. "
+    "the JSON is neither a feed nor JSON-LD: it contains no triple. "
     "Give it a @context that makes its names IRIs."
 )
 NO_SYNTAX = (
-    "neither its name nor its content tells an RDF syntax or a feed format. "
+    "neither the name nor the content shows an RDF syntax or a feed format. "
     "Name the syntax (`format=` or `--format`): for example ttl, nq, jsonld, rdf."
 )
 
@@ -147,19 +147,19 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.rdf",
         cut(rss1(), "Two"),
         1,
-        [":4 (item 2): the document ends early, at 4:37. The item is left out: get the whole"],
+        [":4 (item 2): the document ends early, at 4:37. The item is left out. Get the whole"],
     ),
     "cut RSS 2.0": (
         "a.rss",
         cut(rss(), "Two"),
         1,
-        [":3 (item 2): the document ends early, at 3:14. The item is left out: get the whole"],
+        [":3 (item 2): the document ends early, at 3:14. The item is left out. Get the whole"],
     ),
     "cut before its first item": (
         "a.rss",
         cut(rss(), "One"),
         0,
-        [":2: the document ends early, at 2:14. No item is complete: get the whole document."],
+        [":2: the document ends early, at 2:14. No item is complete. Get the whole document."],
     ),
     "cut RDF/XML": (
         "a.rdf",
@@ -177,19 +177,19 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.rdf",
         DEEP_XML,
         0,
-        [f":1:*: its elements nest more than 256 deep. {TOO_DEEP} xml_depth."],
+        [f":1:*: the elements are nested more than 256 deep. {TOO_DEEP} xml_depth."],
     ),
     "deep RSS": (
         "a.rss",
         rss("<a>" * 999 + "</a>" * 999),
         0,
-        [f":2:*: its elements nest more than 256 deep. {TOO_DEEP} xml_depth."],
+        [f":2:*: the elements are nested more than 256 deep. {TOO_DEEP} xml_depth."],
     ),
     "deep JSON-LD": (
         "a.jsonld",
         '{"@id": "urn:a", "urn:p": ' * 20_000 + "1" + "}" * 20_000,
         0,
-        [f": its objects and lists nest more than 256 deep. {TOO_DEEP} `nesting`."],
+        [f": the objects and lists are nested more than 256 deep. {TOO_DEEP} `nesting`."],
     ),
     "chain of terms in a JSON-LD context": (
         "a.jsonld",
@@ -237,7 +237,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.ttl",
         "<urn:a> <urn:b> " + "<<( <urn:a> <urn:b> " * 20_000 + "5" + " )>>" * 20_000 + " .",
         0,
-        [f":1:*: its brackets nest more than 256 deep. {TOO_DEEP} `nesting`."],
+        [f":1:*: the brackets are nested more than 256 deep. {TOO_DEEP} `nesting`."],
     ),
     "deep triple terms in N-Quads": (
         "a.nq",
@@ -248,7 +248,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         + " .\n"
         + QUAD % ("one", 1),
         1,
-        [f":1:*: its brackets nest more than 256 deep. {TOO_DEEP} `nesting`."],
+        [f":1:*: the brackets are nested more than 256 deep. {TOO_DEEP} `nesting`."],
     ),
     "Latin-1 in Turtle": (
         "a.ttl",
@@ -266,7 +266,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.rdf",
         rdf("caf\xe9").encode("latin-1"),
         0,
-        [":1:*: not in its encoding, utf-8 (*). Declare the encoding that it is in, or save it"],
+        [":1:*: not in the declared encoding, utf-8 (*). Declare the actual encoding, or save the"],
     ),
     "Latin-1 in JSON-LD": (
         "a.jsonld",
@@ -278,19 +278,19 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.rdf",
         "<?xml version='1.0' encoding='klingon'?>" + rdf(),
         0,
-        [":1: unknown encoding: klingon. Save the document as UTF-8, and declare that."],
+        [":1: unknown encoding: klingon. Save the document as UTF-8, and declare UTF-8."],
     ),
     "an encoding of Python's": (
         "a.rdf",
         "<?xml version='1.0' encoding='base64'?>" + rdf(),
         0,
-        [":1: unknown encoding: base64. Save the document as UTF-8, and declare that."],
+        [":1: unknown encoding: base64. Save the document as UTF-8, and declare UTF-8."],
     ),
     "UTF-16 that is cut off": (
         "a.rdf",
         rdf("one").encode("utf-16-be")[:-1],
         0,
-        [":1:*: not in its encoding, utf-16-be (truncated data). It is damaged or cut off: get it"],
+        [":1:*: not in the declared encoding, utf-16-be (truncated data). It is damaged"],
     ),
     "UTF-16 in Turtle": ("a.ttl", GOOD.encode("utf-16"), 0, [f": {AS_UTF8}"]),
     "UTF-16 in N-Quads": ("a.nq", GOOD.encode("utf-16-be"), 0, [f": {AS_UTF8}"]),
@@ -317,7 +317,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.nt",
         f"<a> <urn:b> <urn:c> .\n{GOOD}",
         1,
-        [f":1:1: a relative IRI (a). Write the whole IRI. {LINE}"],
+        [f":1:1: a relative IRI (a). Write the full IRI. {LINE}"],
     ),
     "empty": ("a.ttl", "", 0, [": the file is empty. Remove or fill it."]),
     "white space": ("a.rss", "\ufeff \n\t", 0, [": the file is empty. Remove or fill it."]),
@@ -351,7 +351,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         QUERY,
         0,
         [
-            ": a file of a subscription, not of publications. "
+            ": it contains a subscription instead of publications. "
             "Subscribe to it (`read_subscriptions` or `--subscriptions`)."
         ],
     ),
@@ -360,7 +360,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "term,root",
         0,
         [
-            ": a file of synonyms, not of publications. "
+            ": it contains synonyms instead of publications. "
             "Load it with the ontology (`Ontology.load` or `--ontology`)."
         ],
     ),
@@ -368,7 +368,10 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.jsonld",
         '{"@context": "https://schema.org/", "@id": "urn:a", "name": "x"}',
         0,
-        [":1:2: a remote JSON-LD context. Put the context into the document: nothing is fetched."],
+        [
+            ":1:2: a remote JSON-LD context. Put the context into the document. Contexts are "
+            "not fetched."
+        ],
     ),
     "JSON": ("a.json", '{"type": "FeatureCollection", "features": []}', 0, [f": {NO_JSON_LD}"]),
     "JSON list": ("a.json", "[1, 2, 3]", 0, [f": {NO_JSON_LD}"]),
@@ -459,22 +462,22 @@ WARNED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.rss",
         rss("caf\xe9").encode("latin-1"),
         2,
-        [":2:17: not in its encoding, utf-8 (*). It is read as "],
+        [":2:17: not in the declared encoding, utf-8 (*). It was read as "],
     ),
     "graph in two places": (
         "a.nq",
         "".join(QUAD % (n, n % 2) for n in (1, 2, 3)),
         3,
         [
-            " (http://e/g1): the graph's statements do not stand together: it was read as several. "
-            "Sort the file by graph, so that each graph is one publication."
+            " (http://e/g1): the graph's statements are not contiguous: it was read as several "
+            "publications. Sort the file by graph, so that each graph is one publication."
         ],
     ),
     "nothing said": (
         "a.ttl",
         "# nothing\n",
         0,
-        [": it holds no publication, with the cut `auto`. Check that it is the right file, or use"],
+        [": there is no publication in it, with the cut `auto`. Check that it is the right file,"],
     ),
 }
 
@@ -496,7 +499,7 @@ def test_empty_folder(tmp_path: Path, good: Path, wanted: Path) -> None:
     folder.mkdir()
     outcome = run("filter", folder, good, "-s", wanted)
     assert outcome.problems == [
-        f"warning  {folder}: the folder has no files. Give a folder with some in it."
+        f"warning  {folder}: the folder has no files. Give a folder that has some."
     ]
     assert outcome.status == 0
 
@@ -514,8 +517,8 @@ def test_missing_publication(tmp_path: Path, good: Path, wanted: Path) -> None:
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        ("", "nothing came in. Pipe a document into it."),
-        ("\n \n", "nothing came in. Pipe a document into it."),
+        ("", "standard input is empty. Pipe a document into it."),
+        ("\n \n", "standard input is empty. Pipe a document into it."),
         ("some prose", NO_SYNTAX),
         (HTML, f"an HTML page, not RDF or a feed. {PAGE}"),
     ],
@@ -573,8 +576,8 @@ def test_graph_over_the_limit_of_triples(tmp_path: Path, good: Path) -> None:
     found = list(read_publications(path, good, on_problem=problems.append, limits=limits))
     assert [p.id for p in found] == [str(good)]
     assert [str(problem) for problem in problems] == [
-        f"{path} (http://e/g{n}): a publication of more than 20 triples. Raise the limit "
-        "`publication_triples`, or cut the document into smaller publications."
+        f"{path} (http://e/g{n}): the publication has more than 20 triples. Raise the limit "
+        "`publication_triples`, or split the document into smaller publications."
         for n in (0, 1)
     ]
 
@@ -610,8 +613,8 @@ def test_files_are_not_let_in(kind: str, tmp_path: Path, good: Path, wanted: Pat
     path = write(tmp_path / ("a.rss" if kind == "rss" else "a.rdf"), text)
     outcome = run("filter", path, good, "-s", wanted)
     assert outcome.problems == [
-        f"refused  {path}:1:14: the entity 'x' lies outside the document. Nothing is fetched: "
-        "write its text into the document instead."
+        f"refused  {path}:1:14: the entity 'x' is outside the document. Entities are not "
+        "fetched. Write the text into the document."
     ]
     assert "root:" not in outcome.out + outcome.err
     assert "Good news" in outcome.out
@@ -669,7 +672,7 @@ def test_nothing_is_fetched(tmp_path: Path, good: Path) -> None:
 
 # --- Subscriptions -------------------------------------------------------------------------------
 
-NOTHING = "its pattern can be met by nothing at all, so it would match every publication. Add a "
+NOTHING = "it matches an empty graph, so it would match every publication. Add a "
 DEEP_QUERY = "SELECT * " + "{" * 20_000 + " ?s ?p ?o " + "}" * 20_000
 DEEP_CALL = "SELECT * { ?s ?p ?o FILTER(" + "STR(" * 20_000 + "?o" + ")" * 20_000 + " = 'a') }"
 FLATTER = "more than `nesting` (256). "
@@ -681,7 +684,7 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
     "only VALUES": ("SELECT * { VALUES ?x { 1 2 } }", f"*: {NOTHING}"),
     "SERVICE": (
         "SELECT * { ?s ?p ?o SERVICE <http://e/> { ?s ?p ?o } }",
-        "*: SERVICE: a subscription does not reach out. ",
+        "*: SERVICE: a subscription cannot read other data. ",
     ),
     "FROM": ("SELECT * FROM <http://e/> { ?s ?p ?o }", "*: FROM: a subscription does not reach"),
     "undeclared prefix": (
@@ -698,7 +701,7 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
         ":1:1: not SPARQL: a query cannot begin with “INSERT”. ",
     ),
     "relative IRI": ("SELECT * { ?s <p> ?o }", ":1:15: <p> is not an absolute IRI"),
-    "no WHERE": ("DESCRIBE <http://e/x>", "*: its pattern can be met by nothing at all"),
+    "no WHERE": ("DESCRIBE <http://e/x>", "*: it matches an empty graph"),
     "half a character": ('SELECT * { ?s ?p "\\uD800" }', ":1:*: not SPARQL: "),
     "no character": ('SELECT * { ?s ?p "\\UFFFFFFFF" }', ":1:*: not SPARQL: "),
     "open quotation mark": ('SELECT * { ?s ?p "abc }', ":1:*: not SPARQL: "),
@@ -746,21 +749,27 @@ LINES: dict[str, tuple[str | bytes, str]] = {
     "null": ("null", ":2: not a JSON object. "),
     "no id": ('{"query": "ASK {?s ?p ?o}"}', ":2: the field `id` is missing. "),
     "no query": ('{"id": "b", "qery": ""}', ":2: the field `query` is missing. "),
-    "a number for an id": ('{"id": 5, "query": "ASK {}"}', ":2: the field `id` is not a text. "),
-    "white space for an id": ('{"id": " ", "query": "A"}', ":2: the field `id` is not a text. "),
-    "a number for a query": ('{"id": "b", "query": 5}', ":2: the field `query` is not a text. "),
+    "a number for an id": ('{"id": 5, "query": "ASK {}"}', ":2: the field `id` is not a string. "),
+    "white space for an id": ('{"id": " ", "query": "A"}', ":2: the field `id` is not a string. "),
+    "a number for a query": ('{"id": "b", "query": 5}', ":2: the field `query` is not a string. "),
     "a number for a comment": (
         '{"id": "b", "query": "ASK {?s ?p ?o}", "comment": 5}',
-        ":2: the field `comment` is not a text. ",
+        ":2: the field `comment` is not a string. ",
     ),
     "a bad query": ('{"id": "b", "query": "SELECT *\\n {"}', ":2 (b at 2:3): not SPARQL: "),
     "a duplicate": (
         '{"id": "a", "query": "ASK { ?s ?p ?o }"}',
-        ":2 (a): the id 'a' has a subscription already, at *:1. Choose another id; the first one",
+        ":2 (a): a subscription with the id 'a' already exists, at *:1. Choose another id; the",
     ),
     "Latin-1": (b'{"id": "caf\xe9"}', ":2:12: not UTF-8. Save the file as UTF-8."),
-    "deep JSON": ("[" * 100_000, ":2: its JSON nests too deep or has too long a number. "),
-    "long number": ("9" * 100_000, ":2: its JSON nests too deep or has too long a number. "),
+    "deep JSON": (
+        "[" * 100_000,
+        ":2: the JSON is nested too deeply or has a number with too many digits. ",
+    ),
+    "long number": (
+        "9" * 100_000,
+        ":2: the JSON is nested too deeply or has a number with too many digits. ",
+    ),
     "deep query": (
         f'{{"id": "b", "query": "{DEEP_QUERY}"}}',
         f":2 (b at 1:266): {FLATTER}",
@@ -789,7 +798,7 @@ def test_duplicate_id_of_two_files(tmp_path: Path, good: Path, wanted: Path) -> 
     again = write(tmp_path / "more" / "wanted.rq", "ASK { ?s ?p ?o }")
     outcome = run("filter", good, "-s", wanted, "-s", again)
     assert outcome.problems == [
-        f"refused  {again}: the id 'wanted' has a subscription already, at {wanted}. "
+        f"refused  {again}: a subscription with the id 'wanted' already exists, at {wanted}. "
         "Choose another id; the first one holds."
     ]
     assert outcome.status == 1
@@ -813,7 +822,7 @@ def test_files_of_subscriptions_that_are_not_there(tmp_path: Path, good: Path) -
     assert outcome.problems == [
         f"refused  {missing}: cannot be read: No such file or directory. "
         "Check the name and permissions.",
-        f"refused  {empty}: the folder has no .rq or .jsonl files. Give a folder with some in it.",
+        f"refused  {empty}: the folder has no .rq or .jsonl files. Give a folder that has some.",
         "error    --subscriptions: there is no subscription to match. Give some with "
         "--subscriptions, or --topic and --word.",
     ]
@@ -824,7 +833,7 @@ def test_files_of_subscriptions_that_are_not_there(tmp_path: Path, good: Path) -
 
 ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
     "bomb": ("o.owl", rdf("&l9;", doctype=BOMB % "a"), f":1:362: {BOMBED}"),
-    "deep": ("o.rdf", DEEP_XML, ":1:*: its elements nest more than 256 deep."),
+    "deep": ("o.rdf", DEEP_XML, ":1:*: the elements are nested more than 256 deep."),
     "HTML": ("o.owl", HTML, ": an HTML page, not RDF or a feed."),
     "OWL/XML": (
         "o.owl",
@@ -836,7 +845,7 @@ ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
     "prose": (
         "o.obo",
         "format-version: 1.2\n",
-        ": neither its name nor its content tells an RDF syntax or a feed format. Give RDF (",
+        ": neither the name nor the content shows an RDF syntax or a feed format. Give RDF (",
     ),
     "UTF-16": ("o.ttl", GOOD.encode("utf-16"), f": {AS_UTF8}"),
     "Latin-1": ("o.ttl", "<urn:\xe9>".encode("latin-1"), ":1:*: not UTF-8. Save the document"),
@@ -851,7 +860,7 @@ ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
     "synonyms without header": (
         "s.csv",
         "US,United States\n",
-        ":1: the first line does not name the columns `term` and `root`. Write `term,root` above",
+        ":1: the first line does not name the columns `term` and `root`. Write `term,root` in",
     ),
     "no synonyms": ("s.csv", "", ":1: the first line does not name the columns `term` and `root`."),
     "a field without end": ("s.csv", f'term,root\n"{"x" * 200_000}', ": *CSV: field larger than"),

@@ -16,28 +16,25 @@ TURTLE = """
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 """
-ONE_TERM = "They are taken as one term; remove "
+ONE_TERM = "They are treated as one term. Remove "
 
 CIRCLES = {
     "a class that is its own ancestor": (
         ":A rdfs:subClassOf :B . :A owl:equivalentClass :B .",
-        "<urn:A> is its own ancestor through equivalence: <urn:B> is above it, and means the "
-        f"same. {ONE_TERM}the link if it says something else.",
+        f"<urn:A> is below <urn:B>, which is equivalent to it. {ONE_TERM}the link if they differ.",
     ),
     "a class that is its own ancestor, two steps away": (
         ":A rdfs:subClassOf :B . :B rdfs:subClassOf :C . :C owl:equivalentClass :A .",
-        "a cycle of classes: <urn:A> (the same as <urn:C>), <urn:B> are all above each other. "
-        f"{ONE_TERM}a link if they are not.",
+        "a cycle of classes: <urn:A> (the same as <urn:C>), <urn:B>. "
+        f"{ONE_TERM}a link if they differ.",
     ),
     "a property that is its own ancestor": (
         ":p rdfs:subPropertyOf :q . :q owl:equivalentProperty :p .",
-        "<urn:p> is its own ancestor through equivalence: <urn:q> is above it, and means the "
-        f"same. {ONE_TERM}the link if it says something else.",
+        f"<urn:p> is below <urn:q>, which is equivalent to it. {ONE_TERM}the link if they differ.",
     ),
     "a cycle of properties": (
         ":p rdfs:subPropertyOf :q . :q rdfs:subPropertyOf :p .",
-        "a cycle of properties: <urn:p>, <urn:q> are all above each other. "
-        f"{ONE_TERM}a link if they are not.",
+        f"a cycle of properties: <urn:p>, <urn:q>. {ONE_TERM}a link if they differ.",
     ),
 }
 

@@ -139,7 +139,7 @@ def test_check() -> None:
     result = run(*COMMANDS["check"])
     assert (
         "    indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
-        "    the index decides: nothing is left to evaluate\n"
+        "    the index decides; nothing is left to evaluate\n"
     ) in result.stdout
     count = len(list((ROOT / "data/subscriptions").glob("*.rq")))
     assert result.stdout.count("✓ ") == count
@@ -206,10 +206,12 @@ def test_explanation_of_a_match_and_of_none() -> None:
     assert "        because “Klimawandel” in rss:title names news:ClimateChange\n" in text
     assert (
         "https://notebook.example/raumsonde does not match feeds-environment\n"
-        "  ✗ no triple meets ?item dcterms:subject news:Environment\n"
-        "      the nearest: <https://notebook.example/raumsonde> dcterms:subject news:Space"
+        "  ✗ no triple matches ?item dcterms:subject news:Environment\n"
+        "      nearest triple: <https://notebook.example/raumsonde> dcterms:subject news:Space"
     ) in text
-    assert "but news:SpaceProbes is not below news:Environment: nothing is above both\n" in text
+    assert (
+        "but news:SpaceProbes is not below news:Environment: they have no common ancestor\n" in text
+    )
 
 
 def test_that_an_explanation_says_how_a_subscription_is_indexed_after_the_answer() -> None:
@@ -217,10 +219,10 @@ def test_that_an_explanation_says_how_a_subscription_is_indexed_after_the_answer
     assert text.endswith(
         "\n"
         "  indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
-        "  the index decides: nothing is left to evaluate\n"
+        "  the index decides; nothing is left to evaluate\n"
         "  access pattern: * dcterms:subject news:Environment: estimated at 0.1 % of publications; "
-        "2 rows are filed there\n"
-        "    then looked for: * rss:title *\n"
+        "2 rows are stored there\n"
+        "    second pattern: * rss:title *\n"
         "  query template: shared with 8 other rows\n"
     )
 
@@ -345,7 +347,7 @@ def test_explanation_as_json() -> None:
     assert (filed["rows"], filed["same template"]) == (2, 9)
     assert [tuple(near) for near in other["nearest"]] == [("triple", "because", "but")] * 2
     assert (match["failure"], other["evidence"]) == (None, [])
-    assert other["failure"] == "no triple meets ?item dcterms:subject news:Environment"
+    assert other["failure"] == "no triple matches ?item dcterms:subject news:Environment"
 
 
 def test_json_is_whole_whatever_is_in_it(tmp_path: Path, wanted: Path) -> None:
@@ -591,7 +593,7 @@ def test_an_output_that_is_closed_is_an_error(arguments: tuple[str, ...]) -> Non
 def test_a_file_without_an_end_is_refused(wanted: Path) -> None:
     for option in ("--config", "--subscriptions"):
         result = run("filter", wanted, option, "/dev/zero", status=2)
-        assert "/dev/zero: a file of more than 16,777,216 characters" in result.stderr
+        assert "/dev/zero: a file has more than 16,777,216 characters" in result.stderr
 
 
 def test_many_refusals_are_counted(tmp_path: Path, wanted: Path) -> None:

@@ -109,7 +109,7 @@ def test_that_a_duplicate_id_is_refused_and_changes_nothing(
     matcher: Matcher, language: Language
 ) -> None:
     subscribe(matcher, s=language.asks("pB"))
-    with pytest.raises(DuplicateError, match="has a subscription already"):
+    with pytest.raises(DuplicateError, match="a subscription with this id already exists"):
         subscribe(matcher, s=language.asks("qB"))
     assert ids(matcher.match(language.says("ApB"))) == ["s"]
     assert ids(matcher.match(language.says("AqB"))) == []

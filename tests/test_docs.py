@@ -361,10 +361,10 @@ def test_every_message_is_described() -> None:
     """One line of the page contains all literal parts of a message, in order."""
     said = {plain(text) for text in messages()} - {"…"}
     samples = {
-        "this id has a subscription already",  # A literal passed through a name
+        "a subscription with this id already exists",  # A literal passed through a name
         "there is text after the document's end, at …",  # Passed through a method
-        "its elements nest",  # Passed through a function that adds to it
-        "not expressible here: …",  # In a constructor
+        "the elements are nested",  # Passed through a function that adds to it
+        "not supported by this algorithm: …",  # In a constructor
     }
     assert samples <= said, "this test finds no longer all messages"
     page = ERRORS_PAGE.read_text(encoding="utf-8").replace("`", "")

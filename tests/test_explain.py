@@ -125,7 +125,7 @@ def test_that_the_filter_that_fails_is_named(filter_: str, value: str) -> None:
     assert f"FILTER({filter_}) is not true: ?x is {value}" in explanation
     good = (NamedNode("urn:s"), NamedNode("urn:q"), literals[value])
     missing = str(engine.explain("s", Publication.of("urn:one", [good])))
-    assert "no triple meets" in missing
+    assert "no triple matches" in missing
 
 
 @pytest.mark.parametrize(

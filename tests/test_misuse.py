@@ -90,8 +90,8 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a text that is filtered": (
         lambda: engine().filter(TURTLE),
-        f"<str>: '{TURTLE}' looks like the text of a document, not the name of a file. "
-        "Give its bytes: text.encode().",
+        f"<str>: '{TURTLE}' looks like the content of a document, not like a file name. "
+        "Give bytes: text.encode().",
     ),
     "a name with a NUL": (lambda: engine().filter("a\0b"), "cannot be read: embedded null byte."),
     "a list of files that is filtered": (
@@ -100,7 +100,7 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a file of text": (
         lambda: list(engine().filter(io.StringIO(TURTLE))),  # type: ignore[arg-type]
-        "a file of text cannot be read. Open it in binary mode: open(name, 'rb').",
+        "a file in text mode cannot be read. Open it in binary mode: open(name, 'rb').",
     ),
     "a number that is read": (
         lambda: list(read_publications(3)),  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "one topic that is a text": (
         lambda: Topics("Energy"),  # type: ignore[arg-type]
-        "Topics takes a tuple of texts, not 'Energy'. Write ('Energy',).",
+        "Topics takes a tuple of strings, not 'Energy'. Write ('Energy',).",
     ),
     "a dataset for a graph": (
         lambda: Publication.from_rdflib(graph(TRIG, "trig", rdflib.Dataset)),
@@ -172,7 +172,7 @@ def test_the_error_of_a_misspelt_query_form_names_the_valid_ones(
 def test_a_text_is_reported_where_files_are_read() -> None:
     problems: list[Problem] = []
     assert not list(read_publications(TURTLE, on_problem=problems.append))
-    assert [problem.remedy for problem in problems] == ["Give its bytes: text.encode()."]
+    assert [problem.remedy for problem in problems] == ["Give bytes: text.encode()."]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -203,6 +203,6 @@ def test_the_library_speaks_of_parameters(tmp_path: Path) -> None:
         "Load it with the ontology (`Ontology.load` or `--ontology`).",
         "Name the syntax (`format=` or `--format`): for example ttl, nq, jsonld, rdf.",
         "Correct the document there, or name its format (`format=` or `--format`).",
-        "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`.",
+        "Write the full IRI, or give the document a base: in it, or with `base=` or `--base`.",
         "Name its syntax (`format=` or `--format`).",
     }

@@ -285,8 +285,8 @@ def test_an_engine_hears_all_three_spellings() -> None:
         assert [match.subscription for match in report] == ["large"]
     assert not problems
     assert not list(engine.match(Publication.of("p", turtle('e:x e:size "4 kg"^^cdt:ucum .'))))
-    assert [problem.what for problem in problems] == ["<urn:size>: kg cannot be brought to GB"]
-    with pytest.raises(SubscriptionError, match="kg cannot be brought to GB"):
+    assert [problem.what for problem in problems] == ["<urn:size>: kg cannot be converted to GB"]
+    with pytest.raises(SubscriptionError, match="kg cannot be converted to GB"):
         engine.subscribe("bad", PREFIXES + 'ASK { ?x e:size "4 kg"^^cdt:ucum }')
 
 

@@ -239,7 +239,7 @@ def _line(line: bytes) -> tuple[bytes, str | None, str | None]:
         if isinstance(data, dict | list) and format in (None, "application/ld+json", "jsonld"):
             return json.dumps(data).encode(), "jsonld", id
     except UnicodeEncodeError as error:
-        what = "a text has half a character (a lone surrogate)"
+        what = "a string has a lone surrogate (half a character)"
         raise InputError(Problem(what, Place("body"), "Write it whole.")) from error
     what = "data is neither a text nor JSON-LD"
     raise InputError(Problem(what, Place("body"), remedy))

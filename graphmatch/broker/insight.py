@@ -440,9 +440,9 @@ def why(
     >>> engine.subscribe("alice", 'ASK { ?x dc:subject "food" }')
     >>> told = why(engine, "alice", stored)
     >>> told["matches"], told["failure"]
-    (False, 'no triple meets ?x dc:subject "food"')
+    (False, 'no triple matches ?x dc:subject "food"')
     >>> told["nearest"][0]["but"]
-    'the text is the same but for upper and lower case'
+    'the strings differ only in upper and lower case'
     """
     rehearsal = rehearsal or Rehearsal(engine)
     text = engine.subscription(subscription).query.text if query is None else query

@@ -49,7 +49,7 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
     if subscriptions is not None:
         line = lines[0] if lines else _line(text, "subscription")
         if not isinstance(subscriptions, list):
-            what = "`subscription` is not a list of tables"
+            what = "`subscription` is not an array of tables"
             raise InputError(Problem(what, Place(str(path), line), "Write [[subscription]]."))
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found
@@ -89,7 +89,7 @@ def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place:
     is_number = parameter.type.name.startswith(("int", "float"))
     fitting = (int, float) if is_number else (str, date)
     if not all(isinstance(one, fitting) and not isinstance(one, bool) for one in listed):
-        kind = "number" if is_number else "list of texts" if several else "text"
+        kind = "number" if is_number else "list of strings" if several else "string"
         example = "1" if is_number else '["…"]' if several else '"…"'
         remedy = f"Write {key} = {example}."
         what = f"`{key}` is not a {kind}"

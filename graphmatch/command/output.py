@@ -191,7 +191,7 @@ def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConso
             text.detach()  # This flushes the text, too.
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
-        remedy = "Check the name, the permissions and the room on the disk."
+        remedy = "Check the name, the permissions and the free disk space."
         raise InputError(Problem(what, Place(str(path)), remedy)) from error
 
 

@@ -352,7 +352,7 @@ def _listed(
             session.report(Problem(what, Place(path), remedy))
             continue
         if not rows:
-            what, remedy = "the folder has no files", "Give a folder with some in it."
+            what, remedy = "the folder has no files", "Give a folder that has some."
             session.report(Problem(what, Place(path), remedy))
         for row in rows:
             name = row["path"]

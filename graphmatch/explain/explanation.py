@@ -93,7 +93,7 @@ class Explanation:
         if self.failure:
             yield f"  ✗ {self.failure}"
         for near in self.nearest:
-            yield f"      the nearest: {self._write(near.triple)}"
+            yield f"      nearest triple: {self._write(near.triple)}"
             yield from (f"        because {reason}" for reason in near.reasons)
             if near.why:
                 yield f"        but {near.why}"
@@ -125,11 +125,12 @@ def explain(
             if failed is None
         )
         why = "; ".join(plan.residual or plan.subscription.remainder)
-        text = f"the necessary part is met; what is evaluated as SPARQL is not: {why}"
+        text = "the indexed part of the query matches, but the whole query has no solution"
+        text += f"; not indexed: {why}"
         return replace(blank, failure=text, held=next(held, ()))
     text, misses, before = found[0]
     if len(found) > 1:
-        text += f" (and likewise in each of the other {len(found) - 1} branches)"
+        text += f" (each of the other {len(found) - 1} branches fails, too)"
     held_ = tuple(proofs(before, {}, evaluation, provenance)) if before.patterns else ()
     return replace(blank, failure=text, nearest=misses, held=held_)
 
@@ -141,8 +142,8 @@ def _failure(
     for number, pattern in enumerate(branch.patterns):
         before = branch.patterns[:number]
         if first(evaluation, Branch((pattern,))) is None:
-            what = "nothing" if words.of_attributes else "no triple"
-            text = f"{what} meets {words.pattern(pattern)}"
+            text = words.pattern(pattern)
+            text = f"{text} is not true" if words.of_attributes else f"no triple matches {text}"
             return text, nearest.to_pattern(pattern), Branch(before)
         if first(evaluation, Branch((*before, pattern))) is None:
             text, misses = _not_together(pattern, before, evaluation, nearest, words)
@@ -165,7 +166,7 @@ def _not_together(
     words: Wording,
 ) -> tuple[str, tuple[Near, ...]]:
     """Describe the patterns that match separately but not jointly, with near misses."""
-    met = f"{words.pattern(pattern)} is met, but not together with"
+    met = f"{words.pattern(pattern)} matches, but not together with"
     for other in before:
         if first(evaluation, Branch((other, pattern))) is None:
             apart = nearest.apart(pattern, other, words)

@@ -19,10 +19,10 @@ from semantic.terms import compact
 AccessPattern: TypeAlias = Sequence[str | None]
 """The terms of an access pattern in N-Triples, ``None`` for any."""
 
-UNINDEXED = "the index takes none of its patterns, or they are too many for it"
+UNINDEXED = "the index supports none of its patterns, or there are too many of them"
 """The reason why every publication is a candidate of an unindexed subscription."""
 
-SUSPENDED = "it matches nothing until the ontology fits its units and names of classes"
+SUSPENDED = "it cannot match until the ontology fits its units and class names"
 """The reason why a suspended subscription does not match."""
 
 _LEAST_SHARE = 0.00001
@@ -86,7 +86,7 @@ class IndexPlan:
         elif self.residual:
             lines.append(f"evaluated as SPARQL on candidates: {'; '.join(self.residual)}")
         elif self.exact:
-            lines.append("the index decides: nothing is left to evaluate")
+            lines.append("the index decides; nothing is left to evaluate")
         return tuple(lines)
 
 
@@ -122,9 +122,9 @@ class RowPlan:
         """Yield the plan as lines."""
         written = _write(self.access, prefixes)
         rows = "1 row is" if self.postings == 1 else f"{self.postings:,} rows are"
-        yield f"access pattern: {written}: {self._figures()}; {rows} filed there"
+        yield f"access pattern: {written}: {self._figures()}; {rows} stored there"
         if self.second is not None:
-            yield f"  then looked for: {_write(self.second, prefixes)}"
+            yield f"  second pattern: {_write(self.second, prefixes)}"
         shared = "no other row" if self.alike == 1 else f"{self.alike - 1:,} other rows"
         yield f"query template: shared with {shared}"
 
@@ -145,7 +145,7 @@ class RowPlan:
         if self.frequency < _LEAST_SHARE:
             percent = f"less than {100 * _LEAST_SHARE:.3g} %"
         if self.met:
-            return f"met by {self.met:,} of {self.sampled:,} publications, estimated at {percent}"
+            return f"in {self.met:,} of {self.sampled:,} publications, estimated at {percent}"
         return f"estimated at {percent} of publications"
 
 

@@ -132,11 +132,11 @@ class Nearest:
         if not isinstance(given, Literal):
             return None
         if compare(given, Operator.EQ, wanted):
-            return Miss(0, "it is equal by value, but a pattern asks for the very term")
+            return Miss(0, "the values are equal, but a pattern needs the same term")
         if wanted.value == given.value:
-            return Miss(0, "the text is the same, its language or datatype is not")
+            return Miss(0, "the strings are equal, but not their languages or datatypes")
         if wanted.value.casefold() == given.value.casefold():
-            return Miss(1, "the text is the same but for upper and lower case")
+            return Miss(1, "the strings differ only in upper and lower case")
         return None
 
     def _to_class(self, pattern: TriplePattern, name: str) -> tuple[Near, ...]:
@@ -201,8 +201,8 @@ class Nearest:
             one, two = (self._values(p, variable) for p in (pattern, other))
             if not one.keys() & two.keys():
                 here, there = _some(one, words), _some(two, words)
-                return f"{words.variable(variable)} is {here} in the one, {there} in the other"
-        return "no two triples agree in all that they share"
+                return f"{words.variable(variable)} is {here} in the first, {there} in the second"
+        return "no two triples have the same values of all shared variables"
 
     def _values(self, pattern: TriplePattern, variable: Variable) -> dict[Term, None]:
         found = solutions(self._evaluation, Branch((pattern,)))
@@ -277,10 +277,10 @@ class Distances:
                 return Miss(math.inf, f"{shown} comes {where} {bound}")
             if value is None or wanted is None or type(value) is type(wanted):
                 return Miss(math.inf, f"{shown} is not {bound}")
-            return Miss(math.inf, f"{shown} is of another kind than {bound}")
+            return Miss(math.inf, f"{shown} cannot be compared with {bound}")
         distance, amount = between
         if not distance:
-            return Miss(distance, f"{bound} itself is left out")
+            return Miss(distance, f"{bound} itself is excluded")
         if operator is Operator.EQ:
             return Miss(distance, f"{shown} differs from {bound} by {amount}")
         where = "above" if operator in (Operator.LT, Operator.LE) else "below"
@@ -288,11 +288,7 @@ class Distances:
 
     def _not_unequal(self, term: Term, constant: NamedNode | Literal) -> str:
         shown, bound = self._write(term), self._write(constant)
-        return (
-            f"it is {bound}"
-            if shown == bound
-            else f"{shown} does not certainly differ from {bound}"
-        )
+        return f"it is {bound}" if shown == bound else f"{shown} may be equal to {bound}"
 
     def _shown(self, term: Term) -> str:
         return self._ontology.shown_names.shown(term, self._language)
@@ -331,10 +327,10 @@ class Distances:
         both = (term for term in mine if term in theirs and not _is_above_all(term))
         common = sorted(both, key=lambda term: mine[term] + theirs[term])
         if not common:
-            return Miss(math.inf, f"{says}: nothing is above both")
+            return Miss(math.inf, f"{says}: they have no common ancestor")
         distance = mine[common[0]] + theirs[common[0]]
         if self._ontology.root(low) in theirs:
-            return Miss(distance, f"{says}, but above it")
+            return Miss(distance, f"{says}: it is more general")
         return Miss(distance, f"{says}: both are below {self._shown(common[0])}")
 
     def _above(self, term: Term) -> dict[Term, int]:
@@ -353,7 +349,7 @@ class Distances:
     def _text(self, test: TextTest, term: Term) -> Miss:
         found = text_of(term, test.view)
         if found is None:
-            return Miss(math.inf, f"{self._shown(term)} is no text")
+            return Miss(math.inf, f"{self._shown(term)} is not a string")
         kind = "language" if test.view is View.LANG else "text"
         text, language = found
         return Miss(0, f"the {kind} is {Literal(folded(text, test.folding), language=language)}")

@@ -106,13 +106,13 @@ class Provenance:
             steps.append(self._conversion(measured, triple))
             triple = measured
         if (function := self._mapped.get(triple)) is not None:
-            steps.append(f"the mapping function {function} gives it")
+            steps.append(f"the mapping function {function} adds it")
         elif (found := self._found.get(triple)) is not None:
             steps.append(self._naming(*found, triple[2]))
         elif (stated := self._rooted.get(triple, triple)) != triple:
             changed = zip(stated, triple, strict=True)
             steps += [
-                f"{self._write(a)} is a name of {self._write(b)}" for a, b in changed if a != b
+                f"{self._write(a)} is a synonym of {self._write(b)}" for a, b in changed if a != b
             ]
         return steps
 
@@ -134,7 +134,7 @@ class Provenance:
         """Describe the conversion of a quantity to base units."""
         before, after = self._write(measured[2]), self._write(triple[2])
         if isinstance(measured[2], Literal) and is_text(measured[2]):
-            return f"{before} is brought to {after}"
+            return f"{before} is converted to {after}"
         if isinstance(measured[2], Literal):
             return f"{before} is {after} in base units"
         return f"{before} is a quantity, and {after} in base units"
@@ -176,7 +176,7 @@ class Provenance:
             return f"{self._write(parent[1])} is the inverse of {self._write(triple[1])}"
         place = 1 if rule == "rdfs7" else 2
         path = self._path(parent[place], triple[place])
-        return path or f"it follows from {' '.join(map(self._write, parent))}"
+        return path or f"it is derived from {' '.join(map(self._write, parent))}"
 
     def _path(self, low: Term, high: Term) -> str:
         """Write the path up from one term to another; return an empty string without one."""

@@ -160,7 +160,7 @@ class _IndexedOperator:
                 return
             key = as_index(self.index.add(constants))
             if key < 0 or key in self._taken:
-                raise ValueError(f"its index gives the number {key}, which is not free")
+                raise ValueError(f"its index returned the number {key}, which is in use")
             self._taken.add(key)
             self._keys[id] = key
             if key >= len(self._ids):
@@ -180,7 +180,7 @@ class _IndexedOperator:
         if not numbers.size:
             return self._ids[:0]
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise TypeError("it gives no array of numbers")
+            raise TypeError("it did not return an array of numbers")
         ids: NDArray[np.uint32] = self._ids[numbers]
         return ids
 
@@ -206,7 +206,7 @@ class OperatorEvaluator:
         self.all = tuple(operators)
         self.by_iri = {one.iri: one for one in self.all}
         if len(self.by_iri) < len(self.all):
-            remedy = "Give each operator an IRI of its own."
+            remedy = "Give each operator a unique IRI."
             iris = [one.iri for one in self.all]
             where = Place(next(iri for iri in iris if iris.count(iri) > 1))
             raise InputError(Problem("two operators have this IRI", where, remedy))
@@ -253,8 +253,8 @@ class OperatorEvaluator:
                 what = f"the operator cannot use {said} ({why}); no publication will match"
                 remedy = "Correct the subscriptions with this constant."
                 if constants is None:
-                    what = f"its index cannot forget constants ({why})"
-                    remedy = "Fix its `remove`."
+                    what = f"its index cannot remove constants ({why})"
+                    remedy = "Fix its method `remove`."
                 problem = Problem(what, Place(one.operator.iri), remedy, Severity.WARNING)
                 self._problems.append(problem)
 
@@ -389,8 +389,8 @@ class OperatorEvaluator:
     def _give_up(self, operator: Operator) -> None:
         if operator.iri not in self._told:
             self._told.add(operator.iri)
-            what = f"{ABANDONED} of its calls did not return; it is not called until they do"
-            remedy = "Fix it, or give it a longer timeout or a process of its own."
+            what = f"{ABANDONED} of its calls have not returned; it is suspended until they do"
+            remedy = "Fix it, give it a longer timeout, or run it in its own process."
             self._on_problem(Problem(what, Place(operator.iri), remedy, Severity.WARNING))
 
     def calls_of(self, subscription: Subscription, calls: Iterable[Call]) -> tuple[str, ...]:
@@ -403,7 +403,7 @@ class OperatorEvaluator:
             near = [call for call in own if not constants.isdisjoint(call.arguments)]
             lines += map(str, near or own)
             if not own:
-                how = "its index decides" if one.index is not None else "nothing depended on it"
+                how = "its index decides" if one.index is not None else "no match depends on it"
                 lines.append(f"{compact(NamedNode(one.iri))} was not called: {how}")
         return tuple(lines)
 
@@ -416,7 +416,7 @@ class OperatorEvaluator:
         for one in self._of(subscription):
             cost, true = self.statistics.cost(one.iri, ""), self.statistics.true(one.iri, "")
             how = "its index is queried once per publication; " if one.index is not None else ""
-            how += f"{1000 * cost:.3g} ms a call, true of {true:.0%} of candidates"
+            how += f"{1000 * cost:.3g} ms per call, true for {true:.0%} of candidates"
             yield f"calls {compact(NamedNode(one.iri))}: {how}"
 
     def unknown(self, found: _native.Report, session: CallSession | None) -> tuple[Unknown, ...]:

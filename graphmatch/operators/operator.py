@@ -110,16 +110,20 @@ class Operator:
         try:
             NamedNode(iri)
         except ValueError:
-            raise refuse("the name of an operator is not an absolute IRI", "Give it one.") from None
+            raise refuse(
+                "the name of an operator is not an absolute IRI", "Give an absolute IRI."
+            ) from None
         if iri.startswith(("urn:graphmatch:", "http://www.w3.org/2001/XMLSchema#")):
-            raise refuse("this IRI is taken", "Choose one of your own.")
+            raise refuse("this IRI is reserved", "Choose another one.")
         if not cost > 0 or (timeout is not None and not timeout > 0):
-            raise refuse("a cost or a timeout is not above zero", "Give seconds.")
+            raise refuse(
+                "the cost or the timeout is not positive", "Give a positive number of seconds."
+            )
         if batch is not None and batch < 1:
-            raise refuse("a batch is below one", "Give a number of calls.")
+            raise refuse("the batch size is below one", "Give the maximum number of calls.")
         if processes and (publication or inspect.iscoroutinefunction(function)):
             raise refuse(
-                "an async function or one that gets the publication cannot run in another process",
+                "an async function, or one with the publication, cannot run in another process",
                 "Leave `processes` out.",
             )
         self.iri, self.function = iri, function
@@ -157,7 +161,7 @@ def term_of(result: object) -> Term:
     if hasattr(result, "item"):  # NumPy's numbers
         return term_of(result.item())
     kind = type(result).__name__
-    raise TypeError(f"returned a {kind} instead of a truth, number, text, IRI or literal")
+    raise TypeError(f"returned a {kind} instead of a Boolean, number, string, IRI or literal")
 
 
 def operator(
@@ -278,7 +282,9 @@ def _entry_point(name: str, remedy: str) -> object:
 
     points = entry_points(group=_GROUP, name=name)
     if not points:
-        raise MissingOperatorError(Problem("no operators have this name", Place(name), remedy))
+        raise MissingOperatorError(
+            Problem("there is no operator with this name", Place(name), remedy)
+        )
     return next(iter(points)).load()
 
 

@@ -150,7 +150,7 @@ class _Service:
             said = self._java.said() if self._java is not None else ""
             self._end()
             if late.is_set():
-                what = f"the reasoner did not answer within {self._seconds:g} s, and was ended"
+                what = f"the reasoner did not answer within {self._seconds:g} s and was stopped"
                 raise TimeoutError(what) from None
             raise _refusal(self._program, f"Java ended: {said or error}") from None
         finally:
@@ -305,7 +305,7 @@ def _kill(
 
 
 def _refusal(program: Program, said: str) -> OntologyError:
-    what = f"{program} refuses the ontology or the publication: {said}"[:500]
+    what = f"{program} rejects the ontology or the publication: {said}"[:500]
     return OntologyError(Problem(what, Place("ontology"), _REMEDY))
 
 

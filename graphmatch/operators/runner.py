@@ -30,7 +30,7 @@ ABANDONED = 4
 """Number of calls that did not return, at which an operator is suspended."""
 _TOGETHER = 16
 """Default number of concurrent calls of an `async` operator."""
-OVER = "the publication's time for operators was over (`operator_seconds`)"
+OVER = "the publication's time for operator calls is used up (`operator_seconds`)"
 """The reason of calls for which there was no time."""
 
 Arguments: TypeAlias = tuple[Any, ...]
@@ -139,7 +139,7 @@ class Runner:
         """Make calls within a time limit for all of them together."""
         operator = self.operator
         if (abandoned := self.abandoned) >= ABANDONED:
-            why = f"the operator is given up: {abandoned} calls did not return"
+            why = f"the operator is suspended: {abandoned} calls have not returned"
             return [CallOutcome(None, 0.0, why)] * len(several)
         if operator.is_async:
             return self._run_async(several, seconds)
@@ -171,7 +171,7 @@ class Runner:
         if not isinstance(result, Sequence) and hasattr(result, "tolist"):
             result = result.tolist()
         if not isinstance(result, list | tuple) or len(result) != count:
-            what = f"returned a {type(result).__name__} for a batch, and not {count} results"
+            what = f"returned a {type(result).__name__} for a batch instead of {count} results"
             return [CallOutcome(None, seconds, what)] * count
         return [self._answer(one, seconds / count) for one in result]
 

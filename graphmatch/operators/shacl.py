@@ -62,7 +62,9 @@ class Shacl(Operator):
         ):
             raise ValueError(f"there is no shape {written(shape)}")
         if not isinstance(resource, NamedNode):
-            raise TypeError(f"{written(resource)} has no IRI, so pySHACL cannot look at it alone")
+            raise TypeError(
+                f"{written(resource)} has no IRI, so pySHACL cannot validate it separately"
+            )
         with self._lock:  # rdflib's graphs are not made for threads
             if self._last is None or self._last[0] is not publication:
                 text = "".join(f"{' '.join(map(written, t))} .\n" for t in publication.given)

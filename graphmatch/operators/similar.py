@@ -82,7 +82,7 @@ class _Texts:
         import numpy as np
 
         if len(constants) != 2:
-            raise ValueError("it takes two texts and a number")
+            raise ValueError("it takes two strings and a number")
         text, least = _text(constants[0]), _least(constants[1])
         key = self._free.pop() if self._free else self._count
         if key == self._count:
@@ -138,7 +138,7 @@ def _unit(vectors: Any) -> NDArray[np.float32]:
 
     found = np.asarray(vectors, np.float32)
     if found.ndim != 2:
-        raise ValueError(f"vectors of shape {found.shape}, and not (texts, numbers)")
+        raise ValueError(f"the vectors have the shape {found.shape} instead of (texts, numbers)")
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     return (found / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
 
@@ -146,7 +146,7 @@ def _unit(vectors: Any) -> NDArray[np.float32]:
 def _text(term: Term) -> str:
     text = getattr(term, "value", None)
     if text is None or isinstance(term, NamedNode):
-        raise ValueError(f"{term} is not a text")
+        raise ValueError(f"{term} is not a string")
     return str(text)
 
 

@@ -79,7 +79,7 @@ def _parsed(text: str) -> Any:
     if text.startswith("<"):
         system, _, text = text[1:].partition(">")
     if system not in _CRS84 and system != _EPSG_4326:
-        raise ValueError(f"unknown coordinates: <{system}>")
+        raise ValueError(f"unknown coordinate system: <{system}>")
     try:
         found = shapely.from_wkt(text)
     except shapely.errors.ShapelyError as error:

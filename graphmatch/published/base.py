@@ -128,9 +128,7 @@ class Conjunction:
         tests: dict[Variable | Term, list[Filter]] = defaultdict(list)
         for filter_ in branch.filters:
             if filter_.variable not in values.values():
-                raise UnsupportedError(
-                    id, "a test of a variable that is not the value of an attribute"
-                )
+                raise UnsupportedError(id, "a test of another term than a value")
             tests[filter_.variable].append(filter_)
         filters: dict[NamedNode, tuple[Filter | Equal, ...]] = {}
         choices: dict[NamedNode, tuple[Constraint, ...]] = {}

@@ -130,7 +130,7 @@ class Concepts:
         meant = dict.fromkeys(self._compact(term) for each in near for term in self._folded[each])
         if meant:
             return f"Is {' or '.join(meant)} meant?"
-        return "Load the ontology that has it, or give its IRI."
+        return "Load the ontology that defines it, or give its IRI."
 
     def _compact(self, term: Term) -> str:
         return compact(term, self._ontology.prefixes)

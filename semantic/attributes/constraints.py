@@ -102,7 +102,7 @@ def of_row(row: dict[str, Any], reader: LineReader, number: int) -> tuple[str, A
     id, comment = row.get("id"), row.get("comment", "")
     if not isinstance(id, str) or not id.strip() or not isinstance(comment, str):
         name = "comment" if isinstance(id, str) and id.strip() else "id"
-        what = f"the field `{name}` is not a text"
+        what = f"the field `{name}` is not a string"
         if name not in row:
             what = f"the field `{name}` is missing"
         raise InputError(Problem(what, reader.place(number), REMEDY))
@@ -130,13 +130,13 @@ def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
     ['100', '400', 'Acme']
     """
     if not isinstance(where, Mapping) or not where:
-        what = "`where` is not an object that names an attribute"
+        what = "`where` is not an object with an attribute"
         raise TermError(what, 'Write {"attribute": constraint, …}.')
     constants: list[Constant] = []
     shape: list[tuple[str, tuple[Test, ...]]] = []
     for attribute, given in where.items():
         if not isinstance(attribute, str):
-            raise TermError(f"{attribute!r} is no name of an attribute", "Write it in quotes.")
+            raise TermError(f"{attribute!r} is not a valid attribute name", "Write it in quotes.")
         try:
             shape.append((attribute, _tests(given, constants)))
         except TermError as error:
@@ -171,8 +171,8 @@ def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
     if not given[IGNORE]:
         return rest
     if not rest or not _FOLDABLE.issuperset(rest):
-        what = f"{IGNORE!r} goes with {', '.join(sorted(_FOLDABLE))} only"
-        raise TermError(what, "Leave it out, or the other operators.")
+        what = f"{IGNORE!r} can only be used with {', '.join(sorted(_FOLDABLE))}"
+        raise TermError(what, "Remove it, or remove the other operators.")
     return {_FOLDED + operator: operand for operator, operand in rest.items()}
 
 
@@ -184,14 +184,14 @@ def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
     match operator:
         case "in":
             if not isinstance(operand, Sequence) or isinstance(operand, str) or not operand:
-                what = "what stands after 'in' is not a list of values"
+                what = "the operand of 'in' is not a list of values"
                 raise TermError(what, 'Write {"in": ["red", "blue"]}.')
             several = [_constant(operator, each) for each in operand]
             constants += several
             return operator, tuple(map(_kind, several))
         case "exists":
             if operand is not True:
-                what = "'exists' can only be true: an event without the attribute is not waited for"
+                what = "'exists' can only be true: a subscription cannot ask for missing attributes"
                 raise TermError(what, 'Write {"exists": true}.')
             return operator, ""
         case "isa":
@@ -204,13 +204,13 @@ def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
     kind = _kind(constant)
     is_number = isinstance(constant, Literal) and constant.datatype in _NUMBERS
     if is_number and kind == "other" and operator in _ORDERED:
-        what = f"{constant.value[:40]} has more digits than numbers are compared with"
-        raise TermError(what, "Give an integer of 64 bits, or a floating-point number: 1e20.")
+        what = f"{constant.value[:40]} has too many digits to be compared"
+        raise TermError(what, "Give a 64-bit integer or a floating-point number such as 1e20.")
     if operator in _KINDS and kind not in _KINDS[operator]:
         if operator in _COMPARISONS:
-            what = f"what stands after {operator!r} has no order"
-            raise TermError(what, "Compare with a number, a date, a quantity or a text.")
-        raise TermError(f"what stands after {operator!r} is no text", "Give a text in quotes.")
+            what = f"the operand of {operator!r} has no order"
+            raise TermError(what, "Compare with a number, a date, a quantity or a string.")
+        raise TermError(f"the operand of {operator!r} is not a string", "Write a string in quotes.")
     constants.append(plain(constant.value.lower()) if operator.startswith(_FOLDED) else constant)
     return operator, kind
 
@@ -223,7 +223,7 @@ def _constant(operator: str, operand: object) -> Constant:
     assert isinstance(term, Literal)
     constant = dated(term)
     if operator in _COMPARISONS and constant is term and looks_dated(operand):
-        what = f"{operand!r} is no date of the calendar"
+        what = f"{operand!r} is not a valid date"
         raise TermError(what, 'Correct it, or write {"value": "…", "datatype": "xsd:string"}.')
     return constant
 
@@ -233,7 +233,7 @@ def _class(constant: Constant) -> NamedNode:
     if isinstance(constant, NamedNode):
         return constant
     if _kind(constant) != "text" or not constant.value.strip():
-        what = "what stands after 'isa' is no name of a class"
+        what = "the operand of 'isa' is not a class name"
         raise TermError(what, 'Write {"isa": "Computer"}, or its IRI.')
     return names.concept(constant.value)
 

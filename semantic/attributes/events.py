@@ -102,7 +102,7 @@ def _triples(subject: Term, path: str, value: object) -> Iterator[Triple]:
     if isinstance(value, Mapping) and not (path and _is_value(value)):
         for name, inner in value.items():
             if not isinstance(name, str):
-                raise TermError(f"{name!r} is no name of an attribute", "Write it in quotes.")
+                raise TermError(f"{name!r} is not a valid attribute name", "Write it in quotes.")
             yield from _triples(subject, f"{path}.{name}" if path else name, inner)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for each in value:
@@ -162,7 +162,7 @@ def _of_row(row: dict[str, Any], name: str, place: Place) -> Publication:
         return event(name, row, place)
     id = given.value if isinstance(given, Literal) else given
     if not isinstance(id, str) or not id.strip():
-        raise InputError(Problem("the field `id` is not a text", place, _REMEDY))
+        raise InputError(Problem("the field `id` is not a string", place, _REMEDY))
     return event(id, row, Place(place.source, place.line, item=id))
 
 
@@ -200,7 +200,7 @@ class EventColumns:
             try:
                 found.append((str(attribute(name)), *_values(array, are_names)))
             except (OverflowError, ValueError) as error:
-                remedy = "Cast the column to a type whose values Python has."
+                remedy = "Cast the column to a type that Python supports."
                 remedy = error.remedy if isinstance(error, UnplacedError) else remedy
                 raise InputError(Problem(str(error), Place(f"column {name!r}"), remedy)) from error
         return found

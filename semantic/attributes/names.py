@@ -40,7 +40,7 @@ class AttributeNameError(UnplacedError):
     """The name of an attribute is invalid."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what, "Write steps with points between them: target.hardDisk.size.value.")
+        super().__init__(what, "Separate the steps with dots: target.hardDisk.size.value.")
 
 
 def encoded(text: str) -> str:
@@ -71,7 +71,7 @@ def steps(name: str) -> tuple[str, ...]:
     ('target', '<https://schema.org/name>')
     """
     if _PATH.fullmatch(name) is None or not name.isprintable():
-        raise AttributeNameError(f"{name!r} is no name of an attribute")
+        raise AttributeNameError(f"{name!r} is not a valid attribute name")
     found = tuple(_STEP.findall(name))
     if len(found) > DEFAULT_LIMITS.attribute_steps:
         what = f"{name!r} has more than {DEFAULT_LIMITS.attribute_steps} steps"
@@ -100,7 +100,7 @@ def _written_out(step: str) -> str:
         try:
             NamedNode(step[1:-1])
         except ValueError as error:
-            raise AttributeNameError(f"{step} is no IRI") from error
+            raise AttributeNameError(f"{step} is not a valid IRI") from error
     return step
 
 

@@ -50,12 +50,12 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise TermError(f"the field {twice!r} is there twice", "Write it once.")
+        raise TermError(f"the field {twice!r} occurs twice", "Write it once.")
     return made
 
 
 def _no_number(text: str) -> Any:
-    raise TermError(f"{text} is no number that compares", "Leave it out.")
+    raise TermError(f"{text} cannot be compared", "Leave it out.")
 
 
 def _written(number: str) -> Literal:
@@ -93,8 +93,8 @@ def plain(text: str) -> Literal:
     try:
         return Literal(text)
     except ValueError as error:
-        what = "a text has half a character (a lone surrogate)"
-        raise TermError(what, "Write the character itself.") from error
+        what = "a string has a lone surrogate (half a character)"
+        raise TermError(what, "Write the complete character.") from error
 
 
 def term_of(value: object) -> NamedNode | Literal:
@@ -123,8 +123,8 @@ def term_of(value: object) -> NamedNode | Literal:
         case Mapping():
             return _typed(value)
     shown = {"NoneType": "null", "list": "a list", "dict": "an object"}.get(type(value).__name__)
-    what = f"{shown or repr(value)[:40]} is no value"
-    raise TermError(what, 'Write a text, a number, true or false, or {"value": …}.')
+    what = f"{shown or repr(value)[:40]} is not a valid value"
+    raise TermError(what, 'Write a string, a number, true, false or {"value": …}.')
 
 
 def _number(value: float | Decimal) -> Literal:
@@ -133,7 +133,9 @@ def _number(value: float | Decimal) -> Literal:
     else:
         too_long = isinstance(value, int) and value.bit_length() > _BITS
     if too_long:
-        raise TermError(f"a number has more than {_DIGITS:,} digits", "Round it, or write a text.")
+        raise TermError(
+            f"a number has more than {_DIGITS:,} digits", "Round it, or write it as a string."
+        )
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     if isinstance(value, int):
         return Literal(text, datatype=_INTEGER)
@@ -144,8 +146,8 @@ def _number(value: float | Decimal) -> Literal:
 
 def _typed(value: Mapping[Any, object]) -> NamedNode | Literal:
     if unknown := [name for name in value if name not in _TYPED]:
-        what = f"a value has no field {unknown[0]!r}"
-        raise TermError(what, "Its fields are value, datatype, language, unit, or iri alone.")
+        what = f"a value cannot have the field {unknown[0]!r}"
+        raise TermError(what, "Use value with one of datatype, language and unit, or iri alone.")
     text = {name: _text(name, field) for name, field in value.items()}
     if "value" in text:
         plain(text["value"])
@@ -159,18 +161,18 @@ def _typed(value: Mapping[Any, object]) -> NamedNode | Literal:
                 return Literal(text["value"], language=text["language"])
             except ValueError as error:
                 what = f"{text['language']!r} is not a language tag"
-                raise TermError(what, "Correct it: de, en-GB.") from error
+                raise TermError(what, "Write a tag such as de or en-GB.") from error
         case ["unit", "value"]:
             quantity = f"{text['value']} {plain(text['unit']).value}"
             if read_quantity(quantity) is None:
                 raise TermError(
-                    f"{quantity!r} is no quantity", 'Write {"value": 40, "unit": "GB"}.'
+                    f"{quantity!r} is not a valid quantity", 'Write {"value": 40, "unit": "GB"}.'
                 )
             return Literal(quantity, datatype=UCUM)
         case ["value"]:
             return term_of(value["value"])
-    what = f"the fields {', '.join(sorted(text))} do not go together"
-    raise TermError(what, "Give value with one of datatype, language and unit, or iri alone.")
+    what = f"the fields {', '.join(sorted(text))} cannot be combined"
+    raise TermError(what, "Use value with one of datatype, language and unit, or iri alone.")
 
 
 def _text(name: str, field: object) -> str:
@@ -179,15 +181,15 @@ def _text(name: str, field: object) -> str:
     if name == "value" and isinstance(field, int | float | Decimal):
         return term_of(field).value
     if not isinstance(field, str):
-        raise TermError(f"the field {name!r} is not a text", "Write it in quotes.")
+        raise TermError(f"the field {name!r} is not a string", "Write it in quotes.")
     return field
 
 
 def _checked(literal: Literal) -> Literal:
     """Return a literal; raise `TermError` if its text is invalid for a known datatype."""
     if (literal.datatype in _ORDERED or is_quantity(literal)) and value_of(literal) is None:
-        what = f"{literal.value!r} is not of the datatype {literal.datatype.value}"
-        remedy = "Write it as XML Schema does: 2026-01-31, 2026-01-31T12:00:00Z, 5, 5.0, true."
+        what = f"{literal.value!r} is not a valid value of the datatype {literal.datatype.value}"
+        remedy = "Use the syntax of XML Schema: 2026-01-31, 2026-01-31T12:00:00Z, 5, 5.0, true."
         raise TermError(what, remedy)
     return literal
 
@@ -197,8 +199,8 @@ def _iri(text: str) -> NamedNode:
     try:
         return expanded(text, PREFIXES)
     except ValueError as error:
-        what = f"{text!r} is not an absolute IRI, and has no prefix that is known"
-        raise TermError(what, "Write the whole IRI.") from error
+        what = f"{text!r} is not an absolute IRI and has no known prefix"
+        raise TermError(what, "Write the full IRI.") from error
 
 
 def may_be_dated(text: str) -> bool:
@@ -283,4 +285,6 @@ class LineReader:
                 return Problem(what, replace(place, column=error.pos + 1), self.remedy)
             case TermError():
                 return Problem(error.what, place, error.remedy)
-        return Problem("its JSON nests too deep or has too long a number", place, self.remedy)
+        return Problem(
+            "the JSON is nested too deeply or has a number with too many digits", place, self.remedy
+        )

@@ -94,7 +94,7 @@ def read_document(data: bytes, report: Report, limits: Limits) -> Document:
     >>> from semantic.limits import DEFAULT_LIMITS
     >>> cut = b"<rss><channel><item><title>a</title></item><item><ti"
     >>> document = read_document(cut, Report("cut.rss", print), DEFAULT_LIMITS)
-    cut.rss:1 (item 2): the document ends early, at 1:50. The item is left out: get the whole \
+    cut.rss:1 (item 2): the document ends early, at 1:50. The item is left out. Get the whole \
 document.
     >>> len(document.items)
     1
@@ -107,7 +107,7 @@ document.
     ending = reading.error
     if ending is not None and ending.code == _JUNK_AFTER_END:
         what = f"there is text after the document's end, at {_position(ending)}"
-        report.warn(what, "It is passed over.", ending.lineno)
+        report.warn(what, "It was ignored.", ending.lineno)
         reading.document.sound = True
     elif ending is not None:
         _report_end(reading, ending, _begun(data), report)
@@ -125,14 +125,14 @@ def _position(error: expat.ExpatError) -> str:
 
 
 def _mend(data: bytes, error: expat.ExpatError, report: Report, limits: Limits) -> _Reading:
-    what = f"the XML is damaged at {_position(error)} ({expat.ErrorString(error.code)})"
+    what = f"the XML is not well-formed at {_position(error)} ({expat.ErrorString(error.code)})"
     mended = _Reading(mend_text(data.decode()).encode(), report, limits)
     if mended.error is not None and _is_damage(mended.error):
         mended = _Reading(recover(mended.document.data), report, limits, recovered=True)
     if not mended.document.items:
-        remedy = "No item can be read: have the feed mended where it is made."
+        remedy = "No item can be read. Ask the publisher to fix the feed."
         report.fail(what, remedy, error.lineno, error.offset + 1)
-    remedy = "It was mended, as far as that goes; have it mended where it is made."
+    remedy = "The feed was repaired as far as possible. Ask the publisher to fix it."
     report.warn(what, remedy, error.lineno)
     return mended
 
@@ -141,12 +141,12 @@ def _report_end(reading: _Reading, error: expat.ExpatError, begun: int, report: 
     what = f"the document ends early, at {_position(error)}"
     items = len(reading.document.items)
     if not items:
-        report.fail(what, "No item is complete: get the whole document.", error.lineno)
+        report.fail(what, "No item is complete. Get the whole document.", error.lineno)
     if begun <= items:
         report.warn(what, "The items before it are used.", error.lineno)
         return
     line = reading.cut_line or error.lineno
-    remedy = "The item is left out: get the whole document."
+    remedy = "The item is left out. Get the whole document."
     report.refuse(what, remedy, line, f"item {items + 1}")
     _report_lost(begun - items - 1, report)
 
@@ -208,7 +208,7 @@ class _Reading:
         self._depth += 1
         if self._depth > self._limits.xml_depth:
             remedy = "If you trust the document, raise the limit xml_depth."
-            what = f"its elements nest more than {self._limits.xml_depth} deep"
+            what = f"the elements are nested more than {self._limits.xml_depth} deep"
             line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
             self._report.fail(what, remedy, line, column + 1)
         names = map(_qualified, attributes[::2])

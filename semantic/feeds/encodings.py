@@ -51,8 +51,8 @@ def in_utf8(data: bytes, report: Report) -> bytes:
     --------
     >>> feed = "<rss>café dü</rss>".encode().decode("latin-1").encode()
     >>> in_utf8(feed, Report("a.rss", print)).decode()
-    a.rss: its text is UTF-8 that was taken for Latin-1 or windows-1252. It is read as UTF-8: \
-declare that encoding, and encode it once.
+    a.rss: the text is UTF-8 that was decoded as Latin-1 or windows-1252. It was read as UTF-8. \
+Encode the text once, and declare UTF-8.
     '<rss>café dü</rss>'
     """
     data = _recoded(data, report)
@@ -68,8 +68,8 @@ declare that encoding, and encode it once.
     found = _TWICE.findall(text)
     if len(set(found)) < 2 or 5 * len("".join(found)) < 4 * foreign:
         return data
-    what = "its text is UTF-8 that was taken for Latin-1 or windows-1252"
-    report.warn(what, "It is read as UTF-8: declare that encoding, and encode it once.")
+    what = "the text is UTF-8 that was decoded as Latin-1 or windows-1252"
+    report.warn(what, "It was read as UTF-8. Encode the text once, and declare UTF-8.")
     return _TWICE.sub(_decoded_again, text).encode()
 
 
@@ -82,9 +82,9 @@ def _recoded(data: bytes, report: Report) -> bytes:
         if guess is None:
             raise
         text, encoding = guess
-        remedy = f"It is read as {encoding}: declare the encoding that it is in."
+        remedy = f"It was read as {encoding}. Declare the actual encoding."
         if isinstance(error.__cause__, UnicodeDecodeError) and error.__cause__.encoding == encoding:
-            remedy = f"It is read as {encoding} all the same, with U+FFFD for what is damaged."
+            remedy = f"It was read as {encoding}, with U+FFFD for invalid bytes."
         report.on_problem(replace(error.problem, remedy=remedy, severity=Severity.WARNING))
         return _XML_DECLARATION.sub("", text.removeprefix("\ufeff")).encode()
 

@@ -89,7 +89,7 @@ class _Object:
 
     def _pass_over(self, field: str, wanted: str) -> None:
         what = f"the field '{field}' is not {wanted}"
-        self._report.warn(what, "It is passed over.", item=self._item)
+        self._report.warn(what, "It was ignored.", item=self._item)
 
 
 def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
@@ -104,7 +104,7 @@ def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
     --------
     >>> feed = '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": 7, "title": []}]}'
     >>> channel, items = read_json_feed(feed, Report("a.json", print))
-    a.json (item 1): the field 'title' is not text. It is passed over.
+    a.json (item 1): the field 'title' is not text. It was ignored.
     >>> items[0].id
     '7'
     """
@@ -112,7 +112,7 @@ def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
     feed = _Object(document, report, "the channel")
     members = document.get("items")
     if not isinstance(members, list):
-        report.fail("it has no list of items", "A JSON Feed needs one, even if it is empty.")
+        report.fail("the feed has no list of items", "A JSON Feed needs one, even if it is empty.")
     channel = Channel(
         id=feed.text("feed_url"),
         title=feed.text("title"),
@@ -133,19 +133,22 @@ def _parse(text: str, report: Report) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         return _salvage(text, error, report)
     except (RecursionError, ValueError):  # It nests too deep, or a number is too long.
-        report.fail("its JSON nests too deep or has too long a number", "Have it mended.")
+        report.fail(
+            "the JSON is nested too deeply or has a number with too many digits",
+            "Ask the publisher to fix it.",
+        )
     if not isinstance(document, dict):
-        report.fail("it is not a JSON object", "A JSON Feed is one.")
+        report.fail("the feed is not a JSON object", "Give a JSON Feed.")
     if text[end:].strip():
         line = text.count("\n", 0, end) + 1
-        report.warn("there is text after the document's end", "It is passed over.", line)
+        report.warn("there is text after the document's end", "It was ignored.", line)
     return document
 
 
 def _salvage(text: str, error: json.JSONDecodeError, report: Report) -> dict[str, Any]:
     """Return the complete items before the error, and the fields before the items."""
-    what = f"the JSON breaks off ({error.msg}) at {error.lineno}:{error.colno}"
-    remedy = "No item is complete: get the whole document."
+    what = f"the JSON is not valid ({error.msg}) at {error.lineno}:{error.colno}"
+    remedy = "No item is complete. Get the whole document."
     start = _ITEMS.search(text)
     try:
         document = json.loads(text[: start.end()] + "]}") if start else {}
@@ -154,7 +157,7 @@ def _salvage(text: str, error: json.JSONDecodeError, report: Report) -> dict[str
     items = _complete(text, start.end()) if start else []
     if not items or not isinstance(document, dict):
         report.fail(what, remedy, error.lineno, error.colno)
-    remedy = "The items before it are used: get the whole document."
+    remedy = "The items before it are used. Get the whole document."
     report.refuse(what, remedy, error.lineno, f"item {len(items) + 1}")
     return {**document, "items": items}
 
@@ -181,7 +184,7 @@ def _items(members: list[Any], channel: Channel, report: Report) -> Iterator[Ite
         if isinstance(member, dict):
             yield _item(number, _Object(member, report, place), channel)
         else:
-            report.refuse("it is not an object", "The item is left out.", item=place)
+            report.refuse("the item is not an object", "The item is left out.", item=place)
 
 
 def _item(number: int, fields: _Object, channel: Channel) -> Item:

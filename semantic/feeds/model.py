@@ -88,8 +88,8 @@ class Report:
 
     Examples
     --------
-    >>> Report("daily.rss", print).warn("its date is no date", "It is kept as text.", 12, "item 3")
-    daily.rss:12 (item 3): its date is no date. It is kept as text.
+    >>> Report("daily.rss", print).warn("not a date", "It was kept as a string.", 12, "item 3")
+    daily.rss:12 (item 3): not a date. It was kept as a string.
     """
 
     source: str

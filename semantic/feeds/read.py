@@ -138,15 +138,15 @@ def open_feed(
     """
     report = Report(source, on_problem)
     if len(data) > limits.document_bytes:
-        what = f"it has more than {limits.document_bytes:,} bytes"
+        what = f"the feed is larger than {limits.document_bytes:,} bytes"
         report.fail(what, "Raise the limit document_bytes, or split the feed.")
     data = in_utf8(data, report)
     if not data.strip():
-        report.fail("it is empty", "Get the feed again.")
+        report.fail("the feed is empty", "Get the feed again.")
     kind = kind or sniff_feed(data[:_HEAD])
     if kind is None:
         refuse_foreign(data[:_HEAD], source)
-        report.fail("it is no feed", "Give RSS, Atom or JSON Feed.")
+        report.fail("the document is not a feed", "Give RSS, Atom or JSON Feed.")
     if kind is FeedFormat.JSON_FEED:
         from semantic.feeds.json_feed import read_json_feed
 

@@ -160,7 +160,7 @@ def _one_by_one(document: Document, base: str, report: Report) -> Iterator[OwnTr
             yield graph.own_triples(graph.items[0])
             continue
         what = "the item is not valid RDF"
-        report.warn(what, "It is read by its elements alone.", line, f"item {number}")
+        report.warn(what, "It was read by its element names instead.", line, f"item {number}")
         yield None, ()
 
 

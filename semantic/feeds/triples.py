@@ -195,7 +195,7 @@ class ItemWriter:
         joint = "-" if "#" in entry.id else "#"
         id = f"{entry.id}{joint}{_digest(entry.item)}"
         self._item, self._place = entry.item, entry.node.value
-        what = f"the item has the name of item {other.item.number}, which says something else"
+        what = f"the item has the same id as item {other.item.number}, but other content"
         self._warn(what, f"Both are delivered, this one with the id {id}.")
         return replace(entry, id=id, node=entry.node if entry.own_triples else NamedNode(id))
 
@@ -234,7 +234,7 @@ class ItemWriter:
         date = read_date(text)
         # Report each text only once.
         if date is None and (predicate == DC["date"] or self._item.published):
-            self._warn(f"the date {_shown(text)} cannot be read", "It is kept as text.")
+            self._warn(f"the date {_shown(text)} cannot be read", "It was kept as a string.")
         yield node, predicate, date or Literal(text)
 
     def _enclosure(self, node: NamedNode, enclosure: Enclosure) -> Iterator[Triple]:
@@ -246,8 +246,8 @@ class ItemWriter:
         if enclosure.length.isdecimal() and enclosure.length.isascii():
             yield file, ENCLOSURE["length"], Literal(enclosure.length, datatype=XSD["integer"])
         elif enclosure.length:
-            what = f"the enclosure's length {_shown(enclosure.length)} is no number"
-            self._warn(what, "It is passed over.")
+            what = f"the enclosure's length {_shown(enclosure.length)} is not a number"
+            self._warn(what, "It was ignored.")
 
     def _link(self, text: str, base: str) -> NamedNode | Literal | None:
         """Return a link as an IRI, or as a string literal if it cannot be one."""
@@ -259,10 +259,12 @@ class ItemWriter:
             return iri
         iri = mended_iri(text, base, self._site)
         if iri is None:
-            self._warn(f"the link {_shown(text)} is no IRI", "It is kept as text.")
+            self._warn(f"the link {_shown(text)} is not a valid IRI", "It was kept as a string.")
             return Literal(text)
         if not base or " " in text:
-            self._warn(f"the link {_shown(text)} is no IRI", f"It is read as {iri.value}.")
+            self._warn(
+                f"the link {_shown(text)} is not a valid IRI", f"It was read as {iri.value}."
+            )
         return iri
 
     def _warn(self, what: str, remedy: str) -> None:

@@ -40,7 +40,7 @@ _ACCEPT = (
     "application/ld+json;q=0.8, application/owl+xml;q=0.7, */*;q=0.1"
 )
 _PIECE = 1 << 16
-_NOT_FETCHED = "Save it in a file, and load that too; what it says is left out."
+_NOT_FETCHED = "Its statements are left out. Save it in a file, and load that file, too."
 
 
 @dataclass(frozen=True, slots=True)

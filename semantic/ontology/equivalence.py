@@ -117,8 +117,8 @@ def _cycles(
                 continue
             shown = listed([_called(term, roots) for term in cycle], _SHOWN)
             report(
-                f"a cycle of {kind}: {shown} are all above each other",
-                "They are taken as one term; remove a link if they are not.",
+                f"a cycle of {kind}: {shown}",
+                "They are treated as one term. Remove a link if they differ.",
             )
             found.append(names)
     return found
@@ -137,8 +137,8 @@ def report_literals(triples: Iterable[Triple], report: Report) -> None:
     """Report literals where a class, a property or a concept should be."""
     wrong = [" ".join(map(compact, triple)) for triple in triples if isinstance(triple[2], Literal)]
     if wrong:
-        what = f"a literal where a term should be: {listed(wrong, _SHOWN)}"
-        report(what, "It says nothing; write an IRI there.")
+        what = f"a literal in the place of an IRI: {listed(wrong, _SHOWN)}"
+        report(what, "The triple has no effect. Write an IRI.")
 
 
 def report_own_ancestors(
@@ -161,11 +161,8 @@ def report_own_ancestors(
             if child == parent or (one := root(child)) != root(parent) or one in told:
                 continue
             told.add(one)
-            what = (
-                f"{compact(child)} is its own ancestor through equivalence: "
-                f"{compact(parent)} is above it, and means the same"
-            )
-            report(what, "They are taken as one term; remove the link if it says something else.")
+            what = f"{compact(child)} is below {compact(parent)}, which is equivalent to it"
+            report(what, "They are treated as one term. Remove the link if they differ.")
 
 
 def report_circles(trees: Mapping[str, Taxonomy], report: Report) -> None:
@@ -179,6 +176,6 @@ def report_circles(trees: Mapping[str, Taxonomy], report: Report) -> None:
             names = [compact(term) for term in circle if isinstance(term, NamedNode)]
             if len(names) > 1:
                 report(
-                    f"a circle of {kind}: {listed(names, _SHOWN)} are all above each other",
-                    "They stay terms of their own; remove a link if they are not.",
+                    f"a cycle of {kind}: {listed(names, _SHOWN)}",
+                    "They remain separate terms. Remove a link if they differ.",
                 )

@@ -26,7 +26,7 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.documents import Document, fetch_document, read_file
 from semantic.syntax import format_of_name
 
-_REMEDY = "Load its file, too, or name a folder that has it; what it says is left out."
+_REMEDY = "Its statements are left out. Load its file, too, or name a folder that has it."
 
 
 def closure(
@@ -80,9 +80,9 @@ class _Closure:
         if place is None and self._may_fetch:
             place = iri
         if place is None:
-            why = "it is not where imports are looked for"
+            why = "no file in the folder of imports declares it"
             if self._folder is None:
-                why = "no folder was named to look in"
+                why = "no folder of imports was given"
             self._report_missing(iri, importer, why)
             return
         name = realpath(place) if isinstance(place, Path) else place
@@ -139,7 +139,7 @@ class Folder:
         if found := self._declared.get(_key(iri)):
             if len(found) > 1:
                 what = f"several files declare <{iri}>: {', '.join(map(str, found))}"
-                remedy = "The first was used: keep one."
+                remedy = "The first was used. Keep one of them."
                 self._on_problem(Problem(what, Place(str(found[0])), remedy, Severity.WARNING))
             return found[0]
         return self._named.get(unquote(_key(iri).rpartition("/")[2].rpartition("#")[2]))
@@ -160,7 +160,7 @@ class Folder:
 
     def _tell_skipped(self, problem: Problem) -> None:
         if problem.severity is not Severity.WARNING:
-            what = f"not looked through for imports: {problem.what}"
+            what = f"not searched for imports: {problem.what}"
             problem = replace(problem, what=what, severity=Severity.WARNING)
         self._on_problem(problem)
 
@@ -188,7 +188,7 @@ class Folder:
                 error.problem if isinstance(error, InputError) else unreadable(str(file), error)
             )
             if file.suffix.lower() != ".xml":  # An .xml file need not be an ontology.
-                what = f"not looked through for imports: {problem.what}"
-                remedy = "It is used by its file name only; correct it, or take it away."
+                what = f"not searched for imports: {problem.what}"
+                remedy = "It is found by its file name only. Correct it, or remove it."
                 self._on_problem(Problem(what, problem.where, remedy, Severity.WARNING))
         return ()

@@ -247,7 +247,7 @@ class Ontology:
         gone = frozenset(removed)
         for triple in gone.difference(self.stated):
             what = f"not stated, so it cannot be removed: {' '.join(map(compact, triple))}"
-            remedy = "Only what the ontology's files state can be removed, not what follows."
+            remedy = "Remove the triples from which it is derived."
             self._on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
         return Ontology(
             (*(triple for triple in self.stated if triple not in gone), *added),

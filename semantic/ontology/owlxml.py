@@ -127,8 +127,8 @@ def _report_unread(root: ElementTree.Element, source: str, on_problem: OnProblem
     unread = Counter(child.tag for child in root if child.tag in _UNREAD)
     if unread:
         kinds = ", ".join(f"{tag.rpartition('}')[2]} ({n})" for tag, n in sorted(unread.items()))
-        what = f"axioms of OWL/XML that are not read: {kinds}"
-        remedy = "Save the ontology as RDF/XML or Turtle if they matter."
+        what = f"unsupported axioms of OWL/XML: {kinds}"
+        remedy = "They were skipped. If they matter, save the ontology as RDF/XML or Turtle."
         on_problem(Problem(what, Place(source), remedy, Severity.WARNING))
 
 

@@ -155,8 +155,8 @@ def infer(
             _save(file, found)
     if found.unsatisfiable:
         names = listed(sorted(map(compact, found.unsatisfiable)), _SHOWN)
-        what = f"unsatisfiable classes, which can have no instance: {names}"
-        remedy = f"What {reasoner} infers of them is left out; correct their axioms."
+        what = f"unsatisfiable classes, which cannot have instances: {names}"
+        remedy = "Inferences about them are left out. Correct their axioms."
         on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
     known = frozenset(stated)
     return [triple for triple in found.triples if triple not in known]
@@ -175,7 +175,7 @@ def _conclude(triples: Iterable[Triple], reasoner: Reasoner, limits: Limits) -> 
         raise OntologyError(Problem("the ontology is inconsistent", Place("ontology"), remedy))
     if any(sign in errors for sign in _NO_JAVA):
         raise _no_java()
-    what = f"{reasoner} refuses the ontology: {_reason(errors)}"
+    what = f"{reasoner} rejects the ontology: {_reason(errors)}"
     raise OntologyError(Problem(what, Place("ontology"), _TRY))
 
 
@@ -233,7 +233,7 @@ def _reason(errors: str) -> str:
     """Return the most informative line of a Java program's errors."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     told = [line for line in lines if "Exception" in line or "Error" in line or "ERROR" in line]
-    line = (told or lines or ["it says nothing"])[0]
+    line = (told or lines or ["no error message"])[0]
     return _MISPLACED.sub(r"\1", line)[:500].rstrip(". ")
 
 
@@ -256,8 +256,8 @@ def java_program() -> str:
 
 
 def _no_java() -> OntologyError:
-    what = "reasoning needs Java, and there is none that fits"
-    remedy = f"Install Java 11 or later, or: {pip_install('java')}"
+    what = "reasoning needs Java 11 or later, which was not found"
+    remedy = f"Install it, or run: {pip_install('java')}"
     return OntologyError(Problem(what, Place("ontology"), remedy))
 
 

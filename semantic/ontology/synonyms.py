@@ -153,7 +153,7 @@ def read_synonyms(
         else:
             terms.append(SynonymRow(name, iri, where))
         if wrong:
-            on_problem(Problem(wrong, where, "Correct or remove the row; it was skipped."))
+            on_problem(Problem(wrong, where, "The row was skipped. Correct or remove it."))
     return SynonymRows(tuple(terms), tuple(texts), tuple(labels))
 
 
@@ -165,7 +165,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str, Place]]:
             rows = csv.DictReader(file)
             if not {"term", "root"} <= set(rows.fieldnames or ()):
                 what = "the first line does not name the columns `term` and `root`"
-                remedy = "Write `term,root` above the pairs."
+                remedy = "Write `term,root` in the first line."
                 raise OntologyError(Problem(what, replace(where, line=1), remedy))
             for row in rows:
                 term, root = ((row[name] or "").strip() for name in ("term", "root"))
@@ -250,8 +250,8 @@ def _ambiguous(first: SynonymRow[_Name], second: SynonymRow[_Name]) -> Problem:
     roots = f"{_spelling(first.root)} ({first.where}) and {_spelling(second.root)}"
     what = f"{name} has two roots: {roots}"
     if name != other:
-        what = f"{name} and {other} are the same when folded, and have two roots: {roots}"
-    remedy = "None of these rows is used: keep those with one root."
+        what = f"{name} and {other} are the same after folding and have two roots: {roots}"
+    remedy = "These rows were skipped. Keep those with one root."
     return Problem(what, second.where, remedy)
 
 
@@ -290,7 +290,7 @@ def label_synonyms(
         if len(several) > 1:
             (one, text), (other, _) = list(several.values())[:2]
             what = f"{text!r} is a label of {one} and of {other}, whose preferred labels differ"
-            remedy = "It is not taken as a synonym: remove one of the labels if it should be."
+            remedy = "It is not used as a synonym. To use it, remove one of the labels."
             on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
     return {
         text: preferred[subject].value

@@ -269,7 +269,7 @@ class Units:
         if value is None:
             text = object_.value if isinstance(object_, Literal) else compact(object_)
             raise UnitError(
-                f"“{text[:40]}” has a unit and is not a number", "Give a number of XML Schema."
+                f"“{text[:40]}” has a unit but is not a number", "Give a number such as 40 or 0.5."
             )
         base = self.base_unit(attribute)
         number, unit = self._number(value, [u[2] for u in units], base)
@@ -357,7 +357,7 @@ class Units:
         (unit, term), *others = known.items()
         if others:
             names = " and ".join(sorted(map(_name, known.values())))
-            raise UnitError(f"two units for one number, {names}", "Give each number one unit.")
+            raise UnitError(f"a number has two units, {names}", "Give it one unit.")
         if base is None:
             return unit.to_base(value), unit
         return _converted(value, unit, _name(term), base), unit
@@ -383,14 +383,14 @@ def _unit_of(term: Term, registry: Registry) -> Unit:
         return registry.unit(term.value)
     if isinstance(term, NamedNode) and (text := ucum_of(term)) is not None:
         return registry.unit(text)
-    remedy = "Give a text, such as GB, or one of QUDT's units."
+    remedy = "Give a string such as GB, or one of QUDT's units."
     raise UnitError(f"{compact(term)} is not a unit", remedy)
 
 
 def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fraction:
     """Convert a number to a base unit of the same dimension; `name` is the unit's text."""
     if unit.base != base.unit.base:
-        what = f"{name} cannot be brought to {_name(base.term)}"
+        what = f"{name} cannot be converted to {_name(base.term)}"
         raise UnitError(what, "Use a unit of the same dimension.")
     return base.unit.from_base(unit.to_base(number))
 
@@ -409,7 +409,7 @@ def _name(term: Term) -> str:
 def _torn(term: Term) -> UnitError:
     return UnitError(
         f"{compact(term)} is used with attributes of different base units",
-        "Give each attribute a variable of its own, and name the value beside its unit.",
+        "Give each attribute its own variable, and write the value with its unit.",
     )
 
 

@@ -92,7 +92,7 @@ def test_that_what_the_ontology_meets_is_filed_otherwise() -> None:
     fact = (EX["acme"], NamedNode("urn:in"), NamedNode("urn:fr"))
     assert not engine.match(made).matches
     assert engine.update_ontology(added=[fact]) == Change(triples=1, names=0, concerned=1)
-    assert engine.index_plan("maker").residual == ("a pattern that the ontology may meet",)
+    assert engine.index_plan("maker").residual == ("a pattern that the ontology may match",)
     assert [m.subscription for m in engine.match(made)] == ["maker"]
     assert engine.update_ontology(removed=[fact]).concerned == 1
     assert not engine.match(made).matches
@@ -245,7 +245,7 @@ def test_that_a_subscription_waits_for_a_unit_that_goes_with_its_attribute() -> 
     assert "big" in engine
     assert not engine.match(item).matches
     assert engine.index_plan("big").suspended
-    assert engine.explain("big", item).failure.startswith("it matches nothing until")
+    assert engine.explain("big", item).failure.startswith("it cannot match until")
     engine.update_ontology(added=ontology.stated, removed=kilograms)
     assert engine.match(item).matches
     engine.unsubscribe("big")
@@ -293,7 +293,7 @@ def test_a_problem_handler_may_call_the_engine() -> None:
         Publication.of("p", [(EX["x"], EX["size"], Literal("1 kg", datatype=ucum))])
     )
     assert found == [1]
-    assert "kg cannot be brought to GB" in report.problems[0].what
+    assert "kg cannot be converted to GB" in report.problems[0].what
 
 
 def test_that_reasons_are_those_of_the_time_of_the_match(monkeypatch: pytest.MonkeyPatch) -> None:

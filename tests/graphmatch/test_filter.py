@@ -402,7 +402,7 @@ def test_that_a_report_keeps_its_publication_and_solutions() -> None:
     lines = b"<urn:a> <urn:p> <urn:o> <urn:g> .\n<urn:a> <urn:q> <urn:o> <urn:h> .\n"
     report, other = engine.filter(lines)
     assert report.read().source.item == "urn:g"
-    with pytest.raises(LookupError, match="urn:h is not kept"):
+    with pytest.raises(LookupError, match="urn:h is not available"):
         other.read()
     engine.subscribe("more", "SELECT ?o { ?s <urn:q> ?o }")
     assert report.subscriptions == ("all",)

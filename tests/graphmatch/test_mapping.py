@@ -411,8 +411,8 @@ def test_a_function_that_cannot_be_evaluated_is_left_out() -> None:
         ),
         pytest.param(
             "\nCONSTRUCT { ?x ex:p ?o } WHERE { SERVICE <urn:s> { ?x ex:p ?o } }",
-            "f.rq:2:34: SERVICE: a subscription does not reach out. "
-            "Leave it out; the publication is the data.",
+            "f.rq:2:34: SERVICE: a subscription cannot read other data. "
+            "Remove it. The data are the publication and the ontology.",
             id="SERVICE",
         ),
         pytest.param(
@@ -423,7 +423,7 @@ def test_a_function_that_cannot_be_evaluated_is_left_out() -> None:
         ),
         pytest.param(
             "CONSTRUCT { ex:a ex:p ?now } WHERE { BIND(NOW() AS ?now) }",
-            "f.rq: its pattern can be met by nothing at all, so it would match every publication. "
+            "f.rq: it matches an empty graph, so it would match every publication. "
             "Add a triple pattern that is not optional.",
             id="nothing to wait for",
         ),

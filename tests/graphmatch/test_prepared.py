@@ -85,9 +85,9 @@ def test_rows_that_are_refused() -> None:
     assert engine.subscriptions[0].id == "b"
     assert [subscription.id for subscription in engine.subscriptions] == ["b", "a"]
     assert isinstance(refused[0], DuplicateError)
-    none = "has no IRI or literal in its row. Write terms in N-Triples syntax, or numbers."
+    none = "has no IRI or literal in this row. Write terms in N-Triples syntax, or numbers."
     assert list(map(str, refused[1:])) == [
-        "c: the parameter ?p stands where a constant cannot. Use it in triple patterns and "
+        "c: the parameter ?p is where a constant is not allowed. Use it in triple patterns and "
         "expressions; a property is an IRI.",
         f"d: ?p {none}",
         f"e: ?p {none}",
@@ -101,12 +101,12 @@ def test_rows_that_are_refused() -> None:
     [
         ("ASK { ?s ?p ?o", ["p"], "not SPARQL: it ends too early"),
         ("ASK { ?s ?p ?o }", ["q"], r"the parameter \?q is not in the query"),
-        ("SELECT ?s { ?s ?p ?o } GROUP BY ?s", ["s"], r"the parameter \?s stands where"),
-        ("ASK { ?s ?p ?o BIND(1 AS ?x) }", ["x"], r"the parameter \?x stands where"),
-        ("ASK { ?s ?p ?o FILTER(BOUND(?o)) }", ["o"], r"the parameter \?o stands where"),
-        ("SELECT ?p { ?s a ?p }", ["p"], r"the parameter \?p stands where"),
-        ("DESCRIBE ?p ?s { ?s a ?p }", ["p"], r"the parameter \?p stands where"),
-        ("ASK { ?s a ?o { SELECT ?p { ?s a ?p } } }", ["p"], r"the parameter \?p stands where"),
+        ("SELECT ?s { ?s ?p ?o } GROUP BY ?s", ["s"], r"the parameter \?s is where"),
+        ("ASK { ?s ?p ?o BIND(1 AS ?x) }", ["x"], r"the parameter \?x is where"),
+        ("ASK { ?s ?p ?o FILTER(BOUND(?o)) }", ["o"], r"the parameter \?o is where"),
+        ("SELECT ?p { ?s a ?p }", ["p"], r"the parameter \?p is where"),
+        ("DESCRIBE ?p ?s { ?s a ?p }", ["p"], r"the parameter \?p is where"),
+        ("ASK { ?s a ?o { SELECT ?p { ?s a ?p } } }", ["p"], r"the parameter \?p is where"),
     ],
 )
 def test_queries_that_are_refused(query: str, parameters: list[str], message: str) -> None:
@@ -123,7 +123,7 @@ def test_rows_without_ids_and_numbers() -> None:
     assert len(prepared.subscribe(["d", "e"], [[None, None]])) == 2
     mixed = [Literal("x"), 5, "<urn:o>"]
     assert prepared.subscribe(["f", "g", "h"], [mixed]) == ()
-    with pytest.raises(InputError, match="the ids are not texts"):
+    with pytest.raises(InputError, match="the ids are not strings"):
         prepared.subscribe(["\ud800"], [[1]])
 
 
@@ -145,7 +145,7 @@ def test_columns_that_are_refused() -> None:
         prepared.subscribe(["a"], [["<urn:p>"] * 2])
     with pytest.raises(InputError, match=r"the column of \?p has values that are not terms"):
         prepared.subscribe(["a"], [pa.array([[1]])])
-    with pytest.raises(InputError, match="the ids are not texts but int64"):
+    with pytest.raises(InputError, match="the ids are not strings but int64"):
         prepared.subscribe(pa.array([1]), [["<urn:p>"]])
 
 

@@ -194,10 +194,10 @@ def test_an_unknown_topic() -> None:
 @pytest.mark.parametrize(
     ("topics", "said"),
     [
-        (Topics(without=("a",)), "there is no topic and no word to look for"),
+        (Topics(without=("a",)), "no topic and no word is given"),
         (Topics(words=(" ",)), "a topic or word is empty"),
-        (Topics(words=("x",), without=(";",)), "“;” has no letter and no digit"),
-        (Topics(words=("so\ud800up",)), "a topic or word is not Unicode: a surrogate"),
+        (Topics(words=("x",), without=(";",)), "“;” has no letter or digit"),
+        (Topics(words=("so\ud800up",)), "a topic or word has a lone surrogate"),
     ],
 )
 def test_nothing_to_look_for(topics: Topics, said: str) -> None:
@@ -241,8 +241,8 @@ def test_lines(tmp_path: Path) -> None:
     assert [str(problem).removeprefix(f"{path}:") for problem in problems] == [
         "2 (b): a subscription by topics and words has no field `not-word`. Is `not-words` meant?",
         "3 (c): the ontology has no term called 'Soop'. Is my:Soup meant?",
-        '4 (d): the field `words` is no list of texts. Write "words": ["…", "…"].',
-        "5 (e): the field `match` is neither `all` nor `any`. Leave it out for `all`.",
+        '4 (d): the field `words` is not a list of strings. Write "words": ["…", "…"].',
+        "5 (e): the field `match` is neither `all` nor `any`. Write `all` or `any`.",
         '6: the field `id` is missing. Write {"id": "…", "query": "…"} on one line.',
     ]
 
@@ -267,7 +267,7 @@ def test_tables(tmp_path: Path) -> None:
         ("a =", ": not TOML: Invalid value (at end of document). Correct"),
         ("a = 1\nb : 2", ":2:3: not TOML: Expected '='"),
         ("a = 1", ": the file has no [[subscription]]"),
-        ("subscription = 1", ": `subscription` is not a list of tables"),
+        ("subscription = 1", ": `subscription` is not an array of tables"),
     ],
 )
 def test_invalid_toml_is_refused(text: str, said: str, tmp_path: Path) -> None:

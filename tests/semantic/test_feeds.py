@@ -478,7 +478,7 @@ def test_dates_that_cannot_be_read(written: str) -> None:
     assert values(publication, DC["date"]) == [f'"{written}"']
     assert problems == [
         f"warning: f.xml:1 (http://example.org/1): the date '{written}' cannot be read. "
-        "It is kept as text."
+        "It was kept as a string."
     ]
 
 
@@ -544,7 +544,7 @@ def test_rdf_whose_items_have_no_namespace() -> None:
 def test_references_to_invalid_characters_are_removed() -> None:
     (publication,), (problem,) = read(rss(titled("a&#8;b&#x1F;c&#65; &amp; &#xD800;d")))
     assert publication.title == "abcA & d"
-    assert "damaged" in problem
+    assert "not well-formed" in problem
 
 
 # Links --------------------------------------------------------------------------------------
@@ -554,8 +554,8 @@ def test_spaces_in_links_are_encoded() -> None:
     (publication,), problems = read(rss(item(link="http://example.org/a b|c")))
     assert publication.id == "http://example.org/a%20b%7Cc"
     assert problems == [
-        "warning: f.xml:1 (item 1): the link 'http://example.org/a b|c' is no IRI. "
-        "It is read as http://example.org/a%20b%7Cc."
+        "warning: f.xml:1 (item 1): the link 'http://example.org/a b|c' is not a valid IRI. "
+        "It was read as http://example.org/a%20b%7Cc."
     ]
 
 
@@ -570,7 +570,8 @@ def test_relative_links_without_a_base_stay_text() -> None:
     assert publication.id.startswith("urn:graphmatch:item:")
     assert values(publication, RSS["link"]) == ['"example.org/a"']
     assert problems == [
-        "warning: f.xml:1 (item 1): the link 'example.org/a' is no IRI. It is kept as text."
+        "warning: f.xml:1 (item 1): the link 'example.org/a' is not a valid IRI. It was kept as a "
+        "string."
     ]
 
 
@@ -657,8 +658,8 @@ def test_two_items_with_one_name_are_both_delivered() -> None:
     assert re.fullmatch(r"http://e/#a-[0-9a-f]{32}", new.id)
     assert values(new, RSS["title"]) == ['"b"']
     assert problems == [
-        "warning: f.xml:1 (http://e/#a): the item has the name of item 2, which says something "
-        f"else. Both are delivered, this one with the id {new.id}."
+        "warning: f.xml:1 (http://e/#a): the item has the same id as item 2, but other "
+        f"content. Both are delivered, this one with the id {new.id}."
     ]
 
 
@@ -704,8 +705,8 @@ def test_enclosures_that_are_wrong() -> None:
     (node,) = {o for _, p, o in publication.triples if p == ENCLOSURE["enclosure"]}
     assert values(publication, ENCLOSURE["url"], node) == ['"no iri"']
     assert [p.rpartition(": ")[2] for p in problems] == [
-        "the link 'no iri' is no IRI. It is kept as text.",
-        "the enclosure's length 'big' is no number. It is passed over.",
+        "the link 'no iri' is not a valid IRI. It was kept as a string.",
+        "the enclosure's length 'big' is not a number. It was ignored.",
     ]
 
 
@@ -757,7 +758,7 @@ def test_encodings_of_python_are_unknown(encoding: str) -> None:
     (publication,), (problem, *_) = read(feed)
     assert publication.title == said
     assert f"unknown encoding: {encoding}" in problem
-    assert "It is read as utf-8" in problem
+    assert "It was read as utf-8" in problem
     told = json.dumps({**JSON, "encoding": encoding, "title": said}, ensure_ascii=False)
     assert read(told)[0][0].channel == said
 
@@ -787,7 +788,7 @@ def test_encodings_that_are_not_declared(encoding: str, text: str, declaration: 
     (publication, _), (problem,) = read(feed.encode(encoding))
     assert publication.title == text
     assert problem.startswith("warning: f.xml:1:")
-    assert "not in its encoding, utf-8" in problem
+    assert "not in the declared encoding, utf-8" in problem
 
 
 def test_latin_1_that_other_encodings_could_be_as_well() -> None:
@@ -803,8 +804,8 @@ def test_utf_8_that_was_taken_for_something_else(taken_for: str) -> None:
     (publication,), (problem,) = read(rss(titled(other)))
     assert publication.title == text.replace("”", "“")
     assert problem == (
-        "warning: f.xml: its text is UTF-8 that was taken for Latin-1 or windows-1252. "
-        "It is read as UTF-8: declare that encoding, and encode it once."
+        "warning: f.xml: the text is UTF-8 that was decoded as Latin-1 or windows-1252. "
+        "It was read as UTF-8. Encode the text once, and declare UTF-8."
     )
     declared = "<?xml version='1.0' encoding='iso-8859-1'?>" + rss(titled(text))
     assert read(declared)[0][0].title == text
@@ -814,7 +815,7 @@ def test_a_few_invalid_bytes_of_utf_8_are_replaced() -> None:
     feed = rss(titled("Übel über Übel§")).encode().replace("§".encode(), b"\xc3")
     (publication,), (problem,) = read(feed)
     assert publication.title == "Übel über Übel\ufffd"
-    assert problem.endswith("It is read as utf-8 all the same, with U+FFFD for what is damaged.")
+    assert problem.endswith("It was read as utf-8, with U+FFFD for invalid bytes.")
 
 
 @pytest.mark.parametrize("declared", ["x-no", "utf-7"])
@@ -823,19 +824,19 @@ def test_an_encoding_that_there_is_not(declared: str) -> None:
     (publication,), (problem,) = read(feed)
     assert publication.title == "Übel"
     assert problem.startswith(
-        f"warning: f.xml:1: unknown encoding: {declared}. It is read as utf-8"
+        f"warning: f.xml:1: unknown encoding: {declared}. It was read as utf-8"
     )
 
 
 def test_utf_16_that_is_cut_inside_a_character() -> None:
     text = rss(titled("Übel"))
-    told = f"f.xml:1:{len(text) + 1}: not in its encoding, utf-16-"
+    told = f"f.xml:1:{len(text) + 1}: not in the declared encoding, utf-16-"
     for encoding in ("utf-16", "utf-16-be"):
         (publication,), problems = read(text.encode(encoding) + b"x")
         # The text after the end is the second problem.
         assert (publication.title, len(problems)) == ("Übel", 2)
         assert told in problems[0]
-        assert problems[0].endswith("all the same, with U+FFFD for what is damaged.")
+        assert problems[0].endswith("with U+FFFD for invalid bytes.")
 
 
 # Unusable feeds -----------------------------------------------------------------------------
@@ -844,26 +845,26 @@ def test_utf_16_that_is_cut_inside_a_character() -> None:
 @pytest.mark.parametrize(
     ("feed", "message"),
     [
-        ("", "f.xml: it is empty. Get the feed again."),
-        (" \n", "f.xml: it is empty. Get the feed again."),
+        ("", "f.xml: the feed is empty. Get the feed again."),
+        (" \n", "f.xml: the feed is empty. Get the feed again."),
         ("<!doctype html><p>", "f.xml: an HTML page, not RDF or a feed. Give the address of the"),
         (
             "<opml version='2.0'/>",
             "f.xml: an OPML list of feeds, not a feed. Get the feeds that it lists",
         ),
-        ("<kml/>", "f.xml: it is no feed. Give RSS, Atom or JSON Feed."),
-        ("Hello", "f.xml: it is no feed. Give RSS, Atom or JSON Feed."),
+        ("<kml/>", "f.xml: the document is not a feed. Give RSS, Atom or JSON Feed."),
+        ("Hello", "f.xml: the document is not a feed. Give RSS, Atom or JSON Feed."),
         ("<rss><channel><item><title>", "f.xml:1: the document ends early, at 1:28. No item"),
         ("<rss><channel><it", "f.xml:1: the document ends early, at 1:15. No item"),
         (
             "<rss><channel></rss>",
-            "f.xml:1:17: the XML is damaged at 1:17 (mismatched tag). No item",
+            "f.xml:1:17: the XML is not well-formed at 1:17 (mismatched tag). No item",
         ),
-        ("<rss>" + "<a>" * 300, "f.xml:1:771: its elements nest more than 256 deep"),
-        ('{"version": "https://jsonfeed.org/version/1"}', "f.xml: it has no list of items"),
+        ("<rss>" + "<a>" * 300, "f.xml:1:771: the elements are nested more than 256 deep"),
+        ('{"version": "https://jsonfeed.org/version/1"}', "f.xml: the feed has no list of items"),
         (
             '{"version": "https://jsonfeed.org/version/1", "items": [{',
-            "f.xml:1:58: the JSON breaks",
+            "f.xml:1:58: the JSON is not valid",
         ),
     ],
 )
@@ -881,7 +882,8 @@ def test_an_entity_bomb_is_refused() -> None:
 
 def test_a_large_feed_is_refused() -> None:
     assert refusal(RSS2, Limits(document_bytes=100)) == (
-        "f.xml: it has more than 100 bytes. Raise the limit document_bytes, or split the feed."
+        "f.xml: the feed is larger than 100 bytes. Raise the limit document_bytes, or split the "
+        "feed."
     )
 
 
@@ -900,7 +902,7 @@ def test_items_of_too_many_triples_are_refused(feed: str) -> None:
     assert kept == [p.id for p in whole if len(p.triples) < most] != [p.id for p in whole]
     assert len(kept) + len(problems) == len(whole)
     assert {problem.severity for problem in problems} == {Severity.REFUSED}
-    assert f"a publication of {most} triples, more than {most - 1}. Raise" in str(problems[0])
+    assert f"the publication has more than {most - 1} triples. Raise" in str(problems[0])
 
 
 # Broken feeds -------------------------------------------------------------------------------
@@ -910,7 +912,7 @@ def test_text_after_the_end_is_passed_over() -> None:
     publications, problems = read(rss(item()) + "\nmore")
     assert len(publications) == 1
     assert problems == [
-        "warning: f.xml:2: there is text after the document's end, at 2:1. It is passed over."
+        "warning: f.xml:2: there is text after the document's end, at 2:1. It was ignored."
     ]
 
 
@@ -933,7 +935,7 @@ def test_a_cut_json_feed() -> None:
     text = json.dumps(JSON)
     publications, problems = read(text[:-10])
     assert [p.id for p in publications] == ["http://example.org/1"]
-    assert problems[0].startswith("refused: f.xml:1 (item 2): the JSON breaks off (")
+    assert problems[0].startswith("refused: f.xml:1 (item 2): the JSON is not valid (")
 
 
 def test_damage_is_repaired_without_a_loss() -> None:
@@ -948,8 +950,10 @@ def test_damage_is_repaired_without_a_loss() -> None:
     assert values(publications[1], DC["subject"]) == ['"Café &unheard; <"']
     assert values(publications[2], RSS["description"]) == ['"&x"']
     (problem,) = problems
-    assert problem.startswith("warning: f.xml:1: the XML is damaged at 1:")
-    assert problem.endswith("It was mended, as far as that goes; have it mended where it is made.")
+    assert problem.startswith("warning: f.xml:1: the XML is not well-formed at 1:")
+    assert problem.endswith(
+        "The feed was repaired as far as possible. Ask the publisher to fix it."
+    )
 
 
 def test_an_xml_declaration_that_is_not_at_the_start() -> None:
@@ -986,7 +990,8 @@ def test_a_bad_item_of_rss_1_spoils_no_other() -> None:
     assert [p.link for p in publications] == ["http://example.org/1", "http://example.org/2"]
     assert [p.title for p in publications] == ["One", "Two"]
     assert problems == [
-        "warning: f.xml:9 (item 2): the item is not valid RDF. It is read by its elements alone."
+        "warning: f.xml:9 (item 2): the item is not valid RDF. It was read by its element names "
+        "instead."
     ]
 
 
@@ -1002,15 +1007,15 @@ def test_rss_1_items_with_one_name_keep_their_own_triples() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("title", 5, "the field 'title' is not text. It is passed over."),
-        ("tags", "a", "the field 'tags' is not a list. It is passed over."),
-        ("tags", [1], "the field 'tags' member '1' is not text. It is passed over."),
+        ("title", 5, "the field 'title' is not text. It was ignored."),
+        ("tags", "a", "the field 'tags' is not a list. It was ignored."),
+        ("tags", [1], "the field 'tags' member '1' is not text. It was ignored."),
         ("authors", ["Anna"], "the field 'authors' member 'Anna' is not an object."),
-        ("author", "Anna", "the field 'author' is not an object. It is passed over."),
+        ("author", "Anna", "the field 'author' is not an object. It was ignored."),
         (
             "attachments",
             [{"url": "http://e/", "size_in_bytes": "big"}],
-            "the field 'size_in_bytes' is not a number. It is passed over.",
+            "the field 'size_in_bytes' is not a number. It was ignored.",
         ),
     ],
 )
@@ -1025,7 +1030,7 @@ def test_json_fields_of_the_wrong_type(field: str, value: object, message: str) 
 def test_a_json_item_must_be_an_object() -> None:
     publications, problems = read(json.dumps({**JSON, "items": [3, {"id": "urn:a"}]}))
     assert [p.id for p in publications] == ["urn:a"]
-    assert problems == ["refused: f.xml (item 1): it is not an object. The item is left out."]
+    assert problems == ["refused: f.xml (item 1): the item is not an object. The item is left out."]
 
 
 def test_half_a_surrogate_pair_in_json() -> None:

@@ -208,7 +208,7 @@ def test_relative_iris_need_a_base(syntax: str, text: str) -> None:
     assert publications == []
     assert "a relative IRI" in problem
     assert problem.endswith(
-        "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`."
+        "Write the full IRI, or give the document a base: in it, or with `base=` or `--base`."
     )
 
 
@@ -367,7 +367,7 @@ def test_bad_lines_are_listed_up_to_a_number() -> None:
     assert publications == []
     assert len(problems) == 11
     assert problems[-1] == (
-        "<stream>: none of its first 1000 lines is N-Quads. "
+        "<stream>: none of the first 1000 lines is N-Quads. "
         "Name its syntax (`format=` or `--format`)."
     )
 
@@ -383,7 +383,7 @@ def test_an_endless_stream_without_a_good_line_is_given_up() -> None:
     source = Counted(iter([b"garbage\n" * 1000] * 10_000))
     publications, problems = read_with_problems(source, format="nq")
     assert publications == []
-    assert "none of its first" in problems[-1]
+    assert "none of the first" in problems[-1]
     assert source.taken < 10 * PIECE
 
 
@@ -400,7 +400,7 @@ def test_a_line_may_not_be_endless() -> None:
     )
     assert publications == []
     assert problems == [
-        "<stream>: a line of more than 327,680 bytes. Raise the limit `document_bytes`, if it is "
+        "<stream>: a line has more than 327,680 bytes. Raise the limit `document_bytes`, if it is "
         "meant to be so long."
     ]
     assert source.taken < 10 * PIECE
@@ -408,7 +408,7 @@ def test_a_line_may_not_be_endless() -> None:
 
 # --- Limits --------------------------------------------------------------------------------------
 
-TOO_MANY = "Raise the limit `publication_triples`, or cut the document into smaller publications."
+TOO_MANY = "Raise the limit `publication_triples`, or split the document into smaller publications."
 
 
 def test_graph_with_too_many_triples_is_left_out_alone() -> None:
@@ -416,7 +416,7 @@ def test_graph_with_too_many_triples_is_left_out_alone() -> None:
     text += text[: text.index("\n") + 1].replace("/g0>", "/last>")
     found, problems = read_with_problems(stream(text), limits=Limits(publication_triples=20_000))
     assert [p.id for p in found] == [f"{E}g2", f"{E}last"]
-    what = "a publication of more than 20,000 triples"
+    what = "the publication has more than 20,000 triples"
     assert problems == [f"<stream> ({E}g{n}): {what}. {TOO_MANY}" for n in (0, 1)]
 
 
@@ -426,7 +426,7 @@ def test_too_large_a_document_is_not_read_on() -> None:
         source, format="nt", limits=Limits(publication_triples=1000)
     )
     assert found == []
-    assert problems == [f"<stream>: a publication of more than 1,000 triples. {TOO_MANY}"]
+    assert problems == [f"<stream>: the publication has more than 1,000 triples. {TOO_MANY}"]
     assert source.taken < 1_000_000
 
 
@@ -446,7 +446,7 @@ def test_limit_holds_in_every_cut(cut: str) -> None:
         stream(text), cut=cut, limits=Limits(publication_triples=3)
     )
     assert len(kept.triples) == 1
-    assert f": a publication of 4 triples, more than 3. {TOO_MANY}" in problem
+    assert f": the publication has more than 3 triples. {TOO_MANY}" in problem
 
 
 @pytest.mark.parametrize("extension", ["ttl", "trig", "rdf", "jsonld"])
@@ -511,8 +511,8 @@ def test_graph_in_two_places_is_two_publications_and_a_warning() -> None:
     (problem,) = problems
     assert problem.severity is Severity.WARNING
     assert str(problem) == (
-        f"<stream> ({E}g): the graph's statements do not stand together: it was read as several. "
-        "Sort the file by graph, so that each graph is one publication."
+        f"<stream> ({E}g): the graph's statements are not contiguous: it was read as several "
+        "publications. Sort the file by graph, so that each graph is one publication."
     )
 
 
@@ -581,7 +581,7 @@ def test_items_of_a_feed(cut: str) -> None:
 def test_a_feed_without_rdf_has_items_only(cut: str) -> None:
     assert read_with_problems(stream(RSS), cut=cut) == (
         [],
-        ["<stream>: a feed can only be cut into items. Use the cut `item` or `auto`."],
+        ["<stream>: a feed can only be split into items. Use the cut `item` or `auto`."],
     )
 
 
@@ -610,7 +610,7 @@ def test_document_without_a_publication_is_reported(text: str, cut: str) -> None
     (problem,) = problems
     assert problem.severity is Severity.WARNING
     assert str(problem) == (
-        f"<stream>: it holds no publication, with the cut `{cut}`. "
+        f"<stream>: there is no publication in it, with the cut `{cut}`. "
         "Check that it is the right file, or use another cut."
     )
 
@@ -674,7 +674,7 @@ def test_empty_folder_is_a_warning(tmp_path: Path) -> None:
     assert list(read_publications(tmp_path, on_problem=problems.append)) == []
     (problem,) = problems
     assert problem.severity is Severity.WARNING
-    assert str(problem) == f"{tmp_path}: the folder has no files. Give a folder with some in it."
+    assert str(problem) == f"{tmp_path}: the folder has no files. Give a folder that has some."
 
 
 def test_that_the_reference_parser_agrees() -> None:

@@ -84,16 +84,16 @@ def test_rdf_xml_in_utf_16_is_recognised() -> None:
         (b"\n<HTML lang='en'>", "an HTML page, not RDF or a feed"),
         (f"<!-- --><html {RDF}>".encode(), "an HTML page, not RDF or a feed"),
         (b"<?xml version='1.0'?><svg x='1'>", "XML, but neither RDF/XML nor a feed: its root is"),
-        (b"<Ontology xmlns='http://www.w3.org/2002/07/owl#'>", "OWL/XML, which is no RDF syntax"),
+        (b"<Ontology xmlns='http://www.w3.org/2002/07/owl#'>", "OWL/XML is not an RDF syntax"),
         (b"PK\x03\x04....", "a ZIP archive"),
         (b"\x1f\x8b\x08", "compressed with gzip"),
         (b"BZh9", "compressed with bzip2"),
         (b"\xfd7zXZ\x00", "compressed with xz"),
         (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
-        ("<urn:a> <urn:b> 5 .".encode("utf-16"), "UTF-16 or UTF-32, where this syntax is always"),
-        ("<urn:a> <urn:b> 5 .".encode("utf-16-le"), "UTF-16 or UTF-32, where this syntax is"),
-        ("<urn:a> <urn:b> 5 .".encode("utf-16-be"), "UTF-16 or UTF-32, where this syntax is"),
-        ('{"@id": "urn:a"}'.encode("utf-32"), "UTF-16 or UTF-32, where this syntax is always"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16"), "the encoding is UTF-16 or UTF-32"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16-le"), "the encoding is UTF-16 or UTF-32"),
+        ("<urn:a> <urn:b> 5 .".encode("utf-16-be"), "the encoding is UTF-16 or UTF-32"),
+        ('{"@id": "urn:a"}'.encode("utf-32"), "the encoding is UTF-16 or UTF-32"),
     ],
 )
 def test_other_formats_are_named(head: bytes, what: str) -> None:
@@ -161,7 +161,7 @@ def test_triple_terms_are_counted_across_pieces(size: int) -> None:
 
     assert read(20) == (1, [])
     count, (problem,) = read(19)
-    assert (count, problem.split(": ")[1][:36]) == (0, "its brackets nest more than 19 deep.")
+    assert (count, problem.split(": ")[1][:42]) == (0, "the brackets are nested more than 19 deep.")
 
 
 def test_prefixes_are_those_of_the_document() -> None:

@@ -101,8 +101,8 @@ def told(*rows: Any) -> list[str]:
 def test_bad_rows_are_reported() -> None:
     good = ("g", "<urn:a>", "<urn:p>", '"t"')
     assert told(good, good, good, ("g", "<urn:a>", "<urn:p>", "urn:b")) == [
-        "<table> (row 4): the object 'urn:b' is no term of N-Triples. Write <IRI>, _:name, "
-        '"text", "text"@en or "5"^^<IRI of a datatype>.'
+        "<table> (row 4): the object 'urn:b' is not a term in N-Triples syntax. Write <IRI>, "
+        '_:name, "text", "text"@en or "5"^^<IRI of a datatype>.'
     ]
     assert told(good, ("g", '"t"', "<urn:p>", '"t"')) == [
         '<table> (row 2): "t" cannot be a subject. A subject is an IRI or a blank node.'
@@ -119,7 +119,7 @@ def test_that_tables_need_their_columns_and_texts() -> None:
     with pytest.raises(InputError, match="no column 'object'"):
         list(publications_of_table(table([("g", "<urn:a>", "<urn:p>")], COLUMNS[:3])))
     numbers = table([("g", "<urn:a>", "<urn:p>", None)]).set_column(3, "object", [[5]])
-    with pytest.raises(InputError, match="the column 'object' has values that are no texts"):
+    with pytest.raises(InputError, match="the column 'object' has values that are not strings"):
         list(publications_of_table(numbers))
 
 

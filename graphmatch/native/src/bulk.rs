@@ -153,7 +153,8 @@ fn replace(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<
         }
     });
     if let Some(number) = misplaced {
-        let what = format!("the parameter ?{} stands where a constant cannot", parameters[number]);
+        let what =
+            format!("the parameter ?{} is where a constant is not allowed", parameters[number]);
         let remedy = "Use it in triple patterns and expressions; a property is an IRI.";
         return Err(QueryError::new(what, remedy));
     }
@@ -217,7 +218,7 @@ impl Engine {
             let is_constant =
                 |term: &Cow<str>| matches!(Kind::of(term.as_bytes()), Kind::Iri | Kind::Literal);
             terms.push(column.term(row).filter(is_constant).ok_or_else(|| {
-                let what = format!("?{parameter} has no IRI or literal in its row");
+                let what = format!("?{parameter} has no IRI or literal in this row");
                 QueryError::new(what, "Write terms in N-Triples syntax, or numbers.")
             })?);
         }

@@ -517,7 +517,7 @@ impl Engine {
             let count = own.len();
             own.retain(|pattern| !self.ontology.has_match(pattern.map(key)));
             if own.len() < count {
-                plan.add_residual("a pattern that the ontology may meet");
+                plan.add_residual("a pattern that the ontology may match");
             }
             if own.is_empty() {
                 plan.flags |= DELTA_CHECK;
@@ -531,12 +531,12 @@ impl Engine {
                     .into_iter()
                     .partition(|call| own.iter().flatten().any(|node| *node == call[0]));
                 if !open.is_empty() {
-                    plan.add_residual("an operator on a term that the ontology may have");
+                    plan.add_residual("an operator on a term that the ontology may contain");
                 }
                 let mut patterns = [own, bound].concat();
                 if patterns.len() > MAX_PATTERNS {
                     patterns.truncate(MAX_PATTERNS);
-                    plan.add_residual("more patterns than the index takes");
+                    plan.add_residual("more patterns than the index supports");
                 }
                 plan.add(
                     Some(number),
@@ -647,7 +647,7 @@ impl Engine {
 
     /// The query of a subscription, rewritten for evaluation.
     fn prepared(&self, number: Number) -> Result<Prepared, QueryError> {
-        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
+        let missing = || QueryError::new("its template is missing", "Subscribe it again.");
         let record = self.subscriptions.get(number);
         let (template, delta_check) = (record.template, record.is(DELTA_CHECK));
         let cache = &self.prepared[usize::from(delta_check)];

@@ -9,7 +9,7 @@ use pyo3::IntoPyObject;
 pub(crate) const REMEDY: &str =
     "Correct the document there, or name its format (`format=` or `--format`).";
 const BASE_REMEDY: &str =
-    "Write the whole IRI, or give the document a base: in it, or with `base=` or `--base`.";
+    "Write the full IRI, or give the document a base: in it, or with `base=` or `--base`.";
 
 /// A fault of a document, its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, IntoPyObject)]
@@ -57,7 +57,7 @@ fn relative_iri(text: &[u8]) -> Option<&str> {
 }
 
 pub(crate) fn relative(name: &str, remedy: &str) -> Fault {
-    let line = format!("Write the whole IRI. {remedy}");
+    let line = format!("Write the full IRI. {remedy}");
     let remedy = if remedy == REMEDY { BASE_REMEDY } else { &line };
     Fault::new(format!("a relative IRI ({name})"), remedy)
 }
@@ -80,8 +80,9 @@ pub(crate) fn fault_at(what: impl Into<String>, remedy: &str, text: &[u8], at: u
 }
 
 pub(crate) fn too_long(limits: &Limits) -> Fault {
-    let what = format!("a text of more than {} characters", grouped(limits.text_characters as u64));
-    Fault::new(what, "Raise the limit `text_characters`, or leave it out.")
+    let what =
+        format!("a text has more than {} characters", grouped(limits.text_characters as u64));
+    Fault::new(what, "Raise the limit `text_characters`, or shorten it.")
 }
 
 pub(crate) fn too_deep(what: &str, most: usize, limit: &str) -> Fault {

@@ -89,7 +89,7 @@ impl LineReader {
             }
             if build.unlisted > 0 && !self.is_any_good {
                 let (lines, syntax) = (self.number - 1, build.syntax.name());
-                let what = format!("none of its first {lines} lines is {syntax}");
+                let what = format!("none of the first {lines} lines is {syntax}");
                 build.unlisted = 0;
                 build.faults.truncate(10);
                 build.refuse(Fault::new(what, "Name its syntax (`format=` or `--format`)."));
@@ -119,8 +119,8 @@ impl LineReader {
             let most = max_bytes(&build.limits);
             if self.buffer.len() > most {
                 return Err(Fault::new(
-                    format!("a line of more than {} bytes", grouped(most as u64)),
-                    "Raise the limit `document_bytes`, if it is meant to be so long.",
+                    format!("a line has more than {} bytes", grouped(most as u64)),
+                    "Raise the limit `document_bytes` if the line is correct.",
                 ));
             }
             searched = self.buffer.len();

@@ -71,7 +71,11 @@ pub(crate) fn check_xml(text: &[u8], limits: &Limits) -> Result<(), Fault> {
                 }
                 has_root = true;
                 if open.len() >= limits.xml_depth {
-                    return Err(here(too_deep("its elements nest", limits.xml_depth, "xml_depth")));
+                    return Err(here(too_deep(
+                        "the elements are nested",
+                        limits.xml_depth,
+                        "xml_depth",
+                    )));
                 }
                 entities.check_namespaces(tag).map_err(here)?;
                 // An attribute has a sign of equality.
@@ -125,7 +129,7 @@ impl Entities {
 
     fn too_long(&self) -> Fault {
         let most = grouped(self.most as u64);
-        let what = format!("its entities would add more than {most} characters");
+        let what = format!("the entities expand to more than {most} characters");
         Fault::new(what, "If you trust the document, raise the limit xml_expansion.")
     }
 
@@ -146,8 +150,8 @@ impl Entities {
             let (name, value) = (&rest[..end], rest[end..].trim_ascii_start());
             if value.starts_with(b"SYSTEM") || value.starts_with(b"PUBLIC") {
                 let name = String::from_utf8_lossy(name);
-                let what = format!("the entity '{name}' lies outside the document");
-                let remedy = "Nothing is fetched: write its text into the document instead.";
+                let what = format!("the entity '{name}' is outside the document");
+                let remedy = "Entities are not fetched. Write the text into the document.";
                 return Err((found, Fault::new(what, remedy)));
             }
             let Some((quote, value)) = value.split_first() else { break };
@@ -194,7 +198,7 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
             JsonEvent::StartObject | JsonEvent::StartArray => {
                 depth += 1;
                 if depth > limits.nesting {
-                    let what = "its objects and lists nest";
+                    let what = "the objects and lists are nested";
                     return Err(too_deep(what, limits.nesting, "`nesting`"));
                 }
             }
@@ -221,7 +225,7 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
                 let Some(begin) = context else { continue };
                 let is_listed = depth == begin + 1 && key_depth != depth;
                 if is_listed || key == "@context" || key == "@import" {
-                    let remedy = "Put the context into the document: nothing is fetched.";
+                    let remedy = "Put the context into the document. Contexts are not fetched.";
                     return Err(at_context(Fault::new("a remote JSON-LD context", remedy)));
                 }
                 longest = longest.max(value.len());
@@ -235,7 +239,7 @@ pub(crate) fn check_json(text: &[u8], limits: &Limits) -> Result<(), Fault> {
     check_terms(&mut terms, &mut named, limits).map_err(at_context)?;
     if strings.saturating_mul(longest) > MAX_NAMES_BYTES {
         let most = grouped(MAX_NAMES_BYTES as u64);
-        let what = format!("its names would stand for more than {most} bytes");
+        let what = format!("its names would expand to more than {most} bytes");
         return Err(Fault::new(what, "Give its context shorter IRIs."));
     }
     Ok(())
@@ -255,7 +259,7 @@ fn check_terms(
         return Ok(());
     }
     let most = limits.nesting;
-    let what = format!("more than {most} terms of its context occur in definitions of others");
+    let what = format!("more than {most} terms of the context occur in definitions of other terms");
     Err(Fault::new(what, "If you trust the document, raise the limit `nesting`."))
 }
 
@@ -285,7 +289,7 @@ pub(crate) fn check_nesting(text: &[u8], limits: &Limits) -> Result<(), Fault> {
         };
         depth = (depth + usize::from(opens)).saturating_sub(usize::from(closes));
         if depth > limits.nesting {
-            let fault = too_deep("its brackets nest", limits.nesting, "`nesting`");
+            let fault = too_deep("the brackets are nested", limits.nesting, "`nesting`");
             return Err(fault.at(Some(place(text, at))));
         }
         at += size;

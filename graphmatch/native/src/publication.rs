@@ -156,7 +156,8 @@ impl Builder {
             None => name.trim_matches(['<', '>']).into(),
         };
         if self.by_graph && !self.graphs.insert(self.graphs.hasher().hash_one(&self.out.id)) {
-            let what = "the graph's statements do not stand together: it was read as several";
+            let what =
+                "the graph's statements are not contiguous: it was read as several publications";
             let remedy = "Sort the file by graph, so that each graph is one publication.";
             let fault = Fault { refused: false, ..Fault::new(what, remedy) };
             self.report(self.of_item(fault));
@@ -216,13 +217,13 @@ impl Builder {
         }
         let fault = if self.out.triples.len() > most {
             Fault::new(
-                format!("a publication of more than {} triples", grouped(most as u64)),
-                "Raise the limit `publication_triples`, or cut the document into smaller publications.",
+                format!("the publication has more than {} triples", grouped(most as u64)),
+                "Raise the limit `publication_triples`, or split the document into smaller publications.",
             )
         } else if self.out.local.bytes() >= PUBLICATION_BYTES {
             let most = grouped(PUBLICATION_BYTES as u64);
-            let what = format!("a publication of more than {most} bytes");
-            Fault::new(what, "Cut the document into smaller publications.")
+            let what = format!("the publication has more than {most} bytes");
+            Fault::new(what, "Split the document into smaller publications.")
         } else {
             return true;
         };

@@ -194,7 +194,7 @@ impl Template {
         let calls = check_calls(pattern, operators)?;
         if may_be_empty(body(pattern), true) {
             return refused(
-                "its pattern can be met by nothing at all, so it would match every publication",
+                "it matches an empty graph, so it would match every publication",
                 "Add a triple pattern that is not optional.",
             );
         }
@@ -398,7 +398,7 @@ impl Template {
         let mut query = self.algebra()?;
         constants
             .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
-            .ok_or_else(|| QueryError::new("a constant is not a term that fits", "Replace it."))?;
+            .ok_or_else(|| QueryError::new("a constant is not valid in its place", "Replace it."))?;
         Ok(query)
     }
 

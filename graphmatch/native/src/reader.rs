@@ -132,7 +132,7 @@ impl Quads {
             }
             let most = self.text.len().saturating_mul(EXPANSION.1).saturating_add(EXPANSION.0);
             if build.written > most {
-                let what = "its names stand for far more than is written";
+                let what = "its names expand to far more than the document's size";
                 build.refuse(Fault::new(what, "Give its prefixes shorter IRIs."));
             }
             if build.is_done() || build.written > most {
@@ -140,7 +140,7 @@ impl Quads {
             }
         }
         if self.is_empty && is_json(self.syntax) {
-            let what = "JSON that is neither a feed nor JSON-LD: nothing in it is a triple";
+            let what = "the JSON is neither a feed nor JSON-LD: it contains no triple";
             build.refuse(Fault::new(what, "Give it a @context that makes its names IRIs."));
         }
         false
@@ -239,7 +239,7 @@ impl Reader {
         let mut faults = std::mem::take(&mut self.build.faults);
         let unlisted = std::mem::take(&mut self.build.unlisted);
         if unlisted > 0 {
-            let what = format!("{} more faults, which are not listed", grouped(unlisted as u64));
+            let what = format!("{} more faults are not listed", grouped(unlisted as u64));
             let remedy = "Correct those that are listed first, or name the format of the document.";
             faults.push(Fault::new(what, remedy));
         }
@@ -296,7 +296,7 @@ impl Reader {
 
     fn nothing(&self) -> Fault {
         let split_by = self.options.split_by;
-        let what = format!("it holds no publication, with the cut `{split_by}`");
+        let what = format!("there is no publication in it, with the cut `{split_by}`");
         let remedy = "Check that it is the right file, or use another cut.";
         Fault { refused: false, ..Fault::new(what, remedy) }
     }

@@ -89,8 +89,8 @@ pub(crate) fn scan<'a>(
 ) -> Result<Scanner<'a>, QueryError> {
     let most = limits.text_characters;
     if text.len() > most && text.chars().count() > most {
-        let what = format!("a query of more than {} characters", grouped(most as u64));
-        return Err(QueryError::new(what, "Raise the limit `text_characters`, or leave it out."));
+        let what = format!("a query has more than {} characters", grouped(most as u64));
+        return Err(QueryError::new(what, "Raise the limit `text_characters`, or shorten it."));
     }
     let is_prologue = true;
     let mut scanner = Scanner { text, limits, defaults, is_prologue, ..Scanner::default() };
@@ -256,8 +256,8 @@ impl<'a> Scanner<'a> {
         self.is_prologue &= matches!(word.as_str(), "PREFIX" | "BASE" | "VERSION");
         let (reason, remedy) = match word.as_str() {
             "SERVICE" | "FROM" => (
-                ": a subscription does not reach out",
-                "Leave it out; the publication is the data.",
+                ": a subscription cannot read other data",
+                "Remove it. The data are the publication and the ontology.",
             ),
             "LATERAL" => (" is not SPARQL 1.1", "Write it in SPARQL 1.1."),
             _ => ("", ""),
@@ -354,7 +354,7 @@ pub(crate) fn on_stack<T: Send, E: From<QueryError> + Send>(
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
         let no_thread = |error| {
-            let what = format!("no thread for a deep query: {error}");
+            let what = format!("cannot start a thread for a deeply nested query: {error}");
             QueryError::new(what, "Nest fewer brackets, or free memory.")
         };
         thread.map_err(no_thread)?.join().unwrap_or_else(|panic| resume_unwind(panic))

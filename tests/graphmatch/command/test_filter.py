@@ -459,17 +459,20 @@ def test_a_configuration() -> None:
         ("seen : 1", ":1:6: not TOML: "),
         ("zzz = 1\nseen = 'x'", ":1: there is no key `zzz`. There are "),
         ("\npublication = ['x']", ":2: there is no key `publication`. Is `publications` meant?"),
-        ("[[subscriptions]]\nid = 'a'", ":1: `subscriptions` is not a list of texts."),
+        ("[[subscriptions]]\nid = 'a'", ":1: `subscriptions` is not a list of strings."),
         ("quiet = 1", ":1: `quiet` is neither true nor false. Write true or false."),
-        ("seen = true", ":1: `seen` is not a text."),
-        ("seen = ['a']", ":1: `seen` is not a text."),
-        ("word = 5", ":1: `word` is not a list of texts."),
+        ("seen = true", ":1: `seen` is not a string."),
+        ("seen = ['a']", ":1: `seen` is not a string."),
+        ("word = 5", ":1: `word` is not a list of strings."),
         ('output = "a\\u0000b"', ":1: `output` has a NUL character. Leave it out."),
         (f"word = {'9' * 5000}", ": not TOML: Exceeds the limit"),
         (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
         ("since = 'soon'", ":1: `since`: 'soon' is neither a date such as 2026-01-02 nor"),
         ("cut = 'half'", ":1: `cut`: 'half' is not one of "),
-        ("[subscription]\nid = 'a'", ":1: `subscription` is not a list of tables. Write [[subscr"),
+        (
+            "[subscription]\nid = 'a'",
+            ":1: `subscription` is not an array of tables. Write [[subscr",
+        ),
     ],
 )
 def test_what_a_configuration_cannot_say(text: str, said: str) -> None:
@@ -508,6 +511,6 @@ def test_invalid_files_of_engines_are_refused() -> None:
     Path("engine.gm").write_text("no engine")
     assert "engine.gm: " in run("filter", "a.rss", "--engine", "engine.gm", status=2).stderr
     assert (
-        "engine.gm: is there already"
+        "engine.gm: the file exists"
         in run("index", "--word", "soup", "--output", "engine.gm", status=2).stderr
     )

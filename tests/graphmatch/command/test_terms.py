@@ -75,7 +75,10 @@ def test_a_name_of_many_terms_lists_some() -> None:
 
 @pytest.mark.parametrize(
     ("text", "advice"),
-    [("Koal", "Is ex:Coal meant?"), ("xyzzy", "Load the ontology that has it, or give its IRI.")],
+    [
+        ("Koal", "Is ex:Coal meant?"),
+        ("xyzzy", "Load the ontology that defines it, or give its IRI."),
+    ],
 )
 def test_a_name_of_nothing(text: str, advice: str) -> None:
     with pytest.raises(GraphMatchError) as caught:

@@ -95,11 +95,11 @@ def test_the_first_thing_that_fails(case: Case) -> None:
     for n, pattern in enumerate(branch.patterns):
         written = pattern.write(explanation.prefixes)
         if fails([pattern]):
-            assert explanation.failure == f"no triple meets {written}"
+            assert explanation.failure == f"no triple matches {written}"
             event("a pattern")
             return
         if fails(branch.patterns[: n + 1]):
-            assert explanation.failure.startswith(f"{written} is met, but not together with ")
+            assert explanation.failure.startswith(f"{written} matches, but not together with ")
             event("a join")
             return
     if len(branch.filters) != len(where.filters):
@@ -138,7 +138,7 @@ def test_the_two_patterns_that_do_not_meet(
     asked = list(engine.index_plan("s").subscription.branches[0].patterns)
     if "not together with" not in explanation.failure:
         return
-    met, _, rest = explanation.failure.partition(" is met, but not together with ")
+    met, _, rest = explanation.failure.partition(" matches, but not together with ")
     (pattern,) = (p for p in asked if p.write(NO_PREFIXES) == met)
     before = asked[: asked.index(pattern)]
     apart = [p for p in before if not solutions_of(Branch((p, pattern)), triples)]
@@ -171,7 +171,7 @@ def test_the_two_patterns_that_do_not_meet(
     if alone:
         assert said.startswith(f"{alone[0]} is ")
     else:
-        assert said == "no two triples agree in all that they share"
+        assert said == "no two triples have the same values of all shared variables"
 
 
 # --- The nearest miss --------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def test_the_nearest_number(prices: list[int], bound: int) -> None:
     assert explanation.failure.endswith(f"?price is {nearest[0]}")
     assert [near.triple[2] for near in explanation.nearest] == [Literal(n) for n in nearest]
     for near, price in zip(explanation.nearest, nearest, strict=True):
-        left_out = f"{bound} itself is left out"
+        left_out = f"{bound} itself is excluded"
         by = f"{price} is above {bound} by {price - bound}"
         assert near.why == (by if price > bound else left_out)
 
@@ -227,15 +227,15 @@ def test_the_nearest_class(links: list[tuple[int, int]], own: set[int], wanted: 
 @pytest.mark.parametrize(
     ("asked", "given", "why"),
     [
-        ('"Sea"', Literal("sea"), "the text is the same but for upper and lower case"),
-        ('"Sea"', Literal("Sea", language="en"), "its language or datatype is not"),
-        ("5", Literal("5.0", datatype=XSD["decimal"]), "equal by value, but a pattern asks for"),
+        ('"Sea"', Literal("sea"), "the strings differ only in upper and lower case"),
+        ('"Sea"', Literal("Sea", language="en"), "but not their languages"),
+        ("5", Literal("5.0", datatype=XSD["decimal"]), "the values are equal, but"),
         ("5", Literal(6), ""),
     ],
 )
 def test_literals_that_nearly_meet_a_pattern(asked: str, given: Literal, why: str) -> None:
     explanation = explained(f"ASK {{ ?x <urn:p> {asked} }}", [(A, P, given), (A, Q, given)])
-    assert explanation.failure == f"no triple meets ?x <urn:p> {asked}"
+    assert explanation.failure == f"no triple matches ?x <urn:p> {asked}"
     assert explanation.nearest[0].triple == (A, P, given)
     assert why in explanation.nearest[0].why
     assert bool(why) is bool(explanation.nearest[0].why)
@@ -262,17 +262,17 @@ KNOWN = Ontology(
         ({"price": {"in": [1, 400]}}, "price IN (1, 400) is not true: price is 412", "by 12"),
         (
             {"target": {"isa": "Computer"}},
-            "nothing meets target isa <urn:e:Computer>",
+            "target isa <urn:e:Computer> is not true",
             "<urn:e:Phone> is not below <urn:e:Computer>: both are below <urn:e:Product>",
         ),
-        ({"brand": "acme"}, 'nothing meets brand = "acme"', "upper and lower case"),
+        ({"brand": "acme"}, 'brand = "acme" is not true', "upper and lower case"),
         (
             {"brand": {"contains": "x"}},
             'CONTAINS(brand, "x") is not true: brand is "Acme"',
             'the text is "Acme"',
         ),
-        ({"seller.name": {"exists": True}}, "nothing meets seller.name exists", ""),
-        ({"price": {">": 1}, "weight": 3}, "nothing meets weight exists", ""),
+        ({"seller.name": {"exists": True}}, "seller.name exists is not true", ""),
+        ({"price": {">": 1}, "weight": 3}, "weight exists is not true", ""),
     ],
 )
 def test_attributes_in_their_own_words(where: dict[str, object], failure: str, near: str) -> None:

@@ -347,7 +347,7 @@ def test_that_a_snapshot_needs_its_operators(tmp_path: Path) -> None:
     with pytest.raises(SavedError, match="urn:op:long"):
         Engine.open(tmp_path / "saved", operators=[length])
     other = Operator("urn:op:length", length.function, index=Modulo)
-    with pytest.raises(SavedError, match="another one"):
+    with pytest.raises(SavedError, match="differs from the saved one"):
         Engine.open(tmp_path / "saved", operators=[is_long, other])
     again = Engine.open(tmp_path / "saved", operators=ALL)
     measured = engine._operators.statistics.written()
@@ -364,7 +364,7 @@ def test_that_operators_make_sense() -> None:
             Operator("urn:op:x", len, **options)
     with pytest.raises(InputError, match="absolute IRI"):
         Operator("x y", len)
-    with pytest.raises(InputError, match="taken"):
+    with pytest.raises(InputError, match="reserved"):
         Operator("urn:graphmatch:x", len)
 
 
@@ -465,7 +465,7 @@ def test_the_command(tmp_path: Path) -> None:
         return result.output
 
     assert "1 match in 1 publication" in run("filter", data, "-s", query, *given)
-    assert "calls <urn:op:long>: 10 ms a call" in run("check", query, *given)
+    assert "calls <urn:op:long>: 10 ms per call" in run("check", query, *given)
     assert '<urn:op:long>("a long text") is true' in run("explain", "s", data, "-s", query, *given)
     assert "not supported" in run("check", query)
     (tmp_path / "bad.py").write_text(
@@ -474,7 +474,7 @@ def test_the_command(tmp_path: Path) -> None:
         "def is_long(text): raise ValueError('boo')\n"
     )
     bad = run("filter", data, "-s", query, "--operators", f"{tmp_path / 'bad.py'}:is_long")
-    assert "s: whether it matches cannot be known" in bad
+    assert "s: whether it matches could not be determined" in bad
     assert "ValueError: boo" in bad
     (tmp_path / "raises.py").write_text("1 / 0")
     (tmp_path / "leaves.py").write_text("raise SystemExit(3)")
@@ -485,7 +485,7 @@ def test_the_command(tmp_path: Path) -> None:
         "def misses(): return needed('no_such_module', 'geo')\n"
     )
     for name, said in (
-        ("none", "no operators have this name"),
+        ("none", "there is no operator with this name"),
         ("none:none", "cannot be loaded"),
         ("json:loads", "is not an operator"),
         (f"{tmp_path / 'none.py'}:x", "cannot be loaded"),

@@ -74,17 +74,14 @@ def test_each_kind_of_constraint_is_read() -> None:
         ("?e <urn:p> ?v ; <urn:q> ?v", "a variable in several places"),
         ("?e <urn:p> ?e", "a variable in several places"),
         ("?e <urn:p> 1 ; <urn:p> 2", "two patterns with one attribute"),
-        (
-            "?e <urn:p> ?v FILTER(?e = <urn:a>)",
-            "a test of a variable that is not the value of an attribute",
-        ),
+        ("?e <urn:p> ?v FILTER(?e = <urn:a>)", "a test of another term than a value"),
         ("?e <urn:p> ?v FILTER(?v != 1)", "FILTER != without another comparison with a number"),
         ('?e <urn:p> ?v FILTER(CONTAINS(?v, "a"))', "FILTER CONTAINS"),
         ("?e <urn:p> ?v OPTIONAL { ?e <urn:q> ?w }", "OPTIONAL"),
     ],
 )
 def test_other_queries_are_refused(where: str, reason: str) -> None:
-    with pytest.raises(UnsupportedError, match=f"not expressible here: {reason}"):
+    with pytest.raises(UnsupportedError, match=f"not supported by this algorithm: {reason}"):
         read(where)
 
 

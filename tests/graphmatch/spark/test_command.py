@@ -221,7 +221,7 @@ def test_missing_and_empty_folders_are_named(run: Run, subscriptions: Path, tmp_
     arguments = ("-s", subscriptions, "--output", output)
     result = run("filter", tmp_path / "none", tmp_path / "missing", *arguments, status=1)
     said = " ".join(result.stderr.split())
-    assert "none: the folder has no files. Give a folder with some in it." in said
+    assert "none: the folder has no files. Give a folder that has some." in said
     assert "missing: there is no such file or folder. Check the name or the address." in said
     assert not output.exists()
 

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
-from semantic.attributes.bulk import Heading, headings, rows_of_table
+from semantic import Event, Ontology
+from semantic.attributes.bulk import Heading, headings
 from semantic.attributes.constraints import attribute_query
 from semantic.attributes.events import event
 from semantic.errors import GraphMatchError, InputError
 from semantic.limits import Limits
-from semantic.vocabulary import XSD
+from semantic.vocabulary import SUBCLASS, XSD
 
 # --- Headings ---------------------------------------------------------------------------------
 
@@ -42,10 +43,10 @@ def test_headings(name: str, expected: Heading) -> None:
     [
         (["price =<"], r"column 'price =<': there is no operator '=<'\. Use one of"),
         (["weight (kg)"], r"there is no operator '\(kg\)'.* 'weight \(kg\) ='\.$"),
-        (["a..b <"], r"column 'a\.\.b <': 'a\.\.b' is no name of an attribute"),
-        ([" <"], "'' is no name of an attribute"),
-        (["a", "a ="], "column 'a =': the columns 'a' and 'a =' say the same"),
-        (["a <", "b", "a <"], "the columns 'a <' and 'a <' say the same"),
+        (["a..b <"], r"column 'a\.\.b <': 'a\.\.b' is not a valid attribute name"),
+        ([" <"], "'' is not a valid attribute name"),
+        (["a", "a ="], "column 'a =': the columns 'a' and 'a =' have the same test"),
+        (["a <", "b", "a <"], "the columns 'a <' and 'a <' have the same test"),
     ],
 )
 def test_headings_that_mean_nothing(names: list[str], message: str) -> None:
@@ -85,7 +86,7 @@ def row_by_row(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> tuple
             elif where := spoken(names, row):
                 engine.subscribe(id, attribute_query(id, where))
             else:
-                refused.append(f"{id}: all its constraints are null")
+                refused.append(f"{id}: all constraints of the row are null")
         except GraphMatchError as error:
             refused.append(said(error))
     return engine, refused
@@ -167,11 +168,7 @@ def test_that_a_table_is_what_its_rows_are(
     for each in (table, several):
         engine = Engine()
         told = [said(error) for error in engine.subscribe_table(each)]
-        # The path decides which duplicate id comes first.
-        if len({row["id"] for row in rows}) == len(rows):
-            assert (told, texts_of(engine)) == (refused, texts_of(expected))
-        else:
-            assert len(told) == len(refused)
+        assert (told, texts_of(engine)) == (refused, texts_of(expected))
 
 
 # --- Examples ---------------------------------------------------------------------------------
@@ -197,24 +194,25 @@ def test_a_table_and_its_batches() -> None:
     for each in (table, table.to_batches()[0]):
         engine = Engine()
         refused = engine.subscribe_table(each, id="name")
-        assert [subscription.id for subscription in engine.subscriptions] == ["a", "c", "b"]
+        assert [subscription.id for subscription in engine.subscriptions] == ["a", "b", "c"]
         assert list(map(str, refused)) == [
-            "row 3: the id is null or empty. Give each row an id of its own.",
-            "d: all its constraints are null. Give one at least, or no row.",
+            "row 3: the id is null or empty. Give each row a unique id.",
+            "d: all constraints of the row are null. Add one, or remove the row.",
         ]
 
 
-def test_that_a_shape_is_one_text() -> None:
+def test_that_rows_of_many_classes_are_added_fast() -> None:
+    """The core parses few rows again after each that needs Python."""
     arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
-    rows = 10_000
-    given = {
-        "id": [f"s{n}" for n in range(rows)],
-        "brand": [f"b{n % 7}" for n in range(rows)],
-        "price >": [n % 11 for n in range(rows)],
-        "price <=": [None if n % 2 else n % 13 + 0.5 for n in range(rows)],
-    }
-    found = list(rows_of_table(arrow.table(given)))
-    assert len(found) == 2
+    names = [f"C{n}" for n in range(1000)]
+    top = NamedNode("urn:Top")
+    engine = Engine(Ontology([(NamedNode(f"urn:{name}"), SUBCLASS, top) for name in names]))
+    ids = [f"s{n}" for n in range(1001)]
+    table = arrow.table({"id": ids, "kind isa": [*names, "none"]})
+    (refused,) = engine.subscribe_table(table)
+    assert "s1000: the ontology has no term called 'none'" in str(refused)
+    assert [subscription.id for subscription in engine.subscriptions] == ids[:-1]
+    assert list(engine.match(Event("e", {"kind": "C7"})).subscriptions) == ["s7"]
 
 
 def test_more_kinds_of_rows_than_fit_into_a_number() -> None:
@@ -257,7 +255,7 @@ def test_ids_that_are_views_of_texts() -> None:
 def test_values_that_python_has_not() -> None:
     arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     far = arrow.array([2**62], arrow.timestamp("s"))
-    with pytest.raises(InputError, match="column 'at': Arrow has values here that Python has not"):
+    with pytest.raises(InputError, match="column 'at': Python cannot represent these values"):
         Engine().subscribe_table(arrow.table({"id": ["a"], "at <": far}))
 
 
@@ -266,8 +264,8 @@ def test_integers_of_more_than_63_bits() -> None:
     numbers = arrow.array([2**63, 5, 2**64 - 1], arrow.uint64())
     engine = Engine()
     one, other = engine.subscribe_table(arrow.table({"id": ["a", "b", "c"], "n <=": numbers}))
-    assert "a: attribute 'n': 9223372036854775808 has more digits than" in str(one)
-    assert "c: attribute 'n': 18446744073709551615 has more digits than" in str(other)
+    assert "a: attribute 'n': 9223372036854775808 has too many digits" in str(one)
+    assert "c: attribute 'n': 18446744073709551615 has too many digits" in str(other)
     assert [subscription.id for subscription in engine.subscriptions] == ["b"]
     equal = Engine()
     assert equal.subscribe_table(arrow.table({"id": ["a", "b", "c"], "n": numbers})) == ()

@@ -71,12 +71,12 @@ def test_subjects() -> None:
     ("attributes", "message"),
     [
         ({}, "no attributes"),
-        ({"a": float("nan")}, "attribute 'a': nan is no number that compares"),
+        ({"a": float("nan")}, "attribute 'a': nan cannot be compared"),
         ({"a": 10**5000}, "attribute 'a': a number has more than 4,300 digits"),
         ({"a": Decimal("1e999999999")}, "a number has more than 4,300 digits"),
-        ({"a": object}, "attribute 'a': <class 'object'> is no value"),
-        ({"a": {5: 1}}, "5 is no name of an attribute"),
-        ({"a": {"": 1}}, "'a.' is no name of an attribute"),
+        ({"a": object}, "attribute 'a': <class 'object'> is not a valid value"),
+        ({"a": {5: 1}}, "5 is not a valid attribute name"),
+        ({"a": {"": 1}}, "'a.' is not a valid attribute name"),
     ],
 )
 def test_invalid_events_are_refused(attributes: Any, message: str) -> None:

@@ -48,8 +48,8 @@ def test_rows_with_faults_are_passed_over(tmp_path: Path) -> None:
         (6, None),
     ]
     assert [problem.what for problem in told] == [
-        f"the id 's0' has a subscription already, at {path}:1",
-        "attribute 'a': a list is no value",
+        f"a subscription with the id 's0' already exists, at {path}:1",
+        "attribute 'a': a list is not a valid value",
         "the field `id` is missing",
         "there is no field 'to'",
         "not a JSON object",
@@ -77,10 +77,12 @@ def test_comments_are_optional(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_subscription() -> None:
-    with pytest.raises(SubscriptionError, match=r"alice: attribute 'a': null is no value\. "):
+    with pytest.raises(
+        SubscriptionError, match=r"alice: attribute 'a': null is not a valid value\. "
+    ):
         AttributeSubscription.of("alice", {"a": None})
     nameless: Any = {5: 1}
-    with pytest.raises(SubscriptionError, match="alice: 5 is no name of an attribute"):
+    with pytest.raises(SubscriptionError, match="alice: 5 is not a valid attribute name"):
         AttributeSubscription.of("alice", nameless)
 
 

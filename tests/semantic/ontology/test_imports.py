@@ -80,11 +80,11 @@ def test_a_missing_import_is_named_with_who_imports_it(tmp_path: Path) -> None:
     files, (problem,) = load(a)
     assert files == ["a.ttl"]
     assert problem == (
-        f"{a}: it imports <{EX}gone>, which is missing: no folder was named to look in. "
-        "Load its file, too, or name a folder that has it; what it says is left out."
+        f"{a}: it imports <{EX}gone>, which is missing: no folder of imports was given. "
+        "Its statements are left out. Load its file, too, or name a folder that has it."
     )
     _, (problem,) = load(a, imports=tmp_path)
-    assert f"it imports <{EX}gone>, which is missing: it is not where imports are" in problem
+    assert f"it imports <{EX}gone>, which is missing: no file in the folder of" in problem
 
 
 def test_documents_that_import_each_other_are_read_once(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_broken_file_of_the_folder_stops_nothing_until_it_is_imported(tmp_path
     root = write(tmp_path / "root.ttl", EX + "root", EX + "good")
     files, (problem,) = load(root, imports=folder)
     assert files == ["root.ttl", "good.ttl"]
-    assert "broken.ttl:1:16: not looked through for imports: not valid Turtle" in problem
+    assert "broken.ttl:1:16: not searched for imports: not valid Turtle" in problem
     root = write(tmp_path / "root.ttl", EX + "root", EX + "broken")
     with pytest.raises(OntologyError, match=r"broken\.ttl:1:16: not valid Turtle"):
         load(root, imports=folder)
@@ -137,7 +137,7 @@ def test_only_files_of_the_folder_are_read(tmp_path: Path) -> None:
     passed = {
         Path(problem.where.source).name: problem.what.rpartition(": ")[2]
         for problem in problems
-        if problem.what.startswith("not looked through for imports: cannot be read: ")
+        if problem.what.startswith("not searched for imports: cannot be read: ")
     }
     assert passed == {
         "dangling.ttl": "No such file or directory",
@@ -241,7 +241,7 @@ def test_nothing_is_fetched_unless_asked(tmp_path: Path) -> None:
         root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
         files, (problem,) = load(root)
         assert files == ["root.ttl"]
-        assert "no folder was named" in problem
+        assert "no folder of imports was given" in problem
         assert asked == []
         assert load(root, fetch=True) == (["root.ttl", "net"], [])
         ((path, accept),) = asked

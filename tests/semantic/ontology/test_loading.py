@@ -238,7 +238,7 @@ def test_axioms_that_are_not_read_are_named(tmp_path: Path) -> None:
     assert read_file(path, problems.append).triples == [ONTOLOGY]
     (problem,) = problems
     assert problem.severity is Severity.WARNING
-    assert problem.what == "axioms of OWL/XML that are not read: HasKey (2)"
+    assert problem.what == "unsupported axioms of OWL/XML: HasKey (2)"
 
 
 BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
@@ -254,12 +254,12 @@ BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
         (
             f'<!DOCTYPE Ontology [<!ENTITY e0 "0123456789">{BOMB}]>'
             f'<Ontology xmlns="{OWL.iri}">&e9;</Ontology>',
-            ": its entities would add more than",
+            ": the entities expand to more than",
         ),
         (
             '<!DOCTYPE Ontology [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
             f'<Ontology xmlns="{OWL.iri}">&e;</Ontology>',
-            "the entity 'e' lies outside the document",
+            "the entity 'e' is outside the document",
         ),
         (f'<Ontology xmlns="{OWL.iri}">' + "<Class>" * 300, " more than 256 deep"),
     ],
@@ -275,7 +275,7 @@ def test_owl_xml_that_is_not_in_its_encoding(tmp_path: Path) -> None:
     path = tmp_path / "o.owl"
     text = f'<?xml version="1.0" encoding="utf-8"?><Ontology xmlns="{OWL.iri}"><!--é--></Ontology>'
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(OntologyError, match=r"not valid XML|not in its encoding"):
+    with pytest.raises(OntologyError, match=r"not valid XML|not in the declared encoding"):
         read(path)
 
 

@@ -90,8 +90,8 @@ def test_that_a_circle_is_reported_and_shown(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["ontology", str(file)])
     assert result.exit_code == 0
     told = " ".join(result.stderr.split())
-    assert "a circle of concepts: <https://example.org/geo#a>, <https://example.org/geo#b>" in told
-    assert "a literal where a term should be: <https://example.org/geo#c>" in told
+    assert "a cycle of concepts: <https://example.org/geo#a>, <https://example.org/geo#b>" in told
+    assert "a literal in the place of an IRI: <https://example.org/geo#c>" in told
     shown = result.stdout.split("concepts", 1)[1]
     assert shown.index("geo#a") < shown.index("geo#b") < shown.index("geo#c")
 

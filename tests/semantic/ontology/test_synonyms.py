@@ -208,7 +208,7 @@ def test_two_roots_in_two_files() -> None:
     assert found.texts == {"U.S.": "US", "UK": "Britain"}
     assert list(map(str, problems)) == [
         "b.csv:3: US has two roots: United States (a.csv:2) and ultrasound. "
-        "None of these rows is used: keep those with one root."
+        "These rows were skipped. Keep those with one root."
     ]
     assert problems[0].severity is Severity.REFUSED
 
@@ -238,8 +238,8 @@ def test_names_that_fold_together() -> None:
     held = rows(("Polish", "from Poland"), ("polish", "varnish"), ("US", "USA"), ("us", "Usa"))
     assert unambiguous(held.texts, problems.append, CASEFOLD.fold) == {"US": "USA", "us": "Usa"}
     assert list(map(str, problems)) == [
-        "a.csv:3: Polish and polish are the same when folded, and have two roots: "
-        "from Poland (a.csv:2) and varnish. None of these rows is used: keep those with one root."
+        "a.csv:3: Polish and polish are the same after folding and have two roots: "
+        "from Poland (a.csv:2) and varnish. These rows were skipped. Keep those with one root."
     ]
     assert len(unambiguous(held.texts, unexpected)) == 4
 

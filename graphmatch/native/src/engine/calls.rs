@@ -19,7 +19,7 @@ impl Engine {
         matched: &mut MatchResult,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-        let missing = || QueryError::new("its template is not there", "Subscribe it again.");
+        let missing = || QueryError::new("its template is missing", "Subscribe it again.");
         let template = record.template;
         let algebra = || self.templates.get(template).ok_or_else(missing)?.algebra();
         let query = self.algebra.get(self.templates.text(template), algebra)?;

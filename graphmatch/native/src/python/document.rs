@@ -53,7 +53,7 @@ impl Read for Stream {
             })?;
             let bytes = read
                 .extract::<PyBackedBytes>(py)
-                .map_err(|_| io::Error::other("what it reads is no bytes"))?;
+                .map_err(|_| io::Error::other("read() did not return bytes"))?;
             let length = bytes.len().min(buffer.len());
             buffer[..length].copy_from_slice(&bytes[..length]);
             Ok(length)

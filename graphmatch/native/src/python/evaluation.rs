@@ -98,8 +98,8 @@ impl Data {
         numbers: &[Number],
     ) -> Result<HashMap<Number, &'a FormerSubscription>, EvaluationError> {
         engine.history.former(*self.moment, numbers).ok_or_else(|| {
-            let what = "the report was made before too many changes of subscriptions";
-            EvaluationError(format!("{what}: read reports before such changes"))
+            let what = "too many subscriptions have changed since the report";
+            EvaluationError(format!("{what}: read a report before such changes"))
         })
     }
 

@@ -63,7 +63,7 @@ pyo3::create_exception!(
     _native,
     DuplicateIdError,
     PyValueError,
-    "An id that has a subscription already."
+    "An id of an existing subscription."
 );
 
 pyo3::create_exception!(
@@ -83,10 +83,12 @@ pyo3::create_exception!(
 fn unreadable(error: SnapshotError) -> PyErr {
     match error {
         SnapshotError::Io(error) => error.into(),
-        SnapshotError::Foreign => CorruptSnapshotError::new_err("nothing was saved there"),
+        SnapshotError::Foreign => CorruptSnapshotError::new_err("the file is not a snapshot"),
         SnapshotError::Version(version) => CorruptSnapshotError::new_err((
-            format!("saved by another version: its format is {version}, and this one's {VERSION}"),
-            "Subscribe again with this version, and save the engine to make a new snapshot.",
+            format!(
+                "saved by another version: its format is {version}, but this version reads {VERSION}"
+            ),
+            "Subscribe again with this version, and save a new snapshot.",
         )),
         SnapshotError::Damaged(what) => CorruptSnapshotError::new_err(format!("damaged: {what}")),
     }
@@ -95,7 +97,7 @@ fn unreadable(error: SnapshotError) -> PyErr {
 fn refused(error: SubscribeError) -> PyErr {
     match error {
         SubscribeError::Duplicate => {
-            DuplicateIdError::new_err("this id has a subscription already")
+            DuplicateIdError::new_err("a subscription with this id already exists")
         }
         SubscribeError::Python(query) => NeedsPythonError::new_err(query),
         SubscribeError::Query(error) => bad_query(error),

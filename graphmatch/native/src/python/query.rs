@@ -224,7 +224,7 @@ impl Query {
     /// The same query with other constants, as many.
     fn with_constants(&self, terms: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
         if terms.len() != self.constants.len() {
-            return Err(PyValueError::new_err("another number of constants"));
+            return Err(PyValueError::new_err("wrong number of constants"));
         }
         let text = |term: &Bound<'_, PyAny>| {
             let mut text = Vec::new();

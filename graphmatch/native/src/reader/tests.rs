@@ -208,7 +208,7 @@ fn nesting_is_limited() {
         for n in [257, 100_000] {
             let (found, faults) = read(name, deep(open, inner, close, n));
             assert_eq!((found.len(), faults.len()), (0, 1), "{name} {open}");
-            assert!(faults[0].contains("its brackets nest more than 256 deep"), "{faults:?}");
+            assert!(faults[0].contains("the brackets are nested more than 256 deep"), "{faults:?}");
         }
     }
     let hidden = r#"<urn:a> a:b '([{' , "\"(" , """([""\"{ """ , <urn:(> , '' , a:\( . # ([{"#;
@@ -250,7 +250,7 @@ fn faults_are_listed_up_to_a_number() {
     let text = format!("{GOOD}\n{}<urn:a> <urn:b> <urn:c> .", "garbage\n".repeat(2500));
     let (found, faults) = read("a.nq", text);
     assert_eq!((sizes(&found), faults.len()), (vec![2], 100 + 1));
-    assert!(faults[100].starts_with(": 2,400 more faults, which are not listed. "));
+    assert!(faults[100].starts_with(": 2,400 more faults are not listed. "));
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn entities() {
         )
     };
     let bomb = format!("<!DOCTYPE a [<!ENTITY l0 \"lol\">{laughs}]>\n");
-    let most = "its entities would add more than 8,388,608 characters. If you trust the document, raise the limit xml_expansion.";
+    let most = "the entities expand to more than 8,388,608 characters. If you trust the document, raise the limit xml_expansion.";
     assert_eq!(read("a.rdf", rdf("&l9;", &bomb)).1, [format!(":1:362: {most}")]);
     let long = format!("<!DOCTYPE a [<!ENTITY e \"{}\">]>", "x".repeat(100_000));
     for body in ["&e;".repeat(200), format!("</e:p><e:p e:q=\"{}\">", "&e;".repeat(200))] {
@@ -322,7 +322,7 @@ fn entities() {
         ("<!ENTITY % p SYSTEM \"http://example.org/p.dtd\"> %p;", "p"),
     ] {
         let doctype = format!("<?xml version='1.0'?>\n<!DOCTYPE a [\n {declaration}]>");
-        let expected = format!(":3:2: the entity '{name}' lies outside the document");
+        let expected = format!(":3:2: the entity '{name}' is outside the document");
         assert!(read("a.rdf", rdf("&e;", &doctype)).1[0].starts_with(&expected));
     }
     let public = "<!DOCTYPE rdf:RDF PUBLIC \"-//X//Y\" \"http://example.org/x.dtd\">";
@@ -342,12 +342,12 @@ fn bad_documents_are_refused() {
         ("a.rdf", b"<e:A xmlns:e='urn:e:'>\n<e:p></e:q></e:A>", ":2:6: not valid XML: "),
         ("a.rdf", b"<e:A xmlns:e='urn:e:'/>\n<e:A xmlns:e='urn:e:'/>", ":2:1: not valid XML: junk"),
         ("a.rdf", b"<e:A xmlns:e='urn:e:'>\n\n<e:p>&x;</e:p></e:A>", ":3: not valid RDF/XML: "),
-        ("a.rdf", &rdf("a").into_bytes(), ":2:28: a relative IRI (a). Write the whole IRI, or"),
+        ("a.rdf", &rdf("a").into_bytes(), ":2:28: a relative IRI (a). Write the full IRI, or"),
         ("a.ttl", b"@prefix e: <#> . e:a e:b 5 .", ":1:12: a relative IRI (#). "),
         ("a.jsonld", b"{\n \"@id\": \"a\", \"urn:p\": 5}", ":2:9: a relative IRI (a). "),
         ("a.jsonld", b"{\"@id\": \"urn:caf\xe9\"}", ":1:17: not UTF-8. "),
-        ("a.nq", b" \n\t", ": it holds no publication, with the cut `auto`. "),
-        ("<stdin>", b"\xef\xbb\xbf\n", ": it holds no publication, with the cut `auto`. "),
+        ("a.nq", b" \n\t", ": there is no publication in it, with the cut `auto`. "),
+        ("<stdin>", b"\xef\xbb\xbf\n", ": there is no publication in it, with the cut `auto`. "),
         ("a.jsonld", b"5", ": JSON that is neither a feed nor JSON-LD"),
     ];
     for (name, text, expected) in cases {
