@@ -394,15 +394,27 @@ fn what_is_refused_and_where() {
     .into_iter()
     .map(|(text, place, what)| (text.to_owned(), place, what))
     .chain([
-        (deep("(", 9999, ")"), "1:", "more than `nesting` (256)"),
-        (deep("STR(", 9999, ")"), "1:", "more than `nesting` (256)"),
+        (deep("(", 9999, ")"), "1:", "the query exceeds the limit `nesting` (256)"),
+        (deep("STR(", 9999, ")"), "1:", "the query exceeds the limit `nesting` (256)"),
         (deep("SUBSTR(", 13, ",1)"), "1:", "nest more than 12 deep"),
-        (format!("ASK {}?s ?p ?o", "{".repeat(20_000)), "1:261", "more than `nesting` (256)"),
-        (format!("ASK {{ ?s ?p {}", "<< ?a ?b ".repeat(9999)), "1:", "more than `nesting` (256)"),
+        (
+            format!("ASK {}?s ?p ?o", "{".repeat(20_000)),
+            "1:261",
+            "the query exceeds the limit `nesting` (256)",
+        ),
+        (
+            format!("ASK {{ ?s ?p {}", "<< ?a ?b ".repeat(9999)),
+            "1:",
+            "the query exceeds the limit `nesting` (256)",
+        ),
         (format!("ASK {{ ?s ?p ?o FILTER(?o{}) }}", "+ 1".repeat(9999)), "1:", "`subscription_op"),
         (format!("ASK {{ ?s <urn:p>{} ?o }}", "/<urn:p>".repeat(9999)), "1:", "`subscription_op"),
         (format!("ASK {{ ?s ?p ?o FILTER({}?o) }}", "!".repeat(9999)), "1:", "`subscription_op"),
-        (format!("ASK {{ ?s ?p \u{1} {}", "(".repeat(9999)), "1:", "more than `nesting` (256)"),
+        (
+            format!("ASK {{ ?s ?p \u{1} {}", "(".repeat(9999)),
+            "1:",
+            "the query exceeds the limit `nesting` (256)",
+        ),
         (format!("ASK {{ ?s ?p \u{1} {}", "(SUBSTR".repeat(99)), "1:", "nest more than 12 deep"),
         (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(900)), "1:", "not SPARQL"),
         (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(12_000)), "1:", "`subscription_op"),
