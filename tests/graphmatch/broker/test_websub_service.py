@@ -430,6 +430,7 @@ async def test_subscribers_of_a_hub_get_the_match_feed(tmp_path: Path) -> None:
         await service.publish("c")
         await asyncio.sleep(0.2)
         assert len(one.got) == 2
+        assert await service.ask(topic, one.url, "unsubscribe") == 404
 
 
 async def test_the_hub_refuses_unknown_topics(tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Observation
 from pyspark.sql import functions as sql
-from tests.test_real_feeds_are_matched import FEEDS
-from tests.test_real_feeds_are_matched import engine as with_dbpedia
 
 from graphmatch import Engine
 from graphmatch.spark import matches, publications, register
@@ -47,6 +45,8 @@ from tests.graphmatch.spark.comparing import (
     unheard,
 )
 from tests.graphmatch.spark.instances import Instances
+from tests.test_real_feeds import FEEDS
+from tests.test_real_feeds import engine as with_dbpedia
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
