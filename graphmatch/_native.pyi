@@ -11,29 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-__all__ = [
-    "Annotator",
-    "Batch",
-    "CallRequest",
-    "Calls",
-    "Core",
-    "CorruptSnapshotError",
-    "DocumentMatches",
-    "DuplicateIdError",
-    "EnrichmentRequest",
-    "Evaluation",
-    "EvaluationFailedError",
-    "InvalidSubscriptionError",
-    "NeedsPythonError",
-    "Parser",
-    "Publications",
-    "Query",
-    "Report",
-    "folded_words",
-    "lines_of_rows",
-    "term",
-]
-
 _Fault: TypeAlias = dict[str, Any]
 
 _Term: TypeAlias = Any

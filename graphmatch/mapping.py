@@ -426,7 +426,7 @@ class _Attempt:
         self.runs += 1
         limit = self.limits.mapping_triples
         most = limit + len(closed)
-        too_many = _Failure(function, f"it gives more than `mapping_triples` ({limit})", _NARROW)
+        too_many = _Failure(function, f"it adds more than `mapping_triples` ({limit})", _NARROW)
         try:
             found = asked.answer(self.queries[function], resting=True, most=most + 1)
         except _native.EvaluationFailedError as error:
@@ -435,7 +435,7 @@ class _Attempt:
         given: Sequence[Triple] = () if found is None else found[1] or ()
         longest = max((len(str(triple[2])) for triple in given), default=0)
         if longest > (characters := self.limits.mapping_characters):
-            what = f"it gives a text of more than `mapping_characters` ({characters})"
+            what = f"it adds a string of more than `mapping_characters` ({characters})"
             return _Failure(function, what, _NARROW)
         if len(given) > most:
             return too_many

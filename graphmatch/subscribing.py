@@ -21,14 +21,14 @@ from graphmatch.engine import Engine
 from graphmatch.subscription import Subscription, SubscriptionParser
 from graphmatch.topics import Topics, known_concepts
 from semantic.attributes.concepts import Concepts
-from semantic.attributes.constraints import attribute_query, of_row
+from semantic.attributes.constraints import attribute_query
 from semantic.attributes.values import LineReader
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
 from semantic.files import files_in, plain, unreadable
 from semantic.limits import DEFAULT_LIMITS, too_long
 from semantic.ontology.ontology import Ontology
 from semantic.syntax import HEAD_BYTES, is_html
-from semantic.terms import SURROGATE
+from semantic.terms import SURROGATE, SURROGATE_REMEDY
 
 _REMEDY = 'Write {"id": "…", "query": "…"} on one line.'
 _TOML_REMEDY = "Write id and query, where, topics or words below [[subscription]]."
@@ -212,25 +212,26 @@ class _Reader:
     def _of_row(self, row: dict[str, Any], reader: LineReader, number: int) -> Subscription:
         place, remedy = reader.place(number), reader.remedy
         is_query = "query" in row or row.keys().isdisjoint(("where", "topics", "words"))
-        if is_query or "where" not in row:
-            id = _field(row, "id", place, remedy)
-            query = _field(row, "query", place, remedy) if is_query else ""
-            comment = _field({"comment": "", **row}, "comment", place, remedy)
-        else:
-            id, where, comment = of_row(row, reader, number)
+        has_where = "where" in row and not is_query
+        id = _field(row, "id", place, remedy)
+        comment = _field({"comment": "", **row}, "comment", place, remedy)
+        if has_where and (unknown := row.keys() - {"id", "where", "comment"}):
+            what = f"there is no field {min(unknown)!r}"
+            remedy = "A subscription has the fields id, where and comment."
+            raise InputError(Problem(what, replace(place, item=id), remedy))
         try:
-            if not is_query:
-                has_where = "where" in row
-                query = attribute_query(id, where) if has_where else self._topics(row, place, id)
+            if is_query:
+                query = _field(row, "query", place, remedy)
+            elif has_where:
+                query = attribute_query(id, row["where"])
+            else:
+                query = Topics.of_row(row, replace(place, item=id)).query(self.concepts)
             return self.parser.parse(id, query, comment)
         except SubscriptionError as error:
             at = error.problem.where
             inside = f" at {at.line}:{at.column}" if is_query and at.line is not None else ""
             here = replace(place, item=f"{id}{inside}")
             raise SubscriptionError(replace(error.problem, where=here)) from error
-
-    def _topics(self, row: dict[str, Any], place: Place, id: str) -> str:
-        return Topics.of_row(row, replace(place, item=id)).query(self.concepts)
 
 
 def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -303,5 +304,5 @@ def _field(row: dict[str, object], name: str, place: Place, remedy: str) -> str:
         raise InputError(Problem(f"the field `{name}` is not a string", place, remedy))
     if SURROGATE.search(value):
         what = f"the field `{name}` has a lone surrogate"
-        raise InputError(Problem(what, place, "Write the complete character."))
+        raise InputError(Problem(what, place, SURROGATE_REMEDY))
     return value

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
+
+_IMPORT = re.compile(r"^from (\S+) import (\w+) as \w+$", re.MULTILINE)
 
 
-def lazy_exports(
-    package: str, exports: Mapping[str, Iterable[str]]
-) -> tuple[Callable[[str], object], list[str]]:
+def lazy_exports(package: str, file: str) -> tuple[Callable[[str], object], list[str]]:
     """Return a package's ``__getattr__`` and ``__all__``.
 
     Parameters
     ----------
     package
         The name of the package.
-    exports
-        Modules, with the names that the package exports from them.
+    file
+        Its ``__init__.py``. The stub file next to it imports the public names, one per line, so
+        that type checkers and this function read the same list.
 
     Examples
     --------
-    >>> get, names = lazy_exports("semantic", {"semantic.terms": ["compact"]})
-    >>> names, get("compact").__module__
-    (['compact'], 'semantic.terms')
+    >>> import semantic
+    >>> get, names = lazy_exports("semantic", semantic.__file__)
+    >>> "Publication" in names, get("Publication").__module__
+    (True, 'semantic.publication')
     """
-    modules = {name: module for module, names in exports.items() for name in names}
+    stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
+    modules = {name: module for module, name in _IMPORT.findall(stub)}
 
     def get(name: str) -> object:
         if name not in modules:

@@ -31,7 +31,6 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.attributes import names
 from semantic.attributes.values import (
-    LineReader,
     TermError,
     dated,
     looks_dated,
@@ -39,7 +38,7 @@ from semantic.attributes.values import (
     plain,
     term_of,
 )
-from semantic.errors import InputError, Place, Problem, SubscriptionError, UnplacedError
+from semantic.errors import Place, Problem, SubscriptionError, UnplacedError
 from semantic.units.quantities import is_quantity
 from semantic.values import value_of
 from semantic.vocabulary import XSD
@@ -74,9 +73,6 @@ _DIGITS = 18
 """Maximum length at which every JSON number has a comparable value."""
 _NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
 
-REMEDY = 'Write {"id": "…", "where": {"attribute": constraint}} on one line.'
-_FIELDS = frozenset({"id", "where", "comment"})
-
 
 def attribute_query(id: str, where: object) -> str:
     """Translate a conjunction of constraints to SPARQL (docs/reference/attributes.md).
@@ -92,25 +88,6 @@ def attribute_query(id: str, where: object) -> str:
         return sparql(*taken_apart(where))
     except UnplacedError as error:
         raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
-
-
-def of_row(row: dict[str, Any], reader: LineReader, number: int) -> tuple[str, Any, str]:
-    """Return the id, the constraints and the comment of a JSON line.
-
-    Raises `InputError` if a field is missing, unknown or of the wrong type.
-    """
-    id, comment = row.get("id"), row.get("comment", "")
-    if not isinstance(id, str) or not id.strip() or not isinstance(comment, str):
-        name = "comment" if isinstance(id, str) and id.strip() else "id"
-        what = f"the field `{name}` is not a string"
-        if name not in row:
-            what = f"the field `{name}` is missing"
-        raise InputError(Problem(what, reader.place(number), REMEDY))
-    if unknown := row.keys() - _FIELDS:
-        what = f"there is no field {min(unknown)!r}"
-        remedy = "A subscription has the fields id, where and comment."
-        raise InputError(Problem(what, reader.place(number, id), remedy))
-    return id, row.get("where", {}), comment
 
 
 # -- constraints to shape and constants -----------------------------------------------------

@@ -364,7 +364,7 @@ def test_a_function_that_gives_too_much_is_left_out() -> None:
     assert known.run(triples).mapped == {}
     (problem,) = known.problems
     assert problem.what == (
-        "the mapping function `f0` is left out: it gives more than `mapping_triples` (15)"
+        "the mapping function `f0` is left out: it adds more than `mapping_triples` (15)"
     )
     enough = setting(pairs, limits=Limits(mapping_triples=16))
     assert len(enough.run(triples).mapped) == 16
