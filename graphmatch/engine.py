@@ -90,7 +90,8 @@ class Engine(Matcher):
     ontology
         The ontology; an empty one by default.
     entailment
-        ``"rdfs"``, or ``"none"`` to match publications as stated (docs/reference/semantics.md).
+        ``"rdfs"`` to match also triples that follow by RDFS and the ontology, ``"none"`` to match
+        only stated triples (docs/reference/semantics.md).
     annotator
         Finds labels in feed items; by default an annotator over `Ontology.labels`.
     clock
@@ -566,8 +567,8 @@ class Engine(Matcher):
         base
             Base IRI; without one, relative IRIs are errors.
         name
-            Name of bytes or of an open file in messages, and id of a publication if the document
-            names none. The default is ``<memory>``, or the name of the file.
+            Name of the document in messages. A document that names no graph also gets it as its
+            publication's id. The default is the file's name, or ``<memory>`` for bytes.
 
         Returns
         -------
