@@ -90,7 +90,8 @@ class Engine(Matcher):
     ontology
         The ontology; an empty one by default.
     entailment
-        ``"rdfs"``, or ``"none"`` to match publications as stated (docs/reference/semantics.md).
+        ``"rdfs"`` to match also triples that follow by RDFS and the ontology, ``"none"`` to match
+        only stated triples (docs/reference/semantics.md).
     annotator
         Finds labels in feed items; by default an annotator over `Ontology.labels`.
     clock
@@ -491,7 +492,7 @@ class Engine(Matcher):
             if isinstance(known, _native.Report):
                 return self._reported(known, None, now, publication.id)
             publication = publication.publication()
-        found = self._core.match_triples(id, publication.given, time)
+        found = self._core.match_triples(id, publication.rows, time)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -517,7 +518,7 @@ class Engine(Matcher):
             steps |= found.steps
             if found.steps & ITEM:  # From now on, the core finds the labels.
                 self._core.set_annotator(knowledge.annotator.native, found.version)
-            triples, prepared = publication.given, None
+            triples, prepared = publication.rows, None
             if steps != ITEM:
                 enriched = knowledge.prepare(publication, steps, now)
                 triples, stated, shown = ordered(enriched.publication)
@@ -566,8 +567,8 @@ class Engine(Matcher):
         base
             Base IRI; without one, relative IRIs are errors.
         name
-            Name of bytes or of an open file in messages, and id of a publication if the document
-            names none. The default is ``<memory>``, or the name of the file.
+            Name of the document in messages. A document that names no graph also gets it as its
+            publication's id. The default is the file's name, or ``<memory>`` for bytes.
 
         Returns
         -------

@@ -28,7 +28,7 @@ from semantic.files import files_in, plain, unreadable
 from semantic.limits import DEFAULT_LIMITS, too_long
 from semantic.ontology.ontology import Ontology
 from semantic.syntax import HEAD_BYTES, is_html
-from semantic.terms import SURROGATE
+from semantic.terms import SURROGATE, SURROGATE_REMEDY
 
 _REMEDY = 'Write {"id": "…", "query": "…"} on one line.'
 _TOML_REMEDY = "Write id and query, where, topics or words below [[subscription]]."
@@ -304,5 +304,5 @@ def _field(row: dict[str, object], name: str, place: Place, remedy: str) -> str:
         raise InputError(Problem(f"the field `{name}` is not a string", place, remedy))
     if SURROGATE.search(value):
         what = f"the field `{name}` has a lone surrogate"
-        raise InputError(Problem(what, place, "Write the complete character."))
+        raise InputError(Problem(what, place, SURROGATE_REMEDY))
     return value

@@ -40,7 +40,7 @@ from semantic.pattern import (
     Unequal,
     View,
 )
-from semantic.terms import Term
+from semantic.terms import SURROGATE_REMEDY, Term
 from semantic.units.quantities import UnitError, in_base
 from semantic.units.units import Units, Use
 from semantic.values import Operator
@@ -269,7 +269,7 @@ class SubscriptionParser:
 def not_unicode(id: str, error: UnicodeEncodeError) -> SubscriptionError:
     """Return the error of an id, a text or a comment with a lone surrogate."""
     what = f"the text has a lone surrogate, {error.object[error.start]!a}"
-    return SubscriptionError(Problem(what, Place(plain(id)), "Write the complete character."))
+    return SubscriptionError(Problem(what, Place(plain(id)), SURROGATE_REMEDY))
 
 
 def refusal(id: str, error: _native.InvalidSubscriptionError, text: str = "") -> SubscriptionError:

@@ -21,7 +21,7 @@ from semantic.annotation.words import folded
 from semantic.attributes.concepts import Concepts
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.ontology.ontology import Ontology
-from semantic.terms import SURROGATE, Term
+from semantic.terms import SURROGATE, SURROGATE_REMEDY, Term
 
 KEYS = ("id", "topics", "words", "not-words", "match", "comment")
 """The keys of a subscription by topics or words in a file."""
@@ -136,10 +136,7 @@ class Topics:
                 what, remedy = "a topic or word is empty", "Give a text, or leave it out."
                 raise SubscriptionError(Problem(what, place, remedy))
             if SURROGATE.search(text):
-                what, remedy = (
-                    "a topic or word has a lone surrogate",
-                    "Write the complete character.",
-                )
+                what, remedy = "a topic or word has a lone surrogate", SURROGATE_REMEDY
                 raise SubscriptionError(Problem(what, place, remedy))
         for word in (*self.words, *self.without):
             if not folded(word).strip():

@@ -37,6 +37,8 @@ Solution: TypeAlias = Mapping[str, Term]
 SURROGATE = re.compile("[\ud800-\udfff]")
 """A lone surrogate, which JSON can escape but no term can contain."""
 
+SURROGATE_REMEDY = "Write the complete character."
+
 _LAST_PART = re.compile(r"[^/#:?]+(?=[/#]?$)")
 
 

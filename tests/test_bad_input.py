@@ -675,7 +675,7 @@ def test_nothing_is_fetched(tmp_path: Path, good: Path) -> None:
 NOTHING = "it matches an empty graph, so it would match every publication. Add a "
 DEEP_QUERY = "SELECT * " + "{" * 20_000 + " ?s ?p ?o " + "}" * 20_000
 DEEP_CALL = "SELECT * { ?s ?p ?o FILTER(" + "STR(" * 20_000 + "?o" + ")" * 20_000 + " = 'a') }"
-FLATTER = "more than `nesting` (256). "
+FLATTER = "the query exceeds the limit `nesting` (256). "
 
 QUERIES: dict[str, tuple[str | bytes, str]] = {
     "syntax error": ("SELECT ?x WHERE {\n  ?x <http://e/p> \n}", ":3:1: not SPARQL: "),

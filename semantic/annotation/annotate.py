@@ -97,10 +97,11 @@ class Annotator:
 
     Other labels also match in other forms (`semantic.annotation.languages`): each word may be a
     plural or in another grammatical case. Words with capitals inside (*iPhone*, *NATO*) have no
-    other forms. If a word after the first of a label is capitalized, its other forms must be, too.
-    A label of one word also matches part of a German compound. The forms follow the language of the
-    text, or English if that is unknown. Only labels of that language and labels without a language
-    have them.
+    other forms. Another form of a capitalized word must be capitalized in the text, too, if the
+    word is not the first of its label, or if it is a German label of one word (a noun). A label of
+    one word also matches part of a German compound. The forms follow the language of the text, or
+    English if that is unknown. Only labels of that language and labels without a language have
+    other forms.
 
     The annotator searches for labels in the stated or guessed language of the text. If the language
     is unknown, it searches for all labels. Languages are compared by primary subtag (``en-GB``

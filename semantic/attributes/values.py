@@ -25,7 +25,7 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.errors import OnProblem, Place, Problem, UnplacedError
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
-from semantic.terms import expanded
+from semantic.terms import SURROGATE_REMEDY, expanded
 from semantic.units.quantities import UCUM, is_quantity, read_quantity
 from semantic.values import value_of
 from semantic.vocabulary import PREFIXES, XSD
@@ -94,7 +94,7 @@ def plain(text: str) -> Literal:
         return Literal(text)
     except ValueError as error:
         what = "a string has a lone surrogate (half a character)"
-        raise TermError(what, "Write the complete character.") from error
+        raise TermError(what, SURROGATE_REMEDY) from error
 
 
 def term_of(value: object) -> NamedNode | Literal:

@@ -38,14 +38,14 @@ _BEGUN_TWICE = re.compile(rb"\xc3[\x82-\xb4][\xc2\xc5\xc6\xcb\xe2]")
 def in_utf8(data: bytes, report: Report) -> bytes:
     """Recode a document as UTF-8 and report each guess.
 
-    As in HTML, a control character between 128 and 159 stands for the windows-1252 character. If
-    nearly all non-ASCII text is UTF-8 that was decoded byte by byte, the whole document is
-    repaired.
+    As in HTML, a control character between 128 and 159 is replaced by the windows-1252 character
+    with this number. If nearly all non-ASCII characters come from UTF-8 that was decoded as Latin-1
+    or windows-1252, the whole document is decoded again as UTF-8.
 
     Raises
     ------
     InputError
-        The document does not match its encoding, and no other fits.
+        The document is not valid in its encoding, and no other encoding was detected.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Find equivalent terms of an ontology, and replace them by root terms.
+"""Find equivalent terms of an ontology, and replace each by one root term.
 
-The search for roots repeatedly reads only the triples about terms (sameness, is-a, types). All
-others are rewritten once.
+The search for root terms is repeated until it finds no new equivalence. It reads only equivalences,
+is-a links and types. All other triples are rewritten once, at the end.
 
-``A ⊑ B`` together with ``A ≡ B`` makes one term of both, and the is-a link becomes a meaningless
-loop. This is legal but often a mistake (a narrower link was meant), so it is reported.
+If an ontology states both ``A ⊑ B`` and ``A ≡ B``, both terms get the same root, so the is-a link
+has no effect. This is legal but often a mistake, so it is reported.
 """
 
 from __future__ import annotations

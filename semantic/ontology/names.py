@@ -78,7 +78,10 @@ class Names:
                     yield local_name(other), root
 
     def _told(self, said: Sequence[Said], is_wanted: Callable[[Term], bool]) -> Iterator[Said]:
-        """Yield names with their languages and terms; labels only of wanted terms."""
+        """Yield the names in use, each with its language and term.
+
+        These are the labels of terms that `is_wanted` accepts, and the strings of synonym files.
+        """
         wanted = [row for row in said if is_wanted(row[2])]
         yield from wanted
         for text, terms in self._written.items():

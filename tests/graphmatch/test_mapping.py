@@ -314,8 +314,8 @@ def test_a_loop_is_left_out_and_the_rest_goes_on() -> None:
     assert problem.severity is Severity.WARNING
     assert str(problem) == (
         "f0.rq (urn:p): the mapping function `f0` is left out: it still gives new triples after "
-        "`mapping_rounds` (10) rounds. The publication goes on without it: see that it does not "
-        "read what follows from what it adds, or raise the limit."
+        "`mapping_rounds` (10) rounds. The publication is matched without it. Change it so that "
+        "it does not read its own results, or raise the limit."
     )
 
 
@@ -364,7 +364,7 @@ def test_a_function_that_gives_too_much_is_left_out() -> None:
     assert known.run(triples).mapped == {}
     (problem,) = known.problems
     assert problem.what == (
-        "the mapping function `f0` is left out: it gives more than `mapping_triples` (15)"
+        "the mapping function `f0` is left out: it adds more than `mapping_triples` (15)"
     )
     enough = setting(pairs, limits=Limits(mapping_triples=16))
     assert len(enough.run(triples).mapped) == 16

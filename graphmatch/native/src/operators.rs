@@ -361,9 +361,9 @@ pub fn check_calls(pattern: &GraphPattern, operators: &Operators) -> Result<bool
         }
     });
     if is_random {
-        let what = "it calls an operator, and RAND, UUID, STRUUID or BNODE, so its calls differ \
-                    each time";
-        return Err(QueryError::new(what, "Leave these functions out."));
+        let what = "it calls an operator together with RAND, UUID, STRUUID or BNODE, so its \
+                    calls differ each time";
+        return Err(QueryError::new(what, "Remove these functions."));
     }
     Ok(true)
 }

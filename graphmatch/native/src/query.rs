@@ -149,7 +149,7 @@ impl Template {
         on_stack(query.is_deep, || {
             if triple_patterns(&query.query) > most {
                 let remedy = "Split it into several subscriptions, or raise the limit.";
-                let what = format!("more than `subscription_patterns` ({most})");
+                let what = format!("the query exceeds the limit `subscription_patterns` ({most})");
                 return Err(QueryError::new(what, remedy));
             }
             Self::analyzed(query, parser)
@@ -188,7 +188,7 @@ impl Template {
             return refused(&what, "Write it as in ?size >= \"40 GB\"^^cdt:ucum.");
         }
         if let Some(name) = analysis.unknown_function {
-            let what = format!("The custom function {name} is not supported");
+            let what = format!("the function {name} is not supported");
             return refused(&what, "Use SPARQL 1.1's functions or those of gm:.");
         }
         let calls = check_calls(pattern, operators)?;

@@ -337,7 +337,7 @@ impl<'a> Scanner<'a> {
         if found <= limit {
             return Ok(());
         }
-        let what = format!("more than `{name}` ({limit})");
+        let what = format!("the query exceeds the limit `{name}` ({limit})");
         let remedy = "Split it into several subscriptions, or raise the limit.";
         Err(QueryError::new(what, remedy).at(self.text, at))
     }

@@ -128,12 +128,12 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, SnapshotError> {
     let mut file = File::open(path)?;
     let (checksum, length) = header(&mut file)?;
     if length.checked_add(HEADER as u64) != Some(file.metadata()?.len()) {
-        return Err(SnapshotError::Damaged("its length"));
+        return Err(SnapshotError::Damaged("its length is wrong"));
     }
     let mut content = Vec::new();
     file.read_to_end(&mut content)?;
     if content.len() as u64 != length || crc32fast::hash(&content) != checksum {
-        return Err(SnapshotError::Damaged("its checksum"));
+        return Err(SnapshotError::Damaged("its checksum is wrong"));
     }
-    from_bytes(&content).ok_or(SnapshotError::Damaged("its content"))
+    from_bytes(&content).ok_or(SnapshotError::Damaged("its content is not valid"))
 }

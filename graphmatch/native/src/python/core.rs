@@ -247,7 +247,8 @@ impl Core {
         let limits: Limits = limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()?;
         let parameterizer = parameterizer(&prefixes, limits, operators)?;
         let engine = py.detach(|| Engine::restored(parameterizer, saved));
-        let engine = engine.ok_or_else(|| unreadable(SnapshotError::Damaged("its content")))?;
+        let engine =
+            engine.ok_or_else(|| unreadable(SnapshotError::Damaged("its content is not valid")))?;
         let core = Self::of(py, engine, limits);
         Ok((core, PyBytes::new(py, &options), PyBytes::new(py, &ontology)))
     }

@@ -355,8 +355,8 @@ fn what_is_refused_and_where() {
         ("SELECT ?x ?x2 { ?s\n un:known 1 }", "2:2", "the prefix un: is not declared"),
         ("SELECT * {\n ?s nope:p ?o }", "2:5", "the prefix nope: is not declared"),
         ("ASK { ?s ?p ?o FILTER(NOSUCH(?o)) }", "1:", "not SPARQL"),
-        ("ASK { ?s ?p ?o FILTER(<urn:f>(?o)) }", "", "custom function <urn:f>"),
-        ("ASK { ?s ?p ?o FILTER(xsd:boolean(?o, 1)) }", "", "custom function"),
+        ("ASK { ?s ?p ?o FILTER(<urn:f>(?o)) }", "", "the function <urn:f>"),
+        ("ASK { ?s ?p ?o FILTER(xsd:boolean(?o, 1)) }", "", "the function"),
         ("SELECT * { ?s ?p ?o\n LATERAL { ?o ?q ?z } }", "2:2", "LATERAL is not SPARQL 1.1"),
         ("SELECT * { ?s <p> ?o }", "1:15", "<p> is not an absolute IRI"),
         ("SELECT * { ?s ?p \"\\uD800\" }", "1:", "\\u escape sequence"),
@@ -394,15 +394,27 @@ fn what_is_refused_and_where() {
     .into_iter()
     .map(|(text, place, what)| (text.to_owned(), place, what))
     .chain([
-        (deep("(", 9999, ")"), "1:", "more than `nesting` (256)"),
-        (deep("STR(", 9999, ")"), "1:", "more than `nesting` (256)"),
+        (deep("(", 9999, ")"), "1:", "the query exceeds the limit `nesting` (256)"),
+        (deep("STR(", 9999, ")"), "1:", "the query exceeds the limit `nesting` (256)"),
         (deep("SUBSTR(", 13, ",1)"), "1:", "nest more than 12 deep"),
-        (format!("ASK {}?s ?p ?o", "{".repeat(20_000)), "1:261", "more than `nesting` (256)"),
-        (format!("ASK {{ ?s ?p {}", "<< ?a ?b ".repeat(9999)), "1:", "more than `nesting` (256)"),
+        (
+            format!("ASK {}?s ?p ?o", "{".repeat(20_000)),
+            "1:261",
+            "the query exceeds the limit `nesting` (256)",
+        ),
+        (
+            format!("ASK {{ ?s ?p {}", "<< ?a ?b ".repeat(9999)),
+            "1:",
+            "the query exceeds the limit `nesting` (256)",
+        ),
         (format!("ASK {{ ?s ?p ?o FILTER(?o{}) }}", "+ 1".repeat(9999)), "1:", "`subscription_op"),
         (format!("ASK {{ ?s <urn:p>{} ?o }}", "/<urn:p>".repeat(9999)), "1:", "`subscription_op"),
         (format!("ASK {{ ?s ?p ?o FILTER({}?o) }}", "!".repeat(9999)), "1:", "`subscription_op"),
-        (format!("ASK {{ ?s ?p \u{1} {}", "(".repeat(9999)), "1:", "more than `nesting` (256)"),
+        (
+            format!("ASK {{ ?s ?p \u{1} {}", "(".repeat(9999)),
+            "1:",
+            "the query exceeds the limit `nesting` (256)",
+        ),
         (format!("ASK {{ ?s ?p \u{1} {}", "(SUBSTR".repeat(99)), "1:", "nest more than 12 deep"),
         (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(900)), "1:", "not SPARQL"),
         (format!("ASK {{ ?s ?p ?o FILTER({}\u{1}", "!".repeat(12_000)), "1:", "`subscription_op"),
