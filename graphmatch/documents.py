@@ -86,10 +86,10 @@ class Pipeline(NamedTuple):
             self.on_problem(problem_of(fault, name))
 
 
-def match_source(source: Document, name: str | None, via: Pipeline) -> Iterator[MatchReport]:
-    """Match the publications of a source; see `Engine.filter`."""
-    if isinstance(source, bytes):
-        return match_bytes(source, name or "<memory>", via)
+def match_source(
+    source: str | Path | Readable | rdflib.Graph, name: str | None, via: Pipeline
+) -> Iterator[MatchReport]:
+    """Match the publications of a source other than bytes; see `Engine.filter`."""
     if isinstance(source, str | Path):
         if str(source) != "-" and (problem := missing(source)) is not None:
             raise InputError(problem)

@@ -596,6 +596,8 @@ class Engine(Matcher):
         via = self._pipeline(Cut(cut), syntax, base)
         if base is not None:
             check_base(base)
+        if isinstance(source, bytes):
+            return documents.match_bytes(source, name or "<memory>", via)
         return documents.match_source(source, name, via)
 
     def _pipeline(
@@ -603,7 +605,7 @@ class Engine(Matcher):
     ) -> documents.Pipeline:
         """Return the parts of this engine that match a document."""
         parts = self._core, self._clock, self.limits, self._on_problem, self.match, self._reported
-        return documents.Pipeline(*parts, cut, syntax, base)
+        return documents.Pipeline._make((*parts, cut, syntax, base))
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
