@@ -414,7 +414,7 @@ def test_invalid_files_of_seen_items_are_refused(kind: str) -> None:
     said = run("filter", "a.rss", "--word", "soup", *SEEN, status=2)
     assert said.stdout == ""
     expected = {"database": "seen.db: a database of something else, or of another version."}
-    other = "seen.db: cannot be used to remember what was delivered: "
+    other = "seen.db: cannot be used as the file of --seen: "
     assert said.stderr.startswith(f"error    {expected.get(kind, other)}")
 
 
@@ -467,7 +467,7 @@ def test_a_configuration() -> None:
         ('output = "a\\u0000b"', ":1: `output` has a NUL character. Leave it out."),
         (f"word = {'9' * 5000}", ": not TOML: Exceeds the limit"),
         (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
-        ("since = 'soon'", ":1: `since`: 'soon' is no date such as 2026-01-02, and no duration"),
+        ("since = 'soon'", ":1: `since`: 'soon' is neither a date such as 2026-01-02 nor"),
         ("cut = 'half'", ":1: `cut`: 'half' is not one of "),
         (
             "[subscription]\nid = 'a'",
