@@ -299,7 +299,7 @@ class Core:
     def match_triples(
         self,
         id: str,
-        triples: Iterable[tuple[_Term, _Term, _Term]],
+        triples: Iterable[tuple[_Term, _Term, _Term | str]],
         now: _Moment,
         prepared: tuple[int, int, int] | None = None,
         request: EnrichmentRequest | None = None,

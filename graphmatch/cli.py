@@ -61,7 +61,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    help="Says which standing SPARQL subscriptions a new RDF graph or feed item matches.",
+    help="Find the standing SPARQL subscriptions that a new RDF graph or feed item matches.",
 )
 
 
@@ -76,10 +76,11 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="The version.")
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
     ] = False,
 ) -> None:
-    """Says which standing SPARQL subscriptions a new RDF graph or feed item matches."""
+    """Find the standing SPARQL subscriptions that a new RDF graph or feed item matches."""
 
 
 @app.command(cls=ConfiguredCommand)
@@ -107,9 +108,9 @@ def index(
     subscribing: Subscribing,
     knowing: Knowing,
     verbosity: Verbosity,
-    output: Annotated[Path, typer.Option(metavar="FILE", help="The file that is written.")],
+    output: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")],
 ) -> int:
-    """Save ontology and subscriptions as one file, which `filter --engine` opens at once.
+    """Save an ontology and subscriptions as one file, which `filter --engine` opens quickly.
 
     Example: `graphmatch index -o ontologies/news.ttl -s data/subscriptions --output news.gm`
     """
@@ -132,9 +133,9 @@ def check(
         bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
     ] = False,
 ) -> int:
-    """Say of each subscription what is indexed, what is evaluated, and what is wrong with it.
+    """Show how each subscription is indexed and evaluated, and warn of probable mistakes.
 
-    No feed is read, so it does not matter how labels are found: that is `explain --no-stem`.
+    No feed is read. To see how labels are found in one, use `explain`.
 
     Example: `graphmatch check data/subscriptions -o ontologies/news.ttl`
     """
@@ -173,14 +174,15 @@ def explain(
     verbosity: Verbosity,
     reading: Reading,
     publication: Annotated[
-        str | None, typer.Option("--publication", "-p", help="Only the one with this id.")
+        str | None,
+        typer.Option("--publication", "-p", help="Explain only the publication with this id."),
     ] = None,
     config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
     json: Json = False,
 ) -> int:
-    """Say why a subscription matches publications, or what fails first.
+    """Explain why a subscription matches publications, or which part fails first.
 
-    With `--verbose`, also how it is indexed.
+    With `--verbose`, also show its index plan.
 
     Example: `graphmatch explain ctps-figure-3 data/publications/offers.nq
     -s data/subscriptions -o ontologies/products.ttl`
@@ -195,7 +197,7 @@ def explain(
 @app.command()
 @grouped
 def demo(
-    folder: Annotated[Path, typer.Argument(help="Where `ontologies/` and `data/` are.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="Folder with `ontologies/` and `data/`.")] = Path(),
 ) -> int:
     """Filter the sample feeds and publications with the sample ontologies.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from semantic.arrow import ArrowBatch, ArrowTable
     from semantic.attributes.events import Event
 
+_TURN = 32
+"""Maximum number of publications that are read before they are matched."""
 Document: TypeAlias = "bytes | str | Path | Readable | rdflib.Graph"
 """Sources that `Engine.filter` reads."""
 Found: TypeAlias = "_native.Report | _native.EnrichmentRequest | _native.CallRequest"
@@ -150,7 +152,9 @@ def _match_pieces(
         return
     if isinstance(syntax, FeedFormat) or cut.needs_objects:
         read = publications_of(data, syntax, name, cut, base, via.on_problem, via.limits)
-        yield from map(via.match, read)
+        # Reading and matching share the processor's caches badly, so they take turns.
+        while some := tuple(islice(read, _TURN)):
+            yield from map(via.match, some)
         return
     document = via.core.document(
         Pieces(data, name), plain(name), syntax.file_extension, cut.value, waits, base

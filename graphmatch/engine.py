@@ -492,7 +492,7 @@ class Engine(Matcher):
             if isinstance(known, _native.Report):
                 return self._reported(known, None, now, publication.id)
             publication = publication.publication()
-        found = self._core.match_triples(id, publication.given, time)
+        found = self._core.match_triples(id, publication.rows, time)
         return self._reported(found, publication, now, publication.source.source)
 
     def _reported(
@@ -518,7 +518,7 @@ class Engine(Matcher):
             steps |= found.steps
             if found.steps & ITEM:  # From now on, the core finds the labels.
                 self._core.set_annotator(knowledge.annotator.native, found.version)
-            triples, prepared = publication.given, None
+            triples, prepared = publication.rows, None
             if steps != ITEM:
                 enriched = knowledge.prepare(publication, steps, now)
                 triples, stated, shown = ordered(enriched.publication)

@@ -649,7 +649,7 @@ def _everything(asked: _Asked) -> Iterator[_Finding]:
                 prefixes = asked.known.ontology.prefixes
                 patterns = " . ".join(pattern.write(prefixes) for pattern in branch.patterns)
                 what = f"{patterns} is in every publication, or nearly every feed item"
-                yield what, "Say what is different in those that you want."
+                yield what, "Add a condition that only the wanted publications satisfy."
 
 
 def _is_met_by_all(patterns: Sequence[TriplePattern]) -> bool:

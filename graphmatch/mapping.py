@@ -58,10 +58,10 @@ from semantic.units.units import Units
 from semantic.vocabulary import TYPE
 
 _LOOP = (
-    "The publication goes on without it: see that it does not read what follows from what it adds"
+    "The publication is matched without it. Change it so that it does not read its own results"
     ", or raise the limit."
 )
-_NARROW = "The publication goes on without it: narrow its pattern, or raise the limit."
+_NARROW = "The publication is matched without it. Narrow its pattern, or raise the limit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,7 +430,7 @@ class _Attempt:
         try:
             found = asked.answer(self.queries[function], resting=True, most=most + 1)
         except _native.EvaluationFailedError as error:
-            remedy = "The publication goes on without it: correct the query."
+            remedy = "The publication is matched without it. Correct the query."
             return _Failure(function, f"it cannot be evaluated: {error}", remedy)
         given: Sequence[Triple] = () if found is None else found[1] or ()
         longest = max((len(str(triple[2])) for triple in given), default=0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 from pyoxigraph import Triple as TripleTerm
@@ -31,6 +31,10 @@ _TRIPLES = (
     "Give triples of pyoxigraph's terms: (NamedNode('urn:a'), NamedNode('urn:p'), Literal('b')). "
     "For an rdflib graph use `Publication.from_rdflib`, for text `read_publications`."
 )
+
+
+Row: TypeAlias = "tuple[Term, Term, Term | str]"
+"""A triple, or one with a string for a plain literal."""
 
 
 class Publication:
@@ -59,7 +63,7 @@ class Publication:
     'Hello'
     """
 
-    __slots__ = ("_triples", "attributes", "derived", "given", "id", "source")
+    __slots__ = ("_given", "_triples", "attributes", "derived", "id", "rows", "source")
 
     def __init__(
         self,
@@ -70,9 +74,20 @@ class Publication:
         attributes: int = 0,
     ) -> None:
         self.id, self.derived, self.source, self.attributes = id, derived, source, attributes
-        self.given = triples
-        """The triples as given; if `of` made the publication, they may contain duplicates."""
+        self.rows: tuple[Row, ...] = triples
+        """The triples as given, with a string for a plain literal of a feed."""
+        self._given: tuple[Triple, ...] | None = triples
         self._triples: tuple[Triple, ...] | None = triples
+
+    @property
+    def given(self) -> tuple[Triple, ...]:
+        """The triples as given; if `of` made the publication, they may contain duplicates."""
+        if self._given is None:
+            rows = self.rows
+            self.rows = self._given = tuple(
+                (s, p, Literal(o) if isinstance(o, str) else o) for s, p, o in rows
+            )
+        return self._given
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -179,6 +194,16 @@ class Publication:
         """Make a publication from triples without checking them; they may contain duplicates."""
         made = cls(id, given, source=source or Place(id))
         made._triples = None
+        return made
+
+    @classmethod
+    def of_rows(cls, id: str, rows: tuple[Row, ...], source: Place) -> Publication:
+        """Make a publication from triples in which a string stands for a plain literal.
+
+        Literals are made on the first access to `given`: the engine needs none.
+        """
+        made = cls(id, (), source=source)
+        made.rows, made._given, made._triples = rows, None, None
         return made
 
     @classmethod

@@ -64,6 +64,7 @@ Fault: TypeAlias = Mapping[str, Any]
 """A document's fault: description, remedy, line, column, item, and whether data was left out."""
 
 _SUBSCRIBE = "Subscribe to it (`read_subscriptions` or `--subscriptions`)."
+_LITERALS = (str, Literal)
 _NOT_PUBLICATIONS = {
     ".rq": ("a subscription", _SUBSCRIBE),
     ".jsonl": ("subscriptions", _SUBSCRIBE),
@@ -194,7 +195,9 @@ def publications_of(
     try:
         for publication in _publications(data, syntax, source, cut, base_iri, report, limits):
             found = True
-            if len(publication.triples) > limits.publication_triples:
+            most = limits.publication_triples
+            # Only large publications have to be searched for duplicates.
+            if len(publication.rows) > most and len(publication.triples) > most:
                 on_problem(too_large(publication.source, limits))
             else:
                 yield publication
@@ -235,8 +238,9 @@ def _of_bounded_texts(
 ) -> Iterator[Publication]:
     """Yield a feed's items, except those with too long texts: each text is copied many times."""
     for item in items:
-        texts = (len(o.value) for _, _, o in item.given if isinstance(o, Literal))
-        if max(texts, default=0) > limits.text_characters:
+        literals = [o for _, _, o in item.rows if isinstance(o, _LITERALS)]
+        texts = (o.value if isinstance(o, Literal) else o for o in literals)
+        if max(map(len, texts), default=0) > limits.text_characters:
             on_problem(too_long("a text", item.source, limits))
         else:
             yield item

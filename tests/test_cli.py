@@ -233,7 +233,7 @@ def test_demo() -> None:
         1 for each in ("feeds", "publications") for _ in read_publications(ROOT / "data" / each)
     )
     assert re.search(
-        rf"^… {count} publications met \d+ subscriptions: \d+ matches\. ", result.stdout, re.M
+        rf"^… \d+ matches: {count} publications, \d+ subscriptions\. ", result.stdout, re.M
     )
     assert len(result.stdout.splitlines()) <= 40
     assert "\n  https://daily.example/" in result.stdout[:200]

@@ -163,7 +163,7 @@ def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
         (event,) = made.publications(0)
         both = [list(one.match(event).subscriptions) for one in (engine, Engine.open(file))]
         if both[0] != both[1]:
-            raise RuntimeError("what was opened matches differently from what was saved")
+            raise RuntimeError("the opened engine matches differently from the saved one")
 
 
 def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:

@@ -39,9 +39,7 @@ class Figures:
     scale: Literal["small", "full", "paper"] = option(
         "small", "all: small or full; paper: small or paper (as large as a machine allows)."
     )
-    output: Path = option(
-        _FIGURES, "paper: where results.json and figures are written.", metavar="FOLDER"
-    )
+    output: Path = option(_FIGURES, "paper: folder for results.json and figures.", metavar="FOLDER")
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -49,7 +47,7 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
 
     parts = text.replace("_", "").split(",")
     if not all(part.isascii() and part.isdecimal() and int(part) for part in parts):
-        what = f"'{text}' is no number of {option.removeprefix('--')}"
+        what = f"'{text}' is not a number of {option.removeprefix('--')}"
         remedy = "Give numbers, with commas between them: 1000,10000."
         raise InputError(Problem(what, Place(option), remedy))
     return tuple(map(int, parts))
@@ -65,20 +63,20 @@ class Measuring:
 
     panel: ClassVar = "Matching"
     subscriptions: str = option(
-        "10000", "How many subscriptions; several numbers are several runs.", metavar="N[,N…]"
+        "10000", "Number of subscriptions; several numbers make several runs.", metavar="N[,N…]"
     )
-    events: int = option(200, "How many events.", min=1)
-    seed: int = option(1, "What is generated.", min=0)
-    engines: str | None = option(None, "Only these.", metavar="A[,B…]")
+    events: int = option(200, "Number of events.", min=1)
+    seed: int = option(1, "Seed of the generated data.", min=0)
+    engines: str | None = option(None, "Measure only these engines.", metavar="A[,B…]")
     forms: str | None = option(
         None,
-        "Publications as nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.",
+        "Forms of events: nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.",
         metavar="A[,B…]",
     )
     documents: Literal["again", "new", "both"] = option(
-        "both", "graph: documents that come again, or new ones."
+        "both", "graph: repeated documents, new ones, or both."
     )
-    core: bool = option(False, "The core alone, too.")
+    core: bool = option(False, "Also measure the core alone.")
 
     def options(self) -> RunOptions:
         """Return the options of a run.
@@ -111,26 +109,33 @@ class Generating:
     """The parameters of workloads; each has its own defaults."""
 
     panel: ClassVar = "Matching"
-    edges: int | None = option(None, "graph: edges of a subscription.", min=4, max=12)
+    edges: int | None = option(None, "graph: number of edges per subscription.", min=4, max=12)
     shapes: int | None = option(
-        None, "graph, broker: how many shapes subscriptions have; 0 for one each.", min=0
+        None, "graph, broker: number of query shapes; 0 for one per subscription.", min=0
     )
     matching: float | None = option(
-        None, "graph, attributes, concepts: the share that matches an event.", min=1e-06, max=0.5
+        None,
+        "graph, attributes, concepts: share of subscriptions that match an event.",
+        min=1e-06,
+        max=0.5,
     )
     matches: int | None = option(
-        None, "graph, concepts: how many match, instead of a share.", min=0
+        None, "graph, concepts: number of subscriptions that match, instead of a share.", min=0
     )
-    attributes: int | None = option(None, "attributes: how many an event has.", min=1, max=1000)
-    values: Literal["uniform", "zipf"] | None = option(None, "attributes: how values are spread.")
-    height: int | None = option(None, "concepts: the height of the trees.", min=1, max=20)
+    attributes: int | None = option(
+        None, "attributes: number of attributes per event.", min=1, max=1000
+    )
+    values: Literal["uniform", "zipf"] | None = option(None, "attributes: distribution of values.")
+    height: int | None = option(None, "concepts: height of the trees.", min=1, max=20)
     heard: int | None = option(
-        None, "keywords: how many have only words that are in the feeds; all by default.", min=0
+        None,
+        "keywords: number of subscriptions whose words occur in the feeds; default all.",
+        min=0,
     )
     topics: float | None = option(
-        None, "keywords: the share of subscriptions that are topics.", min=0, max=1
+        None, "keywords: share of subscriptions that are topics.", min=0, max=1
     )
-    feeds: Path | None = option(None, "keywords, all: where the feeds are.", metavar="FOLDER")
+    feeds: Path | None = option(None, "keywords, all: folder of feeds.", metavar="FOLDER")
 
 
 @app.command()
@@ -146,7 +151,7 @@ def bench(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Measure how long things take, and how much memory.
+    """Measure time and memory.
 
     Example: `graphmatch bench graph --subscriptions 1000`
     """

@@ -15,7 +15,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Further processes of a broker.",
+    help="Run further processes of a broker.",
 )
 
 
@@ -25,7 +25,7 @@ class Storing:
 
     panel: ClassVar = "Store"
     store: str = option(
-        "broker.db", "A SQLite file, or the URL of a PostgreSQL database.", metavar="FILE|URL"
+        "broker.db", "SQLite file, or URL of a PostgreSQL database.", metavar="FILE|URL"
     )
 
 

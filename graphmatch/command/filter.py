@@ -298,8 +298,8 @@ def demo(folder: Path) -> int:
     tally = filter_all(session, engine, reading, _FirstWriter(session.out, engine))
     called = os.path.relpath(sys.argv[0]) if Path(sys.argv[0]).is_file() else "graphmatch"
     session.out.print(
-        f"… {plural(tally.publications, 'publication')} met "
-        f"{plural(len(engine), 'subscription')}: {plural(tally.matches, 'match', 'matches')}. "
+        f"… {plural(tally.matches, 'match', 'matches')}: "
+        f"{plural(tally.publications, 'publication')}, {plural(len(engine), 'subscription')}. "
         "Try next:\n\n"
         f"  {called} filter data/feeds -o ontologies/news.ttl -s data/subscriptions\n"
         f"  {called} filter data/feeds -o ontologies/news.ttl --topic Energy --not-word coal\n"

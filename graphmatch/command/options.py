@@ -49,12 +49,12 @@ Subscriptions = Annotated[
     list[Path],
     typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Write one JSON object per line.")]
 Config = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Options as TOML; ./graphmatch.toml where nothing to filter is named.",
+        help="Configuration file in TOML; default ./graphmatch.toml if no input is given.",
     ),
 ]
 
@@ -72,7 +72,7 @@ def parse_time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no time such as 2026-01-02T03:04:05Z.") from error
+        raise typer.BadParameter(f"{text!r} is not a time such as 2026-01-02T03:04:05Z.") from error
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
@@ -91,7 +91,7 @@ def networks(texts: Sequence[str] | None) -> list[IPv4Network | IPv6Network]:
         try:
             found.append(ip_network(text))
         except ValueError as error:
-            problem = Problem(f"{text!r} is no network", Place("--allow"), "Write 10.0.0.0/8.")
+            problem = Problem(f"{text!r} is not a network", Place("--allow"), "Write 10.0.0.0/8.")
             raise InputError(problem) from error
     return found
 
@@ -117,7 +117,9 @@ class Since:
         try:
             return cls(parse_time(text))
         except typer.BadParameter as error:
-            what = f"{text!r} is no date such as 2026-01-02, and no duration such as 7d or 24h."
+            what = (
+                f"{text!r} is neither a date such as 2026-01-02 nor a duration such as 7d or 24h."
+            )
             raise typer.BadParameter(what) from error
 
     def cutoff(self, now: datetime) -> datetime:
@@ -135,10 +137,10 @@ class Cutting:
     """The options for reading documents."""
 
     cut: Literal["auto", "document", "graph", "item", "subject", "component"] = option(
-        "auto", "What of a document is one publication."
+        "auto", "How a document is split into publications."
     )
-    format: str | None = option(None, "The RDF syntax, where nothing else tells it.")
-    base: str | None = option(None, "What relative IRIs are resolved against.")
+    format: str | None = option(None, "RDF syntax, if neither the name nor the content shows it.")
+    base: str | None = option(None, "IRI that relative IRIs are resolved against.")
 
     def check(self, *others: str) -> None:
         """Check the format, which may be one of `others`, and the base."""
@@ -159,7 +161,7 @@ class Reading(Cutting):
         None, "Feeds and RDF files, folders of them, or - for standard input."
     )
     events: list[str] | None = option(
-        None, "JSON Lines of events, or - for standard input; repeatable."
+        None, "JSON Lines files of events, or - for standard input; repeatable."
     )
 
 
@@ -170,16 +172,18 @@ class Wanting:
     panel: ClassVar = "Subscriptions"
     topic: list[str] | None = option(
         None,
-        "Items on it, or on what is below it in the ontology: a label, prefixed name or IRI; "
+        "Items on this topic or on a narrower one: a label, prefixed name or IRI; "
         "without an ontology, a category; repeatable.",
     )
     word: list[str] | None = option(
         None, "Items with the word or phrase in title, description or content; repeatable."
     )
-    not_word: list[str] | None = option(None, "No items with the word or phrase; repeatable.")
+    not_word: list[str] | None = option(
+        None, "Leave out items with the word or phrase; repeatable."
+    )
     any_of: bool = option(
         False,
-        "One of the topics and words is enough, or all of them have to be there.",
+        "Match any of the topics and words, or all of them.",
         "--any/--all",
     )
 
@@ -197,8 +201,12 @@ class Subscribing(Wanting):
 class Verbosity:
     """The options for messages besides the results."""
 
-    quiet: bool = option(False, "No warnings and no counts; refusals are listed.", "--quiet", "-q")
-    verbose: bool = option(False, "Each warning, not one line for each kind.", "--verbose", "-v")
+    quiet: bool = option(
+        False, "Show no warnings and no counts; refusals are still listed.", "--quiet", "-q"
+    )
+    verbose: bool = option(
+        False, "Show each warning, not one line for each kind.", "--verbose", "-v"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,18 +214,18 @@ class Delivering:
     """The options for writing matches: which, how and where."""
 
     panel: ClassVar = "Results"
-    json: bool = option(False, "Short for --as jsonl.")
+    json: bool = option(False, "Same as --as jsonl.")
     form: Literal["text", "jsonl", "csv"] | None = option(
-        None, "How matches are written; text.", "--as"
+        None, "Output format of matches; default text.", "--as"
     )
     output: Path | None = option(
-        None, "Write matches to a file, which is replaced when all is done.", metavar="FILE"
+        None, "Write matches to a file; the run replaces it at its end.", metavar="FILE"
     )
     since: Since | None = option(
         None, "Leave out items with an older date.", parser=Since.parse, metavar="DATE|7d|24h"
     )
     seen: Path | None = option(
-        None, "Remember there what was written, and write it once.", metavar="FILE"
+        None, "File that records delivered matches, so that each is delivered once.", metavar="FILE"
     )
 
 
@@ -226,26 +234,26 @@ class Loading:
     """The options for loading files as one ontology."""
 
     panel: ClassVar = "Loading the ontology"
-    imports: Path | None = option(None, "A folder in which owl:imports are found.")
-    fetch_imports: bool = option(False, "Read owl:imports that are not there from the network.")
+    imports: Path | None = option(None, "Folder that is searched for owl:imports.")
+    fetch_imports: bool = option(False, "Fetch the other owl:imports from the network.")
     reason: Literal["hermit", "pellet"] | None = option(
         None, "Let an OWL reasoner infer superclasses and types."
     )
     reason_seconds: float | None = option(
-        None, "How long the reasoner may take; ten minutes by default.", min=1
+        None, "Time limit of the reasoner, in seconds; default 600.", min=1
     )
     taxonomy: list[str] | None = option(
-        None, "A property that orders things as broader does; repeatable.", metavar="IRI"
+        None, "Property that orders terms like skos:broader; repeatable.", metavar="IRI"
     )
-    nfkc: bool = option(False, "Synonyms in any Unicode form (NFKC).")
-    casefold: bool = option(False, "Synonyms in upper or lower case.")
-    label_synonyms: bool = option(False, "The labels of a SKOS concept are synonyms.")
+    nfkc: bool = option(False, "Accept synonyms in any Unicode form (NFKC).")
+    casefold: bool = option(False, "Ignore case in synonyms.")
+    label_synonyms: bool = option(False, "Treat the labels of a SKOS concept as synonyms.")
     cache: Path | None = option(
         None,
-        "Where what a reasoner inferred is kept, instead of the user's cache folder.",
+        "Folder for cached inferences; default the user's cache folder.",
         metavar="FOLDER",
     )
-    no_cache: bool = option(False, "Keep nothing that a reasoner infers.")
+    no_cache: bool = option(False, "Do not cache inferences.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,21 +262,26 @@ class Knowing:
 
     files: list[Path] | None = option(None, f"{_FILES}; repeatable.", "--ontology", "-o")
     loading: Loading = field(default_factory=Loading)
-    entailment: Literal["rdfs", "none"] = option("rdfs", "none: take publications as they are.")
-    annotate: bool = option(True, "Look for the ontology's labels in feed items.")
-    stem: bool = option(True, "Find labels in other forms, too: plurals, cases.")
+    entailment: Literal["rdfs", "none"] = option(
+        "rdfs", "none: match publications as they are, without rules."
+    )
+    annotate: bool = option(True, "Search feed items for the ontology's labels.")
+    stem: bool = option(True, "Also find other forms of labels: plurals, cases.")
     now: datetime | None = option(
         None,
-        "The time of mapping functions and of NOW(), where it is not the machine's.",
+        "Time of mapping functions and of NOW(); default the system time.",
         parser=parse_time,
         metavar="DATETIME",
     )
     saved: Path | None = option(
-        None, "What `graphmatch index` saved, in place of --ontology.", "--engine", metavar="FILE"
+        None,
+        "Engine saved by `graphmatch index`, instead of --ontology.",
+        "--engine",
+        metavar="FILE",
     )
     operators: list[str] | None = option(
         None,
-        "Functions that subscriptions call, or an entry point of graphmatch.operators; repeatable.",
+        "Operators that subscriptions call, or an entry point of graphmatch.operators; repeatable.",
         metavar="MODULE:NAME",
     )
 
@@ -291,10 +304,12 @@ class Knowing:
 class Seeing:
     """The options for the views of ``graphmatch ontology`` besides trees and counts."""
 
-    search: str | None = option(None, "The terms with the text in a label or name.", metavar="TEXT")
-    term: str | None = option(None, "All that is known of one term.", metavar="TERM")
-    problems: bool = option(False, "Only what is wrong, grouped by file.")
-    depth: int = option(4, "How many levels of the trees to show.", min=1)
+    search: str | None = option(
+        None, "Show the terms with the text in a label or name.", metavar="TEXT"
+    )
+    term: str | None = option(None, "Show everything about one term.", metavar="TERM")
+    problems: bool = option(False, "Show only the problems, grouped by file.")
+    depth: int = option(4, "Number of tree levels to show.", min=1)
 
     def chosen(self) -> tuple[str, ...]:
         """Return the given options, of which only one is allowed."""
@@ -416,7 +431,9 @@ def end(run: Callable[[], int]) -> NoReturn:
         status = _fail(error)
     except BrokenPipeError:
         status = 0
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so the final flush works
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # The final flush must not fail.
     except OSError as error:
         status = 2
         typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)

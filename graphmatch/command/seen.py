@@ -83,7 +83,7 @@ class Seen:
         if "locked" in str(error):
             what = "another run holds it"
             return SeenError(Problem(what, place, "Wait until that one has ended."))
-        what = f"cannot be used to remember what was delivered: {error}"
+        what = f"cannot be used as the file of --seen: {error}"
         return SeenError(Problem(what, place, "Check the name and permissions."))
 
     def _prepare(self) -> None:

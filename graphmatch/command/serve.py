@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from graphmatch.broker.transport import SmtpServer
     from graphmatch.command.session import Session
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 _PACKAGES = (
     *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
@@ -45,41 +45,43 @@ class Serving:
 
     panel: ClassVar = "Service"
     store: str = option(
-        "broker.db", "A SQLite file, or the URL of a PostgreSQL database.", metavar="FILE|URL"
+        "broker.db", "SQLite file, or URL of a PostgreSQL database.", metavar="FILE|URL"
     )
-    host: str = option("127.0.0.1", "The address to listen at.")
-    port: int = option(8080, "The port; 0: any that is free.", min=0, max=65535)
-    public: bool = option(False, "Let other machines connect. They need a token.")
-    anonymous: bool = option(False, "All clients may publish and subscribe without a token.")
+    host: str = option("127.0.0.1", "Address to listen on.")
+    port: int = option(8080, "Port; 0 for any free port.", min=0, max=65535)
+    public: bool = option(False, "Accept connections from other machines, which need a token.")
+    anonymous: bool = option(False, "Let all clients publish and subscribe without a token.")
     url: str | None = option(
-        None, "The public address of a proxy. Then all requests need a token.", metavar="URL"
+        None, "Public address of a proxy; then all requests need a token.", metavar="URL"
     )
     new_token: list[str] | None = option(
-        None, "Make a token of an owner and print it; repeatable.", metavar="OWNER:SCOPE,…"
+        None, "Create a token for an owner, and print it; repeatable.", metavar="OWNER:SCOPE,…"
     )
     snapshots: Path | None = option(
-        None, "Where the engine is saved, for a quick start; beside the store.", metavar="FOLDER"
+        None,
+        "Folder for snapshots, for a quick start; default next to the store.",
+        metavar="FOLDER",
     )
     feeds: list[Path] | None = option(
-        None, "Feeds to follow: OPML, or a text with an address a line; repeatable.", metavar="FILE"
+        None,
+        "Feeds to follow: OPML, or a text file with one address per line; repeatable.",
+        metavar="FILE",
     )
     allow: list[str] | None = option(
         None,
-        "A network to deliver to and fetch from though it is not public; repeatable.",
+        "Private network that the broker may send to and fetch from; repeatable.",
         metavar="NETWORK",
     )
     smtp: str | None = option(
         None,
-        "What sends email, from an address; the password is in GRAPHMATCH_SMTP_PASSWORD.",
+        "Mail server, and the sender's address; the password is in GRAPHMATCH_SMTP_PASSWORD.",
         metavar="smtp[s]://[USER@]HOST[:PORT]?from=ADDRESS",
     )
     kafka: str | None = option(
-        None, "Kafka's servers, to read publications from.", metavar="HOST:PORT,…"
+        None, "Kafka servers to read publications from.", metavar="HOST:PORT,…"
     )
-    kafka_topic: str = option("publications", "The topic that is read.", metavar="TOPIC")
-    demo: bool = option(
-        False, "Show the sample subscriptions and feeds, in a store that is deleted at the end."
-    )
+    kafka_topic: str = option("publications", "Kafka topic to read.", metavar="TOPIC")
+    demo: bool = option(False, "Show the sample subscriptions and feeds, in a temporary store.")
 
     @property
     def is_local(self) -> bool:
@@ -95,14 +97,14 @@ class Serving:
         """Check that the options are compatible; raise `InputError`."""
         if not self.is_local and not self.public:
             what = "other machines could reach this address"
-            remedy = "Say --public, and give out tokens with --new-token; or use 127.0.0.1."
+            remedy = "Pass --public and create tokens with --new-token, or use 127.0.0.1."
             raise _wrong(what, self.host, remedy)
         if self.url is not None and not _host_of(self.url):
-            what, remedy = "not an address of the web", "Write https://broker.example.org."
+            what, remedy = "not a web address", "Write https://broker.example.org."
             raise _wrong(what, f"--url {self.url}", remedy)
         for one in self.new_token or ():
             if not all(one.partition(":")):
-                what = f"{one!r} does not say what a token is for"
+                what = f"{one!r} names no scope of a token"
                 raise _wrong(what, "--new-token", "Write OWNER:SCOPE,…")
         networks(self.allow)
 
@@ -137,7 +139,7 @@ class Serving:
 @app.command()
 @grouped
 def serve(serving: Serving, knowing: Knowing, verbosity: Verbosity) -> int:
-    """Keep subscriptions, take publications in, and tell who matched, over HTTP and on a page.
+    """Run the broker: subscriptions, publications and matches over HTTP and on a web page.
 
     Example: `graphmatch serve -o ontologies/news.ttl --store broker.db`
     """

@@ -43,7 +43,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="The same on Spark: publications in bulk, and as they arrive.",
+    help="Match on Spark: publications in bulk, or as they arrive.",
 )
 
 _SHOWN = 20
@@ -60,9 +60,9 @@ class Running:
 
     panel: ClassVar = "Spark"
     master: str | None = option(
-        None, "Where Spark runs; in this process, or where spark-submit says, by default."
+        None, "Spark master; default that of spark-submit, or this process."
     )
-    conf: list[str] | None = option(None, "A setting of Spark's; repeatable.", metavar="KEY=VALUE")
+    conf: list[str] | None = option(None, "Setting of Spark; repeatable.", metavar="KEY=VALUE")
 
     def settings(self) -> Mapping[str, str]:
         """Return the settings; raise `InputError` if one is not a key and value."""
@@ -72,7 +72,7 @@ class Running:
         for pair in self.conf or ():
             key, equals, value = pair.partition("=")
             if not equals:
-                what, remedy = f"{pair!r} is no setting", "Write KEY=VALUE."
+                what, remedy = f"{pair!r} is not a setting", "Write KEY=VALUE."
                 raise InputError(Problem(what, Place("--conf"), remedy))
             found[key] = value
         return found
@@ -82,9 +82,9 @@ class Running:
 class Tables(Cutting):
     """The options for reading publications and writing matches."""
 
-    output: str = option(MISSING, "The name or address that matches are written to.")
+    output: str = option(MISSING, "Name or address to write matches to.")
     form: Literal["parquet", "json", "orc", "delta"] = option(
-        "parquet", "How matches are written.", "--as"
+        "parquet", "Output format of matches.", "--as"
     )
 
     @property
@@ -102,7 +102,7 @@ class Bulk(Tables):
         MISSING, "Parquet, RDF files, feeds, or folders of them: names or addresses."
     )
     mode: Literal["errorifexists", "overwrite", "append"] = option(
-        "errorifexists", "What happens to an output that is there."
+        "errorifexists", "What to do if the output exists."
     )
 
 
@@ -110,16 +110,20 @@ class Bulk(Tables):
 class Stream(Tables):
     """The options for the watched source, and its timing."""
 
-    folder: str | None = argument(None, "The folder in which files appear: a name or an address.")
+    folder: str | None = argument(None, "Folder to watch: a name or an address.")
     checkpoint: str | None = option(
-        None, "Where it keeps how far it came; OUTPUT-checkpoint by default.", metavar="FOLDER"
+        None, "Folder for the stream's progress; default OUTPUT-checkpoint.", metavar="FOLDER"
     )
-    once: bool = option(False, "Stop when all is done that is there.")
-    every: str = option("10 seconds", "How often there is a batch.", metavar="DURATION")
-    watermark: str = option("1 day", "How long ids are remembered.", metavar="DURATION")
-    at_once: int | None = option(None, "How many files, or records, a batch has at most.", min=1)
-    kafka: str | None = option(None, "Watch topics of Kafka, not a folder.", metavar="SERVERS")
-    kafka_topic: list[str] | None = option(None, "A topic of Kafka; repeatable.", metavar="TOPIC")
+    once: bool = option(False, "Process the existing input, then stop.")
+    every: str = option("10 seconds", "Interval between batches.", metavar="DURATION")
+    watermark: str = option(
+        "1 day", "How long ids are kept to drop duplicates.", metavar="DURATION"
+    )
+    at_once: int | None = option(None, "Maximum number of files, or records, per batch.", min=1)
+    kafka: str | None = option(
+        None, "Kafka servers; watch topics instead of a folder.", metavar="SERVERS"
+    )
+    kafka_topic: list[str] | None = option(None, "Kafka topic; repeatable.", metavar="TOPIC")
 
     def check_source(self) -> None:
         """Check that there is one source, and the durations; raise `InputError`."""
@@ -137,7 +141,7 @@ class Stream(Tables):
             what, remedy = "there is nothing to watch", "Name a folder, or --kafka."
         for name, given in (("--every", self.every), ("--watermark", self.watermark)):
             if _DURATION.fullmatch(given) is None:
-                what, where = f"{given!r} is no duration", Place(name)
+                what, where = f"{given!r} is not a duration", Place(name)
                 remedy = "Write a number and seconds, minutes, hours, days or weeks."
         if what:
             raise InputError(Problem(what, where, remedy))
@@ -272,7 +276,7 @@ def _filtered(
         except AnalysisException as error:
             if error.getCondition() != "PATH_ALREADY_EXISTS":
                 raise
-            what, remedy = "is there already", "Say --mode overwrite, or --mode append."
+            what, remedy = "is there already", "Pass --mode overwrite or --mode append."
             raise SparkError(what, bulk.output, remedy) from error
         did = {name: value or 0 for name, value in observation.get.items()}
         del did["engine"], did["milliseconds"]
@@ -399,9 +403,9 @@ class Changes:
             matching.replace(self.engine())
         except GraphMatchError as error:
             self._session.report(error.problem)
-            self._session.note("the subscriptions and the ontology before stay in force")
+            self._session.note("the previous subscriptions and ontology stay in use")
         else:
-            self._session.note("the subscriptions or the ontology have changed")
+            self._session.note("reloaded the subscriptions and the ontology")
 
     def _signature(self) -> list[tuple[str, int, int]]:
         """Return names, times and sizes, which change when a file changes."""
@@ -522,7 +526,7 @@ def _followed(session: Session, query: StreamingQuery, matching: matches, change
                     total = {name: total.get(name, 0) + count for name, count in did.items()}
             if is_active:
                 changes.look(matching)
-    session.note(f"altogether: {_counts(total)}" if total else "nothing has come")
+    session.note(f"total: {_counts(total)}" if total else "no input arrived")
     return REFUSED if total.get("refused") else session.status
 
 

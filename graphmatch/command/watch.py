@@ -44,21 +44,24 @@ class Watching:
 
     panel: ClassVar = "Feeds"
     feeds: list[Path] = option(
-        MISSING, "OPML, or a text with an address a line; repeatable.", "--feeds", metavar="FILE"
+        MISSING,
+        "OPML, or a text file with one address per line; repeatable.",
+        "--feeds",
+        metavar="FILE",
     )
     state: Path | None = option(
         None,
-        "Remember there what was seen and when to fetch again; without it, all is new each time.",
+        "File that records seen items and fetch times; without it, all items are new in each run.",
         metavar="FILE",
     )
-    once: bool = option(False, "Fetch the feeds whose time has come, and end.")
-    form: Literal["text", "jsonl"] = option("text", "How matches are written.", "--as")
+    once: bool = option(False, "Fetch the feeds that are due, then stop.")
+    form: Literal["text", "jsonl"] = option("text", "Output format of matches.", "--as")
     since: Since | None = option(
         None, "Leave out items with an older date.", parser=Since.parse, metavar="DATE|7d|24h"
     )
     allow: list[str] | None = option(
         None,
-        "A network to fetch from though it is not public; repeatable.",
+        "Private network to fetch from; repeatable.",
         metavar="NETWORK",
     )
 
@@ -68,9 +71,9 @@ class Watching:
 def watch(
     watching: Watching, subscribing: Subscribing, knowing: Knowing, verbosity: Verbosity
 ) -> int:
-    """Fetch feeds as their times come, and show the items that match.
+    """Fetch feeds when they are due, and show the items that match.
 
-    Ctrl-C ends it; with `--state` it goes on from there.
+    Ctrl-C ends it; with `--state`, the next run continues.
 
     Example: `graphmatch watch --feeds feeds.opml -o ontologies/news.ttl -s data/subscriptions
     --state feeds.db`

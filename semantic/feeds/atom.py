@@ -69,16 +69,15 @@ def atom_entry(number: int, line: int | None, element: Element, channel: Channel
     ('A', ('x',))
     """
     fields = Fields(element, "atom")
-    media = fields.media()
     id = fields.first("id")
     return Item(
         number,
         line,
         id=id,
         link=fields.href("link") or (id if id.startswith(("http://", "https://")) else ""),
-        title=_title(fields) or unescaped(media.first("media:title")),
+        title=_title(fields) or unescaped(fields.media().first("media:title")),
         description=fields.markup("summary", "media:description", "dc:description")
-        or media.markup("media:description"),
+        or fields.media().markup("media:description"),
         content=fields.markup("content"),
         published=fields.first("published", "issued", "dc:date", "created"),
         updated=fields.first("updated", "modified"),

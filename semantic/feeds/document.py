@@ -180,8 +180,9 @@ class _Reading:
         self._depth = 0
         self._item: tuple[int, Element, int] | None = None  # line, element, depth
         self._builder = TreeBuilder()
+        self._tags = _Tags()
         self._parser = expat.ParserCreate("utf-8", "}")
-        self._parser.buffer_text = self._parser.ordered_attributes = True
+        self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._builder.data
@@ -203,19 +204,20 @@ class _Reading:
         if self._item is not None:
             self.cut_line = self._item[0]
 
-    def _start(self, name: str, attributes: list[str]) -> None:
-        tag = _qualified(name)
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        tag, is_item = self._tags[name]
         self._depth += 1
         if self._depth > self._limits.xml_depth:
             remedy = "If you trust the document, raise the limit xml_depth."
             what = f"the elements are nested more than {self._limits.xml_depth} deep"
             line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
             self._report.fail(what, remedy, line, column + 1)
-        names = map(_qualified, attributes[::2])
-        element = self._builder.start(tag, dict(zip(names, attributes[1::2], strict=True)))
+        if attributes:
+            attributes = {_qualified(key): value for key, value in attributes.items()}
+        element = self._builder.start(tag, attributes)
         if self._depth == 1:
             self.document.root = element
-        if tag[-4:].lower() not in ("item", "ntry") or short_name(tag) not in _ITEMS:
+        if not is_item:
             return
         if self._recovered:
             self.document.items.append((None, element))
@@ -223,7 +225,7 @@ class _Reading:
             self._item = (self._parser.CurrentLineNumber, element, self._depth)
 
     def _end(self, name: str) -> None:
-        self._builder.end(_qualified(name))
+        self._builder.end(name)  # The builder only counts ends; expat compares the names.
         if self._item is not None and self._item[2] == self._depth:
             self.document.items.append(self._item[:2])
             self._item = None
@@ -233,6 +235,15 @@ class _Reading:
         """Resolve an entity of a DTD that is not fetched, because RSS 0.91 uses those of HTML."""
         if not is_parameter:
             self._builder.data(html5.get(f"{name};", f"&{name};"))
+
+
+class _Tags(dict[str, tuple[str, bool]]):
+    """By the name that expat reports, the element's tag and whether it is an item."""
+
+    def __missing__(self, name: str) -> tuple[str, bool]:
+        tag = _qualified(name)
+        self[name] = tag, short_name(tag) in _ITEMS
+        return self[name]
 
 
 def _qualified(name: str) -> str:

@@ -44,6 +44,8 @@ _PREFIXES |= _ALSO | dict.fromkeys(RSS_090, "rss")
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
+_KEYWORDS = frozenset(f"media:{name}" for name in ("group", "content", "keywords", "category"))
+_KEYWORDS |= {"itunes:category", "itunes:keywords"}
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 
@@ -55,11 +57,11 @@ def short_name(tag: str) -> str:
     >>> short_name("{http://search.yahoo.com/mrss}title"), short_name("{urn:a}b"), short_name("B")
     ('media:title', '{urn:a}b', 'b')
     """
-    namespace, _, local = tag.rpartition("}")
-    prefix = _PREFIXES.get(namespace[1:].lower()) if namespace else ""
-    if prefix is None:
-        return tag
-    return f"{prefix}:{local.lower()}" if prefix else local.lower()
+    if not tag.startswith("{"):
+        return tag.lower()
+    namespace, _, local = tag[1:].rpartition("}")
+    prefix = _PREFIXES.get(namespace.lower())
+    return tag if prefix is None else f"{prefix}:{local.lower()}"
 
 
 class Fields:
@@ -83,17 +85,17 @@ class Fields:
     def __init__(self, elements: Iterable[Element], own: str) -> None:
         self._own = own
         self._children: dict[str, list[Element]] = {}
+        prefix = f"{own}:"
         for child in elements:
-            name = short_name(child.tag).removeprefix(f"{own}:")
+            name = short_name(child.tag).removeprefix(prefix)
             self._children.setdefault(name, []).append(child)
 
     def __iter__(self) -> Iterator[Element]:
         return chain(*self._children.values())
 
     def all(self, *names: str) -> Iterator[Element]:
-        """Yield the children of the first name, then those of the second."""
-        for name in names:
-            yield from self._children.get(name, ())
+        """Return the children of the first name, then those of the second."""
+        return chain.from_iterable(filter(None, map(self._children.get, names)))
 
     def within(self, *names: str) -> Fields:
         """Return the fields of all children of these names."""
@@ -105,7 +107,7 @@ class Fields:
 
     def first(self, *names: str) -> str:
         """Return the first nonempty text."""
-        return text_of(self.element(*names))
+        return next(filter(None, map(text_of, self.all(*names))), "")
 
     def markup(self, *names: str) -> str:
         """Return the first nonempty text or markup: a picture has no text."""
@@ -137,8 +139,7 @@ class Fields:
 
     def keywords(self) -> tuple[str, ...]:
         """Return the categories and keywords of podcasts and media."""
-        names = ("media:group", "media:content", "itunes:category", "itunes:keywords")
-        if self._children.keys().isdisjoint((*names, "media:keywords", "media:category")):
+        if _KEYWORDS.isdisjoint(self._children):
             return ()  # Most items have none.
         media = self.media()
         lists = (fields.texts("itunes:keywords", "media:keywords") for fields in (self, media))
@@ -154,10 +155,13 @@ class Fields:
 
     def enclosures(self) -> tuple[Enclosure, ...]:
         """Collect distinct RSS enclosures, Atom enclosure links and Media RSS contents."""
-        links = (e for e in self.all("link", "atom:link") if e.get("rel") == "enclosure")
-        contents = chain(self.all("media:content"), self.within("media:group").all("media:content"))
+        files = [*self.all("enclosure")]
+        files += [e for e in self.all("link", "atom:link") if e.get("rel") == "enclosure"]
+        files += self.all("media:content")
+        if "media:group" in self._children:
+            files += self.within("media:group").all("media:content")
         found: dict[str, Enclosure] = {}
-        for file in chain(self.all("enclosure"), links, contents):
+        for file in files:
             url = (file.get("url") or file.get("href") or "").strip()
             length = file.get("length") or file.get("fileSize") or ""
             if url:
@@ -182,15 +186,18 @@ def text_of(element: Element | None) -> str:
     """
     if element is None:
         return ""
-    whole = "".join(element.itertext()) if len(element) else element.text or ""
-    return _from_base64(whole.strip()) if _is_base64(element) else whole.strip()
+    whole = ("".join(element.itertext()) if len(element) else element.text or "").strip()
+    return _from_base64(whole) if _is_base64(element) else whole
 
 
 def _is_base64(element: Element) -> bool:
     """Return whether the text is base64: Atom 0.3 has a mode, Atom 1.0 a non-text media type."""
     if element.get("mode") == "base64":
         return True
-    media, _, kind = element.get("type", "").lower().partition("/")
+    type = element.get("type")
+    if type is None:
+        return False
+    media, _, kind = type.lower().partition("/")
     return media not in ("", "text", "message") and kind != "" and not kind.endswith("xml")
 
 

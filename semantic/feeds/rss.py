@@ -88,7 +88,6 @@ def rss_item(number: int, line: int | None, element: Element, channel: Channel) 
     ('Q&A', 'http://e/1')
     """
     fields = Fields(element, "rss")
-    media = fields.media()
     listed = fields.within("categories").texts("category")
     title = fields.first("title", "dc:title", "media:title", "itunes:title")
     return Item(
@@ -96,7 +95,7 @@ def rss_item(number: int, line: int | None, element: Element, channel: Channel) 
         line,
         id=fields.first("guid", "atom:id", "id") or element.get(_ABOUT, ""),
         link=_link(fields) or attribute(element, "href"),
-        title=unescaped(title or media.first("media:title")),
+        title=unescaped(title or fields.media().first("media:title")),
         description=fields.markup(*_DESCRIPTIONS),
         content=fields.markup("content:encoded", "xhtml:body", "body", "fullitem"),
         published=fields.first(*_PUBLISHED),
@@ -127,7 +126,9 @@ def _creators(fields: Fields) -> tuple[str, ...]:
 
 def _without_address(author: str) -> str:
     """Return the name in ``address (name)``, ``name <address>`` or ``name (address)``."""
-    named = _NAMED_ADDRESS.fullmatch(author) if len(author) <= _NAME_LENGTH else None
+    if "@" not in author or len(author) > _NAME_LENGTH:
+        return author
+    named = _NAMED_ADDRESS.fullmatch(author)
     return next(filter(None, named.groups())) if named else author
 
 

@@ -25,12 +25,20 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.errors import Place
 from semantic.feeds.model import Channel, Enclosure, Item, Report
-from semantic.publication import Publication
-from semantic.terms import Triple
+from semantic.publication import Publication, Row
+from semantic.terms import Term, Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, GM, RSS, TYPE, XSD
 
 OwnTriples: TypeAlias = tuple[NamedNode | BlankNode | None, tuple[Triple, ...]]
 """The node of an item and the triples that a source in RDF states about it."""
+
+_ITEM, _TITLE, _LINK, _DESCRIPTION = (RSS[n] for n in ("item", "title", "link", "description"))
+_CONTENT, _IDENTIFIER = CONTENT["encoded"], DCTERMS["identifier"]
+_DATE, _CREATOR, _SUBJECT, _LANGUAGE = (DC[n] for n in ("date", "creator", "subject", "language"))
+_MODIFIED, _IS_PART_OF, _DATE_TIME = DCTERMS["modified"], DCTERMS["isPartOf"], XSD["dateTime"]
+_ENCLOSURE, _URL, _FILE_TYPE, _LENGTH = (
+    ENCLOSURE[n] for n in ("enclosure", "url", "type", "length")
+)
 
 _NAME_LENGTH = 300
 """Maximum length of a guid in an IRI; longer ones are hashed."""
@@ -39,6 +47,12 @@ _DATE_LENGTH = 100
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_IN_IRIS = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f-\x9f\[\]]|%(?![0-9A-Fa-f]{2})")
 _AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?(.*)", re.DOTALL)
+_RFC_822 = re.compile(
+    r"(?:[A-Za-z]{3}, )?(\d\d?) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
+    r"(\d\d:\d\d:\d\d (?:GMT|[+-]\d\d[0-5]\d))",
+    re.ASCII,
+)
+"""RFC 822 as most feeds write it."""
 _ISO = re.compile(
     r"(\d{4})([-/])(\d\d?)\2(\d\d?)"
     r"(?:[Tt ]\s*(\d\d?):(\d\d)(?::(\d\d?))?(?:[.,](\d{1,6})\d*)?)?"
@@ -57,6 +71,7 @@ _NAME = re.compile(
     r"(mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*",
     re.IGNORECASE,
 )
+_MONTH_NAMES = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _PAIR = re.compile(r"(\w+)=(\S+)")
 _MONTHS = dict(
     _PAIR.findall(
@@ -119,7 +134,7 @@ class ItemWriter:
         node = node or (link if isinstance(link, NamedNode) else absolute_iri(channel.id))
         self._node = node or NamedNode(f"{GM.iri}feed:{_digest(channel.title)}")
         self._feed_names = {channel.id, channel.link, self._site, self._node.value}
-        self._channel_triples = tuple(self._describe_channel(link))
+        self._channel_rows = self._describe_channel(link)
 
     def publications(
         self, items: Sequence[Item], own_triples: Sequence[OwnTriples] | None = None
@@ -136,9 +151,9 @@ class ItemWriter:
         pairs = zip(items, own_triples or [(None, ())] * len(items), strict=True)
         for entry in self._told_apart([self._entry(item, *own) for item, own in pairs]):
             self._item, self._place = entry.item, entry.node.value
-            triples = [*entry.own_triples, *self._describe(entry), *self._channel_triples]
+            rows = (*entry.own_triples, *self._describe(entry), *self._channel_rows)
             source = Place(self._report.source, entry.item.line, item=entry.node.value)
-            yield Publication.of(entry.id, triples, source)
+            yield Publication.of_rows(entry.id, rows, source)
 
     # -- identity of items -----------------------------------------------------------------
 
@@ -174,11 +189,11 @@ class ItemWriter:
         The item with the earliest date keeps the name, so that an item with a later date does not
         change its id.
         """
+        if len({entry.id for entry in entries}) == len(entries):
+            return entries
         named: defaultdict[NamedNode, dict[Item, _Entry]] = defaultdict(dict)
         for entry in entries:
             named[entry.node].setdefault(entry.item, entry)
-        if len(named) == len(entries):
-            return entries
         eldest = {node: min(same.values(), key=_age) for node, same in named.items()}
         apart = []
         for entry in entries:
@@ -201,53 +216,55 @@ class ItemWriter:
 
     # -- triples of items ------------------------------------------------------------------
 
-    def _describe(self, entry: _Entry) -> Iterator[Triple]:
+    def _describe(self, entry: _Entry) -> list[Row]:
         item, node = entry.item, entry.node
-        yield node, TYPE, RSS["item"]
-        yield from _literals(node, RSS["title"], item.title)
-        if entry.link is not None:
-            yield node, RSS["link"], entry.link
-        yield from _literals(node, RSS["description"], item.description)
-        yield from _literals(node, CONTENT["encoded"], item.content)
-        yield from self._date(node, DC["date"], item.published or item.updated)
-        yield from self._date(node, DCTERMS["modified"], item.updated)
-        yield from _literals(node, DC["creator"], *item.creators)
-        yield from _literals(node, DC["subject"], *item.subjects)
-        yield from _literals(node, DC["language"], item.language or self._channel.language)
+        rows = _rows(
+            node,
+            (TYPE, _ITEM),
+            (_TITLE, item.title),
+            (_LINK, entry.link),
+            (_DESCRIPTION, item.description),
+            (_CONTENT, item.content),
+            (_DATE, self._date(item.published or item.updated, is_first=True)),
+            (_MODIFIED, self._date(item.updated, is_first=bool(item.published))),
+            *[(_CREATOR, creator) for creator in item.creators],
+            *[(_SUBJECT, subject) for subject in item.subjects],
+            (_LANGUAGE, item.language or self._channel.language),
+        )
         for enclosure in item.enclosures:
-            yield from self._enclosure(node, enclosure)
-        yield from _literals(node, DCTERMS["identifier"], item.id)
-        yield node, DCTERMS["isPartOf"], self._node
+            rows += self._enclosure(node, enclosure)
+        return rows + _rows(node, (_IDENTIFIER, item.id), (_IS_PART_OF, self._node))
 
-    def _describe_channel(self, link: NamedNode | Literal | None) -> Iterator[Triple]:
-        node = self._node
-        yield node, TYPE, RSS["channel"]
-        yield from _literals(node, DCTERMS["title"], self._channel.title)
-        if link is not None:
-            yield node, FOAF["homepage"], link
-        yield from _literals(node, DCTERMS["description"], self._channel.description)
-        yield from _literals(node, DCTERMS["language"], self._channel.language)
+    def _describe_channel(self, link: NamedNode | Literal | None) -> list[Row]:
+        return _rows(
+            self._node,
+            (TYPE, RSS["channel"]),
+            (DCTERMS["title"], self._channel.title),
+            (FOAF["homepage"], link),
+            (DCTERMS["description"], self._channel.description),
+            (DCTERMS["language"], self._channel.language),
+        )
 
-    def _date(self, node: NamedNode, predicate: NamedNode, text: str) -> Iterator[Triple]:
+    def _date(self, text: str, *, is_first: bool) -> Literal | str | None:
+        """Return a date, or its text if it cannot be read; report each text only once."""
         if not text:
-            return
+            return None
         date = read_date(text)
-        # Report each text only once.
-        if date is None and (predicate == DC["date"] or self._item.published):
+        if date is None and is_first:
             self._warn(f"the date {_shown(text)} cannot be read", "It was kept as a string.")
-        yield node, predicate, date or Literal(text)
+        return date or text
 
-    def _enclosure(self, node: NamedNode, enclosure: Enclosure) -> Iterator[Triple]:
+    def _enclosure(self, node: NamedNode, enclosure: Enclosure) -> list[Row]:
         url = self._link(enclosure.url, self._item.base)
         file = url if isinstance(url, NamedNode) else BlankNode()
-        yield node, ENCLOSURE["enclosure"], file
-        yield file, ENCLOSURE["url"], url or Literal(enclosure.url)
-        yield from _literals(file, ENCLOSURE["type"], enclosure.type)
+        length = None
         if enclosure.length.isdecimal() and enclosure.length.isascii():
-            yield file, ENCLOSURE["length"], Literal(enclosure.length, datatype=XSD["integer"])
+            length = Literal(enclosure.length, datatype=XSD["integer"])
         elif enclosure.length:
             what = f"the enclosure's length {_shown(enclosure.length)} is not a number"
             self._warn(what, "It was ignored.")
+        own = [(_URL, url or enclosure.url), (_FILE_TYPE, enclosure.type), (_LENGTH, length)]
+        return [(node, _ENCLOSURE, file), *_rows(file, *own)]
 
     def _link(self, text: str, base: str) -> NamedNode | Literal | None:
         """Return a link as an IRI, or as a string literal if it cannot be one."""
@@ -271,12 +288,11 @@ class ItemWriter:
         self._report.warn(what, remedy, self._item.line, self._place)
 
 
-def _literals(
-    subject: NamedNode | BlankNode, predicate: NamedNode, *texts: str
-) -> Iterator[Triple]:
-    for text in texts:
-        if text:
-            yield subject, predicate, Literal(text)
+def _rows(
+    subject: NamedNode | BlankNode, *values: tuple[NamedNode, Term | str | None]
+) -> list[Row]:
+    """Return the triples of a subject; values that are empty or missing have none."""
+    return [(subject, predicate, value) for predicate, value in values if value]
 
 
 def _age(entry: _Entry) -> tuple[str, int]:
@@ -365,8 +381,12 @@ def read_date(text: str) -> Literal | None:
     """
     if len(text) > _DATE_LENGTH:
         return None
+    text = text.strip()
+    if common := _RFC_822.fullmatch(text):
+        day, month, year, rest = common.groups()
+        text = f"{year}-{_MONTH_NAMES.index(month) // 3 + 1}-{day} {rest}"
     try:
-        instant = _iso(_DAY_FIRST.sub(r"\3-\2-\1", text.strip())) or _rfc822(text)
+        instant = _iso(text) or _iso(_DAY_FIRST.sub(r"\3-\2-\1", text)) or _rfc822(text)
         if instant is None:
             return None
         utc = instant.astimezone(UTC)
@@ -374,7 +394,7 @@ def read_date(text: str) -> Literal | None:
         return None
     text = utc.replace(tzinfo=None).isoformat()
     text = text.rstrip("0") if "." in text else text
-    return Literal(f"{text}Z", datatype=XSD["dateTime"])
+    return Literal(f"{text}Z", datatype=_DATE_TIME)
 
 
 def _iso(text: str) -> datetime | None:

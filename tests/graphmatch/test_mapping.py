@@ -314,8 +314,8 @@ def test_a_loop_is_left_out_and_the_rest_goes_on() -> None:
     assert problem.severity is Severity.WARNING
     assert str(problem) == (
         "f0.rq (urn:p): the mapping function `f0` is left out: it still gives new triples after "
-        "`mapping_rounds` (10) rounds. The publication goes on without it: see that it does not "
-        "read what follows from what it adds, or raise the limit."
+        "`mapping_rounds` (10) rounds. The publication is matched without it. Change it so that "
+        "it does not read its own results, or raise the limit."
     )
 
 

@@ -142,14 +142,11 @@ impl Annotator {
         terms: Terms,
         is_over: &dyn Fn() -> bool,
     ) -> Vec<ItemText> {
-        let find = |iri: &str| {
-            let text = format!("<{iri}>");
-            terms.find(text.as_bytes())
-        };
-        let rss = |name: &str| find(&format!("http://purl.org/rss/1.0/{name}"));
-        let dc = |name: &str| find(&format!("http://purl.org/dc/elements/1.1/{name}"));
-        let type_ = find("http://www.w3.org/1999/02/22-rdf-syntax-ns#type");
-        let content = find("http://purl.org/rss/1.0/modules/content/encoded");
+        let find = |namespace, name| terms.find([namespace, name, ">"].concat().as_bytes());
+        let rss = |name| find("<http://purl.org/rss/1.0/", name);
+        let dc = |name| find("<http://purl.org/dc/elements/1.1/", name);
+        let type_ = find("<http://www.w3.org/1999/02/22-rdf-syntax-ns#", "type");
+        let content = rss("modules/content/encoded");
         let (title, description, subject) = (rss("title"), rss("description"), dc("subject"));
         let (item, channel, language) = (rss("item"), rss("channel"), dc("language"));
         let mut items: Vec<Vec<ItemText>> = Vec::new();
@@ -165,7 +162,6 @@ impl Annotator {
             }
         }
         let mut stated: HashMap<Id, Option<Box<str>>> = HashMap::new();
-        let mut seen: HashSet<(Id, String)> = HashSet::new();
         for (triple, &[about, property, value]) in triples.iter().enumerate() {
             let is_text = [title, description, content, subject].contains(&Some(property));
             if !is_text && Some(property) != language {
@@ -190,7 +186,8 @@ impl Annotator {
             let has_links = [description, content].contains(&Some(property));
             let text = self.text(&plain, has_links).into_owned();
             let tag = literal.language().map(String::from_utf8_lossy);
-            let is_new = seen.insert((about, text.clone()));
+            let is_known = |one: &ItemText| one.text == text;
+            let is_repeated = Some(property) == content && items[place].iter().any(is_known);
             items[place].push(ItemText {
                 triple,
                 item: about,
@@ -198,7 +195,7 @@ impl Annotator {
                 words: words(&text),
                 text,
                 language: tag.and_then(|tag| primary_subtag(&tag)),
-                is_repeated: Some(property) == content && !is_new,
+                is_repeated,
                 has_words: Some(property) != subject,
             });
         }
@@ -336,6 +333,9 @@ struct Reading {
 /// The readings of a word; most words have none.
 type Readings = Option<Arc<[Reading]>>;
 
+/// The words of a text that have readings, with their numbers.
+type ReadWords = [(usize, Arc<[Reading]>)];
+
 /// Words of a text that are a label.
 #[derive(Clone, Copy)]
 struct Hit {
@@ -427,9 +427,9 @@ impl Trie {
     fn find(&self, annotator: &Annotator, text: &str, words: &[Range<usize>]) -> Vec<Occurrence> {
         let readings = self.readings(&annotator.languages, text, words);
         let mut hits = Vec::new();
-        for (first, of_word) in readings.iter().enumerate() {
-            for &reading in of_word.iter().flat_map(|all| all.iter()) {
-                self.follow(first, reading, &readings, &mut hits);
+        for (first, of_word) in &readings {
+            for &reading in of_word.iter() {
+                self.follow(*first, reading, &readings, &mut hits);
             }
         }
         if hits.is_empty() {
@@ -454,25 +454,30 @@ impl Trie {
         found
     }
 
-    /// Returns the readings of each word of a text, and `None` behind the last one.
-    fn readings(&self, languages: &Languages, text: &str, words: &[Range<usize>]) -> Vec<Readings> {
+    /// Returns the words of a text that have readings.
+    fn readings(
+        &self,
+        languages: &Languages,
+        text: &str,
+        words: &[Range<usize>],
+    ) -> Vec<(usize, Arc<[Reading]>)> {
         let mut cache = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.len() >= MAX_CACHED_WORDS {
             cache.clear();
         }
-        let readings = words.iter().map(|word| {
+        let readings = words.iter().enumerate().filter_map(|(number, word)| {
             let word = &text[word.clone()];
             if let Some(readings) = cache.get(word.as_bytes()) {
-                return readings.clone();
+                return Some((number, readings.clone()?));
             }
             let readings = self.read(languages, word);
             let readings: Option<Arc<[Reading]>> = (!readings.is_empty()).then(|| readings.into());
             if word.len() <= MAX_CACHED_BYTES {
                 cache.insert(word.as_bytes().into(), readings.clone());
             }
-            readings
+            Some((number, readings?))
         });
-        readings.chain([None]).collect()
+        readings.collect()
     }
 
     fn read(&self, languages: &Languages, written: &str) -> Vec<Reading> {
@@ -499,7 +504,7 @@ impl Trie {
     }
 
     /// Finds the labels that begin with a reading of a word and go on behind it.
-    fn follow(&self, first: usize, begin: Reading, readings: &[Readings], hits: &mut Vec<Hit>) {
+    fn follow(&self, first: usize, begin: Reading, readings: &ReadWords, hits: &mut Vec<Hit>) {
         let Reading { word, size, form } = begin;
         let Some(&node) = self.nodes[0].next.get(&word) else { return };
         let mut ways = vec![Hit { size, form, first, end: first + 1, node }];
@@ -511,8 +516,8 @@ impl Trie {
             if node.next.is_empty() || way.form == Form::Compound {
                 continue;
             }
-            let next = readings[way.end].iter().flat_map(|all| all.iter());
-            for next in next.filter(|next| next.form != Form::Compound) {
+            let Ok(next) = readings.binary_search_by_key(&way.end, |one| one.0) else { continue };
+            for next in readings[next].1.iter().filter(|next| next.form != Form::Compound) {
                 if let Some(&node) = node.next.get(&next.word) {
                     let (size, end) = (way.size + next.size + 1, way.end + 1);
                     ways.push(Hit { size, form: way.form.max(next.form), end, node, ..way });

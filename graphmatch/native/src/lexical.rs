@@ -63,7 +63,14 @@ pub(crate) fn write_quoted(to: &mut Vec<u8>, value: &str) {
     let is_odd = |b: u8| b < b' ' || matches!(b, b'"' | b'\\' | 0x7F | 0xEF);
     let mut rest = value;
     add(to, ["\""]);
-    while let Some(at) = rest.bytes().position(is_odd) {
+    // Whole chunks are compared at once.
+    let is_plain = |chunk: &&[u8]| !chunk.iter().fold(false, |found, &byte| found | is_odd(byte));
+    let next = |rest: &str| {
+        let chunks = rest.as_bytes().chunks(32).take_while(is_plain);
+        let begin = chunks.map(<[u8]>::len).sum();
+        rest.as_bytes()[begin..].iter().position(|&byte| is_odd(byte)).map(|at| begin + at)
+    };
+    while let Some(at) = next(rest) {
         let odd = rest[at..].chars().next().map_or(1, char::len_utf8);
         let escaped = match &rest[at..at + odd] {
             "\"" => Cow::Borrowed(r#""\"""#),

@@ -104,30 +104,23 @@ impl Anchored {
         }
     }
 
-    /// Appends the numbers of the keywords in a text.
-    fn find(&self, text: &[u8], all: &Slab<Keyword>, found: &mut Vec<u32>) {
-        if self.anchors.is_empty() {
+    /// Appends the numbers of the keywords with an anchor at a place of a text.
+    #[inline]
+    fn find(&self, text: &[u8], at: usize, all: &Slab<Keyword>, found: &mut Vec<u32>) {
+        if at + self.length > text.len() {
             return;
         }
-        let look = |at: usize| {
-            let anchor = anchor(&text[at..], self.length);
-            let bit = bit(anchor, self.filter.len());
-            if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
-                return;
+        let anchor = anchor(&text[at..], self.length);
+        let bit = bit(anchor, self.filter.len());
+        if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
+            return;
+        }
+        for &number in self.anchors.get(&anchor).into_iter().flatten() {
+            let keyword = &all[number as usize];
+            let begin = at.checked_sub(keyword.offset);
+            if begin.is_some_and(|begin| text[begin..].starts_with(&keyword.text)) {
+                found.push(number);
             }
-            for &number in self.anchors.get(&anchor).into_iter().flatten() {
-                let keyword = &all[number as usize];
-                let begin = at.checked_sub(keyword.offset);
-                if begin.is_some_and(|begin| text[begin..].starts_with(&keyword.text)) {
-                    found.push(number);
-                }
-            }
-        };
-        let end = (text.len() + 1).saturating_sub(self.length);
-        if self.at_space {
-            memchr_iter(b' ', &text[..end]).for_each(look);
-        } else {
-            (0..end).for_each(look);
         }
     }
 }
@@ -219,8 +212,13 @@ impl FilterGroup {
     fn find(&self, text: &[u8], found: &mut Vec<u32>, out: &mut Vec<u32>) {
         found.clear();
         found.extend(self.by_text.get(&b""[..]));
-        let all = self.anchored.iter().flatten();
-        all.for_each(|anchored| anchored.find(text, &self.keywords, found));
+        let all = self.anchored.iter().flatten().filter(|anchored| !anchored.anchors.is_empty());
+        let (spaced, others): (Vec<_>, Vec<_>) = all.partition(|anchored| anchored.at_space);
+        let mut look = |anchored: &Anchored, at| anchored.find(text, at, &self.keywords, found);
+        if !spaced.is_empty() {
+            memchr_iter(b' ', text).for_each(|at| spaced.iter().for_each(|one| look(one, at)));
+        }
+        others.iter().for_each(|one| (0..text.len()).for_each(|at| look(one, at)));
         found.sort_unstable();
         found.dedup();
         let rows = found.iter().map(|&number| &self.keywords[number as usize].rows);

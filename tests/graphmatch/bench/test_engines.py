@@ -246,7 +246,7 @@ def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Non
         (["graph", "a.ttl"], "bench graph takes no FILES"),
         (["all", "--subscriptions", "5"], "bench all takes no --subscriptions"),
         (["all", "nothing"], "bench all: 'nothing' is unknown"),
-        (["graph", "--subscriptions", "many"], "'many' is no number of subscriptions"),
+        (["graph", "--subscriptions", "many"], "'many' is not a number of subscriptions"),
         (["graph", "--engines", "oracle"], "--engines: 'oracle' is unknown"),
         (["graph", "--engines", "scan"], "--engines: 'scan' is unknown"),
         (["graph", "--forms", "arrow"], "--forms: 'arrow' is unknown"),

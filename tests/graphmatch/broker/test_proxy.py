@@ -296,7 +296,7 @@ def test_only_local_brokers_need_no_token() -> None:
 def test_invalid_addresses_are_refused(tmp_path: Path, url: str) -> None:
     ran = CliRunner().invoke(app, ["serve", "--store", str(tmp_path / "b.db"), "--url", url])
     assert ran.exit_code == 2
-    assert "not an address of the web" in " ".join(ran.output.split())
+    assert "not a web address" in " ".join(ran.output.split())
 
 
 # -- With nginx ---------------------------------------------------------------------------------

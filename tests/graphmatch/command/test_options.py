@@ -137,7 +137,7 @@ def test_invalid_times_are_refused() -> None:
     line = ["filter", "a.ttl", "-s", "q.rq", "--now", "yesterday"]
     result = CliRunner(env=WIDE).invoke(app, line)
     assert result.exit_code == 2
-    assert "is no time such as 2026-01-02T03:04:05Z" in result.output
+    assert "is not a time such as 2026-01-02T03:04:05Z" in result.output
 
 
 def test_the_clock_of_the_engine_stands(tmp_path: Path) -> None:

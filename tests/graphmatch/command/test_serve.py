@@ -108,7 +108,7 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
         assert ran.exit_code == 2
         return " ".join(ran.output.split())
 
-    assert "does not say what a token is for" in said("--new-token", "shop")
+    assert "names no scope of a token" in said("--new-token", "shop")
     assert "no scope is called 'fly'" in said("--port", "0", "--new-token", "shop:fly")
     assert "cannot be listened at" in said("--host", "192.0.2.1", "--public", "--port", "1")
 

@@ -126,7 +126,7 @@ def test_that_nothing_is_sent_into_networks_that_are_not_allowed(site: Site, fee
     assert (status, site.asked) == (0, ["/feed"]), err
     status, _, err = run("--feeds", feeds, *WORDS, allow=("--allow", "here"))
     assert status == 2
-    assert "'here' is no network" in err
+    assert "'here' is not a network" in err
 
 
 def test_that_older_items_are_left_out(feeds: Path) -> None:

@@ -96,15 +96,18 @@ def test_help_has_an_example() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["filter", ".", "--conf", "x"], "--conf: 'x' is no setting. Write KEY=VALUE."),
+        (["filter", ".", "--conf", "x"], "--conf: 'x' is not a setting. Write KEY=VALUE."),
         (["filter", ".", "--format", "zip"], "format: 'zip' is unknown"),
         (["filter", ".", "--base", "x"], "the base 'x' is not an absolute IRI"),
         (["filter", ".", "--mode", "loud"], "'loud'"),
         (["filter", ".", "--as", "csv"], "'csv'"),
         (["filter", "."], "there is no subscription to match"),
         (["watch"], "there is nothing to watch. Name a folder, or --kafka."),
-        (["watch", ".", "--every", "often"], "--every: 'often' is no duration"),
-        (["watch", ".", "--watermark", "1"], "--watermark: '1' is no duration. Write a number and"),
+        (["watch", ".", "--every", "often"], "--every: 'often' is not a duration"),
+        (
+            ["watch", ".", "--watermark", "1"],
+            "--watermark: '1' is not a duration. Write a number and",
+        ),
         (["watch", ".", "--at-once", "0"], "0"),
         (["watch", ".", "--kafka", "h:1"], "a folder and --kafka are given together"),
         (["watch", "--kafka", "h:1"], "no topic is named. Name one with --kafka-topic."),
@@ -378,12 +381,12 @@ def test_duplicates_and_late_publications_are_skipped(
     watched.drop("a.nq", line.format("second", "same") + line.format("third", "b"), hours=1)
     watched.drop("c.nq", line.format("far ahead", "c"), hours=240)
     first = run(*watched.arguments("--once", "--at-once", 1))
-    assert "altogether: 3 publications, 1 duplicate, 0 late, 6 matches, 0 refused" in first.stderr
+    assert "total: 3 publications, 1 duplicate, 0 late, 6 matches, 0 refused" in first.stderr
     watched.drop("late.nq", line.format("late", "late") + "no line\n", hours=100)
     watched.drop("new.nq", line.format("new", "new"), hours=242)
     second = run(*watched.arguments("--once", "--at-once", 1), status=1)
-    assert "altogether: 1 publication, 0 duplicates, 1 late, 2 matches, 1 refused" in second.stderr
-    assert "nothing has come" in run(*watched.arguments("--once")).stderr
+    assert "total: 1 publication, 0 duplicates, 1 late, 2 matches, 1 refused" in second.stderr
+    assert "no input arrived" in run(*watched.arguments("--once")).stderr
     rows = watched.written(spark).collect()
     prices = {row["publication"]: row["solution"].get("p") for row in rows if row["solution"]}
     assert prices == {

@@ -44,7 +44,7 @@ pub fn primary_subtag(tag: &str) -> Option<Box<str>> {
 pub struct Languages {
     codes: Vec<Box<str>>,
     /// The languages that have a function word.
-    words: HashMap<Box<str>, Vec<usize>>,
+    words: hashbrown::HashMap<Box<str>, Vec<usize>>,
     /// The pairs of endings in which two forms of a word differ, in alphabetical order.
     endings: HashMap<String, Vec<(String, String)>>,
     /// The names of Snowball's stemmers.
@@ -57,7 +57,8 @@ impl Languages {
         endings: HashMap<String, Vec<(String, String)>>,
         stemmers: HashMap<String, String>,
     ) -> Self {
-        let (mut codes, mut words) = (Vec::new(), HashMap::<Box<str>, Vec<usize>>::new());
+        let mut codes = Vec::new();
+        let mut words = hashbrown::HashMap::<Box<str>, Vec<usize>>::new();
         for (number, (code, list)) in function_words.into_iter().enumerate() {
             codes.push(code.into());
             for word in list {
@@ -116,7 +117,8 @@ impl Languages {
 }
 
 fn is_alphabetic(word: &str) -> bool {
-    word.chars().all(|c| c.is_alphabetic() && !is_combining_mark(c))
+    let is_letter = |c: char| c.is_alphabetic() && (c.is_ascii() || !is_combining_mark(c));
+    word.chars().all(is_letter)
 }
 
 /// Words of one language by their stems.

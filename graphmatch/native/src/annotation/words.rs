@@ -63,10 +63,16 @@ pub fn is_break(word: &str) -> bool {
 /// marks. `+` and `#` after a word and a full stop before one are words, since they are part of names
 /// (C++, F#, .NET). A web address is one word, and so is an empty line.
 pub fn words(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(text.len() / 8);
     let (mut at, mut before) = (0, ' ');
-    while let Some(c) = text[at..].chars().next() {
+    while let Some(&byte) = text.as_bytes().get(at) {
+        if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"+#.\n".contains(&byte) {
+            // Most signs begin no word.
+            (at, before) = (at + 1, char::from(byte));
+            continue;
+        }
         let rest = &text[at..];
+        let c = rest.chars().next().unwrap_or(' ');
         let follows_word = || before == '_' || is_letter(before) || is_attached(before);
         let word = match c {
             'h' | 'H' | 'w' | 'W' => address(rest).unwrap_or_else(|| letters(rest)),
@@ -141,9 +147,16 @@ pub fn fold(word: &str) -> Cow<'_, str> {
 
 /// The words of a text, folded, with a space before and after each.
 pub fn folded(text: &str, words: &[Range<usize>]) -> String {
-    let mut folded = String::from(" ");
+    let mut folded = String::with_capacity(text.len() + 2);
+    folded.push(' ');
     for word in words {
-        folded.push_str(&fold(&text[word.clone()]));
+        let (word, begin) = (&text[word.clone()], folded.len());
+        if word.is_ascii() && !is_break(word) {
+            folded.push_str(word);
+            folded[begin..].make_ascii_lowercase();
+        } else {
+            folded.push_str(&fold(word));
+        }
         folded.push(' ');
     }
     if words.is_empty() {

@@ -29,6 +29,7 @@ use crate::dictionary::{Dictionary, Terms};
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
 use crate::functions::Moment;
+use crate::lexical::write_quoted;
 use crate::limits::Limits;
 use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
@@ -346,7 +347,7 @@ pub(crate) enum MatchOutcome {
     Enrichment(EnrichmentRequest),
 }
 
-/// Reads triples of pyoxigraph's terms.
+/// Reads triples of pyoxigraph's terms. A string stands for a plain literal.
 fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
     let mut statements = Statements::default();
     let mut subject: Option<Bound<'_, PyAny>> = None;
@@ -360,7 +361,10 @@ fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
                 statements.repeat(3);
                 continue;
             }
-            write_text(&term, statements.begin_term())?;
+            match term.cast_exact::<PyString>() {
+                Ok(text) => write_quoted(statements.begin_term(), text.to_str()?),
+                Err(_) => write_text(&term, statements.begin_term())?,
+            }
             statements.end_term();
             if place == 0 {
                 subject = Some(term);
