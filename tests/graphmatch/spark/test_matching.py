@@ -355,7 +355,7 @@ def test_columns_of_tables_and_arrays_are_kept(spark: SparkSession) -> None:
         (None, 8),
     }
     refused = {row["k"][0]: row["_corrupt"] for row in found if row["_corrupt"]}
-    assert refused[9].startswith("g9: the predicate 'no IRI' is no term")
+    assert refused[9].startswith("g9: the predicate 'no IRI' is not a term")
     assert refused[8] == "<table>: no publication. Give the publication an id."
 
     def triple(n: int, p: str = P) -> tuple[str, str, str]:
@@ -391,7 +391,7 @@ def test_columns_of_tables_and_arrays_are_kept(spark: SparkSession) -> None:
             (7, "bad", '"7"'),
         ]
         assert said == [row for row in wanted if row[0] in {k for k, *_ in said}]
-        assert said[-2][2].startswith("bad: the predicate 'no' is no term")
+        assert said[-2][2].startswith("bad: the predicate 'no' is not a term")
         assert len(said) in (7, 10)
 
 
@@ -515,7 +515,7 @@ def test_each_mode_treats_malformed_rows(spark: SparkSession, form: Form) -> Non
         done("FAILFAST")
     said = str(explained(caught.value))
     assert "g" in said.partition(":")[2]
-    assert any(word in said for word in ("is no term", "no object", "cannot be", "expected", "IRI"))
+    assert any(word in said for word in ("not a term", "no object", "cannot be", "expected", "IRI"))
 
 
 def test_rows_that_were_refused_before_are_passed_on(spark: SparkSession) -> None:

@@ -263,4 +263,4 @@ def test_a_malformed_row_ends_a_stream_in_failfast_mode(folder: Folder) -> None:
     query = folder.started(folder.triples().transform(matches(asked(s=EVERY), mode="FAILFAST")))
     with pytest.raises(StreamingQueryException) as caught:
         query.processAllAvailable()
-    assert "the subject 'no' is no term" in str(explained(caught.value))
+    assert "the subject 'no' is not a term" in str(explained(caught.value))

@@ -341,7 +341,7 @@ fn what_is_refused_and_where() {
         ("SELECT * { { SELECT (COUNT(*) AS ?n) { ?s ?p ?o } } }", "", "an empty graph"),
         ("SELECT * { ?s <urn:p>* ?o }", "", "an empty graph"),
         ("SELECT * { { ?s ?p ?o } UNION {} }", "", "an empty graph"),
-        ("SELECT * { SERVICE <urn:s> { ?s ?p ?o } }", "1:12", "SERVICE: a subscription does not"),
+        ("SELECT * { SERVICE <urn:s> { ?s ?p ?o } }", "1:12", "SERVICE: a subscription cannot"),
         (
             "SELECT * FROM <urn:g> { ?s ?p ?o }",
             "1:10",

@@ -216,7 +216,9 @@ fn nesting_is_limited() {
     assert_eq!(read("a.ttl", text).1, Vec::<String>::new());
     let nested = |n| "{\"@id\": \"urn:a\", \"urn:p\": ".repeat(n) + "1" + &"}".repeat(n);
     assert_eq!(read("a.jsonld", nested(256)).1, Vec::<String>::new());
-    assert!(read("a.jsonld", nested(257)).1[0].contains("objects and lists nest more than 256"));
+    assert!(
+        read("a.jsonld", nested(257)).1[0].contains("objects and lists are nested more than 256")
+    );
 }
 
 #[test]
@@ -235,7 +237,7 @@ fn contexts_are_checked() {
     let inner = format!("\"b\": {{\"@id\": \"urn:b\", \"@context\": {{{}}}}}", chain(200));
     let nested = format!("{{{}, {inner}}}", chain(200));
     for text in [format!("{{{}}}", chain(258)), nested] {
-        let (what, found) = ("terms of its context occur in definitions", context(&text));
+        let (what, found) = ("terms of the context occur in definitions", context(&text));
         assert!(found[0].contains(what), "{found:?}");
     }
     for text in
@@ -280,14 +282,14 @@ fn short_names_do_not_stand_for_much() {
     let turtle = format!("@prefix a: <urn:{long}> . a:b a:c {} a:d .", "a:d, ".repeat(20_000));
     let (found, faults) = read("a.ttl", turtle);
     assert_eq!((found.len(), faults.len()), (0, 1));
-    assert!(faults[0].contains("stand for far more than is written"), "{faults:?}");
+    assert!(faults[0].contains("expand to far more than the document"), "{faults:?}");
     let xml = format!("<a:b xmlns:a='urn:{long}'>{}</a:b>", "<a:p>x</a:p>".repeat(20_000));
     assert!(read("a.rdf", xml).1[0].contains("a namespace of more than 65,536 bytes"));
     let json = format!(
         "{{\"@context\": {{\"a\": \"urn:{long}\"}}, \"@type\": [{} \"a\"]}}",
         "\"a\", ".repeat(20_000)
     );
-    assert!(read("a.jsonld", json).1[0].contains("would stand for more than"));
+    assert!(read("a.jsonld", json).1[0].contains("would expand to more than"));
     let attributes: String = (0..1_000_000).map(|n| format!(" e:a{n}='x'")).collect();
     let started = std::time::Instant::now();
     let (_, faults) = read("a.rdf", format!("<e:A xmlns:e='urn:e:'{attributes}/>"));
@@ -348,7 +350,7 @@ fn bad_documents_are_refused() {
         ("a.jsonld", b"{\"@id\": \"urn:caf\xe9\"}", ":1:17: not UTF-8. "),
         ("a.nq", b" \n\t", ": there is no publication in it, with the cut `auto`. "),
         ("<stdin>", b"\xef\xbb\xbf\n", ": there is no publication in it, with the cut `auto`. "),
-        ("a.jsonld", b"5", ": JSON that is neither a feed nor JSON-LD"),
+        ("a.jsonld", b"5", ": the JSON is neither a feed nor JSON-LD"),
     ];
     for (name, text, expected) in cases {
         let (found, faults) = read(name, text);
