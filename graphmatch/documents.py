@@ -34,8 +34,8 @@ from semantic.files import (
 )
 from semantic.limits import Limits
 from semantic.publication import Publication
-from semantic.reading import Cut, Fault, problem_of, publications_of, recognise
-from semantic.syntax import BLANK, HEAD_BYTES
+from semantic.reading import Fault, SplitBy, problem_of, publications_of, recognise
+from semantic.syntax_detection import BLANK, HEAD_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +66,7 @@ class Pipeline(NamedTuple):
         Matches one publication or event.
     report
         Returns the report of a publication that the core read; see `Engine.filter`.
-    cut, syntax, base
+    split_by, syntax, base
         As for `Engine.filter`.
     """
 
@@ -76,7 +76,7 @@ class Pipeline(NamedTuple):
     on_problem: OnProblem
     match: Callable[[Publication | Event], MatchReport]
     report: Callable[[Found, Publication | None, datetime, str], MatchReport]
-    cut: Cut = Cut.DOCUMENT
+    split_by: SplitBy = SplitBy.DOCUMENT
     syntax: RdfFormat | None = None
     base: str | None = None
 
@@ -107,7 +107,7 @@ def match_bytes(data: bytes, name: str, via: Pipeline) -> Iterator[MatchReport]:
     if data[:HEAD_BYTES].strip(BLANK):
         extension = None if via.syntax is None else via.syntax.file_extension
         found = via.core.match_bytes(
-            data, plain(name), moment(now), extension, via.cut.value, via.base
+            data, plain(name), moment(now), extension, via.split_by.value, via.base
         )
     if found is not None:
         outcome, faults = found
@@ -141,23 +141,23 @@ def _match_pieces(
     data: Iterator[bytes], name: str, via: Pipeline, *, waits: bool
 ) -> Iterator[MatchReport]:
     """Match a document as it arrives: in batches, or one by one what Python reads."""
-    cut, base = via.cut, via.base
+    split_by, base = via.split_by, via.base
     try:
-        syntax, data = recognise(data, name, via.syntax, cut, via.limits)
+        syntax, data = recognise(data, name, via.syntax, split_by, via.limits)
     except InputError as error:
         via.on_problem(error.problem)
         return
     except OSError as error:
         via.on_problem(unreadable(name, error))
         return
-    if isinstance(syntax, FeedFormat) or cut.needs_objects:
-        read = publications_of(data, syntax, name, cut, base, via.on_problem, via.limits)
+    if isinstance(syntax, FeedFormat) or split_by.needs_objects:
+        read = publications_of(data, syntax, name, split_by, base, via.on_problem, via.limits)
         # Reading and matching share the processor's caches badly, so they take turns.
         while some := tuple(islice(read, _TURN)):
             yield from map(via.match, some)
         return
     document = via.core.document(
-        Pieces(data, name), plain(name), syntax.file_extension, cut.value, waits, base
+        Pieces(data, name), plain(name), syntax.file_extension, split_by.value, waits, base
     )
     goes_on = True
     while goes_on:

@@ -55,8 +55,8 @@ from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.reading import Cut, check_base, id_of, publication_of
-from semantic.syntax import format_of_media_type
+from semantic.reading import SplitBy, check_base, id_of, publication_of
+from semantic.syntax_detection import format_of_media_type
 from semantic.terms import Triple
 from semantic.vocabulary import PREFIXES
 
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from graphmatch.explain.explanation import Explanation
     from graphmatch.explain.index_plan import IndexPlan
     from graphmatch.lint import Warned
-    from graphmatch.prepared import PreparedQuery, Rows
+    from graphmatch.prepared import PreparedQuery, SubscriptionBatch
     from graphmatch.saving import Options, SavedEngine
     from semantic.arrow import ArrowBatch, ArrowTable
     from semantic.attributes.events import Event
@@ -384,7 +384,7 @@ class Engine(Matcher):
 
         return prepared(self._core, query, parameters, self._add_batch)
 
-    def _add_batch(self, rows: Rows) -> list[tuple[int, GraphMatchError]]:
+    def _add_batch(self, rows: SubscriptionBatch) -> list[tuple[int, GraphMatchError]]:
         """Add rows of terms; return the indices and errors of invalid rows."""
         with self._changing:
             refused = list(registration.add_batch(self._core, self._rewritten, rows))
@@ -543,7 +543,7 @@ class Engine(Matcher):
         self,
         source: documents.Document,
         format: str | None = None,
-        cut: Cut | str = Cut.AUTO,
+        split_by: SplitBy | str = SplitBy.AUTO,
         base: str | None = None,
         name: str | None = None,
     ) -> Iterator[MatchReport]:
@@ -593,7 +593,7 @@ class Engine(Matcher):
         urn:g2 ['alice']
         """
         syntax = None if format is None else format_of_media_type(format)
-        via = self._pipeline(Cut(cut), syntax, base)
+        via = self._pipeline(SplitBy(split_by), syntax, base)
         if base is not None:
             check_base(base)
         if isinstance(source, bytes):
@@ -601,11 +601,14 @@ class Engine(Matcher):
         return documents.match_source(source, name, via)
 
     def _pipeline(
-        self, cut: Cut = Cut.DOCUMENT, syntax: RdfFormat | None = None, base: str | None = None
+        self,
+        split_by: SplitBy = SplitBy.DOCUMENT,
+        syntax: RdfFormat | None = None,
+        base: str | None = None,
     ) -> documents.Pipeline:
         """Return the parts of this engine that match a document."""
         parts = self._core, self._clock, self.limits, self._on_problem, self.match, self._reported
-        return documents.Pipeline._make((*parts, cut, syntax, base))
+        return documents.Pipeline._make((*parts, split_by, syntax, base))
 
     def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.

@@ -25,11 +25,11 @@ from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, Store, Var
 
 from graphmatch.parse_tree import Expression, Op, definitions, parse_tree, unbound
 from graphmatch.subscription import Subscription, SubscriptionParser
+from semantic.branch import AnyOf, Comparison, Filter, TriplePattern
 from semantic.errors import Place, Problem, Severity, SubscriptionError
 from semantic.ontology.ontology import Ontology
-from semantic.pattern import AnyOf, Comparison, Filter, TriplePattern
 from semantic.terms import Term, compact, local_name
-from semantic.values import Instant, Operator, compare, value_of
+from semantic.values import ComparisonOperator, Instant, compare, value_of
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, GM, RANGE, RDF, RSS, TYPE, XSD
 
 _TEXT, _NUMBER, _TRUTH, _RESOURCE = "a text", "a number", "a truth value", "an IRI or a blank node"
@@ -614,10 +614,15 @@ def _value_kind(constant: NamedNode | Literal) -> object:
 
 def _is_above(one: Comparison, other: Comparison) -> bool:
     """Whether all values that one comparison allows are above those of another."""
-    if one.operator in (Operator.LT, Operator.LE) or other.operator in (Operator.GT, Operator.GE):
+    if one.operator in (ComparisonOperator.LT, ComparisonOperator.LE) or other.operator in (
+        ComparisonOperator.GT,
+        ComparisonOperator.GE,
+    ):
         return False
-    is_open = one.operator is Operator.GT or other.operator is Operator.LT
-    return compare(one.constant, Operator.GE if is_open else Operator.GT, other.constant)
+    is_open = one.operator is ComparisonOperator.GT or other.operator is ComparisonOperator.LT
+    return compare(
+        one.constant, ComparisonOperator.GE if is_open else ComparisonOperator.GT, other.constant
+    )
 
 
 def _unread(asked: _Asked) -> Iterator[_Finding]:

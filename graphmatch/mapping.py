@@ -38,6 +38,7 @@ from pyoxigraph import BlankNode, NamedNode
 
 from graphmatch import _native
 from graphmatch.subscription import Query, SubscriptionParser, rewritten
+from semantic.branch import QueryForm
 from semantic.clock import utc_now
 from semantic.errors import (
     OnProblem,
@@ -50,7 +51,6 @@ from semantic.errors import (
 )
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
-from semantic.pattern import Form
 from semantic.publication import Publication
 from semantic.terms import Derived, Mention, Node, Term, Triple
 from semantic.units.quantities import UnitError
@@ -112,7 +112,7 @@ class Analysed:
             what, where, remedy = error.problem.what, error.problem.where, error.problem.remedy
             placed = Place(place.source, where.line, where.column)
             raise OntologyError(Problem(what, placed, remedy)) from error
-        if read.form is not Form.CONSTRUCT:
+        if read.form is not QueryForm.CONSTRUCT:
             what = f"a mapping function is a CONSTRUCT query, not {read.form.value}"
             remedy = "Write CONSTRUCT { what it adds } WHERE { what it reads }."
             raise OntologyError(Problem(what, place, remedy))

@@ -38,7 +38,7 @@ TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int6
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SubscriptionBatch:
     """Subscriptions that share one query: the rows with the numbers `chosen`, shape ``(n,)``.
 
     `parameters` are variables of the query, one for each column of terms.
@@ -57,7 +57,7 @@ class PreparedQuery:
 
     query: str
     parameters: tuple[str, ...]
-    _add: Callable[[Rows], list[tuple[int, GraphMatchError]]] = field(repr=False)
+    _add: Callable[[SubscriptionBatch], list[tuple[int, GraphMatchError]]] = field(repr=False)
 
     def subscribe(
         self, ids: Sequence[str] | pa.Array[Any], columns: Sequence[Terms]
@@ -104,7 +104,7 @@ class PreparedQuery:
                 refused += ((int(row), what, remedy) for row in np.flatnonzero(valid & ~has_value))
                 valid &= has_value
         chosen = np.flatnonzero(valid)
-        rejected = self._add(Rows(self.query, self.parameters, names, found, chosen))
+        rejected = self._add(SubscriptionBatch(self.query, self.parameters, names, found, chosen))
         errors = [(int(chosen[place]), error) for place, error in rejected]
         for row, what, remedy in refused:
             place = Place(names.get(row) or f"row {row + 1}")
@@ -116,7 +116,7 @@ def prepared(
     core: _native.Core,
     query: str,
     parameters: Iterable[str],
-    add: Callable[[Rows], list[tuple[int, GraphMatchError]]],
+    add: Callable[[SubscriptionBatch], list[tuple[int, GraphMatchError]]],
 ) -> PreparedQuery:
     """Check a query with parameters; see `Engine.prepare`."""
     names = tuple(name.removeprefix("?") for name in parameters)

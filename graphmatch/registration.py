@@ -17,7 +17,7 @@ from graphmatch.subscription import Query, Subscription, not_unicode, refusal
 from semantic.errors import GraphMatchError, Problem, SubscriptionError, shown
 
 if TYPE_CHECKING:
-    from graphmatch.prepared import Rows
+    from graphmatch.prepared import SubscriptionBatch
 
 Row: TypeAlias = tuple[str, str, str]
 """The id, the text and the comment of a subscription."""
@@ -107,7 +107,7 @@ def _add_rows(
 
 
 def add_batch(
-    core: _native.Core, rewrite: Rewrite, rows: Rows
+    core: _native.Core, rewrite: Rewrite, rows: SubscriptionBatch
 ) -> Iterator[tuple[int, GraphMatchError]]:
     """Add rows of terms; yield the indices and errors of invalid rows."""
     ids = rows.ids.data, rows.ids.offsets

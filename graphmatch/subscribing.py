@@ -27,7 +27,7 @@ from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionE
 from semantic.files import files_in, plain, unreadable
 from semantic.limits import DEFAULT_LIMITS, too_long
 from semantic.ontology.ontology import Ontology
-from semantic.syntax import HEAD_BYTES, is_html
+from semantic.syntax_detection import HEAD_BYTES, is_html
 from semantic.terms import SURROGATE, SURROGATE_REMEDY
 
 _REMEDY = 'Write {"id": "…", "query": "…"} on one line.'

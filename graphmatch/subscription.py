@@ -22,28 +22,28 @@ from pyoxigraph import Variable
 
 from graphmatch import _native
 from semantic.attributes.constraints import attribute_query
-from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
-from semantic.files import plain
-from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.pattern import (
+from semantic.branch import (
     AnyOf,
     Branch,
     Comparison,
     Filter,
     Folding,
-    Form,
+    QueryForm,
     TaxonomyOperator,
     TaxonomyTest,
+    TermPart,
     TextOperator,
     TextTest,
     TriplePattern,
     Unequal,
-    View,
 )
+from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
+from semantic.files import plain
+from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.terms import SURROGATE_REMEDY, Term
 from semantic.units.quantities import UnitError, in_base
-from semantic.units.units import Units, Use
-from semantic.values import Operator
+from semantic.units.units import ConstantUse, Units
+from semantic.values import ComparisonOperator
 from semantic.vocabulary import PREFIXES
 
 Query: TypeAlias = _native.Query
@@ -88,7 +88,7 @@ class Subscription:
 
     id: str
     query: Query
-    form: Form
+    form: QueryForm
     projection: tuple[Variable, ...]
     distinct: bool
     branches: tuple[Branch, ...]
@@ -108,7 +108,7 @@ class Subscription:
         return cls(
             id,
             query,
-            Form(query.form),
+            QueryForm(query.form),
             tuple(query.projection()),
             query.distinct,
             tuple(branch_of(*branch) for branch in branches),
@@ -148,14 +148,14 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
     """
     terms: list[Term] = [root(term) if replaced else term for term, replaced in query.constants()]
     if units is not None and units.concern(terms):
-        of: defaultdict[int, list[Use]] = defaultdict(list)
+        of: defaultdict[int, list[ConstantUse]] = defaultdict(list)
         converted: set[int] = set()  # Properties with values requested in base units.
         for constant, attribute, siblings in query.uses():
             if (attribute, constant) in siblings:  # The pattern names a unit.
                 places = [p for p, _ in siblings if units.in_base_units(terms[attribute], terms[p])]
                 converted.update((attribute, *places) if places else ())
             beside = ((terms[p], None if value is None else terms[value]) for p, value in siblings)
-            of[constant].append(Use(terms[attribute], tuple(beside)))
+            of[constant].append(ConstantUse(terms[attribute], tuple(beside)))
         terms = [
             in_base(term) if number in converted else units.constant(term, of[number])
             for number, term in enumerate(terms)
@@ -196,10 +196,10 @@ def _filter(kind: str, variable: Variable, *parts: Any) -> Filter:
             operator, constant = parts
             if operator == "!=":
                 return Unequal(variable, constant)
-            return Comparison(variable, Operator(operator), constant)
+            return Comparison(variable, ComparisonOperator(operator), constant)
         case "text":
             operator, argument, view, folding = parts
-            test = TextOperator(operator), argument, View(view), Folding(folding)
+            test = TextOperator(operator), argument, TermPart(view), Folding(folding)
             return TextTest(variable, *test)
         case "taxonomy":
             operator, concept = parts

@@ -17,6 +17,6 @@ from semantic.limits import Limits as Limits
 from semantic.ontology.ontology import Ontology as Ontology
 from semantic.ontology.synonyms import SynonymOptions as SynonymOptions
 from semantic.publication import Publication as Publication
-from semantic.reading import Cut as Cut
+from semantic.reading import SplitBy as SplitBy
 from semantic.reading import read_publications as read_publications
-from semantic.tables import publications_of_table as publications_of_table
+from semantic.tables import publications_from_arrow as publications_from_arrow

@@ -15,22 +15,22 @@ from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
 
-from semantic.ontology.ontology import Links, Ontology
-from semantic.pattern import (
+from semantic.branch import (
     AnyOf,
     Comparison,
     Filter,
     Folding,
     TaxonomyOperator,
     TaxonomyTest,
+    TermPart,
     TextOperator,
     TextTest,
     Unequal,
-    View,
 )
+from semantic.ontology.ontology import Links, Ontology
 from semantic.terms import Term
 from semantic.values import (
-    Operator,
+    ComparisonOperator,
     Quantity,
     asked,
     compare,
@@ -55,7 +55,7 @@ def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
     Examples
     --------
     >>> from pyoxigraph import Variable
-    >>> test = TextTest(Variable("t"), TextOperator.STARTS, Literal("http:"), View.STR)
+    >>> test = TextTest(Variable("t"), TextOperator.STARTS, Literal("http:"), TermPart.STR)
     >>> holds(test, NamedNode("http://e/a")), holds(test, Literal("https:"))
     (True, False)
     """
@@ -92,15 +92,15 @@ def taxonomy_test(
             return ontology.is_child(term, other, links)
 
 
-def text_of(term: Term, view: View) -> tuple[str, str | None] | None:
+def text_of(term: Term, view: TermPart) -> tuple[str, str | None] | None:
     """Return the text and language tag in a view of a term; return ``None`` for an error."""
     if isinstance(term, NamedNode):
-        return (term.value, None) if view is View.STR else None
+        return (term.value, None) if view is TermPart.STR else None
     if not isinstance(term, Literal):
         return None
-    if view is View.STR:
+    if view is TermPart.STR:
         return term.value, None
-    if view is View.LANG:
+    if view is TermPart.LANG:
         return (term.language or "", None) if term.datatype == _TAGGED else ("", None)
     return (term.value, term.language) if term.datatype in (_STRING, _TAGGED) else None
 
@@ -148,7 +148,7 @@ def _differs(term: Term, constant: NamedNode | Literal) -> bool:
     value = value_of(term)
     if value is None or isinstance(value, Quantity) or not is_comparable(constant):
         return asked(term, "!=", constant)
-    return not compare(term, Operator.EQ, constant)
+    return not compare(term, ComparisonOperator.EQ, constant)
 
 
 def folded(text: str, folding: Folding) -> str:

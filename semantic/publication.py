@@ -279,7 +279,7 @@ class Publication:
         """Return the publication with other triples."""
         return Publication(self.id, triples, derived, self.source)
 
-    def called(self, id: str | None = None, source: Place | None = None) -> Publication:
+    def with_id(self, id: str | None = None, source: Place | None = None) -> Publication:
         """Return the publication with another id or source."""
         id, source = self.id if id is None else id, self.source if source is None else source
         return Publication(id, self.triples, self.derived, source, self.attributes)

@@ -6,9 +6,9 @@ streamed: a publication is yielded after its last triple. In line-based syntaxes
 reported and the next one is read. In other syntaxes, the first error ends the document. An
 unreadable document is reported, and the next one is read.
 
-The argument `cut` splits a document into publications:
+The argument `split_by` splits a document into publications:
 
-| cut | a publication is |
+| split_by | a publication is |
 | --- | --- |
 | `document` | the whole document |
 | `graph` | a named graph, and the default graph as one more |
@@ -49,10 +49,16 @@ from semantic.files import (
     read_whole,
     unreadable,
 )
-from semantic.guards import recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.publication import Publication
-from semantic.syntax import BLANK, HEAD_BYTES, format_of_media_type, refuse_foreign, tell_syntax
+from semantic.safe_xml import recode_xml
+from semantic.syntax_detection import (
+    BLANK,
+    HEAD_BYTES,
+    format_of_media_type,
+    refuse_foreign,
+    tell_syntax,
+)
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DCTERMS, RSS, TYPE
 
@@ -72,7 +78,7 @@ _NOT_PUBLICATIONS = {
 }
 
 
-class Cut(Choice):
+class SplitBy(Choice):
     """The part of a document that becomes one publication; see the module's table."""
 
     AUTO = "auto"
@@ -85,12 +91,12 @@ class Cut(Choice):
     @property
     def needs_objects(self) -> bool:
         """True if a document is read as a whole, and then split by its terms."""
-        return self in (Cut.ITEM, Cut.SUBJECT, Cut.COMPONENT)
+        return self in (SplitBy.ITEM, SplitBy.SUBJECT, SplitBy.COMPONENT)
 
 
 def read_publications(
     *sources: Source,
-    cut: Cut | str = Cut.AUTO,
+    split_by: SplitBy | str = SplitBy.AUTO,
     format: str | None = None,
     base_iri: str | None = None,
     on_problem: OnProblem = warn_problem,
@@ -106,7 +112,7 @@ def read_publications(
         File names, folders (all files in them, sorted by name), ``"-"`` for standard input, open
         binary files, documents as bytes, or `rdflib.Graph` objects. Each graph with triples of an
         `rdflib.Dataset` is a publication. The name or content determines the syntax.
-    cut
+    split_by
         The part of a document that becomes a publication; see the module.
     format
         Media type or extension of the RDF syntax, if neither name nor content identifies it.
@@ -123,7 +129,7 @@ def read_publications(
     >>> [(p.id, len(p.triples)) for p in read_publications(line % 1 + line % 2)]
     [('urn:g1', 1), ('urn:g2', 1)]
     """
-    cut = Cut(cut)
+    split_by = SplitBy(split_by)
     syntax = None if format is None else format_of_media_type(format)
     if base_iri is not None:
         check_base(base_iri)
@@ -138,7 +144,7 @@ def read_publications(
             yield from Publication.of_rdflib(source)
             continue
         for name, stream in streams:
-            yield from _document(stream, name, cut, syntax, base_iri, on_problem, limits)
+            yield from _document(stream, name, split_by, syntax, base_iri, on_problem, limits)
 
 
 def check_base(base_iri: str) -> None:
@@ -154,7 +160,7 @@ def check_base(base_iri: str) -> None:
 def _document(
     stream: Readable,
     source: str,
-    cut: Cut,
+    split_by: SplitBy,
     syntax: RdfFormat | None,
     base_iri: str | None,
     on_problem: OnProblem,
@@ -162,20 +168,20 @@ def _document(
 ) -> Iterator[Publication]:
     """Yield a document's publications; report the problem if it cannot be opened."""
     try:
-        found, data = recognise(pieces(stream), source, syntax, cut, limits)
+        found, data = recognise(pieces(stream), source, syntax, split_by, limits)
     except InputError as error:
         on_problem(error.problem)
     except OSError as error:
         on_problem(unreadable(source, error))
     else:
-        yield from publications_of(data, found, source, cut, base_iri, on_problem, limits)
+        yield from publications_of(data, found, source, split_by, base_iri, on_problem, limits)
 
 
 def publications_of(
     data: Iterator[bytes],
     syntax: RdfFormat | FeedFormat,
     source: str,
-    cut: Cut,
+    split_by: SplitBy,
     base_iri: str | None,
     on_problem: OnProblem,
     limits: Limits,
@@ -193,7 +199,7 @@ def publications_of(
 
     found = False
     try:
-        for publication in _publications(data, syntax, source, cut, base_iri, report, limits):
+        for publication in _publications(data, syntax, source, split_by, base_iri, report, limits):
             found = True
             most = limits.publication_triples
             # Only large publications have to be searched for duplicates.
@@ -206,7 +212,7 @@ def publications_of(
     except OSError as error:
         report(unreadable(source, error))
     if not found and not told:
-        what = f"there is no publication in it, with the cut `{cut.value}`"
+        what = f"there is no publication in it, with the cut `{split_by.value}`"
         remedy = "Check that it is the right file, or use another cut."
         report(Problem(what, Place(source), remedy, Severity.WARNING))
 
@@ -215,7 +221,7 @@ def _publications(
     data: Iterator[bytes],
     syntax: RdfFormat | FeedFormat,
     source: str,
-    cut: Cut,
+    split_by: SplitBy,
     base_iri: str | None,
     report: OnProblem,
     limits: Limits,
@@ -224,13 +230,19 @@ def _publications(
         whole = b"".join(data)
         items = read_feed(whole, source, on_problem=report, limits=limits, kind=syntax)
         return _of_bounded_texts(items, report, limits)
-    if not cut.needs_objects:
+    if not split_by.needs_objects:
         return read_rdf(
-            data, syntax, source, on_problem=report, cut=cut, base_iri=base_iri, limits=limits
+            data,
+            syntax,
+            source,
+            on_problem=report,
+            split_by=split_by,
+            base_iri=base_iri,
+            limits=limits,
         )
     every = replace(limits, publication_triples=sys.maxsize)
     read = read_rdf(data, syntax, source, on_problem=report, base_iri=base_iri, limits=every)
-    return _GROUPERS[cut](chain.from_iterable(one.given for one in read), source)
+    return _GROUPERS[split_by](chain.from_iterable(one.given for one in read), source)
 
 
 def _of_bounded_texts(
@@ -247,7 +259,7 @@ def _of_bounded_texts(
 
 
 def recognise(
-    data: Iterator[bytes], source: str, syntax: RdfFormat | None, cut: Cut, limits: Limits
+    data: Iterator[bytes], source: str, syntax: RdfFormat | None, split_by: SplitBy, limits: Limits
 ) -> tuple[RdfFormat | FeedFormat, Iterator[bytes]]:
     """Detect the syntax of a document of publications from its name and beginning.
 
@@ -290,7 +302,7 @@ def recognise(
         head = head.lstrip(BLANK)
     if syntax is None:
         feed = sniff_feed(head)
-        if feed is not None and cut in (Cut.AUTO, Cut.ITEM):
+        if feed is not None and split_by in (SplitBy.AUTO, SplitBy.ITEM):
             return feed, iter([read_whole(whole, source, limits)])
         if feed not in (None, FeedFormat.RSS1):
             what, remedy = "a feed can only be split into items", "Use the cut `item` or `auto`."
@@ -312,7 +324,7 @@ def read_rdf(
     source: str,
     *,
     on_problem: OnProblem,
-    cut: Cut = Cut.DOCUMENT,
+    split_by: SplitBy = SplitBy.DOCUMENT,
     base_iri: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     names: str | None = None,
@@ -324,12 +336,12 @@ def read_rdf(
     Parameters
     ----------
     data
-        The document, in pieces; RDF/XML must be in UTF-8 (`semantic.guards.recode_xml`).
+        The document, in pieces; RDF/XML must be in UTF-8 (`semantic.safe_xml.recode_xml`).
     source
         Its name, which is also the id if the document is one publication.
     on_problem
         Called with each error: of a line, or the one that ends the document.
-    cut
+    split_by
         ``document``, ``graph`` or ``auto``.
     names
         Prefix of blank node names; the default is unique to this document.
@@ -349,7 +361,7 @@ def read_rdf(
         plain(source),
         syntax.file_extension,
         limits,
-        cut.value,
+        split_by.value,
         base_iri,
         f"b{uuid4().hex}" if names is None else names,
         may_be_empty,
@@ -437,7 +449,7 @@ def by_component(triples: Iterable[Triple], source: str) -> Iterator[Publication
         yield Publication.of(id, part, Place(source, item=f"component {count}"))
 
 
-_GROUPERS = {Cut.SUBJECT: by_subject, Cut.ITEM: by_item, Cut.COMPONENT: by_component}
+_GROUPERS = {SplitBy.SUBJECT: by_subject, SplitBy.ITEM: by_item, SplitBy.COMPONENT: by_component}
 
 
 def _describe(subject: Term, about: Mapping[Term, Sequence[Triple]]) -> Iterator[Triple]:

@@ -217,7 +217,7 @@ def _rows(columns: Sequence[Any]) -> tuple[NDArray[np.int64], Any]:
         columns = [pc.replace_substring(column, "\n", _BETWEEN) for column in several]
 
 
-def publications_of_table(
+def publications_from_arrow(
     table: ArrowTable | ArrowBatch,
     *,
     on_problem: OnProblem = warn_problem,

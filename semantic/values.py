@@ -32,7 +32,7 @@ from semantic.units.quantities import is_quantity, read_quantity, read_written
 from semantic.vocabulary import RDF, XSD
 
 
-class Operator(Enum):
+class ComparisonOperator(Enum):
     """The comparisons that an index may support."""
 
     EQ = "="
@@ -110,12 +110,12 @@ _DATE_TIME_FORM = re.compile(
     r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?",
     re.ASCII,
 )
-_COMPARED: Mapping[Operator, Callable[[Any, Any], object]] = {
-    Operator.EQ: operator.eq,
-    Operator.LT: operator.lt,
-    Operator.LE: operator.le,
-    Operator.GT: operator.gt,
-    Operator.GE: operator.ge,
+_COMPARED: Mapping[ComparisonOperator, Callable[[Any, Any], object]] = {
+    ComparisonOperator.EQ: operator.eq,
+    ComparisonOperator.LT: operator.lt,
+    ComparisonOperator.LE: operator.le,
+    ComparisonOperator.GT: operator.gt,
+    ComparisonOperator.GE: operator.ge,
 }
 _CYCLE_DAYS = 146_097
 
@@ -155,34 +155,34 @@ def value_of(literal: Literal) -> Value | None:
     return None
 
 
-def decidable(operator: Operator, constant: NamedNode | Literal) -> bool:
+def decidable(operator: ComparisonOperator, constant: NamedNode | Literal) -> bool:
     """Return whether `compare` gives SPARQL's answer for every term with this constant."""
     if isinstance(constant, NamedNode):
-        return operator is Operator.EQ
+        return operator is ComparisonOperator.EQ
     value = value_of(constant)
     if isinstance(value, Number) and value.value != value.value:
         return False  # Implementations differ on NaN <= NaN.
-    return value is not None and (operator is Operator.EQ or not isinstance(value, bool))
+    return value is not None and (operator is ComparisonOperator.EQ or not isinstance(value, bool))
 
 
 def is_comparable(constant: NamedNode | Literal) -> bool:
     """Return whether a constant's kind is certain, which ``!=`` requires."""
     if isinstance(constant, Literal) and constant.datatype == RDF["langString"]:
         return True
-    return decidable(Operator.EQ, constant)
+    return decidable(ComparisonOperator.EQ, constant)
 
 
-def compare(term: Term, operator: Operator, constant: NamedNode | Literal) -> bool:
+def compare(term: Term, operator: ComparisonOperator, constant: NamedNode | Literal) -> bool:
     """Return whether ``term operator constant`` is true; a type error is false.
 
     Examples
     --------
     >>> five = Literal("5", datatype=XSD["integer"])
-    >>> [compare(term, Operator.GE, five) for term in (Literal(5.5), Literal("7"))]
+    >>> [compare(term, ComparisonOperator.GE, five) for term in (Literal(5.5), Literal("7"))]
     [True, False]
     """
     if isinstance(constant, NamedNode):
-        return operator is Operator.EQ and term == constant
+        return operator is ComparisonOperator.EQ and term == constant
     if not isinstance(term, Literal):
         return False
     left, right = value_of(term), value_of(constant)
@@ -201,7 +201,7 @@ def compare(term: Term, operator: Operator, constant: NamedNode | Literal) -> bo
         case Quantity(one, unit), Quantity(other, same):
             return unit == same and bool(_COMPARED[operator](one, other))
         case bool(), bool():
-            return operator is Operator.EQ and left == right
+            return operator is ComparisonOperator.EQ and left == right
     return bool(_COMPARED[operator](left, right))
 
 

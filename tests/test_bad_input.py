@@ -546,7 +546,7 @@ def test_standard_input(stdin: str, message: str, good: Path, wanted: Path) -> N
 )
 def test_base_makes_iris_whole(name: str, content: str, tmp_path: Path, wanted: Path) -> None:
     path = write(tmp_path / name, content)
-    options = ("--base", "http://e/dir/", "--cut", "document", "--format", path.suffix)
+    options = ("--base", "http://e/dir/", "--split-by", "document", "--format", path.suffix)
     outcome = run("filter", path, "-s", wanted, *options)
     assert (outcome.status, outcome.problems) == (0, [])
     assert "<http://e/dir/a>" in outcome.out
@@ -937,7 +937,7 @@ def test_row_of_synonyms(rows: str, pattern: str, tmp_path: Path, good: Path, wa
     [
         (["--format", "klingon"], "error    format: 'klingon' is unknown. Use one of: nt,"),
         (["--base", "dir"], "error    base: the base 'dir' is not an absolute IRI. Give one such"),
-        (["--cut", "slice"], "'slice' is not one of"),
+        (["--split-by", "slice"], "'slice' is not one of"),
         (["--entailment", "owl"], "'owl' is not one of"),
         (["--nonsense"], "No such option: --nonsense"),
     ],

@@ -322,7 +322,7 @@ not-word = "meat"
 any = true
 since = 2020-01-01
 now = 2026-01-02T03:04:05Z
-cut = "auto"
+split-by = "auto"
 as = "jsonl"
 quiet = false
 

@@ -12,17 +12,17 @@ import networkx
 ROOT = Path(__file__).parents[1]
 SEMANTIC = (
     ("semantic.errors", "semantic.exports", "semantic.limits", "semantic.vocabulary"),
-    ("semantic.files", "semantic.guards"),
+    ("semantic.files", "semantic.safe_xml"),
     ("semantic.terms",),
     ("semantic.publication", "semantic.ontology.taxonomy"),
     ("semantic.units.quantities", "semantic.attributes.names"),
     ("semantic.values",),
     ("semantic.units", "semantic.annotation", "semantic.mapping"),
-    ("semantic.syntax", "semantic.arrow"),
+    ("semantic.syntax_detection", "semantic.arrow"),
     ("semantic.feeds",),
     ("semantic.reading",),
     ("semantic.ontology",),
-    ("semantic.pattern", "semantic.filter_evaluation"),
+    ("semantic.branch", "semantic.filter_evaluation"),
     ("semantic.attributes",),
     ("semantic",),
 )

@@ -111,8 +111,8 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
         "entailment: 'owl' is unknown. Use one of: rdfs, none.",
     ),
     "an unknown cut": (
-        lambda: engine().filter(b"", cut="file"),
-        "cut: 'file' is unknown. Use one of: auto, document, graph, item, subject, component.",
+        lambda: engine().filter(b"", split_by="file"),
+        "split_by: 'file' is unknown. Use one of: auto, document, graph, item, subject, component.",
     ),
     "an unknown format": (
         lambda: engine().filter(b"", format="turtel"),
@@ -120,7 +120,7 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "an unknown reasoner": (
         lambda: Ontology.load(reason="elk"),
-        "reasoner: 'elk' is unknown. Use one of: hermit, pellet.",
+        "reasoner_name: 'elk' is unknown. Use one of: hermit, pellet.",
     ),
     "one topic that is a text": (
         lambda: Topics("Energy"),  # type: ignore[arg-type]

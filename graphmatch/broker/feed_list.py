@@ -17,8 +17,8 @@ from xml.sax.saxutils import quoteattr
 from graphmatch.broker.feed_store import Feed
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity, warn_problem
 from semantic.files import unreadable
-from semantic.guards import check_xml, recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.safe_xml import check_xml, recode_xml
 
 LIST_BYTES = 10 * 1024 * 1024
 MOST_FEEDS = 10_000

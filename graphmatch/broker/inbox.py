@@ -111,7 +111,7 @@ async def publish(
         str | None,
         Query(max_length=2000, description="Of the publication, where it names none itself."),
     ] = None,
-    cut: Annotated[
+    split_by: Annotated[
         Literal["auto", "document", "graph", "item", "subject", "component"],
         Query(description="What of the body is one publication."),
     ] = "auto",
@@ -156,7 +156,7 @@ async def publish(
             data,
             format=_RDF.get(media_type),
             name=id,
-            cut=cut,
+            split_by=split_by,
             base=base or _base_of(id, data),
             key=idempotency_key,
             by=by.principal,

@@ -33,7 +33,7 @@ from semantic.clock import utc_now
 from semantic.errors import Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
-from semantic.reading import Cut, read_publications
+from semantic.reading import SplitBy, read_publications
 from semantic.terms import Node
 
 Timer: TypeAlias = Callable[[], float]
@@ -68,8 +68,8 @@ class Stored:
 
     def read(self) -> Publication:
         """Return the publication."""
-        (found,) = read_publications(self.text, cut=Cut.DOCUMENT, format="nt")
-        return found.called(self.id)
+        (found,) = read_publications(self.text, split_by=SplitBy.DOCUMENT, format="nt")
+        return found.with_id(self.id)
 
 
 class Rehearsal:
@@ -126,7 +126,7 @@ class Rehearsal:
         """Match publications, each at the time at which it came."""
         for one in stored:
             self.at(one)
-            for report in self.engine.filter(one.text, "nt", Cut.DOCUMENT, name=one.id):
+            for report in self.engine.filter(one.text, "nt", SplitBy.DOCUMENT, name=one.id):
                 yield one, report
 
     def at(self, one: Stored) -> None:
@@ -556,7 +556,7 @@ def what_if(
 
     def matched(one: Stored) -> frozenset[str]:
         now[0] = one.received
-        found = copy.filter(one.text, "nt", Cut.DOCUMENT, name=one.id)
+        found = copy.filter(one.text, "nt", SplitBy.DOCUMENT, name=one.id)
         return frozenset(id for report in found for id in report.subscriptions)
 
     scan = Scan(stored, begin + limit_seconds / 2, timer)

@@ -58,7 +58,7 @@ from semantic.errors import (
     SubscriptionError,
 )
 from semantic.limits import DEFAULT_LIMITS
-from semantic.reading import Cut, read_publications
+from semantic.reading import SplitBy, read_publications
 from semantic.terms import written
 
 if TYPE_CHECKING:
@@ -479,7 +479,7 @@ class Broker:
         *,
         format: str | None = None,
         name: str | None = None,
-        cut: Cut | str = Cut.AUTO,
+        split_by: SplitBy | str = SplitBy.AUTO,
         base: str | None = None,
         key: str | None = None,
         by: Principal = ANYBODY,
@@ -509,7 +509,7 @@ class Broker:
         ConflictError
             When the key was used for another document.
         """
-        reading = partial(self.read, data, format=format, name=name, cut=cut, base=base)
+        reading = partial(self.read, data, format=format, name=name, split_by=split_by, base=base)
         taken, problems = await _apart(len(data), reading)
         if not taken and not problems:
             problems = (Problem("no publication in it", Place(name or "body"), "Send some."),)
@@ -523,7 +523,7 @@ class Broker:
         *,
         format: str | None = None,
         name: str | None = None,
-        cut: Cut | str = Cut.AUTO,
+        split_by: SplitBy | str = SplitBy.AUTO,
         base: str | None = None,
     ) -> tuple[list[Publication], tuple[Problem, ...]]:
         """Return the publications of a document, and what of it was refused."""
@@ -537,7 +537,7 @@ class Broker:
         found: list[Publication] = []
         for publication in read_publications(
             document,
-            cut=cut,
+            split_by=split_by,
             format=format,
             base_iri=base,
             on_problem=problems.append,

@@ -27,7 +27,7 @@ from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in, is_special
 from semantic.publication import Publication
-from semantic.reading import Cut
+from semantic.reading import SplitBy
 from semantic.vocabulary import DCTERMS
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> 
 def read(session: Session, reading: Reading) -> Iterator[Publication]:
     """Yield the publications to read, then the events."""
     yield from session.publications(
-        reading.publications or (), Cut(reading.cut), reading.format, reading.base
+        reading.publications or (), SplitBy(reading.split_by), reading.format, reading.base
     )
     yield from session.events(reading.events or ())
 
@@ -237,7 +237,7 @@ def _reports(session: Session, engine: Engine, reading: Reading) -> Iterator[Mat
     """Match the documents to read, then the events; report a source that cannot be read."""
     for source in session.tracked(reading.publications or ()):
         try:
-            yield from engine.filter(source, reading.format, reading.cut, reading.base)
+            yield from engine.filter(source, reading.format, reading.split_by, reading.base)
         except InputError as error:
             session.report(error.problem)
     yield from map(engine.match, session.events(reading.events or ()))

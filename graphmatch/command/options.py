@@ -136,7 +136,7 @@ class Since:
 class Cutting:
     """The options for reading documents."""
 
-    cut: Literal["auto", "document", "graph", "item", "subject", "component"] = option(
+    split_by: Literal["auto", "document", "graph", "item", "subject", "component"] = option(
         "auto", "How a document is split into publications."
     )
     format: str | None = option(None, "RDF syntax, if neither the name nor the content shows it.")
@@ -145,7 +145,7 @@ class Cutting:
     def check(self, *others: str) -> None:
         """Check the format, which may be one of `others`, and the base."""
         from semantic.reading import check_base
-        from semantic.syntax import format_of_media_type
+        from semantic.syntax_detection import format_of_media_type
 
         if self.format is not None and self.format not in others:
             format_of_media_type(self.format)

@@ -36,7 +36,7 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
 from semantic.publication import Publication
-from semantic.reading import Cut, read_publications
+from semantic.reading import SplitBy, read_publications
 
 LISTED = 20
 """The maximum number of listed refusals per source; --verbose lists all."""
@@ -172,12 +172,12 @@ class Session:
             subscribe_topics(engine, Topics(topics, words, without, subscribing.any_of))
 
     def publications(
-        self, sources: Sequence[str], cut: Cut, format: str | None, base: str | None
+        self, sources: Sequence[str], split_by: SplitBy, format: str | None, base: str | None
     ) -> Iterator[Publication]:
         """Yield the publications of the sources, with a progress bar on a terminal."""
         for source in self.tracked(sources):
             yield from read_publications(
-                source, cut=cut, format=format, base_iri=base, on_problem=self.report
+                source, split_by=split_by, format=format, base_iri=base, on_problem=self.report
             )
 
     def tracked(self, sources: Sequence[str]) -> Iterable[str]:

@@ -91,7 +91,7 @@ class Tables(Cutting):
     def reading(self) -> dict[str, Any]:
         """The options for reading documents."""
         syntax = None if self.format == "parquet" else self.format
-        return {"format": syntax, "cut": self.cut, "base": self.base}
+        return {"format": syntax, "split_by": self.split_by, "base": self.base}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,9 +369,9 @@ def _listed(
 def _is_lines(bulk: Bulk, name: str) -> bool:
     from pyoxigraph import RdfFormat
 
-    from semantic.syntax import format_of_media_type
+    from semantic.syntax_detection import format_of_media_type
 
-    if bulk.cut not in ("auto", "graph"):
+    if bulk.split_by not in ("auto", "graph"):
         return False
     if bulk.format is None:
         return _LINES.search(name) is not None

@@ -11,7 +11,7 @@ from graphmatch._native import Evaluation
 from graphmatch.explain.provenance import Provenance
 from graphmatch.report import Match
 from graphmatch.subscription import Subscription
-from semantic.pattern import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
+from semantic.branch import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
 from semantic.terms import Node, Solution, Term, Triple, written
 
 LOOKED_AT = 1000

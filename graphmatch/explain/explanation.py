@@ -16,7 +16,7 @@ from graphmatch.explain.index_plan import SUSPENDED, IndexPlan
 from graphmatch.explain.nearest import Near, Nearest, Wording
 from graphmatch.explain.provenance import Provenance
 from graphmatch.report import Match
-from semantic.pattern import Branch, TriplePattern
+from semantic.branch import Branch, TriplePattern
 from semantic.terms import Triple, compact
 from semantic.vocabulary import PREFIXES
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from graphmatch import _native
 from graphmatch.subscription import Subscription, branch_of
-from semantic.pattern import Branch
+from semantic.branch import Branch
 from semantic.terms import compact
 
 AccessPattern: TypeAlias = Sequence[str | None]

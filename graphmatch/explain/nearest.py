@@ -28,22 +28,22 @@ from graphmatch._native import Evaluation
 from graphmatch.explain.evidence import LOOKED_AT, in_ntriples, instance, solutions
 from graphmatch.explain.provenance import Provenance
 from semantic.attributes.names import attribute, isa_name_of, name_of, steps
-from semantic.filter_evaluation import folded, text_of
-from semantic.ontology.ontology import Links, Ontology
-from semantic.pattern import (
+from semantic.branch import (
     AnyOf,
     Branch,
     Comparison,
     Filter,
     TaxonomyOperator,
     TaxonomyTest,
+    TermPart,
     TextTest,
     TriplePattern,
     Unequal,
-    View,
 )
+from semantic.filter_evaluation import folded, text_of
+from semantic.ontology.ontology import Links, Ontology
 from semantic.terms import Term, Triple, compact
-from semantic.values import Instant, Number, Operator, Quantity, compare, value_of
+from semantic.values import ComparisonOperator, Instant, Number, Quantity, compare, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 
 NEAREST = 3
@@ -131,7 +131,7 @@ class Nearest:
         """Describe the similarity of a term to a wanted literal."""
         if not isinstance(given, Literal):
             return None
-        if compare(given, Operator.EQ, wanted):
+        if compare(given, ComparisonOperator.EQ, wanted):
             return Miss(0, "the values are equal, but a pattern needs the same term")
         if wanted.value == given.value:
             return Miss(0, "the strings are equal, but not their languages or datatypes")
@@ -239,7 +239,7 @@ class Distances:
     >>> from pyoxigraph import Variable
     >>> from semantic.ontology.ontology import Ontology
     >>> distances = Distances(Ontology(), {})
-    >>> at_most = Comparison(Variable("x"), Operator.LE, Literal(400))
+    >>> at_most = Comparison(Variable("x"), ComparisonOperator.LE, Literal(400))
     >>> distances.miss(at_most, Literal(412)).why
     '412 is above 400 by 12'
     """
@@ -266,13 +266,19 @@ class Distances:
 
     # -- numbers and other values -----------------------------------------------------------
 
-    def _compared(self, term: Term, operator: Operator, constant: NamedNode | Literal) -> Miss:
+    def _compared(
+        self, term: Term, operator: ComparisonOperator, constant: NamedNode | Literal
+    ) -> Miss:
         shown, bound = self._write(term), self._write(constant)
         value = value_of(term) if isinstance(term, Literal) else None
         wanted = value_of(constant) if isinstance(constant, Literal) else None
         between = _between(value, wanted)
         if between is None:
-            if isinstance(value, str) and isinstance(wanted, str) and operator is not Operator.EQ:
+            if (
+                isinstance(value, str)
+                and isinstance(wanted, str)
+                and operator is not ComparisonOperator.EQ
+            ):
                 where = "after" if value > wanted else "before" if value < wanted else "not beside"
                 return Miss(math.inf, f"{shown} comes {where} {bound}")
             if value is None or wanted is None or type(value) is type(wanted):
@@ -281,9 +287,9 @@ class Distances:
         distance, amount = between
         if not distance:
             return Miss(distance, f"{bound} itself is excluded")
-        if operator is Operator.EQ:
+        if operator is ComparisonOperator.EQ:
             return Miss(distance, f"{shown} differs from {bound} by {amount}")
-        where = "above" if operator in (Operator.LT, Operator.LE) else "below"
+        where = "above" if operator in (ComparisonOperator.LT, ComparisonOperator.LE) else "below"
         return Miss(distance, f"{shown} is {where} {bound} by {amount}")
 
     def _not_unequal(self, term: Term, constant: NamedNode | Literal) -> str:
@@ -350,7 +356,7 @@ class Distances:
         found = text_of(term, test.view)
         if found is None:
             return Miss(math.inf, f"{self._shown(term)} is not a string")
-        kind = "language" if test.view is View.LANG else "text"
+        kind = "language" if test.view is TermPart.LANG else "text"
         text, language = found
         return Miss(0, f"the {kind} is {Literal(folded(text, test.folding), language=language)}")
 

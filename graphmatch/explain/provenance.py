@@ -13,12 +13,12 @@ from functools import cached_property
 from pyoxigraph import Literal
 
 from graphmatch.knowledge import Enriched, Found, Knowledge
-from semantic.annotation.annotate import Form
+from semantic.annotation.annotate import LabelForm
 from semantic.attributes.names import isa_name_of
+from semantic.branch import TaxonomyOperator, TaxonomyTest
 from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
-from semantic.pattern import TaxonomyOperator, TaxonomyTest
 from semantic.terms import Term, Triple
 from semantic.vocabulary import TYPE
 
@@ -124,9 +124,9 @@ class Provenance:
         if named is None:
             return f"it has the words of {where}"
         label, form = f"“{named[0]}”", named[1]
-        if form == Form.SAME:
+        if form == LabelForm.SAME:
             return f"{label} in {where} names {name}"
-        if form == Form.INFLECTED:
+        if form == LabelForm.INFLECTED:
             return f"“{text}” in {where} names {name}, as a form of {label}"
         return f"“{text}” in {where} contains {label}, which names {name}"
 

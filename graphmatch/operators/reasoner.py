@@ -28,8 +28,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from graphmatch.operators.operator import SECONDS, Operator, needed
 from semantic.errors import OntologyError, Place, Problem
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.reasoner import Reasoner as Program
-from semantic.ontology.reasoner import class_path, java_program
+from semantic.ontology.reasoner import ReasonerName, class_path, java_program
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, written
 from semantic.vocabulary import OP, OWL, RDF, TYPE
@@ -68,11 +67,11 @@ class Reasoner(Operator):
     def __init__(
         self,
         ontology: Iterable[Triple],
-        program: Program | str = Program.HERMIT,
+        program: ReasonerName | str = ReasonerName.HERMIT,
         limits: Limits = DEFAULT_LIMITS,
         timeout: float = SECONDS,
     ) -> None:
-        self._service = _Service(_lines(ontology), Program(program), limits, timeout)
+        self._service = _Service(_lines(ontology), ReasonerName(program), limits, timeout)
         super().__init__(
             OP["instance"].value,
             self._service.is_instance,
@@ -89,7 +88,9 @@ class Reasoner(Operator):
 class _Service:
     """A reasoner that is kept, for one publication at a time."""
 
-    def __init__(self, ontology: str, program: Program, limits: Limits, seconds: float) -> None:
+    def __init__(
+        self, ontology: str, program: ReasonerName, limits: Limits, seconds: float
+    ) -> None:
         self._py4j = needed("py4j.java_gateway", "java")
         self._ontology, self._program = ontology, program
         self._bytes, self._seconds = limits.reasoning_bytes, seconds
@@ -177,7 +178,7 @@ class _Service:
             self._parse(java, manager, _ONTOLOGY, self._ontology)
             self._manager = manager
         told = self._parse(java, self._manager, _PUBLICATION, _lines(publication.given, named=True))
-        if self._program is Program.HERMIT:
+        if self._program is ReasonerName.HERMIT:
             hermit = java.gateway.jvm.org.semanticweb.HermiT
             settings = hermit.Configuration()
             self._py4j.set_field(settings, "ignoreUnsupportedDatatypes", True)
@@ -234,7 +235,7 @@ class _Service:
 class _Java:
     """A Java program with a reasoner. It ends with this process."""
 
-    def __init__(self, program: Program, memory: int) -> None:
+    def __init__(self, program: ReasonerName, memory: int) -> None:
         jar = next(file for file in files("py4j") or () if file.suffix == ".jar").locate()
         path = os.pathsep.join([str(jar), class_path(program)])
         options = [f"-Xmx{memory >> 20}m", "-XX:+ExitOnOutOfMemoryError", "-cp", path]
@@ -304,7 +305,7 @@ def _kill(
     folder.cleanup()
 
 
-def _refusal(program: Program, said: str) -> OntologyError:
+def _refusal(program: ReasonerName, said: str) -> OntologyError:
     what = f"{program} rejects the ontology or the publication: {said}"[:500]
     return OntologyError(Problem(what, Place("ontology"), _REMEDY))
 

@@ -30,12 +30,12 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 from graphmatch.matcher import Capabilities, DuplicateError, Matcher, UnknownError, UnsupportedError
 from graphmatch.report import Counters, Match, MatchReport
 from graphmatch.subscription import Subscription
+from semantic.branch import Comparison, Filter, QueryForm, TaxonomyOperator, TaxonomyTest, Unequal
 from semantic.filter_evaluation import holds, taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
-from semantic.pattern import Comparison, Filter, Form, TaxonomyOperator, TaxonomyTest, Unequal
 from semantic.publication import Publication
 from semantic.terms import Solution, Term
-from semantic.values import Number, Operator, value_of
+from semantic.values import ComparisonOperator, Number, value_of
 from semantic.vocabulary import TYPE
 
 
@@ -50,18 +50,18 @@ class Interval(NamedTuple):
         return self.low <= value <= self.high
 
     @classmethod
-    def of(cls, operator: Operator, number: float) -> Interval:
+    def of(cls, operator: ComparisonOperator, number: float) -> Interval:
         """Return the numbers that satisfy a comparison."""
         match operator:
-            case Operator.EQ:
+            case ComparisonOperator.EQ:
                 return cls(number, number)
-            case Operator.LT:
+            case ComparisonOperator.LT:
                 return cls(high=nextafter(number, -inf)) if number > -inf else cls(inf, -inf)
-            case Operator.LE:
+            case ComparisonOperator.LE:
                 return cls(high=number)
-            case Operator.GT:
+            case ComparisonOperator.GT:
                 return cls(low=nextafter(number, inf)) if number < inf else cls(inf, -inf)
-            case Operator.GE:
+            case ComparisonOperator.GE:
                 return cls(low=number)
 
 
@@ -145,7 +145,7 @@ class Conjunction:
         rows = tuple(dict(zip(choices, row, strict=True)) for row in product(*choices.values()))
         of = {subject: None, **{value: attribute for attribute, value in values.items()}}
         names = tuple((v.value, of[v]) for v in subscription.projection if v in of)
-        distinct = subscription.distinct or subscription.form is Form.ASK
+        distinct = subscription.distinct or subscription.form is QueryForm.ASK
         return cls(id, subject, rows, names, filters, distinct)
 
 
@@ -156,7 +156,7 @@ def _constraints(id: str, tests: list[Filter]) -> tuple[Constraint, ...]:
             return (Present(),)
         case [TaxonomyTest(_, TaxonomyOperator.DESCENDANT, concept)]:
             return (Below(concept),)
-        case [Comparison(_, Operator.EQ, term)] if _is_name(term):
+        case [Comparison(_, ComparisonOperator.EQ, term)] if _is_name(term):
             return (Equal(term),)
     ranges, holes = [Interval()], set[float]()
     for test in tests:
@@ -171,7 +171,10 @@ def _constraints(id: str, tests: list[Filter]) -> tuple[Constraint, ...]:
         raise UnsupportedError(id, "FILTER != without another comparison with a number")
     for hole in sorted(holes):  # two ranges for each (DEXIN, section 2.1)
         whole = ranges.pop()
-        ranges += (_both(whole, Interval.of(side, hole)) for side in (Operator.LT, Operator.GT))
+        ranges += (
+            _both(whole, Interval.of(side, hole))
+            for side in (ComparisonOperator.LT, ComparisonOperator.GT)
+        )
     return tuple(range_ for range_ in ranges if range_.low <= range_.high)
 
 

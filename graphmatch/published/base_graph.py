@@ -21,9 +21,9 @@ from graphmatch.matcher import Capabilities, UnsupportedError
 from graphmatch.published.base import PublishedMatcher, Tally
 from graphmatch.report import MatchReport
 from graphmatch.subscription import Subscription
+from semantic.branch import Filter, QueryForm, TaxonomyOperator, TaxonomyTest
 from semantic.filter_evaluation import holds, taxonomy_test
 from semantic.ontology.ontology import Links
-from semantic.pattern import Filter, Form, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication
 from semantic.terms import Solution, Term
 
@@ -92,7 +92,7 @@ class GraphPattern:
             star = stars[filter_.variable]
             tests[star] = (*tests.get(star, ()), filter_)
         names = tuple((v.value, stars[v]) for v in subscription.projection if v in stars)
-        distinct = subscription.distinct or subscription.form is Form.ASK
+        distinct = subscription.distinct or subscription.form is QueryForm.ASK
         return cls(subscription.id, _joinable(edges), len(stars), tests, names, distinct)
 
 

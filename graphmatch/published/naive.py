@@ -40,13 +40,13 @@ from graphmatch.subscription import Subscription
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.attributes.names import is_derived
+from semantic.branch import COMPARE, TaxonomyOperator
 from semantic.clock import utc_now
 from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Links, Ontology
-from semantic.pattern import COMPARE, TaxonomyOperator
 from semantic.publication import Publication
 from semantic.terms import Solution, Term, Triple
-from semantic.values import Number, Operator, Quantity, compare, value_of
+from semantic.values import ComparisonOperator, Number, Quantity, compare, value_of
 from semantic.vocabulary import GM
 
 
@@ -176,5 +176,5 @@ def _compared(left: Term, operator: Term, right: Term) -> Term | None:
             return None
     assert isinstance(operator, Literal)
     if operator.value == "!=":
-        return Literal(not compare(left, Operator.EQ, right))
-    return Literal(compare(left, Operator(operator.value), right))
+        return Literal(not compare(left, ComparisonOperator.EQ, right))
+    return Literal(compare(left, ComparisonOperator(operator.value), right))

@@ -30,8 +30,8 @@ from graphmatch.spark.tasks import (
 )
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.publication import Publication
-from semantic.reading import Cut, check_base, read_publications, read_rdf
-from semantic.syntax import format_of_media_type
+from semantic.reading import SplitBy, check_base, read_publications, read_rdf
+from semantic.syntax_detection import format_of_media_type
 from semantic.tables import COLUMNS, TripleTable
 from semantic.terms import Triple, written
 
@@ -53,7 +53,7 @@ def publications(
     publication: str | None = None,
     lines: bool = False,
     format: str | None = None,
-    cut: Cut | str = Cut.AUTO,
+    split_by: SplitBy | str = SplitBy.AUTO,
     base: str | None = None,
     keep: Sequence[str] = (),
     mode: Mode | str = Mode.PERMISSIVE,
@@ -73,7 +73,7 @@ def publications(
     lines
         Whether rows are lines of N-Quads or N-Triples, as from ``spark.read.text``. A row of the
         result may then be part of a publication (``matches(…, grouped=False)``).
-    format, cut, base
+    format, split_by, base
         The options for reading documents, as in `Engine.filter`.
     keep
         More columns to copy to the result; not with `lines`.
@@ -91,7 +91,7 @@ def publications(
         format_of_media_type(format)
     if base is not None:
         check_base(base)
-    how = How(Cut(cut), format, base, Mode(mode))
+    how = How(SplitBy(split_by), format, base, Mode(mode))
     if lines and keep:
         what, remedy = "of lines nothing is kept", "Leave it out: lines of one graph are one row."
         raise SparkError(what, "keep", remedy)
@@ -127,13 +127,13 @@ class How:
 
     Parameters
     ----------
-    cut, format, base
+    split_by, format, base
         The same as in `semantic.read_publications`.
     mode
         The treatment of malformed input.
     """
 
-    cut: Cut = Cut.AUTO
+    split_by: SplitBy = SplitBy.AUTO
     format: str | None = None
     base: str | None = None
     mode: Mode = Mode.PERMISSIVE
@@ -143,7 +143,7 @@ class How:
         parts: dict[str, list[Triple]] = {}
         for publication in read_publications(
             data,
-            cut=self.cut if id is None else Cut.DOCUMENT,
+            split_by=self.split_by if id is None else SplitBy.DOCUMENT,
             format=self.format,
             base_iri=self.base,
             on_problem=on_problem,
@@ -318,7 +318,7 @@ def read_lines(data: bytes, source: str, on_problem: OnProblem) -> Iterator[Publ
         RdfFormat.N_QUADS,
         source,
         on_problem=on_problem,
-        cut=Cut.GRAPH,
+        split_by=SplitBy.GRAPH,
         names=prefix_of(source),
         may_be_empty=True,
     ):

@@ -35,10 +35,10 @@ from graphmatch import _native
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import is_connect
 from graphmatch.subscription import Subscription
+from semantic.branch import Branch, Filter, QueryForm
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.filter_evaluation import holds
 from semantic.ontology.ontology import Ontology
-from semantic.pattern import Branch, Filter, Form
 from semantic.terms import Node, Term
 from semantic.vocabulary import TYPE
 
@@ -170,7 +170,7 @@ def motif(branch: Branch) -> str:
     Examples
     --------
     >>> from pyoxigraph import NamedNode
-    >>> from semantic.pattern import TriplePattern
+    >>> from semantic.branch import TriplePattern
     >>> x, y, c = Variable("x"), Variable("y"), NamedNode("urn:C")
     >>> patterns = (TriplePattern(x, NamedNode("urn:p"), y), TriplePattern(y, TYPE, c))
     >>> motif(Branch(patterns))
@@ -270,7 +270,7 @@ def _test(filter_: Filter) -> Callable[[Column], Column]:
 
 def _answers(rows: DataFrame, subscription: Subscription) -> DataFrame:
     names = [v.value for v in subscription.projection if v.value in rows.columns]
-    chosen = rows.select(*names) if subscription.form is Form.SELECT else rows.limit(1)
+    chosen = rows.select(*names) if subscription.form is QueryForm.SELECT else rows.limit(1)
     if subscription.distinct:
         chosen = chosen.distinct()
     pairs = [sql.struct(sql.lit(n).alias("key"), sql.col(n).alias("value")) for n in names]

@@ -37,8 +37,8 @@ from graphmatch.spark.tasks import (
     Mode,
     schema_of,
 )
-from semantic.reading import Cut, check_base
-from semantic.syntax import format_of_media_type
+from semantic.reading import SplitBy, check_base
+from semantic.syntax_detection import format_of_media_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -87,7 +87,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     grouped
         Whether a row of ``triples`` has all triples of its publication. Otherwise rows of one
         publication may also be anywhere.
-    format, cut, base
+    format, split_by, base
         The options for reading documents, as in `Engine.filter`.
     keep
         More columns to copy to the result.
@@ -134,7 +134,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         source: str | None = None,
         grouped: bool = True,
         format: str | None = None,
-        cut: Cut | str = Cut.AUTO,
+        split_by: SplitBy | str = SplitBy.AUTO,
         base: str | None = None,
         keep: Sequence[str] = (),
         solutions: bool = True,
@@ -150,7 +150,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         self._id, self._terms = publication, (subject, predicate, object)
         self._triples, self._document, self._source = triples, document, source
         self._grouped = (grouped and triples is not None) or document is not None
-        self._reading = format, Cut(cut).value, base
+        self._reading = format, SplitBy(split_by).value, base
         self._keep = tuple(keep)
         self._solutions, self._metrics = solutions, metrics
         self._mode = Mode(mode)

@@ -39,8 +39,8 @@ from graphmatch.spark.java import SparkError
 from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names
 from semantic.errors import InputError, Place, Problem, unknown_choice
 from semantic.publication import Publication
-from semantic.reading import Cut, check_base
-from semantic.syntax import format_of_media_type, format_of_name
+from semantic.reading import SplitBy, check_base
+from semantic.syntax_detection import format_of_media_type, format_of_name
 from semantic.tables import COLUMNS
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _FILES = 100_000
 _AT_ONCE = 8192
 _PIECE = 1 << 20
 _PATTERN = re.compile(r"[*?\[]")
-_OPTIONS = {"path", "rows", "syntax", "cut", "base", "mode"}
+_OPTIONS = {"path", "rows", "syntax", "split_by", "base", "mode"}
 
 
 def register(spark: SparkSession) -> None:
@@ -70,7 +70,7 @@ def register(spark: SparkSession) -> None:
     ``path``   a file, a folder or a pattern (``load``)
     ``rows``   ``triples`` or ``publications``
     ``syntax`` media type or extension, if neither name nor content tells
-    ``cut``    how a document is split into publications, as in `Engine.filter`
+    ``split_by`` how a document is split into publications, as in `Engine.filter`
     ``base``   the IRI that relative IRIs are resolved against
     ``mode``   ``PERMISSIVE``, ``DROPMALFORMED`` or ``FAILFAST``
     ========== ====================================================================================
@@ -116,9 +116,9 @@ class RdfSource(DataSource):
             check_base(base)
         if (syntax := options.get("syntax")) is not None:
             format_of_media_type(syntax)
-        cut = Cut(options.get("cut", Cut.AUTO))
+        split_by = SplitBy(options.get("split_by", SplitBy.AUTO))
         mode = Mode(options.get("mode", Mode.PERMISSIVE))
-        how = How(cut, syntax, base, mode)
+        how = How(split_by, syntax, base, mode)
         return _Reading(options["path"], how, rows == "publications")
 
 
@@ -197,7 +197,7 @@ class _Reading:
         return found
 
     def _is_lines(self, path: str) -> bool:
-        if self.how.cut not in (Cut.AUTO, Cut.GRAPH):
+        if self.how.split_by not in (SplitBy.AUTO, SplitBy.GRAPH):
             return False
         name = self.how.format
         syntax = format_of_name(path) if name is None else format_of_media_type(name)

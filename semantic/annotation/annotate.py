@@ -40,7 +40,7 @@ class Label(NamedTuple):
     concept: NamedNode
 
 
-class Form(IntEnum):
+class LabelForm(IntEnum):
     """The form of a label in a text; if two labels have one place, the lower form wins."""
 
     SAME = 0  # Equal except for case, Unicode form and punctuation.
@@ -60,7 +60,7 @@ class Occurrence:
     start: int
     end: int
     text: str
-    form: Form = Form.SAME
+    form: LabelForm = LabelForm.SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Annotator:
     >>> [(found.start, found.end) for found in annotator.find("On Climate-change policy")]
     [(3, 17)]
     >>> annotator.find("Climate changes", "en")[0].form
-    <Form.INFLECTED: 1>
+    <LabelForm.INFLECTED: 1>
     """
 
     __slots__ = ("_native", "labels", "stem")
@@ -228,4 +228,4 @@ class Annotator:
         return self.native.text(markup, True)
 
     def _occurrence(self, number: int, start: int, end: int, text: str, form: int) -> Occurrence:
-        return Occurrence(self.labels[number], start, end, text, Form(form))
+        return Occurrence(self.labels[number], start, end, text, LabelForm(form))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from semantic.arrow import ArrowArray, ArrowBatch, ArrowTable, batches, encoded, place_of
-from semantic.attributes.constraints import IGNORE, OPERATORS, Constant, Test, sparql, taken_apart
+from semantic.attributes.constraints import IGNORE, OPERATORS, Constant, Test, parameterize, sparql
 from semantic.attributes.names import attribute
 from semantic.errors import InputError, Place, Problem, SubscriptionError, UnplacedError
 
@@ -77,11 +77,11 @@ class Heading:
     operator: str | None
     ignore_case: bool
 
-    def taken_apart(self, value: object) -> tuple[tuple[Test, ...], list[Constant]]:
+    def parameterize(self, value: object) -> tuple[tuple[Test, ...], list[Constant]]:
         """Return the tests and constants of a value in the column."""
         if self.operator is not None:
             value = {self.operator: value, **({IGNORE: True} if self.ignore_case else {})}
-        ((_, tests),), constants = taken_apart({self.attribute: value})
+        ((_, tests),), constants = parameterize({self.attribute: value})
         return tests, constants
 
     def values(self, array: ArrowArray) -> list[_Value]:
@@ -104,7 +104,7 @@ class Heading:
 
     def _parsed(self, value: object) -> _Value:
         try:
-            return self.taken_apart(value)
+            return self.parameterize(value)
         except UnplacedError as error:
             return error
 

@@ -85,7 +85,7 @@ def attribute_query(id: str, where: object) -> str:
     SELECT ?event WHERE { ?event <urn:graphmatch:attribute:brand> "Acme" . }
     """
     try:
-        return sparql(*taken_apart(where))
+        return sparql(*parameterize(where))
     except UnplacedError as error:
         raise SubscriptionError(Problem(error.what, Place(id), error.remedy)) from error
 
@@ -93,14 +93,14 @@ def attribute_query(id: str, where: object) -> str:
 # -- constraints to shape and constants -----------------------------------------------------
 
 
-def taken_apart(where: object) -> tuple[Shape, list[Constant]]:
+def parameterize(where: object) -> tuple[Shape, list[Constant]]:
     """Return the shape of an attribute subscription and its constants.
 
     Raises `TermError` if `where` contains an invalid constraint.
 
     Examples
     --------
-    >>> shape, constants = taken_apart({"price": {">": 100, "<=": 400}, "brand": "Acme"})
+    >>> shape, constants = parameterize({"price": {">": 100, "<=": 400}, "brand": "Acme"})
     >>> shape
     (('price', (('>', 'value'), ('<=', 'value'))), ('brand', (('=', 'text'),)))
     >>> [constant.value for constant in constants]

@@ -19,10 +19,10 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from semantic.feeds.elements import NAMESPACES, short_name
-from semantic.feeds.model import Report
-from semantic.guards import check_attributes, check_xml
+from semantic.feeds.model import ProblemReporter
 from semantic.limits import Limits
-from semantic.syntax import after_root_name
+from semantic.safe_xml import check_attributes, check_xml
+from semantic.syntax_detection import after_root_name
 
 _ITEMS = frozenset({"item", "rss:item", "entry", "atom:entry", "atom:item"})
 _MESSAGES = expat.errors
@@ -54,7 +54,7 @@ _DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 
 
 @dataclass(slots=True)
-class Document:
+class FeedDocument:
     """The readable part of a document.
 
     Parameters
@@ -75,7 +75,7 @@ class Document:
     sound: bool = True
 
 
-def read_document(data: bytes, report: Report, limits: Limits) -> Document:
+def read_document(data: bytes, report: ProblemReporter, limits: Limits) -> FeedDocument:
     """Read a document's items and report truncation, repairs and skipped text.
 
     Parameters
@@ -87,13 +87,13 @@ def read_document(data: bytes, report: Report, limits: Limits) -> Document:
     ------
     InputError
         No item can be read and the document is incomplete, or the document is hostile
-        (`semantic.guards.check_xml`).
+        (`semantic.safe_xml.check_xml`).
 
     Examples
     --------
     >>> from semantic.limits import DEFAULT_LIMITS
     >>> cut = b"<rss><channel><item><title>a</title></item><item><ti"
-    >>> document = read_document(cut, Report("cut.rss", print), DEFAULT_LIMITS)
+    >>> document = read_document(cut, ProblemReporter("cut.rss", print), DEFAULT_LIMITS)
     cut.rss:1 (item 2): the document ends early, at 1:50. The item is left out. Get the whole \
 document.
     >>> len(document.items)
@@ -124,7 +124,9 @@ def _position(error: expat.ExpatError) -> str:
     return f"{error.lineno}:{error.offset + 1}"
 
 
-def _mend(data: bytes, error: expat.ExpatError, report: Report, limits: Limits) -> _Reading:
+def _mend(
+    data: bytes, error: expat.ExpatError, report: ProblemReporter, limits: Limits
+) -> _Reading:
     what = f"the XML is not well-formed at {_position(error)} ({expat.ErrorString(error.code)})"
     mended = _Reading(mend_text(data.decode()).encode(), report, limits)
     if mended.error is not None and _is_damage(mended.error):
@@ -137,7 +139,9 @@ def _mend(data: bytes, error: expat.ExpatError, report: Report, limits: Limits) 
     return mended
 
 
-def _report_end(reading: _Reading, error: expat.ExpatError, begun: int, report: Report) -> None:
+def _report_end(
+    reading: _Reading, error: expat.ExpatError, begun: int, report: ProblemReporter
+) -> None:
     what = f"the document ends early, at {_position(error)}"
     items = len(reading.document.items)
     if not items:
@@ -151,7 +155,7 @@ def _report_end(reading: _Reading, error: expat.ExpatError, begun: int, report: 
     _report_lost(begun - items - 1, report)
 
 
-def _report_lost(items: int, report: Report) -> None:
+def _report_lost(items: int, report: ProblemReporter) -> None:
     if items > 0:
         report.refuse(f"{items} more items cannot be read", "Get the whole document.")
 
@@ -169,9 +173,9 @@ class _Reading:
     """
 
     def __init__(
-        self, data: bytes, report: Report, limits: Limits, *, recovered: bool = False
+        self, data: bytes, report: ProblemReporter, limits: Limits, *, recovered: bool = False
     ) -> None:
-        self.document = Document(data)
+        self.document = FeedDocument(data)
         self.error: expat.ExpatError | None = None
         self.cut_line: int | None = None
         self._report = report

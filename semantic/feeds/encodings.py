@@ -8,8 +8,8 @@ from html import unescape
 from importlib import import_module
 
 from semantic.errors import InputError, Severity
-from semantic.feeds.model import Report
-from semantic.guards import is_wide, recode_xml
+from semantic.feeds.model import ProblemReporter
+from semantic.safe_xml import is_wide, recode_xml
 
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
 _SAMPLE = 65536
@@ -35,7 +35,7 @@ only: a capital before a typographic sign would otherwise become a letter of a r
 _BEGUN_TWICE = re.compile(rb"\xc3[\x82-\xb4][\xc2\xc5\xc6\xcb\xe2]")
 
 
-def in_utf8(data: bytes, report: Report) -> bytes:
+def in_utf8(data: bytes, report: ProblemReporter) -> bytes:
     """Recode a document as UTF-8 and report each guess.
 
     As in HTML, a control character between 128 and 159 is replaced by the windows-1252 character
@@ -50,7 +50,7 @@ def in_utf8(data: bytes, report: Report) -> bytes:
     Examples
     --------
     >>> feed = "<rss>café dü</rss>".encode().decode("latin-1").encode()
-    >>> in_utf8(feed, Report("a.rss", print)).decode()
+    >>> in_utf8(feed, ProblemReporter("a.rss", print)).decode()
     a.rss: the text is UTF-8 that was decoded as Latin-1 or windows-1252. It was read as UTF-8. \
 Encode the text once, and declare UTF-8.
     '<rss>café dü</rss>'
@@ -73,7 +73,7 @@ Encode the text once, and declare UTF-8.
     return _TWICE.sub(_decoded_again, text).encode()
 
 
-def _recoded(data: bytes, report: Report) -> bytes:
+def _recoded(data: bytes, report: ProblemReporter) -> bytes:
     """Recode a document; if its encoding is wrong, guess another."""
     try:
         return recode_xml(data, report.source)

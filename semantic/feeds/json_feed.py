@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from semantic.feeds.elements import distinct
-from semantic.feeds.model import Channel, Enclosure, Item, Report
+from semantic.feeds.model import Channel, Enclosure, Item, ProblemReporter
 from semantic.terms import SURROGATE
 
 _DECODER = json.JSONDecoder()
@@ -19,7 +19,7 @@ _SEPARATOR = re.compile(r"[\s,]*(?=\{)")
 class _Object:
     """A JSON object with access by type."""
 
-    def __init__(self, value: dict[str, Any], report: Report, item: str) -> None:
+    def __init__(self, value: dict[str, Any], report: ProblemReporter, item: str) -> None:
         self._value = value
         self._report = report
         self._item = item
@@ -92,7 +92,7 @@ class _Object:
         self._report.warn(what, "It was ignored.", item=self._item)
 
 
-def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
+def read_json_feed(text: str, report: ProblemReporter) -> tuple[Channel, list[Item]]:
     """Read a JSON Feed.
 
     Raises
@@ -103,7 +103,7 @@ def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
     Examples
     --------
     >>> feed = '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": 7, "title": []}]}'
-    >>> channel, items = read_json_feed(feed, Report("a.json", print))
+    >>> channel, items = read_json_feed(feed, ProblemReporter("a.json", print))
     a.json (item 1): the field 'title' is not text. It was ignored.
     >>> items[0].id
     '7'
@@ -126,7 +126,7 @@ def read_json_feed(text: str, report: Report) -> tuple[Channel, list[Item]]:
     return channel, list(_items(members, channel, report))
 
 
-def _parse(text: str, report: Report) -> dict[str, Any]:
+def _parse(text: str, report: ProblemReporter) -> dict[str, Any]:
     start = len(text) - len(text.lstrip())
     try:
         document, end = _DECODER.raw_decode(text, start)
@@ -145,7 +145,7 @@ def _parse(text: str, report: Report) -> dict[str, Any]:
     return document
 
 
-def _salvage(text: str, error: json.JSONDecodeError, report: Report) -> dict[str, Any]:
+def _salvage(text: str, error: json.JSONDecodeError, report: ProblemReporter) -> dict[str, Any]:
     """Return the complete items before the error, and the fields before the items."""
     what = f"the JSON is not valid ({error.msg}) at {error.lineno}:{error.colno}"
     remedy = "No item is complete. Get the whole document."
@@ -178,7 +178,7 @@ def _sound(text: str) -> str:
     return SURROGATE.sub("?", text.strip())
 
 
-def _items(members: list[Any], channel: Channel, report: Report) -> Iterator[Item]:
+def _items(members: list[Any], channel: Channel, report: ProblemReporter) -> Iterator[Item]:
     for number, member in enumerate(members, 1):
         place = f"item {number}"
         if isinstance(member, dict):

@@ -83,12 +83,13 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProblemReporter:
     """Reporter of a feed's problems.
 
     Examples
     --------
-    >>> Report("daily.rss", print).warn("not a date", "It was kept as a string.", 12, "item 3")
+    >>> reporter = ProblemReporter("daily.rss", print)
+    >>> reporter.warn("not a date", "It was kept as a string.", 12, "item 3")
     daily.rss:12 (item 3): not a date. It was kept as a string.
     """
 

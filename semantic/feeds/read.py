@@ -11,12 +11,12 @@ from semantic.feeds.atom import atom_channel, atom_entry
 from semantic.feeds.document import read_document
 from semantic.feeds.elements import NAMESPACES, RSS_090, short_name
 from semantic.feeds.encodings import in_utf8
-from semantic.feeds.model import Channel, Report
+from semantic.feeds.model import Channel, ProblemReporter
 from semantic.feeds.rss import own_triples, rss_channel, rss_item
 from semantic.feeds.triples import ItemWriter, absolute_iri
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
-from semantic.syntax import after_root_name, decode_head, refuse_foreign, root_element
+from semantic.syntax_detection import after_root_name, decode_head, refuse_foreign, root_element
 from semantic.vocabulary import RDF, RSS
 
 
@@ -136,7 +136,7 @@ def open_feed(
     >>> channel.ttl, [item.title for item in items]
     ('60', ['Hello'])
     """
-    report = Report(source, on_problem)
+    report = ProblemReporter(source, on_problem)
     if len(data) > limits.document_bytes:
         what = f"the feed is larger than {limits.document_bytes:,} bytes"
         report.fail(what, "Raise the limit document_bytes, or split the feed.")

@@ -20,7 +20,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
-from semantic.feeds.document import Document
+from semantic.feeds.document import FeedDocument
 from semantic.feeds.elements import (
     Fields,
     attribute,
@@ -30,7 +30,7 @@ from semantic.feeds.elements import (
     text_of,
     unescaped,
 )
-from semantic.feeds.model import Channel, Item, Report
+from semantic.feeds.model import Channel, Item, ProblemReporter
 from semantic.feeds.triples import OwnTriples, absolute_iri
 from semantic.terms import Term, Triple
 from semantic.vocabulary import DC, DCTERMS, RDF, RSS, TYPE
@@ -135,14 +135,16 @@ def _without_address(author: str) -> str:
 # RSS 1.0 as RDF -----------------------------------------------------------------------------
 
 
-def own_triples(document: Document, channel: Channel, report: Report) -> list[OwnTriples]:
+def own_triples(
+    document: FeedDocument, channel: Channel, report: ProblemReporter
+) -> list[OwnTriples]:
     """Return the node and triples of each RSS 1.0 item."""
     base = channel.base or channel.link
     whole = _whole(document, base)
     return list(_one_by_one(document, base, report)) if whole is None else whole
 
 
-def _whole(document: Document, base: str) -> list[OwnTriples] | None:
+def _whole(document: FeedDocument, base: str) -> list[OwnTriples] | None:
     """Parse the document at once; return ``None`` if items must be parsed separately."""
     graph = _Graph.of(document.data, base) if document.sound else None
     if graph is None or len(graph.items) != len(document.items):
@@ -150,7 +152,7 @@ def _whole(document: Document, base: str) -> list[OwnTriples] | None:
     return [graph.own_triples(node) for node in graph.items]
 
 
-def _one_by_one(document: Document, base: str, report: Report) -> Iterator[OwnTriples]:
+def _one_by_one(document: FeedDocument, base: str, report: ProblemReporter) -> Iterator[OwnTriples]:
     for number, (line, element) in enumerate(document.items, 1):
         if _LANGUAGE in document.root.attrib:
             element.attrib.setdefault(_LANGUAGE, document.root.attrib[_LANGUAGE])

@@ -24,7 +24,7 @@ from urllib.parse import quote, urljoin
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.errors import Place
-from semantic.feeds.model import Channel, Enclosure, Item, Report
+from semantic.feeds.model import Channel, Enclosure, Item, ProblemReporter
 from semantic.publication import Publication, Row
 from semantic.terms import Term, Triple
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, GM, RSS, TYPE, XSD
@@ -117,13 +117,15 @@ class ItemWriter:
 
     Examples
     --------
-    >>> writer = ItemWriter(Channel(title="News"), Report("a.rss", print))
+    >>> writer = ItemWriter(Channel(title="News"), ProblemReporter("a.rss", print))
     >>> item = Item(1, link="http://example.org/1", title="Hello")
     >>> [publication.id for publication in writer.publications([item])]
     ['http://example.org/1']
     """
 
-    def __init__(self, channel: Channel, report: Report, node: NamedNode | None = None) -> None:
+    def __init__(
+        self, channel: Channel, report: ProblemReporter, node: NamedNode | None = None
+    ) -> None:
         self._channel = channel
         self._report = report
         self._item = Item(0)  # Messages name the current item.

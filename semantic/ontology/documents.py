@@ -20,11 +20,11 @@ from pyoxigraph import Literal, NamedNode, RdfFormat
 
 from semantic.errors import InputError, OnProblem, Place, Problem
 from semantic.files import pieces, read_whole
-from semantic.guards import recode_xml, root_prefixes
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.ontology.owlxml import is_owlxml, read_owlxml
 from semantic.reading import read_rdf
-from semantic.syntax import HEAD_BYTES, tell_syntax
+from semantic.safe_xml import recode_xml, root_prefixes
+from semantic.syntax_detection import HEAD_BYTES, tell_syntax
 from semantic.terms import Triple
 from semantic.vocabulary import OWL, TYPE
 
@@ -44,7 +44,7 @@ _NOT_FETCHED = "Its statements are left out. Save it in a file, and load that fi
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class OntologyDocument:
     """The content of one document.
 
     `source` is its name as the user wrote it, or its address. Its blank nodes occur in no other
@@ -59,7 +59,9 @@ class Document:
     imports: tuple[str, ...]
 
 
-def read_file(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> Document:
+def read_file(
+    path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS
+) -> OntologyDocument:
     """Read one file; resolve its relative IRIs against its own address (``file:``).
 
     Raise `InputError` if it is not RDF or has an error, and `OSError` if the system refuses to read
@@ -83,7 +85,7 @@ def read_document(
     limits: Limits = DEFAULT_LIMITS,
     syntax: RdfFormat | None = None,
     base_iri: str | None = None,
-) -> Document:
+) -> OntologyDocument:
     """Read one document from a seekable stream.
 
     Without `syntax`, the name and content decide. Relative IRIs are resolved against `base_iri`,
@@ -140,7 +142,7 @@ def _is_iri(text: str) -> bool:
     return True
 
 
-def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> Document:
+def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> OntologyDocument:
     names: dict[str, None] = {}
     imports: dict[str, None] = {}
     for subject, predicate, object_ in triples:
@@ -152,7 +154,7 @@ def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> D
                 names[object_.value] = None
         elif predicate == _IMPORTS and isinstance(object_, NamedNode):
             imports[object_.value] = None
-    return Document(source, triples, prefixes, tuple(names), tuple(imports))
+    return OntologyDocument(source, triples, prefixes, tuple(names), tuple(imports))
 
 
 def _raise(problem: Problem) -> None:
@@ -164,7 +166,7 @@ def _raise(problem: Problem) -> None:
 # -- fetching -------------------------------------------------------------------------------
 
 
-def fetch_document(address: str, on_problem: OnProblem, limits: Limits) -> Document:
+def fetch_document(address: str, on_problem: OnProblem, limits: Limits) -> OntologyDocument:
     """Fetch a document over http or https, and read it.
 
     `Limits.document_bytes` applies, and `Limits.fetch_seconds` bounds the whole download. Raise

@@ -32,7 +32,7 @@ from semantic.vocabulary import (
     TYPE,
 )
 
-Report: TypeAlias = Callable[[str, str], None]
+OnProblemText: TypeAlias = Callable[[str, str], None]
 """Called with the problem and the remedy."""
 
 Groups: TypeAlias = Mapping[Term, Sequence[Triple]]
@@ -55,7 +55,7 @@ def by_predicate(triples: Iterable[Triple]) -> Groups:
 
 
 def rooted(
-    stated: tuple[Triple, ...], pairs: SynonymPairs, options: SynonymOptions, report: Report
+    stated: tuple[Triple, ...], pairs: SynonymPairs, options: SynonymOptions, report: OnProblemText
 ) -> tuple[Roots, tuple[Triple, ...], Groups]:
     """Replace terms by their roots; make declared taxonomies sub-properties of ``skos:broader``.
 
@@ -106,7 +106,7 @@ def _cycles(
     triples: Iterable[Triple],
     known: Container[tuple[NamedNode, NamedNode]],
     roots: Roots,
-    report: Report,
+    report: OnProblemText,
 ) -> list[tuple[NamedNode, ...]]:
     """Find the is-a cycles, report the new ones, and return their named members."""
     found = []
@@ -133,7 +133,7 @@ def _called(term: Term, roots: Roots) -> str:
 # -- reports --------------------------------------------------------------------------------
 
 
-def report_literals(triples: Iterable[Triple], report: Report) -> None:
+def report_literals(triples: Iterable[Triple], report: OnProblemText) -> None:
     """Report literals where a class, a property or a concept should be."""
     wrong = [" ".join(map(compact, triple)) for triple in triples if isinstance(triple[2], Literal)]
     if wrong:
@@ -145,7 +145,7 @@ def report_own_ancestors(
     stated: Iterable[Triple],
     roots: Roots,
     cycles: Iterable[Sequence[Term]],
-    report: Report,
+    report: OnProblemText,
 ) -> None:
     """Report each term that is above itself because two of its names are equivalent.
 
@@ -165,7 +165,7 @@ def report_own_ancestors(
             report(what, "They are treated as one term. Remove the link if they differ.")
 
 
-def report_circles(trees: Mapping[str, Taxonomy], report: Report) -> None:
+def report_circles(trees: Mapping[str, Taxonomy], report: OnProblemText) -> None:
     """Report the cycles that remain after cycles of RDFS and SKOS links were folded.
 
     Their links use the ontology's own properties (a declared taxonomy). Their terms stay separate,

@@ -23,20 +23,20 @@ from urllib.parse import unquote
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem, Severity
 from semantic.files import files_in, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.documents import Document, fetch_document, read_file
-from semantic.syntax import format_of_name
+from semantic.ontology.documents import OntologyDocument, fetch_document, read_file
+from semantic.syntax_detection import format_of_name
 
 _REMEDY = "Its statements are left out. Load its file, too, or name a folder that has it."
 
 
-def closure(
-    given: Sequence[tuple[Path, Document]],
+def imports_closure(
+    given: Sequence[tuple[Path, OntologyDocument]],
     folder: Folder | None,
     on_problem: OnProblem,
     *,
     may_fetch: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> list[Document]:
+) -> list[OntologyDocument]:
     """Return documents with all their imports, in order of discovery.
 
     `given` are the user's documents, each with its file. If `may_fetch` is true, imports that are
@@ -57,7 +57,7 @@ class _Closure:
 
     def __init__(
         self,
-        given: Sequence[tuple[Path, Document]],
+        given: Sequence[tuple[Path, OntologyDocument]],
         folder: Folder | None,
         on_problem: OnProblem,
         may_fetch: bool,
@@ -72,7 +72,7 @@ class _Closure:
         for path, document in given:
             self._names.update(map(_key, (*document.names, path.absolute().as_uri())))
 
-    def add(self, iri: str, importer: Document) -> None:
+    def add(self, iri: str, importer: OntologyDocument) -> None:
         """Read an imported document, unless it was read before."""
         if _key(iri) in self._names:
             return
@@ -99,7 +99,9 @@ class _Closure:
             self._names.update(map(_key, document.names))
         self._names.add(_key(iri))
 
-    def _read(self, place: Path | str, iri: str, importer: Document) -> Document | None:
+    def _read(
+        self, place: Path | str, iri: str, importer: OntologyDocument
+    ) -> OntologyDocument | None:
         """Read a document; treat an address without RDF as a missing import."""
         if isinstance(place, Path):
             return read_file(place, self._on_problem, self._limits)
@@ -109,7 +111,7 @@ class _Closure:
             self._report_missing(iri, importer, error.problem.what)
         return None
 
-    def _report_missing(self, iri: str, importer: Document, reason: str) -> None:
+    def _report_missing(self, iri: str, importer: OntologyDocument, reason: str) -> None:
         what = f"it imports <{iri}>, which is missing: {reason}"
         self._on_problem(Problem(what, Place(importer.source), _REMEDY, Severity.WARNING))
 

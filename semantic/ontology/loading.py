@@ -12,8 +12,8 @@ from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.files import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.documents import read_file
-from semantic.ontology.imports import Folder, closure
-from semantic.ontology.reasoner import Reasoner, cache_folder, infer
+from semantic.ontology.imports import Folder, imports_closure
+from semantic.ontology.reasoner import ReasonerName, cache_folder, infer
 from semantic.ontology.synonyms import SynonymPairs, SynonymRows, merged, read_synonyms
 from semantic.terms import Triple
 
@@ -33,7 +33,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class Loading:
+class LoadOptions:
     """Options for reading RDF files.
 
     `imports` is the folder that is searched for ``owl:imports``. If `fetch` is true, missing
@@ -43,24 +43,24 @@ class Loading:
 
     imports: Path | None = None
     fetch: bool = False
-    reason: Reasoner | None = None
+    reason: ReasonerName | None = None
     cache: Path | None = None
 
 
 def loading(
     imports: str | Path | None, fetch: bool, reason: str | None, cache: Path | str | bool | None
-) -> Loading:
+) -> LoadOptions:
     """Convert the options of `Ontology.load`; raise `InputError` if the reasoner is unknown."""
-    reasoner = None if reason is None else Reasoner(reason)
+    reasoner = None if reason is None else ReasonerName(reason)
     where = None if imports is None else Path(imports)
-    return Loading(where, fetch, reasoner, cache_folder(cache) if reasoner else None)
+    return LoadOptions(where, fetch, reasoner, cache_folder(cache) if reasoner else None)
 
 
 def read_sources(
     paths: Iterable[Path],
     on_problem: OnProblem,
     limits: Limits = DEFAULT_LIMITS,
-    options: Loading = Loading(),
+    options: LoadOptions = LoadOptions(),
 ) -> Sources:
     """Read the files of one ontology.
 
@@ -117,7 +117,7 @@ def _text(path: Path) -> str:
 
 
 def _read(
-    paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: Loading
+    paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: LoadOptions
 ) -> tuple[list[Triple], dict[str, str]]:
     """Return the triples and prefixes of RDF files and their imports."""
     imports = options.imports
@@ -128,7 +128,9 @@ def _read(
     given = [(path, read_file(path, on_problem, limits)) for path in paths]
     triples: list[Triple] = []
     prefixes: dict[str, str] = {}
-    for document in closure(given, folder, on_problem, may_fetch=options.fetch, limits=limits):
+    for document in imports_closure(
+        given, folder, on_problem, may_fetch=options.fetch, limits=limits
+    ):
         triples += document.triples
         prefixes = document.prefixes | prefixes
     return triples, prefixes

@@ -20,8 +20,8 @@ from xml.etree import ElementTree
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
-from semantic.guards import decode_xml, parse_xml, recode_xml
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
+from semantic.safe_xml import decode_xml, parse_xml, recode_xml
 from semantic.terms import Term, Triple
 from semantic.vocabulary import OWL, RDF, XSD
 

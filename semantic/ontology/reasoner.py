@@ -95,7 +95,7 @@ _MISPLACED = re.compile(
 )
 
 
-class Reasoner(Choice):
+class ReasonerName(Choice):
     """The reasoners that come with owlready2."""
 
     HERMIT = "hermit"
@@ -124,7 +124,7 @@ class _Conclusions:
 
 def infer(
     triples: Iterable[Triple],
-    reasoner: Reasoner,
+    reasoner: ReasonerName,
     on_problem: OnProblem,
     limits: Limits = DEFAULT_LIMITS,
     cache: Path | None = None,
@@ -162,14 +162,14 @@ def infer(
     return [triple for triple in found.triples if triple not in known]
 
 
-def _conclude(triples: Iterable[Triple], reasoner: Reasoner, limits: Limits) -> _Conclusions:
+def _conclude(triples: Iterable[Triple], reasoner: ReasonerName, limits: Limits) -> _Conclusions:
     with TemporaryDirectory(prefix="graphmatch-") as folder:
         path = Path(folder, "ontology.nt")
         statements = (Statement(s, p, o) for s, p, o in triples)  # type: ignore[arg-type]
         serialize(statements, path, format=RdfFormat.N_TRIPLES)
         status, output, errors = _run(_command(reasoner, path, limits), limits)
     if status == 0:
-        return _of_hermit(output) if reasoner is Reasoner.HERMIT else _of_pellet(output)
+        return _of_hermit(output) if reasoner is ReasonerName.HERMIT else _of_pellet(output)
     if _INCONSISTENT.search(errors):
         remedy = "Correct it, or load it without reasoning."
         raise OntologyError(Problem("the ontology is inconsistent", Place("ontology"), remedy))
@@ -179,10 +179,10 @@ def _conclude(triples: Iterable[Triple], reasoner: Reasoner, limits: Limits) -> 
     raise OntologyError(Problem(what, Place("ontology"), _TRY))
 
 
-def _command(reasoner: Reasoner, path: Path, limits: Limits) -> list[str]:
+def _command(reasoner: ReasonerName, path: Path, limits: Limits) -> list[str]:
     memory = f"-Xmx{limits.reasoning_bytes >> 20}m"
     java = [java_program(), memory, *_UTF_8, "-cp", class_path(reasoner)]
-    if reasoner is Reasoner.HERMIT:
+    if reasoner is ReasonerName.HERMIT:
         options = ["-c", "-O", "-D", "-I", "--ignoreUnsupportedDatatypes"]
         return [*java, "org.semanticweb.HermiT.cli.CommandLine", *options, path.as_uri()]
     options = ["--loader", "OWLAPIv3", "--ignore-imports"]  # Its other loader, Jena, needs Java 25.
@@ -261,7 +261,7 @@ def _no_java() -> OntologyError:
     return OntologyError(Problem(what, Place("ontology"), remedy))
 
 
-def class_path(reasoner: Reasoner) -> str:
+def class_path(reasoner: ReasonerName) -> str:
     """Return the Java class path of a reasoner."""
     spec = find_spec("owlready2")  # This does not import the package.
     assert spec is not None
@@ -318,7 +318,7 @@ def cache_folder(cache: Path | str | bool | None) -> Path | None:
     return Path(cache)
 
 
-def _digest(triples: Iterable[Triple], reasoner: Reasoner) -> str:
+def _digest(triples: Iterable[Triple], reasoner: ReasonerName) -> str:
     """Return a digest of triples that is independent of blank node names."""
     hashed = hashlib.sha256(f"{reasoner} {version('owlready2')}\n".encode())
     blanks: dict[BlankNode, str] = {}

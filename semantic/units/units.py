@@ -45,7 +45,7 @@ from semantic.units.quantities import (
 from semantic.units.registry import Registry, Unit, iri_of, ucum_of
 from semantic.values import Number, value_of
 
-Report: TypeAlias = Callable[[Term, UnitError], None]
+OnUnitError: TypeAlias = Callable[[Term, UnitError], None]
 """Called with the attribute and the error of a value that stays unchanged."""
 _Changes: TypeAlias = dict[Triple, dict[Triple, None]]
 """Replaced triples, each with its replacements."""
@@ -76,7 +76,7 @@ class Declarations:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ConstantUse:
     """One use of a query's constant: as an attribute's value, or compared with one.
 
     `siblings` are the properties of the same subject, each with the constant that is its object
@@ -88,7 +88,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class NormalizedTriples:
     """Distinct triples with quantities in base units; derived triples come last.
 
     `derived` contains plain numbers of quantity nodes, under the attributes that link to these
@@ -111,7 +111,7 @@ class Units:
     >>> item = Publication.of("p", [(disk, size, Literal("0.04 TB", datatype=UCUM))])
     >>> units.normal(item, print).triples[0][2].value
     '40'
-    >>> units.constant(Literal("30000 MB", datatype=UCUM), [Use(size)]).value
+    >>> units.constant(Literal("30000 MB", datatype=UCUM), [ConstantUse(size)]).value
     '30'
     """
 
@@ -192,7 +192,9 @@ class Units:
             publication.id, (*shown, *hidden), derived, publication.source, len(hidden)
         )
 
-    def normal_triples(self, triples: Iterable[Triple], report: Report) -> Normal | None:
+    def normal_triples(
+        self, triples: Iterable[Triple], report: OnUnitError
+    ) -> NormalizedTriples | None:
         """Return triples with quantities in base units, or ``None`` without quantities."""
         triples = tuple(triples)
         changes: _Changes = {}
@@ -216,14 +218,14 @@ class Units:
         new_ones = dict.fromkeys(t for triple in triples for t in changes.get(triple, (triple,)))
         added = {triple: old for triple, old in derived.items() if triple not in new_ones}
         origins = {t: old for old, several in changes.items() for t in several if t != old}
-        return Normal((*new_ones, *added), frozenset(added), origins | added)
+        return NormalizedTriples((*new_ones, *added), frozenset(added), origins | added)
 
     def _change_nodes(
         self,
         triples: Iterable[Triple],
         values: Mapping[Term, Sequence[Triple]],
         changes: _Changes,
-        report: Report,
+        report: OnUnitError,
     ) -> dict[Triple, Triple]:
         """Convert pairs of number and unit; return triples derived for nodes that link to them."""
         base_units = self.declarations.base_units
@@ -296,7 +298,7 @@ class Units:
             for term in terms
         )
 
-    def constant(self, term: Term, uses: Sequence[Use]) -> Term:
+    def constant(self, term: Term, uses: Sequence[ConstantUse]) -> Term:
         """Convert a query's constant, which uses root terms, to the base units of publications.
 
         Raise `UnitError` if its unit is unknown or incompatible with the attribute's, or if its
@@ -317,7 +319,7 @@ class Units:
         values = self._value_attributes.get(unit_attribute, ())
         return value in values and self.base_unit(value) is None
 
-    def _beside(self, term: Term, use: Use) -> Term:
+    def _beside(self, term: Term, use: ConstantUse) -> Term:
         """Convert a plain number or a unit, using its sibling constants."""
         if (values := self._value_attributes.get(use.attribute)) is not None:
             named = [v for v, _ in use.siblings if v in values]
@@ -391,7 +393,7 @@ def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fract
     """Convert a number to a base unit of the same dimension; `name` is the unit's text."""
     if unit.base != base.unit.base:
         what = f"{name} cannot be converted to {_name(base.term)}"
-        raise UnitError(what, "Use a unit of the same dimension.")
+        raise UnitError(what, "ConstantUse a unit of the same dimension.")
     return base.unit.from_base(unit.to_base(number))
 
 

@@ -112,7 +112,9 @@ def test_same_solutions(case: EvaluationTest, made: Callable[[], Matcher]) -> No
     matcher.subscribe(SubscriptionParser().parse("s", case.query_text()))
     expected = read_result(case.result)
     assert case.data is not None
-    publications = list(read_publications(case.data, cut="document", base_iri=case.data.as_uri()))
+    publications = list(
+        read_publications(case.data, split_by="document", base_iri=case.data.as_uri())
+    )
     matches = [match for p in publications for match in matcher.match(p)]
     if isinstance(expected, bool):
         assert bool(matches) is expected

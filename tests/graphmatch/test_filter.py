@@ -79,17 +79,17 @@ TURTLE = """PREFIX e: <urn:> PREFIX rss: <http://purl.org/rss/1.0/>
 e:a a rss:item ; e:p "one" . e:b a rss:item ; e:p "two" ; e:q e:c . e:c e:p "three" ."""
 
 
-@pytest.mark.parametrize("cut", ["auto", "document", "graph", "item", "subject", "component"])
-def test_every_cut(cut: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("split_by", ["auto", "document", "graph", "item", "subject", "component"])
+def test_every_cut(split_by: str, tmp_path: Path) -> None:
     """The publications and matches equal those of `read_publications`."""
     engine, problems = matching()
     path = tmp_path / "a.ttl"
     path.write_text(TURTLE)
-    reports = list(engine.filter(path, cut=cut))
-    publications = list(read_publications(path, cut=cut))
+    reports = list(engine.filter(path, split_by=split_by))
+    publications = list(read_publications(path, split_by=split_by))
     assert [report.publication for report in reports] == [p.id for p in publications]
     assert found(reports) == found([engine.match(publication) for publication in publications])
-    assert len(publications) == {"item": 2, "subject": 3, "component": 2}.get(cut, 1)
+    assert len(publications) == {"item": 2, "subject": 3, "component": 2}.get(split_by, 1)
     assert problems == []
 
 
@@ -393,7 +393,7 @@ def test_that_a_report_gives_its_publication(name: str) -> None:
     (report,) = engine.filter(document, format=format)
     (publication,) = read_publications(io.BytesIO(document), format=format)
     assert report.read().triples == publication.triples
-    (publication,) = [publication.called(id="urn:x")]
+    (publication,) = [publication.with_id(id="urn:x")]
     assert engine.match(publication).read() == publication
 
 

@@ -19,9 +19,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from graphmatch import Engine, Subscription, SubscriptionParser
 from graphmatch.knowledge import Knowledge
 from semantic import Ontology, Publication
+from semantic.branch import TaxonomyTest, Unequal
 from semantic.clock import utc_now
 from semantic.filter_evaluation import holds, language_matches
-from semantic.pattern import TaxonomyTest, Unequal
 from semantic.terms import Term
 from semantic.units.quantities import is_quantity
 from semantic.vocabulary import XSD

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, QuerySolutions, Store
 
+from semantic.branch import Folding
 from semantic.filter_evaluation import folded
-from semantic.pattern import Folding
 
 STORE = Store()
 

@@ -18,7 +18,7 @@ from semantic.errors import InputError, Problem, ProblemWarning, Severity
 from semantic.files import PIECE
 from semantic.limits import Limits
 from semantic.publication import Publication
-from semantic.reading import Cut, read_publications
+from semantic.reading import SplitBy, read_publications
 from semantic.terms import Triple
 
 E = "http://example.org/"
@@ -436,14 +436,14 @@ def test_repeated_triples_count_once() -> None:
     assert publication.triples == ((A, P, B),)
 
 
-@pytest.mark.parametrize("cut", ["subject", "component", "item"])
-def test_limit_holds_in_every_cut(cut: str) -> None:
+@pytest.mark.parametrize("split_by", ["subject", "component", "item"])
+def test_limit_holds_in_every_cut(split_by: str) -> None:
     text = (
         f"<{E}a> a <http://purl.org/rss/1.0/item> ; <{E}p> 1, 2, 3 .\n"
         f"<{E}b> a <http://purl.org/rss/1.0/item> ."
     )
     (kept,), (problem,) = read_with_problems(
-        stream(text), cut=cut, limits=Limits(publication_triples=3)
+        stream(text), split_by=split_by, limits=Limits(publication_triples=3)
     )
     assert len(kept.triples) == 1
     assert f": the publication has more than 3 triples. {TOO_MANY}" in problem
@@ -475,9 +475,9 @@ def by_id(publications: list[Publication]) -> dict[str, set[str]]:
     return {p.id: {str(o).replace(E, "e:") for _, _, o in p.triples} for p in publications}
 
 
-@pytest.mark.parametrize("cut", ["graph", "auto", Cut.GRAPH])
-def test_graphs(cut: str | Cut) -> None:
-    found = by_id(read(stream(DATASET), cut=cut))
+@pytest.mark.parametrize("split_by", ["graph", "auto", SplitBy.GRAPH])
+def test_graphs(split_by: str | SplitBy) -> None:
+    found = by_id(read(stream(DATASET), split_by=split_by))
     blank = next(id for id in found if id.startswith("<stream>#"))
     assert found == {
         "<stream>": {"<e:b>"},
@@ -487,19 +487,19 @@ def test_graphs(cut: str | Cut) -> None:
 
 
 def test_graph_has_its_place_in_the_document() -> None:
-    assert [str(p.source) for p in read(stream(DATASET), cut="graph")][:2] == [
+    assert [str(p.source) for p in read(stream(DATASET), split_by="graph")][:2] == [
         "<stream>",
         f"<stream> ({E}g)",
     ]
 
 
 def test_document() -> None:
-    found = by_id(read(stream(DATASET), cut="document"))
+    found = by_id(read(stream(DATASET), split_by="document"))
     assert found == {"<stream>": {"<e:b>", '"in g"', '"in a blank graph"'}}
 
 
 def test_auto_takes_a_turtle_file_whole() -> None:
-    (publication,) = read(io.BytesIO(document(RdfFormat.TURTLE)), format="ttl", cut="auto")
+    (publication,) = read(io.BytesIO(document(RdfFormat.TURTLE)), format="ttl", split_by="auto")
     assert len(publication.triples) == len(TRIPLES)
 
 
@@ -525,7 +525,7 @@ _:alone e:q "nobody's" .
 
 
 def test_subjects_with_their_blank_nodes() -> None:
-    found = read(stream(NESTED), cut="subject")
+    found = read(stream(NESTED), split_by="subject")
     texts = {p.id: {o.value for _, _, o in p.triples if isinstance(o, Literal)} for p in found}
     assert texts == {f"{E}a": {"deep", "shallow"}, f"{E}b": {"circle"}}
     assert {p.id: len(p.triples) for p in found} == {f"{E}a": 5, f"{E}b": 4}
@@ -539,7 +539,7 @@ def test_components() -> None:
     [] e:p _:x .                _:y e:p _:x .
     e:e a e:e .
     """
-    found = read(stream(text), cut="component")
+    found = read(stream(text), split_by="component")
     assert [p.id for p in found] == [f"<stream>#{n}" for n in (1, 2, 3, 4, 5)]
     assert [len(p.triples) for p in found] == [4, 2, 1, 2, 1]
     # Shared values of rdf:type do not connect components.
@@ -548,7 +548,7 @@ def test_components() -> None:
 
 
 def test_one_component_has_the_documents_id() -> None:
-    (publication,) = read(stream(f"<{E}a> <{E}p> <{E}b> . <{E}b> <{E}p> 1 ."), cut="component")
+    (publication,) = read(stream(f"<{E}a> <{E}p> <{E}b> . <{E}b> <{E}p> 1 ."), split_by="component")
     assert publication.id == "<stream>"
 
 
@@ -564,7 +564,7 @@ e:other rss:title "no item" .
 
 
 def test_items() -> None:
-    found = read(stream(ITEMS), cut="item", format="ttl")
+    found = read(stream(ITEMS), split_by="item", format="ttl")
     texts = {p.id: {o.value for _, _, o in p.triples if isinstance(o, Literal)} for p in found}
     assert texts == {f"{E}a": {"A", "inner", "Channel"}, f"{E}b": {"B"}}
 
@@ -572,14 +572,14 @@ def test_items() -> None:
 RSS = '<rss version="2.0"><channel><title>T</title><item><link>http://e/1</link></item></channel></rss>'
 
 
-@pytest.mark.parametrize("cut", ["auto", "item"])
-def test_items_of_a_feed(cut: str) -> None:
-    assert [p.id for p in read(stream(RSS), cut=cut)] == ["http://e/1"]
+@pytest.mark.parametrize("split_by", ["auto", "item"])
+def test_items_of_a_feed(split_by: str) -> None:
+    assert [p.id for p in read(stream(RSS), split_by=split_by)] == ["http://e/1"]
 
 
-@pytest.mark.parametrize("cut", ["document", "graph", "subject", "component"])
-def test_a_feed_without_rdf_has_items_only(cut: str) -> None:
-    assert read_with_problems(stream(RSS), cut=cut) == (
+@pytest.mark.parametrize("split_by", ["document", "graph", "subject", "component"])
+def test_a_feed_without_rdf_has_items_only(split_by: str) -> None:
+    assert read_with_problems(stream(RSS), split_by=split_by) == (
         [],
         ["<stream>: a feed can only be split into items. Use the cut `item` or `auto`."],
     )
@@ -591,26 +591,30 @@ def test_rss_1_is_rdf_in_the_other_cuts() -> None:
         'xmlns="http://purl.org/rss/1.0/"><item rdf:about="http://e/1"><title>T</title>'
         "</item></rdf:RDF>"
     )
-    assert [p.id for p in read(stream(text), cut="document")] == ["<stream>"]
-    assert [p.id for p in read(stream(text), cut="auto")] == ["http://e/1"]
+    assert [p.id for p in read(stream(text), split_by="document")] == ["<stream>"]
+    assert [p.id for p in read(stream(text), split_by="auto")] == ["http://e/1"]
 
 
 def test_unknown_cut() -> None:
-    with pytest.raises(InputError, match=r"cut: 'slice' is unknown\. Use one of: auto, document, "):
-        read(stream(GOOD), cut="slice")
+    with pytest.raises(
+        InputError, match=r"split_by: 'slice' is unknown\. Use one of: auto, document, "
+    ):
+        read(stream(GOOD), split_by="slice")
 
 
 @pytest.mark.parametrize(
-    ("text", "cut"),
+    ("text", "split_by"),
     [("# nothing\n@prefix a: <urn:a> .", "auto"), (GOOD, "item"), ("[] <urn:p> 1 .", "subject")],
 )
-def test_document_without_a_publication_is_reported(text: str, cut: str) -> None:
+def test_document_without_a_publication_is_reported(text: str, split_by: str) -> None:
     problems: list[Problem] = []
-    assert list(read_publications(stream(text), cut=cut, on_problem=problems.append)) == []
+    assert (
+        list(read_publications(stream(text), split_by=split_by, on_problem=problems.append)) == []
+    )
     (problem,) = problems
     assert problem.severity is Severity.WARNING
     assert str(problem) == (
-        f"<stream>: there is no publication in it, with the cut `{cut}`. "
+        f"<stream>: there is no publication in it, with the cut `{split_by}`. "
         "Check that it is the right file, or use another cut."
     )
 

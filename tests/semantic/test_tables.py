@@ -12,7 +12,7 @@ from pyoxigraph import BlankNode, DefaultGraph, RdfFormat, Triple, parse
 
 from semantic.errors import InputError, Problem
 from semantic.limits import Limits
-from semantic.tables import COLUMNS, publications_of_table
+from semantic.tables import COLUMNS, publications_from_arrow
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
 
@@ -84,7 +84,7 @@ rows = st.lists(st.tuples(st.sampled_from(("g", "h", "i", None)), nodes, propert
 @example([("g", "<urn:a>", "<urn:a>", '"a" .#')])
 def test_tables_as_row_by_row(rows: list[Any]) -> None:
     problems: list[Problem] = []
-    found = list(publications_of_table(table(rows), on_problem=problems.append, names="n"))
+    found = list(publications_from_arrow(table(rows), on_problem=problems.append, names="n"))
     expected, bad = row_by_row(rows, "n")
     order = [id for id in dict.fromkeys(id for id, *_ in rows) if id in expected]
     assert [p.id for p in found] == order
@@ -94,7 +94,7 @@ def test_tables_as_row_by_row(rows: list[Any]) -> None:
 
 def told(*rows: Any) -> list[str]:
     problems: list[Problem] = []
-    list(publications_of_table(table(rows), on_problem=problems.append))
+    list(publications_from_arrow(table(rows), on_problem=problems.append))
     return [str(problem) for problem in problems]
 
 
@@ -117,14 +117,14 @@ def test_bad_rows_are_reported() -> None:
 
 def test_that_tables_need_their_columns_and_texts() -> None:
     with pytest.raises(InputError, match="no column 'object'"):
-        list(publications_of_table(table([("g", "<urn:a>", "<urn:p>")], COLUMNS[:3])))
+        list(publications_from_arrow(table([("g", "<urn:a>", "<urn:p>")], COLUMNS[:3])))
     numbers = table([("g", "<urn:a>", "<urn:p>", None)]).set_column(3, "object", [[5]])
     with pytest.raises(InputError, match="the column 'object' has values that are not strings"):
-        list(publications_of_table(numbers))
+        list(publications_from_arrow(numbers))
 
 
 def test_that_an_empty_table_has_no_publications() -> None:
-    assert list(publications_of_table(table([]))) == []
+    assert list(publications_from_arrow(table([]))) == []
 
 
 def test_that_large_publications_are_refused() -> None:
@@ -133,7 +133,7 @@ def test_that_large_publications_are_refused() -> None:
     ]
     problems: list[Problem] = []
     limits = Limits(publication_triples=2)
-    found = publications_of_table(table(rows), on_problem=problems.append, limits=limits)
+    found = publications_from_arrow(table(rows), on_problem=problems.append, limits=limits)
     assert [p.id for p in found] == ["h"]
     assert [problem.where.item for problem in problems] == ["g"]
 
@@ -145,5 +145,5 @@ def test_a_table_of_arrow() -> None:
     encoded = pa.table({name: plain[name].dictionary_encode() for name in COLUMNS})
     for table in (plain, encoded, plain.to_batches()[0]):
         problems: list[Problem] = []
-        (found,) = publications_of_table(table, on_problem=problems.append)
+        (found,) = publications_from_arrow(table, on_problem=problems.append)
         assert (found.id, len(found.triples), len(problems)) == ("g", 1, 2)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, QuerySolutions, Store
 
 from semantic.terms import Term
-from semantic.values import Instant, Number, Operator, compare, decidable, value_of
+from semantic.values import ComparisonOperator, Instant, Number, compare, decidable, value_of
 from semantic.vocabulary import XSD
 
 P = NamedNode("urn:p")
@@ -65,7 +65,7 @@ CONSTANTS = tuple(term for term in TERMS if isinstance(term, NamedNode | Literal
 CASES = [
     pytest.param(operator, constant, id=f"{operator.value} {constant}")
     for constant in CONSTANTS
-    for operator in Operator
+    for operator in ComparisonOperator
     if decidable(operator, constant)
 ]
 
@@ -80,7 +80,7 @@ def numbered() -> Store:
 
 @pytest.mark.parametrize(("operator", "constant"), CASES)
 def test_that_the_evaluator_agrees(
-    operator: Operator, constant: NamedNode | Literal, numbered: Store
+    operator: ComparisonOperator, constant: NamedNode | Literal, numbered: Store
 ) -> None:
     answer = numbered.query(f"SELECT ?s {{ ?s {P} ?x FILTER(?x {operator.value} {constant}) }}")
     assert isinstance(answer, QuerySolutions)
@@ -89,14 +89,16 @@ def test_that_the_evaluator_agrees(
 
 
 def test_only_plain_values_are_decidable() -> None:
-    assert [decidable(o, NamedNode("urn:a")) for o in Operator] == [True] + [False] * 4
-    assert [decidable(o, lit("true", "boolean")) for o in Operator] == [True] + [False] * 4
+    assert [decidable(o, NamedNode("urn:a")) for o in ComparisonOperator] == [True] + [False] * 4
+    assert [decidable(o, lit("true", "boolean")) for o in ComparisonOperator] == [True] + [
+        False
+    ] * 4
     undecidable = [Literal("a", language="en"), lit("NaN", "double"), lit("x", "integer")]
     undecidable += [lit("P1D", "duration"), lit("9223372036854775808", "integer")]
-    assert not any(decidable(o, term) for o in Operator for term in undecidable)
+    assert not any(decidable(o, term) for o in ComparisonOperator for term in undecidable)
 
 
-def agrees(term: Literal, operator: Operator, constant: Literal) -> None:
+def agrees(term: Literal, operator: ComparisonOperator, constant: Literal) -> None:
     expected = bool(Store().query(f"ASK {{ FILTER({term} {operator.value} {constant}) }}"))
     assert not decidable(operator, constant) or compare(term, operator, constant) == expected
 
@@ -125,8 +127,8 @@ def near(draw: st.DrawFn) -> tuple[Literal, Literal]:
     return number, lit(text, kind)
 
 
-@given(near() | st.tuples(numbers, numbers), st.sampled_from(Operator))
-def test_numbers(pair: tuple[Literal, Literal], operator: Operator) -> None:
+@given(near() | st.tuples(numbers, numbers), st.sampled_from(ComparisonOperator))
+def test_numbers(pair: tuple[Literal, Literal], operator: ComparisonOperator) -> None:
     agrees(pair[0], operator, pair[1])
     agrees(pair[1], operator, pair[0])
 
@@ -148,13 +150,16 @@ days = st.builds(
 )
 
 
-@given(st.one_of(st.tuples(moments, moments), st.tuples(days, days)), st.sampled_from(Operator))
-def test_instants(pair: tuple[Literal, Literal], operator: Operator) -> None:
+@given(
+    st.one_of(st.tuples(moments, moments), st.tuples(days, days)),
+    st.sampled_from(ComparisonOperator),
+)
+def test_instants(pair: tuple[Literal, Literal], operator: ComparisonOperator) -> None:
     agrees(pair[0], operator, pair[1])
 
 
-@given(st.text(max_size=3), st.text(max_size=3), st.sampled_from(Operator))
-def test_texts(a: str, b: str, operator: Operator) -> None:
+@given(st.text(max_size=3), st.text(max_size=3), st.sampled_from(ComparisonOperator))
+def test_texts(a: str, b: str, operator: ComparisonOperator) -> None:
     agrees(lit(a), operator, lit(b))
 
 
@@ -177,8 +182,8 @@ def test_texts(a: str, b: str, operator: Operator) -> None:
     ],
 )
 def test_the_last_digit(term: Literal, constant: Literal, equal: bool) -> None:
-    assert compare(term, Operator.EQ, constant) is equal
-    agrees(term, Operator.EQ, constant)
+    assert compare(term, ComparisonOperator.EQ, constant) is equal
+    agrees(term, ComparisonOperator.EQ, constant)
 
 
 @pytest.mark.parametrize("datatype", ["integer", "decimal", "double", "date", "dateTime"])

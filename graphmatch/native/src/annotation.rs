@@ -59,7 +59,7 @@ pub struct Label {
 /// How a text contains a label. Of overlapping labels the longest is found, then the one with the
 /// earlier form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Form {
+pub enum LabelForm {
     /// The text has the words of the label, regardless of case, Unicode form and punctuation.
     Same,
     /// A word has another form, such as a plural.
@@ -73,7 +73,7 @@ pub struct Occurrence {
     /// The label's number.
     pub label: u32,
     pub place: Range<usize>,
-    pub form: Form,
+    pub form: LabelForm,
 }
 
 /// A triple that was added because of a text.
@@ -82,7 +82,7 @@ pub struct Annotation {
     /// The number of the triple, and that of the triple with the text.
     pub triples: [usize; 2],
     /// The label's number and its form; `None` for the words of the text.
-    pub label: Option<(u32, Form)>,
+    pub label: Option<(u32, LabelForm)>,
     /// The part of the text, if it is another form of the label.
     pub text: Box<str>,
 }
@@ -327,7 +327,7 @@ struct Reading {
     word: u32,
     /// The number of characters. Longer hits are found first.
     size: usize,
-    form: Form,
+    form: LabelForm,
 }
 
 /// The readings of a word; most words have none.
@@ -340,7 +340,7 @@ type ReadWords = [(usize, Arc<[Reading]>)];
 #[derive(Clone, Copy)]
 struct Hit {
     size: usize,
-    form: Form,
+    form: LabelForm,
     first: usize,
     /// The place behind the last word.
     end: usize,
@@ -436,12 +436,12 @@ impl Trie {
             return Vec::new();
         }
         hits.sort_by_key(|hit| (Reverse(hit.size), hit.form, hit.first));
-        let mut taken: Vec<Option<Form>> = vec![None; words.len()];
+        let mut taken: Vec<Option<LabelForm>> = vec![None; words.len()];
         let mut found = Vec::new();
         for hit in hits {
             // Longer hits come first, so one that overlaps covers an end of this one.
             let by = taken[hit.first].or(taken[hit.end - 1]);
-            if by.is_some_and(|by| by != Form::Compound || hit.form != Form::Compound) {
+            if by.is_some_and(|by| by != LabelForm::Compound || hit.form != LabelForm::Compound) {
                 continue;
             }
             let before = found.len();
@@ -487,16 +487,16 @@ impl Trie {
         let mut add = |word: &str, size, form| {
             found.extend(self.words.get(word).map(|&word| Reading { word, size, form }));
         };
-        add(&word, size, Form::Same);
+        add(&word, size, LabelForm::Same);
         if let Some(stems) = &self.stems {
             for other in stems.forms(&word) {
-                add(other, size, Form::Inflected);
+                add(other, size, LabelForm::Inflected);
             }
             let mut letters = written.chars();
             let is_title = letters.next().is_some_and(char::is_uppercase);
             if is_title && !letters.any(char::is_uppercase) {
                 for part in stems.parts(languages, &word) {
-                    add(part, part.chars().count().min(size - 1), Form::Compound);
+                    add(part, part.chars().count().min(size - 1), LabelForm::Compound);
                 }
             }
         }
@@ -513,11 +513,11 @@ impl Trie {
             if !node.patterns.is_empty() {
                 hits.push(way);
             }
-            if node.next.is_empty() || way.form == Form::Compound {
+            if node.next.is_empty() || way.form == LabelForm::Compound {
                 continue;
             }
             let Ok(next) = readings.binary_search_by_key(&way.end, |one| one.0) else { continue };
-            for next in readings[next].1.iter().filter(|next| next.form != Form::Compound) {
+            for next in readings[next].1.iter().filter(|next| next.form != LabelForm::Compound) {
                 if let Some(&node) = node.next.get(&next.word) {
                     let (size, end) = (way.size + next.size + 1, way.end + 1);
                     ways.push(Hit { size, form: way.form.max(next.form), end, node, ..way });
@@ -540,8 +540,8 @@ impl Trie {
         let mut seen = HashSet::new();
         for pattern in &self.nodes[hit.node as usize].patterns {
             let place = match (&pattern.exact, &pattern.words) {
-                (Some(exact), _) if hit.form == Form::Same => exact.place(text, &whole),
-                (None, _) if hit.form == Form::Same => Some(whole.clone()),
+                (Some(exact), _) if hit.form == LabelForm::Same => exact.place(text, &whole),
+                (None, _) if hit.form == LabelForm::Same => Some(whole.clone()),
                 (None, Some(own)) => {
                     let mut pairs = own.iter().zip(given);
                     pairs.all(|(own, word)| own.is_met(&text[word.clone()])).then(|| whole.clone())

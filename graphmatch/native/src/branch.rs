@@ -84,7 +84,7 @@ named!(
 
 named!(
     /// The string that a filter tests.
-    View {
+    TermPart {
         /// The string literal itself; its language counts.
         Term = "",
         /// The lexical form of a literal, or the IRI.
@@ -174,7 +174,7 @@ pub enum Filter<C = Id> {
     /// A string test such as `CONTAINS(LCASE(STR(?v)), "text")`.
     Text {
         operator: TextOperator,
-        view: View,
+        view: TermPart,
         folding: Folding,
         /// A folded string literal, with or without a language tag.
         argument: C,

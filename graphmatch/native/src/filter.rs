@@ -6,7 +6,7 @@
 //! Source: SPARQL 1.1 sections 17.3 (operators) and 17.4 (functions); RFC 4647 section 3.3.1 for
 //! `LANGMATCHES`.
 
-use crate::branch::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, View};
+use crate::branch::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, TermPart};
 use crate::dictionary::{Id, Kind, Terms, inline};
 use crate::lexical::{LiteralParts, unescape};
 use crate::values::{Scalar, SortKey, Value, compare};
@@ -20,7 +20,7 @@ use std::str::from_utf8;
 #[derive(Default)]
 pub struct Memo {
     scalars: HashMap<Id, Scalar>,
-    folded: HashMap<(Id, View, Folding), (usize, usize)>,
+    folded: HashMap<(Id, TermPart, Folding), (usize, usize)>,
     texts: Vec<u8>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> FilterEvaluator<'a> {
     fn text_holds(
         &self,
         operator: TextOperator,
-        view: View,
+        view: TermPart,
         folding: Folding,
         argument: Id,
         term: Id,
@@ -129,8 +129,8 @@ impl<'a> FilterEvaluator<'a> {
         };
         let text = self.terms.text(term);
         let tag = match view {
-            View::Term => LiteralParts::of(&text).and_then(|literal| literal.tag),
-            View::Str | View::Lang => None,
+            TermPart::Term => LiteralParts::of(&text).and_then(|literal| literal.tag),
+            TermPart::Str | TermPart::Lang => None,
         };
         let compatible = match operator {
             TextOperator::Equals => tag == wanted.tag,
@@ -153,7 +153,7 @@ impl<'a> FilterEvaluator<'a> {
     pub fn with_text<T>(
         &self,
         term: Id,
-        view: View,
+        view: TermPart,
         folding: Folding,
         function: impl FnOnce(&[u8]) -> T,
     ) -> Option<T> {
@@ -164,7 +164,7 @@ impl<'a> FilterEvaluator<'a> {
         }
         let memo = &mut *self.memo.borrow_mut();
         // Except for the language, all views show the same text of a term.
-        let view = if view == View::Lang { View::Lang } else { View::Str };
+        let view = if view == TermPart::Lang { TermPart::Lang } else { TermPart::Str };
         let (begin, end) = *memo.folded.entry((term, view, folding)).or_insert_with(|| {
             let begin = memo.texts.len();
             fold(&unescape(text), folding, &mut memo.texts);
@@ -175,12 +175,12 @@ impl<'a> FilterEvaluator<'a> {
 }
 
 /// Returns the text that a view shows of a term, with escapes, or `None` if that is an error.
-fn view_of(term: &[u8], view: View) -> Option<&[u8]> {
+fn view_of(term: &[u8], view: TermPart) -> Option<&[u8]> {
     match (Kind::of(term), view) {
-        (Kind::Iri, View::Str) => term.strip_prefix(b"<")?.strip_suffix(b">"),
-        (Kind::Literal, View::Str) => Some(LiteralParts::of(term)?.lexical),
-        (Kind::Literal, View::Lang) => Some(LiteralParts::of(term)?.language().unwrap_or_default()),
-        (Kind::Literal, View::Term) => LiteralParts::of(term)
+        (Kind::Iri, TermPart::Str) => term.strip_prefix(b"<")?.strip_suffix(b">"),
+        (Kind::Literal, TermPart::Str) => Some(LiteralParts::of(term)?.lexical),
+        (Kind::Literal, TermPart::Lang) => Some(LiteralParts::of(term)?.language().unwrap_or_default()),
+        (Kind::Literal, TermPart::Term) => LiteralParts::of(term)
             .filter(|literal| literal.datatype.is_none())
             .map(|found| found.lexical),
         _ => None,
@@ -259,9 +259,9 @@ mod tests {
             }
             Filter::Text { operator, view, folding, argument } => {
                 let mut text = match view {
-                    View::Term => "?v".to_owned(),
-                    View::Str => "STR(?v)".to_owned(),
-                    View::Lang => "LANG(?v)".to_owned(),
+                    TermPart::Term => "?v".to_owned(),
+                    TermPart::Str => "STR(?v)".to_owned(),
+                    TermPart::Lang => "LANG(?v)".to_owned(),
                 };
                 match folding {
                     Folding::None => {}
@@ -319,7 +319,7 @@ mod tests {
                 TextOperator::Equals,
                 TextOperator::Matches,
             ] {
-                for view in [View::Term, View::Str, View::Lang] {
+                for view in [TermPart::Term, TermPart::Str, TermPart::Lang] {
                     for folding in [Folding::None, Folding::Lower, Folding::Upper] {
                         filters.push(Filter::Text { operator, view, folding, argument });
                     }
@@ -337,7 +337,7 @@ mod tests {
                     argument,
                 };
                 if !plain.iter().any(u8::is_ascii_uppercase) {
-                    filters.extend([View::Term, View::Str, View::Lang].map(caseless));
+                    filters.extend([TermPart::Term, TermPart::Str, TermPart::Lang].map(caseless));
                 }
             }
         }

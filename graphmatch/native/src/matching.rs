@@ -5,7 +5,7 @@
 //! publication needs one of these steps, the caller gets [`Needs`] and matches again after Python has
 //! done them.
 
-use crate::annotation::{Annotation, Annotator, Form, SUBJECT, WORDS};
+use crate::annotation::{Annotation, Annotator, LabelForm, SUBJECT, WORDS};
 use crate::branch::TaxonomyOperator;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Terms};
@@ -161,7 +161,7 @@ impl Worker {
             let concept = annotator.labels[found.label as usize].concept.as_bytes();
             let triple = [texts[number].item, subject, local.id_of(concept, dictionary)];
             if seen.insert(triple) {
-                let place = if found.form == Form::Same { 0..0 } else { found.place };
+                let place = if found.form == LabelForm::Same { 0..0 } else { found.place };
                 progress.annotations.push(Annotation {
                     triples: [triples.len(), texts[number].triple],
                     label: Some((found.label, found.form)),

@@ -13,7 +13,7 @@ use crate::algebra::{
     projection as projected, substitute, visit,
 };
 use crate::branch::{
-    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, View,
+    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, TermPart,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::{LiteralParts, read_term, write_quoted};
@@ -36,7 +36,7 @@ use std::borrow::Cow;
 
 /// The query forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Form {
+pub enum QueryForm {
     /// `SELECT`
     Select,
     /// `ASK`
@@ -75,7 +75,7 @@ pub struct Template {
     more: Option<Box<ResidualParts>>,
     slots: u32,
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
-    pub form: Form,
+    pub form: QueryForm,
     /// Whether equal solutions count once.
     pub distinct: bool,
     /// Whether its rows are computed over all solutions of its pattern.
@@ -161,19 +161,19 @@ impl Template {
         let refused = |what: &str, remedy: &str| Err(QueryError::new(what, remedy));
         let pattern = pattern_of(query);
         let form = match query {
-            Query::Select { .. } => Form::Select,
-            Query::Ask { .. } => Form::Ask,
-            Query::Construct { .. } => Form::Construct,
-            Query::Describe { .. } => Form::Describe,
+            Query::Select { .. } => QueryForm::Select,
+            Query::Ask { .. } => QueryForm::Ask,
+            Query::Construct { .. } => QueryForm::Construct,
+            Query::Describe { .. } => QueryForm::Describe,
         };
         let slots = u32::try_from(of.constants.len()).unwrap_or(u32::MAX);
         let (most, operators) = (parser.limits.subscription_branches, &parser.operators);
         let mut analysis =
-            QueryAnalyzer::new(slots, most, form == Form::Describe, operators.clone());
+            QueryAnalyzer::new(slots, most, form == QueryForm::Describe, operators.clone());
         let drafts = analysis.query(pattern);
         match form {
-            Form::Construct => analysis.add_residual("CONSTRUCT"),
-            Form::Describe => {
+            QueryForm::Construct => analysis.add_residual("CONSTRUCT"),
+            QueryForm::Describe => {
                 analysis.add_residual("DESCRIBE");
                 analysis.retain_constants(OPEN, OPEN);
             }
@@ -199,7 +199,7 @@ impl Template {
             );
         }
         let mut projection: Vec<&str> = Vec::new();
-        if form == Form::Select {
+        if form == QueryForm::Select {
             let variables = projected(pattern).into_iter().flatten();
             projection.extend(variables.map(|variable| variable.as_str()));
         }
@@ -227,7 +227,7 @@ impl Template {
             more: (!is_plain).then(|| Box::new(more)),
             slots,
             form,
-            distinct: form == Form::Select && is_distinct(pattern),
+            distinct: form == QueryForm::Select && is_distinct(pattern),
             aggregates: group(body(pattern)).is_some(),
             is_deep: of.is_deep,
         })
@@ -523,7 +523,7 @@ impl ConstantFiller<'_> {
                 let literal = self.dictionary.text(constant);
                 let has_language = string_of(&literal).is_some_and(|(_, tag)| tag.is_some());
                 if operator == Comparison::Equal && has_language {
-                    vec![text(TextOperator::Equals, View::Term, Folding::None, constant)]
+                    vec![text(TextOperator::Equals, TermPart::Term, Folding::None, constant)]
                 } else if !is_comparable(operator, &literal) {
                     return None;
                 } else {

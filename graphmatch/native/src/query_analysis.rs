@@ -14,7 +14,7 @@ use crate::algebra::{
 };
 use crate::branch::{
     Comparison, Filter, Folding, GM, Node, Pattern, Slot, TaxonomyOperator, Tested, TextOperator,
-    View,
+    TermPart,
 };
 use crate::operators::Operators;
 use hashbrown::{HashMap, HashSet};
@@ -779,12 +779,12 @@ fn unfolded(expression: &Expression) -> (Folding, &Expression) {
 }
 
 /// Returns the variable, the view and the folding of `folding(view(?variable))`.
-fn looked_at(expression: &Expression) -> Option<(&str, View, Folding)> {
+fn looked_at(expression: &Expression) -> Option<(&str, TermPart, Folding)> {
     let (folding, inner) = unfolded(expression);
     let (view, inner) = match inner {
-        Expression::FunctionCall(Function::Str, of) => (View::Str, of.first()?),
-        Expression::FunctionCall(Function::Lang, of) => (View::Lang, of.first()?),
-        other => (View::Term, other),
+        Expression::FunctionCall(Function::Str, of) => (TermPart::Str, of.first()?),
+        Expression::FunctionCall(Function::Lang, of) => (TermPart::Lang, of.first()?),
+        other => (TermPart::Term, other),
     };
     match inner {
         Expression::Variable(variable) => Some((variable.as_str(), view, folding)),

@@ -14,7 +14,7 @@
 //! Aho-Corasick automata must be built again as keywords come and go. They took five times as long
 //! for 100,000 keywords, and sixty times as long to add one.
 
-use crate::branch::{Filter, Folding, TextOperator, View};
+use crate::branch::{Filter, Folding, TextOperator, TermPart};
 use crate::dictionary::{Dictionary, Id};
 use crate::filter::FilterEvaluator;
 use crate::lexical::LiteralParts;
@@ -229,7 +229,7 @@ impl FilterGroup {
 /// Filters of strings of many rows.
 #[derive(Default)]
 pub struct TextIndex {
-    groups: HashMap<(View, Folding), FilterGroup>,
+    groups: HashMap<(TermPart, Folding), FilterGroup>,
 }
 
 impl TextIndex {
@@ -283,7 +283,7 @@ impl TextIndex {
 }
 
 /// Passes each test of a filter to a function: its operator, its view and folding, and its constant.
-fn each_test<F: FnMut(TextOperator, (View, Folding), &[u8])>(
+fn each_test<F: FnMut(TextOperator, (TermPart, Folding), &[u8])>(
     filter: &Filter,
     dictionary: &Dictionary,
     function: &mut F,
@@ -292,7 +292,7 @@ fn each_test<F: FnMut(TextOperator, (View, Folding), &[u8])>(
         Filter::Text { operator, view, folding, argument } => {
             if let Some(literal) = LiteralParts::of(&dictionary.text(*argument)) {
                 // Except for the language, all views show the same text of a term.
-                let view = if *view == View::Lang { View::Lang } else { View::Str };
+                let view = if *view == TermPart::Lang { TermPart::Lang } else { TermPart::Str };
                 function(*operator, (view, *folding), &literal.plain());
             }
         }
@@ -326,7 +326,7 @@ mod tests {
     fn test(state: &mut u64, dictionary: &mut Dictionary) -> Filter {
         use TextOperator::*;
         let folding = Folding::ALL[below(state, 4)];
-        let view = [View::Term, View::Str, View::Str, View::Lang][below(state, 4)];
+        let view = [TermPart::Term, TermPart::Str, TermPart::Str, TermPart::Lang][below(state, 4)];
         let mut text = word(state, 3);
         match folding {
             Folding::None => {}
@@ -334,7 +334,7 @@ mod tests {
             Folding::Lower => text = text.to_lowercase(),
             Folding::Caseless => text = text.to_ascii_lowercase(),
         }
-        if view == View::Lang {
+        if view == TermPart::Lang {
             text = ["en", "EN", "de", "e", ""][below(state, 5)].to_owned();
         }
         let tag = if below(state, 6) == 0 { "@en" } else { "" };

@@ -37,8 +37,8 @@ from pyoxigraph import Variable
 from graphmatch.published.base import Tally
 from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tests, Vertex
 from graphmatch.published.gtopss import join
+from semantic.branch import AnyOf, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.ontology.ontology import Links
-from semantic.pattern import AnyOf, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 

@@ -45,11 +45,11 @@ import numpy as np
 from graphmatch.published.base import Interval, Tally, number_of
 from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tests, Vertex
 from graphmatch.published.gtopss import join
+from semantic.branch import Comparison, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.ontology.ontology import Links
-from semantic.pattern import Comparison, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.publication import Publication
 from semantic.terms import Term
-from semantic.values import Operator
+from semantic.values import ComparisonOperator
 
 Pair: TypeAlias = tuple[Term | None, Term | None]
 """The vertices of an edge; ``None`` is the mark of a variable."""
@@ -199,8 +199,8 @@ def _range(tests: Iterable[Filter]) -> Interval:
             continue
         with np.errstate(over="ignore"):
             single = np.float32(number)
-        if test.operator not in (Operator.LT, Operator.LE):
+        if test.operator not in (ComparisonOperator.LT, ComparisonOperator.LE):
             low = max(low, float(np.nextafter(single, np.float32(-inf))))
-        if test.operator not in (Operator.GT, Operator.GE):
+        if test.operator not in (ComparisonOperator.GT, ComparisonOperator.GE):
             high = min(high, float(np.nextafter(single, np.float32(inf))))
     return Interval(low, high)

@@ -42,7 +42,7 @@ from graphmatch.operators.operator import operator
 from semantic import Ontology, Publication, read_publications
 from semantic.errors import SubscriptionError
 from semantic.ontology.taxonomy import Taxonomy
-from semantic.reading import Cut
+from semantic.reading import SplitBy
 from semantic.terms import Term, Triple, written
 from semantic.vocabulary import BROADER, DC, DCTERMS, RSS, SUBCLASS, SUBPROPERTY, TYPE
 from tests.oracle import to_sparql
@@ -100,7 +100,7 @@ def live(engine: Engine, stored: Sequence[Stored], clock: list[datetime]) -> lis
     found = []
     for one in stored:
         clock[0] = one.received
-        reports = engine.filter(one.text, "nt", Cut.DOCUMENT, name=one.id)
+        reports = engine.filter(one.text, "nt", SplitBy.DOCUMENT, name=one.id)
         found.append(tuple(id for report in reports for id in report.subscriptions))
     return found
 

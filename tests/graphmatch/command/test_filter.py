@@ -469,7 +469,7 @@ def test_a_configuration() -> None:
         (f"word = {'9' * 5000}", ": not TOML: Exceeds the limit"),
         (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
         ("since = 'soon'", ":1: `since`: 'soon' is neither a date such as 2026-01-02 nor"),
-        ("cut = 'half'", ":1: `cut`: 'half' is not one of "),
+        ("split-by = 'half'", ":1: `split-by`: 'half' is not one of "),
         (
             "[subscription]\nid = 'a'",
             ":1: `subscription` is not an array of tables. Write [[subscr",

@@ -15,16 +15,16 @@ from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.explain.nearest import Distances
 from semantic import Ontology
-from semantic.filter_evaluation import holds
-from semantic.pattern import (
+from semantic.branch import (
     AnyOf,
     Comparison,
     TaxonomyOperator,
     TaxonomyTest,
     Unequal,
 )
+from semantic.filter_evaluation import holds
 from semantic.terms import Term
-from semantic.values import Operator
+from semantic.values import ComparisonOperator
 from semantic.vocabulary import BROADER, OWL, SKOS, SUBCLASS, TYPE, XSD
 
 X = Variable("x")
@@ -41,9 +41,9 @@ def decimal(text: str) -> Literal:
 numbers = st.decimals(-1000, 1000, places=3)
 
 
-@given(st.sampled_from(Operator), numbers, numbers)
+@given(st.sampled_from(ComparisonOperator), numbers, numbers)
 def test_a_number_that_is_moved_by_its_distance_passes(
-    operator: Operator, value: Decimal, bound: Decimal
+    operator: ComparisonOperator, value: Decimal, bound: Decimal
 ) -> None:
     term, constant = decimal(f"{value:f}"), decimal(f"{bound:f}")
     filter_ = Comparison(X, operator, constant)
@@ -52,7 +52,10 @@ def test_a_number_that_is_moved_by_its_distance_passes(
     miss = PLAIN.miss(filter_, term)
     assert miss.distance == abs(Fraction(value) - Fraction(bound))
     moves = [Decimal(sign) * abs(value - bound) for sign in (-1, 1)]
-    inclusive = {Operator.LT: Operator.LE, Operator.GT: Operator.GE}.get(operator, operator)
+    inclusive = {
+        ComparisonOperator.LT: ComparisonOperator.LE,
+        ComparisonOperator.GT: ComparisonOperator.GE,
+    }.get(operator, operator)
     reached = Comparison(X, inclusive, constant)
     assert any(holds(reached, decimal(f"{value + move:f}")) for move in moves)
     amount = miss.why.rpartition(" by ")[2]
@@ -82,7 +85,7 @@ def test_a_number_that_is_moved_by_its_distance_passes(
 def test_comparisons_in_words(
     operator: str, constant: NamedNode | Literal, term: Term, why: str
 ) -> None:
-    filter_ = Comparison(X, Operator(operator), constant)
+    filter_ = Comparison(X, ComparisonOperator(operator), constant)
     assert not holds(filter_, term)
     assert PLAIN.miss(filter_, term).why == why
 
@@ -98,13 +101,13 @@ def test_comparisons_in_words(
 )
 def test_times(bound: str, value: str, datatype: str, amount: str) -> None:
     one, other = (Literal(text, datatype=XSD[datatype]) for text in (bound, value))
-    miss = PLAIN.miss(Comparison(X, Operator.GE, one), other)
+    miss = PLAIN.miss(Comparison(X, ComparisonOperator.GE, one), other)
     assert miss.why == f"{value} is below {bound} by {amount}"
 
 
 def test_times_of_unknown_order_have_no_distance() -> None:
     bound, value = (Literal(text, datatype=XSD["date"]) for text in ("2026-01-02Z", "2026-01-02"))
-    assert PLAIN.miss(Comparison(X, Operator.GE, bound), value).distance == math.inf
+    assert PLAIN.miss(Comparison(X, ComparisonOperator.GE, bound), value).distance == math.inf
 
 
 def test_misses_of_inequality_are_explained() -> None:
@@ -114,7 +117,7 @@ def test_misses_of_inequality_are_explained() -> None:
 
 
 def test_of_alternatives_the_nearest_comes_first() -> None:
-    tests = tuple(Comparison(X, Operator.EQ, Literal(n)) for n in (90, 12, 50, 70))
+    tests = tuple(Comparison(X, ComparisonOperator.EQ, Literal(n)) for n in (90, 12, 50, 70))
     miss = PLAIN.miss(AnyOf(X, tests, "IN"), Literal(60))
     assert miss.distance == 10
     assert miss.why == (

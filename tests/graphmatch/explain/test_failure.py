@@ -16,7 +16,7 @@ from graphmatch import AttributeSubscription, Engine
 from graphmatch.explain.explanation import Explanation
 from semantic import Ontology, Publication
 from semantic.attributes.events import event as event_of
-from semantic.pattern import Branch, TriplePattern
+from semantic.branch import Branch, TriplePattern
 from semantic.terms import Node, Term, Triple
 from semantic.vocabulary import SUBCLASS, TYPE, XSD
 from tests.graphmatch.explain.test_distance import CLASSES, edges, ways

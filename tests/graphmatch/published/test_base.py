@@ -16,7 +16,7 @@ from graphmatch.matcher import UnsupportedError
 from graphmatch.published import MATCHERS, make
 from graphmatch.published.base import Below, Conjunction, Equal, Interval, Present
 from semantic import Ontology, Publication
-from semantic.values import Operator
+from semantic.values import ComparisonOperator
 
 PARSER = SubscriptionParser()
 P, Q = NamedNode("urn:p"), NamedNode("urn:q")
@@ -28,9 +28,13 @@ def read(where: str) -> Conjunction:
     return Conjunction.of(PARSER.parse("s", f"SELECT * {{ {where} }}"), KINDS)
 
 
-@given(st.sampled_from(list(Operator)), ENDS, st.sampled_from([-inf, -1.0, 0.0, 0.5, 1.0, inf]))
+@given(
+    st.sampled_from(list(ComparisonOperator)),
+    ENDS,
+    st.sampled_from([-inf, -1.0, 0.0, 0.5, 1.0, inf]),
+)
 def test_a_range_holds_the_numbers_for_which_the_comparison_is_true(
-    operator: Operator, number: float, value: float
+    operator: ComparisonOperator, number: float, value: float
 ) -> None:
     true = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}[operator.value](value, number)
     assert Interval.of(operator, number).holds(value) is true

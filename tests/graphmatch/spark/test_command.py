@@ -260,12 +260,15 @@ def test_options_decide_how_documents_are_read(
     (tmp_path / "a").write_text("<a> <urn:p> <b> . <c> <urn:p> <d> .")
     common = ("filter", tmp_path / "a", "-s", subscriptions, "--mode", "overwrite")
     output = tmp_path / "out"
-    how = ("--format", "ttl", "--base", "http://x/", "--cut", "subject")
+    how = ("--format", "ttl", "--base", "http://x/", "--split-by", "subject")
     run(*common, "--output", output, *how)
     rows = spark.read.parquet(str(output)).collect()
     assert {row["publication"] for row in rows} == {"http://x/a", "http://x/c"}
     (tmp_path / "a").write_text(QUAD.format(1, 1) + QUAD.format(2, 2) + QUAD.format(3, 1))
-    for options, count in ((["--format", "nq"], 2), (["--format", "nq", "--cut", "document"], 1)):
+    for options, count in (
+        (["--format", "nq"], 2),
+        (["--format", "nq", "--split-by", "document"], 1),
+    ):
         run(*common, "--output", output, *options)
         rows = spark.read.parquet(str(output)).collect()
         assert len({row["publication"] for row in rows}) == count

@@ -17,7 +17,7 @@ from graphmatch.spark import matches, publications
 from graphmatch.spark.documents import How, _Documents, _Lines, _together, together
 from graphmatch.spark.tasks import DOCUMENT, ID, KEPT, SOURCE, Mode
 from semantic.errors import InputError
-from semantic.reading import Cut
+from semantic.reading import SplitBy
 from semantic.tables import COLUMNS
 from tests.graphmatch.spark.comparing import (
     ROOT,
@@ -102,7 +102,7 @@ def test_options_decide_how_documents_are_read() -> None:
     relative = (None, "a", "<a> <p> <b> . <c> <p> 1 .")
     (row,) = read(relative)
     assert row["_corrupt"].startswith("a:1:")
-    how = How(Cut.SUBJECT, "ttl", "http://x/")
+    how = How(SplitBy.SUBJECT, "ttl", "http://x/")
     assert [row[ID] for row in read(relative, how=how)] == ["http://x/a", "http://x/c"]
     assert [row[ID] for row in read(("urn:i", *relative[1:]), how=how)] == ["urn:i"]
     dropping, failing = How(mode=Mode.DROPMALFORMED), How(mode=Mode.FAILFAST)

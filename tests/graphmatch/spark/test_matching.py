@@ -159,7 +159,7 @@ def documents(triples: DataFrame) -> tuple[DataFrame, dict[str, Any]]:
     """Return one document per publication, as bytes; its name is the publication's id."""
     grouped, _ = texts(triples)
     data = sql.col("text").cast("binary").alias("data")
-    how = {"document": "data", "source": "publication", "format": "nt", "cut": "document"}
+    how = {"document": "data", "source": "publication", "format": "nt", "split_by": "document"}
     return grouped.select("publication", data), how
 
 
@@ -194,7 +194,12 @@ def test_documents_of_text_are_matched(spark: SparkSession) -> None:
         ("d.nt", "no triple\n<urn:a> <urn:p> <urn:d> .\n<urn:d> <urn:p> <urn:e> .\n"),
     ]
     how = matches(
-        asked(s=EVERY), document="doc", source="name", base="http://b/", cut="document", keep=["n"]
+        asked(s=EVERY),
+        document="doc",
+        source="name",
+        base="http://b/",
+        split_by="document",
+        keep=["n"],
     )
     given = table(
         spark, [(n, *row) for n, row in enumerate(rows)], "n int, name string, doc string"
@@ -584,7 +589,11 @@ def test_a_missing_column_is_named(
     [
         ({"format": "zip"}, InputError, "format: 'zip' is unknown"),
         ({"base": "x"}, InputError, "the base 'x' is not an absolute IRI"),
-        ({"cut": "half"}, InputError, "cut: 'half' is unknown. Use one of: auto, document"),
+        (
+            {"split_by": "half"},
+            InputError,
+            "split_by: 'half' is unknown. Use one of: auto, document",
+        ),
         ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE"),
         ({"mode": None}, InputError, "mode: None is unknown. Use one of: PERMISSIVE"),
         ({"keep": ["day", "publication", "_corrupt"]}, SparkError, "_corrupt, publication"),
@@ -607,8 +616,8 @@ def test_columns_of_lines_cannot_be_kept() -> None:
 def test_mode_may_be_written_in_any_case(mode: Mode | str) -> None:
     """Case is ignored, like in Spark's own readers."""
     assert Mode(mode) is Mode.FAILFAST
-    matches(asked(s=EVERY), mode=mode, cut="Item")
-    publications(mode=mode, cut="ITEM")
+    matches(asked(s=EVERY), mode=mode, split_by="Item")
+    publications(mode=mode, split_by="ITEM")
 
 
 # -- Metrics and changing engines -----------------------------------------------------------------

@@ -137,7 +137,7 @@ def test_options_decide_how_files_are_read(folder: Path) -> None:
     path = folder / "a"
     path.write_text("<a> <p> <b> . <c> <p> <b> .")
     (folder / "b").write_text("<a> <p> no .")
-    options = {"syntax": "ttl", "cut": "subject", "base": "http://x/"}
+    options = {"syntax": "ttl", "split_by": "subject", "base": "http://x/"}
     rows = read(folder, **options)
     assert triples(rows) == [
         (f"http://x/{name}", f"<http://x/{name}>", "<http://x/p>", "<http://x/b>") for name in "ac"
@@ -158,7 +158,7 @@ def test_options_decide_how_files_are_read(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"path": "x", "mod": "FAILFAST"}, "rdf: no option is called 'mod'. There are base, cut"),
+        ({"path": "x", "mod": "FAILFAST"}, "rdf: no option is called 'mod'. There are base, mode"),
         (
             {"path": "x", "rows": "quads"},
             "rows: 'quads' is unknown. Use one of: triples",
@@ -167,7 +167,10 @@ def test_options_decide_how_files_are_read(folder: Path) -> None:
         ({"path": "x", "base": "here"}, "the base 'here' is not an absolute IRI"),
         ({"path": "x", "syntax": "zip"}, "format: 'zip' is unknown"),
         ({"path": "x", "mode": "loud"}, "mode: 'loud' is unknown. Use one of: PERMISSIVE, DROP"),
-        ({"path": "x", "cut": "half"}, "cut: 'half' is unknown. Use one of: auto, document, graph"),
+        (
+            {"path": "x", "split_by": "half"},
+            "split_by: 'half' is unknown. Use one of: auto, document, graph",
+        ),
         ({"path": "nowhere/x"}, "nowhere/x: cannot be read"),
         ({"path": "nowhere/*"}, r"nowhere/\*: cannot be read"),
         ({"path": "nowhere://x"}, "nowhere://x: cannot be read"),
@@ -270,7 +273,7 @@ def test_lines_are_counted_from_the_beginning(folder: Path) -> None:
     assert [text.split(":")[1] for text in refused(rows)] == ["4", "20", "31"]
     with patch("graphmatch.spark.source._RANGE", 60):
         # Documents are not split.
-        assert len({row["publication"] for row in read(folder, cut="document")}) == 2
+        assert len({row["publication"] for row in read(folder, split_by="document")}) == 2
         (folder / "a.nq").rename(folder / "a.ttl")
         assert refused(read(folder)) != []
         assert len(triples(read(folder, syntax="nq"))) == 27

@@ -4,7 +4,7 @@ import pytest
 from pyoxigraph import Literal
 
 from graphmatch import SubscriptionParser
-from semantic.pattern import AnyOf
+from semantic.branch import AnyOf
 from semantic.vocabulary import PREFIXES
 
 PARSER = SubscriptionParser()

@@ -19,10 +19,10 @@ from pyoxigraph import (
 
 from graphmatch import Engine, Subscription, SubscriptionParser
 from semantic import Ontology, Publication
+from semantic.branch import QueryForm
 from semantic.errors import SubscriptionError
 from semantic.limits import Limits
 from semantic.ontology.synonyms import SynonymPairs
-from semantic.pattern import Form
 from semantic.terms import Triple
 from semantic.vocabulary import EQUIVALENT_PROPERTY, PREFIXES, RDF
 
@@ -230,18 +230,18 @@ def test_roots_of_literals_where_they_are_replaced_and_where_not() -> None:
 @pytest.mark.parametrize(
     ("query", "form"),
     [
-        ("ASK { ?s ?p ?o }", Form.ASK),
-        ("SELECT * { ?s ?p ?o }", Form.SELECT),
-        ("CONSTRUCT { ?o ?p ?s } WHERE { ?s ?p ?o }", Form.CONSTRUCT),
-        ("CONSTRUCT WHERE { ?s ?p ?o }", Form.CONSTRUCT),
-        ("DESCRIBE ?s { ?s ?p ?o }", Form.DESCRIBE),
-        ("DESCRIBE <urn:a> ?s WHERE { ?s ?p ?o }", Form.DESCRIBE),
+        ("ASK { ?s ?p ?o }", QueryForm.ASK),
+        ("SELECT * { ?s ?p ?o }", QueryForm.SELECT),
+        ("CONSTRUCT { ?o ?p ?s } WHERE { ?s ?p ?o }", QueryForm.CONSTRUCT),
+        ("CONSTRUCT WHERE { ?s ?p ?o }", QueryForm.CONSTRUCT),
+        ("DESCRIBE ?s { ?s ?p ?o }", QueryForm.DESCRIBE),
+        ("DESCRIBE <urn:a> ?s WHERE { ?s ?p ?o }", QueryForm.DESCRIBE),
     ],
 )
-def test_forms(query: str, form: Form) -> None:
+def test_forms(query: str, form: QueryForm) -> None:
     subscription = parse(query)
     assert subscription.form is form
-    assert subscription.exact is (form in (Form.ASK, Form.SELECT))
+    assert subscription.exact is (form in (QueryForm.ASK, QueryForm.SELECT))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.annotation.annotate import Annotator, Form, Label
+from semantic.annotation.annotate import Annotator, Label, LabelForm
 from semantic.annotation.languages import STOP_WORDS
 from semantic.annotation.words import folded
 from semantic.publication import Publication
@@ -214,7 +214,7 @@ def test_plurals_and_cases_are_forms_of_a_label(
     assert [mention.text for mention in mentions] == surfaces
     assert [mention.text for mention in Annotator([label(wanted)]).find(text, language)] == surfaces
     without = Annotator([label(wanted, language)], stem=False).find(text, language)
-    assert without == [mention for mention in mentions if mention.form is Form.SAME]
+    assert without == [mention for mention in mentions if mention.form is LabelForm.SAME]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_plurals_and_cases_are_forms_of_a_label(
 def test_german_compounds_have_parts(text: str, wanted: list[str]) -> None:
     names = ("Klima", "Politik", "Anlage", "Sprache", "Schule", "Stand", "Rat", "Politik der Mitte")
     annotator = Annotator([label(name, "de", name[:3] + name[-3:]) for name in names])
-    parts = [m for m in annotator.find(text, "de") if m.form is Form.COMPOUND]
+    parts = [m for m in annotator.find(text, "de") if m.form is LabelForm.COMPOUND]
     assert {mention.label.text for mention in parts} == set(wanted)
     assert annotator.find(text, "en") == []
 

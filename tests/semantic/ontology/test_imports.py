@@ -16,7 +16,7 @@ from pyoxigraph import NamedNode
 
 from semantic.errors import OntologyError, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.loading import Loading, read_sources
+from semantic.ontology.loading import LoadOptions, read_sources
 
 EX = "http://example.org/"
 
@@ -38,7 +38,7 @@ def load(
 ) -> tuple[list[str], list[str]]:
     """Return the names of the files read, and the warnings."""
     problems: list[Problem] = []
-    read = read_sources(paths, problems.append, limits, Loading(imports, fetch))
+    read = read_sources(paths, problems.append, limits, LoadOptions(imports, fetch))
     files = [o.value[9:] for _, p, o in read.triples if p.value == "urn:in"]  # type: ignore[union-attr]
     assert all(problem.severity is Severity.WARNING for problem in problems)
     return files, list(map(str, problems))
@@ -130,7 +130,7 @@ def test_only_files_of_the_folder_are_read(tmp_path: Path) -> None:
     imports = [EX + name for name in ("good", "dangling", "itself", "pipe")]
     root = write(tmp_path / "root.ttl", EX + "root", *imports)
     problems: list[Problem] = []
-    read = read_sources([root], problems.append, DEFAULT_LIMITS, Loading(folder))
+    read = read_sources([root], problems.append, DEFAULT_LIMITS, LoadOptions(folder))
     files = {o.value[9:] for _, p, o in read.triples if p.value == "urn:in"}  # type: ignore[union-attr]
     assert files == {"root.ttl", "good.ttl"}
     assert {problem.severity for problem in problems} == {Severity.WARNING}
@@ -261,7 +261,7 @@ def test_a_redirect_is_followed_and_relative_names_are_its_own(tmp_path: Path) -
     with serving() as (address, _):
         root = write(tmp_path / "root.ttl", EX + "root", address + "/moved")
         problems: list[Problem] = []
-        read = read_sources([root], problems.append, DEFAULT_LIMITS, Loading(None, True))
+        read = read_sources([root], problems.append, DEFAULT_LIMITS, LoadOptions(None, True))
         assert problems == []
         assert NamedNode(address + "/turtle") in {s for s, _, _ in read.triples}
 

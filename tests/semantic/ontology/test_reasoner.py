@@ -17,7 +17,7 @@ from semantic.ontology import reasoner as java
 from semantic.ontology.documents import read_file
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.reasoner import (
-    Reasoner,
+    ReasonerName,
     _Conclusions,
     _load,
     _save,
@@ -132,7 +132,7 @@ def pizza() -> list[Triple]:
 class Inferred:
     """A reasoner's inferences about pizzas, as an ontology."""
 
-    def __init__(self, reasoner: Reasoner) -> None:
+    def __init__(self, reasoner: ReasonerName) -> None:
         self.problems: list[Problem] = []
         self.stated = pizza()
         self.triples = infer(self.stated, reasoner, self.problems.append)
@@ -144,7 +144,7 @@ class Inferred:
         return sorted(names)
 
 
-@pytest.fixture(scope="module", params=list(Reasoner))
+@pytest.fixture(scope="module", params=list(ReasonerName))
 def inferred(request: pytest.FixtureRequest) -> Inferred:
     return Inferred(request.param)
 
@@ -233,8 +233,8 @@ SAMPLE: list[Triple] = [
 DISJOINT: Triple = (A, OWL["disjointWith"], B)
 
 
-@pytest.mark.parametrize("reasoner", list(Reasoner))
-def test_types_and_subclasses(reasoner: Reasoner) -> None:
+@pytest.mark.parametrize("reasoner", list(ReasonerName))
+def test_types_and_subclasses(reasoner: ReasonerName) -> None:
     """Members of both A and B are in C; nothing is fetched, and names need not be ASCII."""
     assert set(infer(SAMPLE, reasoner, unexpected)) == {
         (X, TYPE, C),
@@ -244,8 +244,8 @@ def test_types_and_subclasses(reasoner: Reasoner) -> None:
     }
 
 
-@pytest.mark.parametrize("reasoner", list(Reasoner))
-def test_an_inconsistent_ontology(reasoner: Reasoner) -> None:
+@pytest.mark.parametrize("reasoner", list(ReasonerName))
+def test_an_inconsistent_ontology(reasoner: ReasonerName) -> None:
     with pytest.raises(OntologyError, match=r"the ontology is inconsistent\. Correct it"):
         infer([*SAMPLE, DISJOINT, (Y, TYPE, D)], reasoner, unexpected)
 
@@ -260,7 +260,7 @@ def test_what_a_reasoner_refuses() -> None:
     with pytest.raises(
         OntologyError, match=r"hermit rejects the ontology: \w+: Non-simple property .*"
     ):
-        infer(triples, Reasoner.HERMIT, unexpected)
+        infer(triples, ReasonerName.HERMIT, unexpected)
 
 
 def sample() -> list[Triple]:
@@ -271,9 +271,12 @@ def sample() -> list[Triple]:
 
 def test_inferences_are_cached(tmp_path: Path) -> None:
     no_time = Limits(reasoning_seconds=1e-9)
-    first = infer(sample(), Reasoner.HERMIT, unexpected, DEFAULT_LIMITS, tmp_path / "cache")
-    assert infer(sample(), Reasoner.HERMIT, unexpected, no_time, tmp_path / "cache") == first
-    for triples, reasoner in ((sample()[:-3], Reasoner.HERMIT), (sample(), Reasoner.PELLET)):
+    first = infer(sample(), ReasonerName.HERMIT, unexpected, DEFAULT_LIMITS, tmp_path / "cache")
+    assert infer(sample(), ReasonerName.HERMIT, unexpected, no_time, tmp_path / "cache") == first
+    for triples, reasoner in (
+        (sample()[:-3], ReasonerName.HERMIT),
+        (sample(), ReasonerName.PELLET),
+    ):
         with pytest.raises(OntologyError, match="the reasoner did not finish in 1e-09 seconds"):
             infer(triples, reasoner, unexpected, no_time, tmp_path / "cache")
 
@@ -284,7 +287,7 @@ def test_unsatisfiable_classes_are_reported_each_time(tmp_path: Path) -> None:
         limits = Limits(reasoning_seconds=seconds)
         infer(
             [*SAMPLE[:4], DISJOINT, *SAMPLE[13:15]],
-            Reasoner.HERMIT,
+            ReasonerName.HERMIT,
             problems.append,
             limits,
             tmp_path,
@@ -354,7 +357,7 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "class_path", lambda _: "")
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(OntologyError, match="Java 11 or later") as caught:
-        infer(SAMPLE, Reasoner.HERMIT, unexpected)
+        infer(SAMPLE, ReasonerName.HERMIT, unexpected)
     assert caught.value.problem.remedy.endswith(pip_install("java"))
 
 
@@ -370,7 +373,7 @@ def test_a_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(
         OntologyError, match="reasoning needs Java 11 or later, which was not found"
     ):
-        infer([], Reasoner.HERMIT, unexpected)
+        infer([], ReasonerName.HERMIT, unexpected)
 
 
 def test_a_reasoner_that_is_too_slow_is_stopped_with_all_it_started(
@@ -379,7 +382,7 @@ def test_a_reasoner_that_is_too_slow_is_stopped_with_all_it_started(
     script = f"sleep 60 & echo $! > {tmp_path}/pid; echo $$ >> {tmp_path}/pid; wait"
     only(monkeypatch, program(tmp_path / "slow", script))
     with pytest.raises(OntologyError, match=r"the reasoner did not finish in 0\.5 seconds"):
-        infer(SAMPLE, Reasoner.HERMIT, unexpected, Limits(reasoning_seconds=0.5))
+        infer(SAMPLE, ReasonerName.HERMIT, unexpected, Limits(reasoning_seconds=0.5))
     for pid in (tmp_path / "pid").read_text(encoding="utf-8").split():
         assert not is_running(int(pid))
 
@@ -391,7 +394,7 @@ def test_of_many_unsatisfiable_classes_some_are_named(
     axiom = f"EquivalentClasses( {names} <{OWL.iri}Nothing> )"
     only(monkeypatch, program(tmp_path / "many", f"cat <<'END'\n{axiom}\nEND"))
     problems: list[Problem] = []
-    assert infer([], Reasoner.HERMIT, problems.append) == []
+    assert infer([], ReasonerName.HERMIT, problems.append) == []
     listed = ", ".join(f"<{EX}N{number:04}>" for number in range(20))
     assert problems[0].what.endswith(f"have instances: {listed} and 1,480 more")
 
@@ -416,4 +419,4 @@ exit 1"""
     with pytest.raises(
         OntologyError, match=r"pellet rejects the ontology: OutOfMemoryError: Java heap space\. "
     ):
-        infer([(A, TYPE, Literal("x"))], Reasoner.PELLET, unexpected)
+        infer([(A, TYPE, Literal("x"))], ReasonerName.PELLET, unexpected)

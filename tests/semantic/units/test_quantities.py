@@ -15,7 +15,7 @@ from semantic.units.quantities import (
     read_quantity,
     write_number,
 )
-from semantic.values import Number, Operator, compare, value_of
+from semantic.values import ComparisonOperator, Number, compare, value_of
 
 FRACTIONS = st.fractions() | st.builds(
     lambda digits, exponent: digits * Fraction(10) ** exponent,
@@ -59,9 +59,9 @@ def test_that_a_literal_is_the_number_or_next_to_it(number: Fraction) -> None:
 @given(FRACTIONS, FRACTIONS)
 def test_that_order_is_kept(one: Fraction, other: Fraction) -> None:
     low, high = number_literal(min(one, other)), number_literal(max(one, other))
-    assert compare(low, Operator.LE, high)
+    assert compare(low, ComparisonOperator.LE, high)
     written = quantity_literal(one, "m"), quantity_literal(other, "m")
-    assert one > other or compare(written[0], Operator.LE, written[1])
+    assert one > other or compare(written[0], ComparisonOperator.LE, written[1])
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(0, 4))

@@ -12,7 +12,7 @@ from semantic.ontology.taxonomy import Taxonomy
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
 from semantic.units.quantities import QUDT, UCUM, UNIT, UnitError, in_base
-from semantic.units.units import Units, Use
+from semantic.units.units import ConstantUse, Units
 from semantic.vocabulary import SUBPROPERTY
 
 PREFIXES = """
@@ -210,8 +210,8 @@ def test_that_two_spellings_of_one_unit_agree() -> None:
     assert own.term == Literal("GBy")
 
 
-def use(attribute: Term, *siblings: tuple[Term, Term | None]) -> Use:
-    return Use(attribute, siblings)
+def use(attribute: Term, *siblings: tuple[Term, Term | None]) -> ConstantUse:
+    return ConstantUse(attribute, siblings)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def use(attribute: Term, *siblings: tuple[Term, Term | None]) -> Use:
         ([use(e("size")), use(e("weight"))], "is used with attributes of different base units"),
     ],
 )
-def test_constant_that_cannot_be(uses: list[Use], what: str) -> None:
+def test_constant_that_cannot_be(uses: list[ConstantUse], what: str) -> None:
     with pytest.raises(UnitError, match=what):
         UNITS.constant(Literal("4 kg", datatype=UCUM), uses)
 
@@ -242,7 +242,7 @@ def test_a_number_with_two_units_beside_it() -> None:
         UNITS.constant(turtle("e:x e:y 5")[0][2], [beside])
 
 
-def constants(terms: Iterable[Term], uses: list[Use]) -> list[Term]:
+def constants(terms: Iterable[Term], uses: list[ConstantUse]) -> list[Term]:
     return [UNITS.constant(term, uses) for term in terms]
 
 

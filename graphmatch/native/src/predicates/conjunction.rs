@@ -4,7 +4,7 @@
 //! found once for all of them.
 
 use crate::branch::{
-    Branch, Comparison, Filter, Folding, Node, Pattern, Tested, TextOperator, View,
+    Branch, Comparison, Filter, Folding, Node, Pattern, Tested, TextOperator, TermPart,
 };
 use crate::dictionary::{Dictionary, Id};
 use crate::lexical::LiteralParts;
@@ -134,7 +134,7 @@ impl ConjunctionShape {
             Filter::Compare { operator: Comparison::Equal, constant: slot }
             | Filter::Text {
                 operator: TextOperator::Equals,
-                view: View::Term,
+                view: TermPart::Term,
                 folding: Folding::None,
                 argument: slot,
             } if class(slot) == Class::Term => Some(slot),

@@ -484,7 +484,7 @@ mod tests {
                 ),
                 1 => Filter::Text {
                     operator: *shape.one(&[TextOperator::Contains, TextOperator::Equals]),
-                    view: *shape.one(&[View::Term, View::Str]),
+                    view: *shape.one(&[TermPart::Term, TermPart::Str]),
                     folding: Folding::None,
                     argument: self.constant(random, 12),
                 },

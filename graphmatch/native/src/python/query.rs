@@ -6,7 +6,7 @@
 
 use super::bad_query;
 use super::terms::{object_of, term_object, variable_object, write_text};
-use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, View};
+use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, TermPart};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
 use crate::evaluate::Prepared;
@@ -381,7 +381,7 @@ fn is_equality(filter: &Filter) -> bool {
     match filter {
         Filter::Compare { operator, .. } => *operator == Comparison::Equal,
         Filter::Text { operator, view, folding, .. } => {
-            (*operator, *view, *folding) == (TextOperator::Equals, View::Term, Folding::None)
+            (*operator, *view, *folding) == (TextOperator::Equals, TermPart::Term, Folding::None)
         }
         Filter::Taxonomy { .. } | Filter::Any(_) => false,
     }

@@ -16,7 +16,7 @@ use crate::index::Index;
 use crate::lexical::text_of;
 use crate::matching::{Progress, Worker};
 use crate::postings::Counters;
-use crate::query::Form;
+use crate::query::QueryForm;
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use numpy::PyArray1;
@@ -105,7 +105,7 @@ impl Data {
             .collect();
         let width = projected.len();
         let most = most.min(worker.budget.terms() / width.max(1));
-        let is_ask = template.as_ref().is_some_and(|template| template.form == Form::Ask);
+        let is_ask = template.as_ref().is_some_and(|template| template.form == QueryForm::Ask);
         let once = is_ask || template.is_some_and(|template| template.distinct);
         let mut found: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();

@@ -13,7 +13,7 @@ from pyoxigraph import RdfFormat
 
 from semantic.errors import InputError, Place, Problem, unknown_choice
 from semantic.files import plain
-from semantic.guards import decode_xml, is_wide
+from semantic.safe_xml import decode_xml, is_wide
 
 HEAD_BYTES = 8192
 """Number of bytes in which the syntax is detected."""

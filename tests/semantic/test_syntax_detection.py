@@ -11,7 +11,7 @@ from pyoxigraph import RdfFormat
 from semantic.errors import InputError, Place, Problem
 from semantic.limits import Limits
 from semantic.reading import read_publications, read_rdf
-from semantic.syntax import (
+from semantic.syntax_detection import (
     format_of_content,
     refuse_foreign,
     tell_syntax,

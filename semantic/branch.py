@@ -10,7 +10,7 @@ from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.terms import Node, Term, compact
 from semantic.units.quantities import is_quantity
-from semantic.values import Operator
+from semantic.values import ComparisonOperator
 from semantic.vocabulary import GM, PREFIXES
 
 COMPARE = GM["compare"]
@@ -59,7 +59,7 @@ class Comparison:
     """``FILTER(?variable operator constant)``, by value as SPARQL compares."""
 
     variable: Variable
-    operator: Operator
+    operator: ComparisonOperator
     constant: NamedNode | Literal
 
     @property
@@ -116,7 +116,7 @@ class TaxonomyTest:
         return f"gm:{self.operator.value}({self.variable}, {compact(self.concept, prefixes)})"
 
 
-class View(Enum):
+class TermPart(Enum):
     """The part of a term that is tested as text."""
 
     TERM = ""  # The text of a string literal, with its language.
@@ -152,14 +152,14 @@ class TextTest:
     Examples
     --------
     >>> t, sea = Variable("t"), Literal("sea")
-    >>> TextTest(t, TextOperator.CONTAINS, sea, View.STR, Folding.LOWER).write({})
+    >>> TextTest(t, TextOperator.CONTAINS, sea, TermPart.STR, Folding.LOWER).write({})
     'CONTAINS(LCASE(STR(?t)), "sea")'
     """
 
     variable: Variable
     operator: TextOperator
     argument: Literal
-    view: View = View.TERM
+    view: TermPart = TermPart.TERM
     folding: Folding = Folding.NONE
 
     @property
@@ -170,7 +170,9 @@ class TextTest:
     def write(self, _: Mapping[str, str]) -> str:
         """Write the filter in SPARQL."""
         text = str(self.variable)
-        return self.applied(f"{self.view.value}({text})" if self.view is not View.TERM else text)
+        return self.applied(
+            f"{self.view.value}({text})" if self.view is not TermPart.TERM else text
+        )
 
     def applied(self, text: str) -> str:
         """Write the test of an expression that returns the view's text."""
@@ -229,7 +231,7 @@ class Branch:
         return frozenset().union(*(pattern.variables for pattern in self.patterns))
 
 
-class Form(Enum):
+class QueryForm(Enum):
     """The query forms of SPARQL 1.1 (section 16)."""
 
     SELECT = "SELECT"
