@@ -1,16 +1,16 @@
 """The public names of `graphmatch`, with the modules that define them."""
 
 from graphmatch.engine import Engine as Engine
+from graphmatch.enrichment import Entailment as Entailment
+from graphmatch.enrichment import OntologyUpdate as OntologyUpdate
 from graphmatch.explain.evidence import Evidence as Evidence
 from graphmatch.explain.explanation import Explanation as Explanation
 from graphmatch.explain.index_plan import IndexPlan as IndexPlan
-from graphmatch.knowledge import Change as Change
-from graphmatch.knowledge import Entailment as Entailment
 from graphmatch.lint import Linter as Linter
-from graphmatch.lint import Warned as Warned
-from graphmatch.matcher import DuplicateError as DuplicateError
+from graphmatch.lint import LintWarning as LintWarning
+from graphmatch.matcher import DuplicateSubscriptionError as DuplicateSubscriptionError
 from graphmatch.matcher import Matcher as Matcher
-from graphmatch.matcher import UnknownError as UnknownError
+from graphmatch.matcher import UnknownSubscriptionError as UnknownSubscriptionError
 from graphmatch.matcher import UnsupportedError as UnsupportedError
 from graphmatch.operators.operator import MissingOperatorError as MissingOperatorError
 from graphmatch.operators.operator import Operator as Operator
@@ -28,13 +28,13 @@ from graphmatch.report import Counters as Counters
 from graphmatch.report import EventReports as EventReports
 from graphmatch.report import Match as Match
 from graphmatch.report import MatchReport as MatchReport
-from graphmatch.report import Unknown as Unknown
-from graphmatch.saving import SavedError as SavedError
-from graphmatch.subscribing import read_subscriptions as read_subscriptions
-from graphmatch.subscribing import subscribe_topics as subscribe_topics
+from graphmatch.report import UndecidedSubscription as UndecidedSubscription
+from graphmatch.snapshot import SavedError as SavedError
 from graphmatch.subscription import AttributeSubscription as AttributeSubscription
 from graphmatch.subscription import Subscription as Subscription
 from graphmatch.subscription import SubscriptionParser as SubscriptionParser
+from graphmatch.subscription_files import read_subscriptions as read_subscriptions
+from graphmatch.subscription_files import subscribe_topics as subscribe_topics
 from graphmatch.topics import Topics as Topics
 from semantic.terms import Solution as Solution
 

@@ -7,11 +7,11 @@ The pipeline of a publication is `Engine.match`:
 
 The compiled core (`graphmatch._native`) does most of it. Python reads feeds, makes the calls of
 operators (`graphmatch.operators`), and, for publications with a term that needs them, converts
-units and runs mapping functions (`graphmatch.knowledge`).
+units and runs mapping functions (`graphmatch.enrichment`).
 
 `Engine` has the public methods. `graphmatch.registration` adds subscriptions,
 `graphmatch.documents` matches documents and tables, `graphmatch.explain` gives reasons, and
-`graphmatch.saving` writes snapshots.
+`graphmatch.snapshot` writes snapshots.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 from pyoxigraph import RdfFormat
 
 from graphmatch import _native, documents, registration
-from graphmatch.knowledge import (
+from graphmatch.enrichment import (
     ITEM,
     PREPARED,
-    Change,
-    Enriched,
+    EnrichedPublication,
+    Enricher,
     Entailment,
-    Knowledge,
-    Known,
+    OntologyAndAnnotator,
+    OntologyUpdate,
     ordered,
 )
-from graphmatch.matcher import Capabilities, Matcher, UnknownError
+from graphmatch.matcher import Capabilities, Matcher, UnknownSubscriptionError
 from graphmatch.operators.evaluator import Calls, CallSession, OperatorEvaluator
 from graphmatch.operators.operator import Operator
 from graphmatch.report import CoreMatches, EventReports, MatchReport, read_again, report_of
@@ -67,9 +67,9 @@ if TYPE_CHECKING:
     from graphmatch.explain.evidence import Evidence
     from graphmatch.explain.explanation import Explanation
     from graphmatch.explain.index_plan import IndexPlan
-    from graphmatch.lint import Warned
+    from graphmatch.lint import LintWarning
     from graphmatch.prepared import PreparedQuery, SubscriptionBatch
-    from graphmatch.saving import Options, SavedEngine
+    from graphmatch.snapshot import SavedEngine, SnapshotOptions
     from semantic.arrow import ArrowBatch, ArrowTable
     from semantic.attributes.events import Event
 
@@ -142,7 +142,7 @@ class Engine(Matcher):
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
         operators: Iterable[Operator] = (),
-        _known: Known | None = None,
+        _known: OntologyAndAnnotator | None = None,
         _saved: SavedEngine | None = None,
     ) -> None:
         if not isinstance(ontology, Ontology | None):
@@ -156,24 +156,24 @@ class Engine(Matcher):
         rows = self._operators.rows
         self.parser = SubscriptionParser(limits=limits, operators=rows)
         self._changing = RLock()
-        self._saved: tuple[Options, bytes] | None = None
+        self._saved: tuple[SnapshotOptions, bytes] | None = None
         """Saved options and ontology, valid until the ontology changes."""
         if _saved is None:
             self._core = _native.Core(list(PREFIXES.items()), limits, rows)
-            known = _known or Known.of(ontology or Ontology(), annotator)
-            self._knowledge = Knowledge(known, self.entailment, core=self._core)
-            self._core.set_ontology(self._knowledge, self._knowledge.stated(None))
+            known = _known or OntologyAndAnnotator.of(ontology or Ontology(), annotator)
+            self._enricher = Enricher(known, self.entailment, core=self._core)
+            self._core.set_ontology(self._enricher, self._enricher.stated(None))
         else:
             self._core, self._saved = _saved.core, (_saved.options, _saved.ontology)
             _saved.restore_statistics(self._operators)
-            self._knowledge = Knowledge(_known or _saved.known, self.entailment, core=self._core)
-            self._core.attach_enricher(self._knowledge)
+            self._enricher = Enricher(_known or _saved.known, self.entailment, core=self._core)
+            self._core.attach_enricher(self._enricher)
         self._operators.attach(self._core, limits)
 
     @property
     def ontology(self) -> Ontology:
         """The engine's ontology."""
-        return self._knowledge.ontology
+        return self._enricher.ontology
 
     @property
     def operators(self) -> tuple[Operator, ...]:
@@ -183,7 +183,7 @@ class Engine(Matcher):
     @property
     def annotator(self) -> Annotator | None:
         """The annotator passed to the engine, or ``None``."""
-        return self._knowledge.own_annotator
+        return self._enricher.own_annotator
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
@@ -191,12 +191,12 @@ class Engine(Matcher):
         with self._changing:
             return tuple(map(self.subscription, self._core.ids()))
 
-    def names(self, numbers: NDArray[np.uint32]) -> list[str | None]:
+    def ids_of(self, numbers: NDArray[np.uint32]) -> list[str | None]:
         """Return the ids of subscriptions by their numbers in reports; ``None`` if unknown.
 
         A number is reused only after its subscription was removed.
         """
-        return self._core.names(numbers)
+        return self._core.ids_of(numbers)
 
     def subscription(self, id: str) -> Subscription:
         """Return a subscription as it was submitted.
@@ -208,7 +208,7 @@ class Engine(Matcher):
         """
         found = _asked(self._core.subscription, id)
         if found is None:
-            raise UnknownError(id)
+            raise UnknownSubscriptionError(id)
         text, comment = found
         return self.parser.parse(id, text, comment)
 
@@ -225,12 +225,12 @@ class Engine(Matcher):
         soon as a subscription uses them.
         """
         self._operators.follow(self._core)
-        knowledge = self._knowledge
-        if not knowledge.words and self._core.has_term(str(WORDS)):
-            begins = not knowledge.reads_items
-            knowledge.words = True
+        enricher = self._enricher
+        if not enricher.words and self._core.has_term(str(WORDS)):
+            begins = not enricher.reads_items
+            enricher.words = True
             if begins:
-                self._adopt(knowledge)
+                self._adopt(enricher)
 
     # -- subscriptions ----------------------------------------------------------------------
 
@@ -266,13 +266,13 @@ class Engine(Matcher):
             self._follow_subscriptions()
         self._operators.report_problems()
         if not found:
-            raise UnknownError(id)
+            raise UnknownSubscriptionError(id)
 
     def _add(self, id: str, text: str, comment: str, *, replaces: bool = False) -> bool:
         return registration.add(self._core, self._rewritten, id, text, comment, replaces=replaces)
 
     def _rewritten(self, id: str, text: str) -> list[str]:
-        return self._knowledge.rewritten_constants(self.parser, id, text)
+        return self._enricher.rewritten_constants(self.parser, id, text)
 
     def unsubscribe(self, id: str) -> None:
         """Remove a subscription.
@@ -284,7 +284,7 @@ class Engine(Matcher):
         """
         with self._changing:
             if not _asked(self._core.unsubscribe, id):
-                raise UnknownError(id)
+                raise UnknownSubscriptionError(id)
             self._operators.follow(self._core)
         self._operators.report_problems()
 
@@ -392,7 +392,7 @@ class Engine(Matcher):
         self._operators.report_problems()
         return refused
 
-    def lint(self, *ids: str) -> Iterator[Warned]:
+    def lint(self, *ids: str) -> Iterator[LintWarning]:
         """Yield probable mistakes in subscriptions, such as a class that doesn't exist.
 
         Cost: about 0.5 ms for each query; see `graphmatch.lint`.
@@ -415,7 +415,9 @@ class Engine(Matcher):
 
     # -- ontology ---------------------------------------------------------------------------
 
-    def replace_ontology(self, ontology: Ontology, annotator: Annotator | None = None) -> Change:
+    def replace_ontology(
+        self, ontology: Ontology, annotator: Annotator | None = None
+    ) -> OntologyUpdate:
         """Replace the ontology.
 
         The engine prepares the new ontology while it still matches by the old one, and switches
@@ -427,18 +429,20 @@ class Engine(Matcher):
             An annotator for the new ontology; by default the one passed to the engine, if any.
         """
         with self._changing:
-            before = self._knowledge
-            known = Known.of(ontology, annotator or before.own_annotator, before.annotator)
-            knowledge = Knowledge(known, self.entailment, core=self._core)
-            triples, names, concerned, waiting = self._adopt(knowledge)
+            before = self._enricher
+            known = OntologyAndAnnotator.of(
+                ontology, annotator or before.own_annotator, before.annotator
+            )
+            enricher = Enricher(known, self.entailment, core=self._core)
+            triples, names, reindexed, waiting = self._adopt(enricher)
             problems = registration.add_again(self._core, self._rewritten, waiting)
             self._operators.follow(self._core)
         self._operators.report_problems()
         for problem in problems:  # Only now, because the callback may use the engine.
             self._on_problem(problem)
-        return Change(triples, names, len(concerned))
+        return OntologyUpdate(triples, names, len(reindexed))
 
-    def _adopt(self, knowledge: Knowledge) -> tuple[int, int, list[str], list[str]]:
+    def _adopt(self, enricher: Enricher) -> tuple[int, int, list[str], list[str]]:
         """Pass an ontology to the core.
 
         Returns
@@ -449,13 +453,13 @@ class Engine(Matcher):
             The subscriptions that were reindexed, and those that need units or classes resolved
             first.
         """
-        change = self._core.set_ontology(knowledge, knowledge.stated(self._knowledge))
-        self._knowledge, self._saved = knowledge, None
+        change = self._core.set_ontology(enricher, enricher.stated(self._enricher))
+        self._enricher, self._saved = enricher, None
         return change
 
     def update_ontology(
         self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()
-    ) -> Change:
+    ) -> OntologyUpdate:
         """Change the ontology by some triples; see `Ontology.update`."""
         with self._changing:
             return self.replace_ontology(self.ontology.update(added, removed))
@@ -503,7 +507,7 @@ class Engine(Matcher):
         source: str,
     ) -> MatchReport:
         """Return the report of a publication, after Python's steps if it needs any."""
-        enriched: Enriched | None = None
+        enriched: EnrichedPublication | None = None
         steps = 0
         asked: CallSession | None = None
         while not isinstance(found, _native.Report):
@@ -514,19 +518,19 @@ class Engine(Matcher):
                 continue
             if publication is None:
                 publication = publication_of(found.id, found.triples(), source)
-            knowledge: Knowledge = found.knowledge
+            enricher: Enricher = found.enricher
             steps |= found.steps
             if found.steps & ITEM:  # From now on, the core finds the labels.
-                self._core.set_annotator(knowledge.annotator.native, found.version)
+                self._core.set_annotator(enricher.annotator.native, found.version)
             triples, prepared = publication.rows, None
             if steps != ITEM:
-                enriched = knowledge.prepare(publication, steps, now)
+                enriched = enricher.prepare(publication, steps, now)
                 triples, stated, shown = ordered(enriched.publication)
                 prepared = stated, shown, PREPARED | steps
             calls = None if asked is None else asked.native
             id, time = plain(publication.id), moment(now)
             found = self._core.match_triples(id, triples, time, prepared, found, calls)
-        unknown = self._operators.unknown(found, asked)
+        unknown = self._operators.undecided(found, asked)
         origin: Callable[[], Publication | None]
         if publication is None:
             id, origin = id_of(found.publication, source), partial(read_again, found, source)
@@ -658,12 +662,12 @@ class Engine(Matcher):
         Matching itself derives only the triples that subscriptions ask for.
         """
         with self._changing:
-            enriched = self._knowledge.enrich(publication, self._clock())
+            enriched = self._enricher.enrich(publication, self._clock())
         for problem in enriched.problems:
             self._on_problem(problem)
         return enriched.publication
 
-    def calls(self, id: str) -> tuple[str, ...]:
+    def operator_calls(self, id: str) -> tuple[str, ...]:
         """Return the operators that a subscription calls, with their costs, as lines.
 
         Raises
@@ -687,7 +691,7 @@ class Engine(Matcher):
 
         plan = _asked(self._core.index_plan, id)
         if plan is None:
-            raise UnknownError(id)
+            raise UnknownSubscriptionError(id)
         return IndexPlan.of(id, plan)
 
     def explain(self, id: str, publication: Publication, language: str = "en") -> Explanation:
@@ -708,7 +712,7 @@ class Engine(Matcher):
         with self._changing:
             plan = self.index_plan(id)
             report = self.match(publication)
-            parts = self._knowledge, self._operators, self._clock()
+            parts = self._enricher, self._operators, self._clock()
             return explained(plan, report, publication, *parts, language)
 
     def evidence(
@@ -748,7 +752,7 @@ class Engine(Matcher):
 
     # -- copies -----------------------------------------------------------------------------
 
-    def sibling(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
+    def empty_copy(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
         """Return an engine with the same ontology and no subscriptions.
 
         Ontology, annotator, operators and limits are shared, so both engines treat a subscription
@@ -761,7 +765,7 @@ class Engine(Matcher):
             on_problem=on_problem,
             limits=self.limits,
             operators=self.operators,
-            _known=self._knowledge.known,
+            _known=self._enricher.known,
         )
 
     def copy(self, *, clock: Clock = utc_now, on_problem: OnProblem = warn_problem) -> Engine:
@@ -771,12 +775,12 @@ class Engine(Matcher):
         """
         from tempfile import TemporaryDirectory
 
-        from graphmatch.saving import opened
+        from graphmatch.snapshot import opened
 
         with TemporaryDirectory() as folder, self._changing:
             self.save(path := Path(folder, "engine"))
             saved = opened(path, self.limits, self.operators)
-            known = self._knowledge.known
+            known = self._enricher.known
         return Engine(
             clock=clock,
             on_problem=on_problem,
@@ -798,12 +802,12 @@ class Engine(Matcher):
         SavedError
             If the path exists and is not a snapshot, or the file cannot be written.
         """
-        from graphmatch.saving import Options, save, written
+        from graphmatch.snapshot import SnapshotOptions, save, written
 
         with self._changing:
             if self._saved is None:
                 synonyms = self.ontology.roots.options
-                options = Options(self.entailment.value, synonyms, self.limits)
+                options = SnapshotOptions(self.entailment.value, synonyms, self.limits)
                 self._saved = options, written(self.ontology, self.annotator)
             save(self._core, Path(path), *self._saved, self._operators)
 
@@ -837,7 +841,7 @@ class Engine(Matcher):
             If the file is not a snapshot, is from another version or is damaged, or an operator of
             the saved engine is missing.
         """
-        from graphmatch.saving import opened
+        from graphmatch.snapshot import opened
 
         operators = tuple(operators)
         saved = opened(Path(path), limits, operators)

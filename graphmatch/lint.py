@@ -105,7 +105,7 @@ _HARMLESS = frozenset({"OPTIONAL", "UNION", "ORDER BY", "LIMIT or OFFSET", "BIND
 
 
 @dataclass(frozen=True, slots=True)
-class Warned(Problem):
+class LintWarning(Problem):
     """A problem with a code of `CODES`; its place is the id of the subscription.
 
     `other` is the id of the subscription of which it is a duplicate.
@@ -121,7 +121,7 @@ _Finding: TypeAlias = tuple[str, str]
 _Key = TypeVar("_Key")
 
 
-def lint(subscription: Subscription, ontology: Ontology) -> tuple[Warned, ...]:
+def lint(subscription: Subscription, ontology: Ontology) -> tuple[LintWarning, ...]:
     """Return the probable mistakes in a subscription.
 
     Parameters
@@ -146,20 +146,23 @@ class Linter:
     def __init__(self, ontology: Ontology, *, duplicates: bool = True) -> None:
         self.ontology = ontology
         self._duplicates = duplicates
-        self._known = _Known(ontology)
+        self._known = _Vocabularies(ontology)
         self._first: dict[str, str] = {}
 
-    def lint(self, subscription: Subscription) -> tuple[Warned, ...]:
+    def lint(self, subscription: Subscription) -> tuple[LintWarning, ...]:
         """Return the probable mistakes in a subscription; see `lint`."""
-        asked = _Asked(subscription, parse_tree(subscription.query), self._known)
+        asked = _ParsedSubscription(subscription, parse_tree(subscription.query), self._known)
         warnings = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
         place = Place(subscription.id)
         return (
-            *(Warned(what, place, remedy, code=c) for c, what, remedy in dict.fromkeys(warnings)),
+            *(
+                LintWarning(what, place, remedy, code=c)
+                for c, what, remedy in dict.fromkeys(warnings)
+            ),
             *self._duplicate(subscription),
         )
 
-    def _duplicate(self, subscription: Subscription) -> Iterator[Warned]:
+    def _duplicate(self, subscription: Subscription) -> Iterator[LintWarning]:
         """Yield a warning if an earlier subscription has the same query."""
         if not self._duplicates:
             return
@@ -167,7 +170,7 @@ class Linter:
         if first != subscription.id:
             what = f"it asks the same as {first}, but for names of variables and layout"
             place, code = Place(subscription.id), "duplicate"
-            yield Warned(what, place, "Keep one of the two.", code=code, other=first)
+            yield LintWarning(what, place, "Keep one of the two.", code=code, other=first)
 
 
 def _same(text: str) -> str:
@@ -184,10 +187,10 @@ def _same(text: str) -> str:
 # -- parts of a query -----------------------------------------------------------------------
 
 
-class _Asked:
+class _ParsedSubscription:
     """A subscription for the rules; `tree` is ``None`` if the query is too large."""
 
-    def __init__(self, subscription: Subscription, tree: Op | None, known: _Known) -> None:
+    def __init__(self, subscription: Subscription, tree: Op | None, known: _Vocabularies) -> None:
         self.subscription = subscription
         self.tree = tree
         self.known = known
@@ -311,7 +314,7 @@ def _certain(found: Mapping[_Key, set[str | None]]) -> dict[_Key, str]:
     return {key: kind for key, kind in alone if kind is not None}
 
 
-class _Known:
+class _Vocabularies:
     """The terms of vocabularies and of an ontology."""
 
     def __init__(self, ontology: Ontology) -> None:
@@ -395,7 +398,7 @@ def _namespace(term: NamedNode) -> str:
 # -- rules ----------------------------------------------------------------------------------
 
 
-def _unknown_terms(asked: _Asked) -> Iterator[_Finding]:
+def _unknown_terms(asked: _ParsedSubscription) -> Iterator[_Finding]:
     known = asked.known
     terms = dict.fromkeys(_places(asked))
     for term, kinds in terms:
@@ -414,7 +417,7 @@ def _unknown_terms(asked: _Asked) -> Iterator[_Finding]:
                 break
 
 
-def _places(asked: _Asked) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
+def _places(asked: _ParsedSubscription) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
     """Yield the IRIs of a query, each with the kinds of terms allowed at its place."""
     for _, predicate, object_ in asked.triples:
         steps = predicate.walk() if isinstance(predicate, Op) else ()
@@ -441,7 +444,7 @@ def _places(asked: _Asked) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
                 yield arg.datatype, ()
 
 
-def _meant(asked: _Asked, namespace: str, name: str, names: Sequence[str]) -> str:
+def _meant(asked: _ParsedSubscription, namespace: str, name: str, names: Sequence[str]) -> str:
     found = _closest(name, names)
     if found is None:
         return "Look up its name."
@@ -454,7 +457,7 @@ def _closest(name: str, names: Iterable[str]) -> str | None:
     return by_letters[found[0]] if found else None
 
 
-def _unbound(asked: _Asked) -> Iterator[_Finding]:
+def _unbound(asked: _ParsedSubscription) -> Iterator[_Finding]:
     for variable, where, bound in () if asked.tree is None else unbound(asked.tree):
         place = "that is selected" if where is None else f"in {asked.show(where)}"
         place = "here" if where is variable else place
@@ -463,7 +466,7 @@ def _unbound(asked: _Asked) -> Iterator[_Finding]:
         yield f"nothing binds {variable} {place}", remedy
 
 
-def _comparisons(asked: _Asked) -> Iterator[_Finding]:
+def _comparisons(asked: _ParsedSubscription) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in ("=", "<", ">", "<=", ">=", "in"):
             continue
@@ -477,7 +480,7 @@ def _comparisons(asked: _Asked) -> Iterator[_Finding]:
 
 
 def _incomparable(
-    asked: _Asked, one: Expression, other: Expression, operator: str
+    asked: _ParsedSubscription, one: Expression, other: Expression, operator: str
 ) -> tuple[str, str] | None:
     """Return why two values never compare; a constant, if any, must come second."""
     kinds = asked.kind(one), asked.kind(other)
@@ -519,7 +522,7 @@ def _at_midnight(other: Expression) -> str:
     return f'"{text[:10] if date else "2026-01-31"}T00:00:00Z"^^xsd:dateTime'
 
 
-def _arithmetic(asked: _Asked) -> Iterator[_Finding]:
+def _arithmetic(asked: _ParsedSubscription) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in _ARITHMETIC or len(op.args) < 2:
             continue
@@ -535,7 +538,7 @@ def _arithmetic(asked: _Asked) -> Iterator[_Finding]:
         yield what, remedy
 
 
-def _literals(asked: _Asked) -> Iterator[_Finding]:
+def _literals(asked: _ParsedSubscription) -> Iterator[_Finding]:
     uses: list[tuple[Expression, Sequence[object]]] = [(p, (o,)) for _, p, o in asked.triples]
     uses += (
         (op, op.args) for op in asked.ops if op.name in _KIND_OF_FUNCTION or op.name in _ARITHMETIC
@@ -560,7 +563,7 @@ def _has_value(literal: Literal) -> bool:
     return value_of(Literal(shorter, datatype=literal.datatype)) is not None
 
 
-def _regexes(asked: _Asked) -> Iterator[_Finding]:
+def _regexes(asked: _ParsedSubscription) -> Iterator[_Finding]:
     for op in asked.ops:
         if op.name not in ("regex", "replace"):
             continue
@@ -575,7 +578,7 @@ def _regexes(asked: _Asked) -> Iterator[_Finding]:
                 yield what, "Correct it; look-around and back references are not supported."
 
 
-def _contradictions(asked: _Asked) -> Iterator[_Finding]:
+def _contradictions(asked: _ParsedSubscription) -> Iterator[_Finding]:
     """Yield the first two filters of each variable that exclude each other.
 
     IRIs are compared only with each other, by their roots.
@@ -625,13 +628,13 @@ def _is_above(one: Comparison, other: Comparison) -> bool:
     )
 
 
-def _unread(asked: _Asked) -> Iterator[_Finding]:
+def _unread(asked: _ParsedSubscription) -> Iterator[_Finding]:
     if asked.tree is None:
         what = "too long, or nested too deeply: mistakes in its expressions are not looked for"
         yield what, "Write it as several subscriptions, or with fewer brackets."
 
 
-def _aggregates(asked: _Asked) -> Iterator[_Finding]:
+def _aggregates(asked: _ParsedSubscription) -> Iterator[_Finding]:
     once = {o: s for s, p, o in asked.triples if p in _ONCE and s in asked.items}
     for group in asked.ops:
         if group.name != "group":
@@ -646,7 +649,7 @@ def _aggregates(asked: _Asked) -> Iterator[_Finding]:
                 yield what, remedy
 
 
-def _everything(asked: _Asked) -> Iterator[_Finding]:
+def _everything(asked: _ParsedSubscription) -> Iterator[_Finding]:
     subscription = asked.subscription
     if _HARMLESS.issuperset(subscription.remainder):
         for branch in subscription.branches:
@@ -672,7 +675,7 @@ def _is_met_by_all(patterns: Sequence[TriplePattern]) -> bool:
     )
 
 
-def _channels(asked: _Asked) -> Iterator[_Finding]:
+def _channels(asked: _ParsedSubscription) -> Iterator[_Finding]:
     parts = {o for s, p, o in asked.triples if p == DCTERMS["isPartOf"] and s in asked.items}
     for subject, properties in asked.properties.items():
         is_channel = RSS["channel"] in properties or subject in parts
@@ -684,7 +687,7 @@ def _channels(asked: _Asked) -> Iterator[_Finding]:
             yield what, remedy
 
 
-_RULES: Mapping[str, Callable[[_Asked], Iterator[_Finding]]] = {
+_RULES: Mapping[str, Callable[[_ParsedSubscription], Iterator[_Finding]]] = {
     "unknown-term": _unknown_terms,
     "unbound-variable": _unbound,
     "never-comparable": _comparisons,

@@ -65,7 +65,7 @@ _NARROW = "The publication is matched without it. Narrow its pattern, or raise t
 
 
 @dataclass(frozen=True, slots=True)
-class Analysed:
+class AnalysedFunction:
     """A mapping function after analysis.
 
     Parameters
@@ -87,7 +87,7 @@ class Analysed:
     adds: tuple[Mention, ...]
 
     @classmethod
-    def of(cls, function: MappingFunction, parser: SubscriptionParser) -> Analysed:
+    def of(cls, function: MappingFunction, parser: SubscriptionParser) -> AnalysedFunction:
         """Analyse a mapping function.
 
         Raises
@@ -99,7 +99,7 @@ class Analysed:
         Examples
         --------
         >>> text = "CONSTRUCT { ?x a <urn:Cheap> } { ?x <urn:price> ?p FILTER(?p < 100) }"
-        >>> analysed = Analysed.of(MappingFunction("cheap", text), SubscriptionParser())
+        >>> analysed = AnalysedFunction.of(MappingFunction("cheap", text), SubscriptionParser())
         >>> [property.value for property, _ in analysed.reads]
         ['urn:price']
         >>> [class_.value for _, class_ in analysed.adds]
@@ -131,7 +131,7 @@ def _mention(property_: Node, object_: Node) -> Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappingResult:
     """The results of the mapping functions for a publication.
 
     Parameters
@@ -167,21 +167,21 @@ class MappingFunctions:
     Raises
     ------
     OntologyError
-        If a function is invalid (see `Analysed.of`), or a query has a unit that is unknown or wrong
-        for its attribute.
+        If a function is invalid (see `AnalysedFunction.of`), or a query has a unit that is unknown
+        or wrong for its attribute.
 
     Examples
     --------
     >>> from pyoxigraph import Literal
-    >>> from graphmatch.knowledge import Knowledge
+    >>> from graphmatch.enrichment import Enricher
     >>> from semantic.ontology.ontology import Ontology
     >>> text = '''CONSTRUCT { ?x <urn:experience> ?years }
     ... { ?x <urn:graduated> ?year BIND(YEAR(NOW()) - ?year AS ?years) }'''
     >>> function = MappingFunction("experience", text)
     >>> x = NamedNode("urn:x")
     >>> rooted = Publication.of("p", [(x, NamedNode("urn:graduated"), Literal(2003))])
-    >>> knowledge, now = Knowledge(Ontology()), datetime(2026, 5, 1)
-    >>> mapped = MappingFunctions([function], knowledge.root).run(rooted, knowledge, now)
+    >>> enricher, now = Enricher(Ontology()), datetime(2026, 5, 1)
+    >>> mapped = MappingFunctions([function], enricher.root).run(rooted, enricher, now)
     >>> [(triple[2].value, name) for triple, name in mapped.mapped.items()]
     [('23', 'experience')]
     """
@@ -194,7 +194,7 @@ class MappingFunctions:
         units: Units | None = None,
     ) -> None:
         parser = SubscriptionParser(limits=limits)
-        self._functions = tuple(Analysed.of(function, parser) for function in functions)
+        self._functions = tuple(AnalysedFunction.of(function, parser) for function in functions)
         self._root = root
         self._limits = limits
         self._queries = [_in_base_units(function, root, units) for function in self._functions]
@@ -219,7 +219,7 @@ class MappingFunctions:
     def __len__(self) -> int:
         return len(self._functions)
 
-    def __iter__(self) -> Iterator[Analysed]:
+    def __iter__(self) -> Iterator[AnalysedFunction]:
         """Yield the functions in order."""
         return iter(self._functions)
 
@@ -229,7 +229,7 @@ class MappingFunctions:
         evaluator: Evaluator,
         now: datetime | None = None,
         on_problem: OnProblem = warn_problem,
-    ) -> Mapped:
+    ) -> MappingResult:
         """Return the closure of a publication under rules and functions.
 
         Parameters
@@ -247,7 +247,7 @@ class MappingFunctions:
         """
         closed = evaluator.follow(rooted.triples)
         if not self._reads.any_of(closed):
-            return Mapped(closed)
+            return MappingResult(closed)
         dropped: set[int] = set()
         runs = 0
         while True:
@@ -266,7 +266,7 @@ class MappingFunctions:
             runs += attempt.runs
             if not isinstance(result, list):
                 names = {t: self._functions[n].function.name for t, n in attempt.mapped.items()}
-                return Mapped(result, names, runs)
+                return MappingResult(result, names, runs)
             for failure in result:
                 dropped.add(failure.function)
                 function = self._functions[failure.function].function
@@ -275,7 +275,9 @@ class MappingFunctions:
                 on_problem(Problem(what, where, failure.remedy, Severity.WARNING))
 
 
-def _in_base_units(analysed: Analysed, root: Callable[[Term], Term], units: Units | None) -> Query:
+def _in_base_units(
+    analysed: AnalysedFunction, root: Callable[[Term], Term], units: Units | None
+) -> Query:
     try:
         return rewritten(analysed.query, root, units)
     except UnitError as error:
@@ -287,7 +289,7 @@ def _in_base_units(analysed: Analysed, root: Callable[[Term], Term], units: Unit
 
 
 class Evaluator(Protocol):
-    """An object that applies rules and evaluates queries: `graphmatch.knowledge`."""
+    """An object that applies rules and evaluates queries: `graphmatch.enrichment`."""
 
     def follow(self, triples: Iterable[Triple]) -> Derived:
         """Return triples with root terms, and all triples derived from them by rules."""

@@ -65,9 +65,10 @@ class Matcher(Protocol):
 
     Tests check every implementation against these laws:
 
-    1. `subscribe` with an id that is taken raises `DuplicateError` and changes nothing.
+    1. `subscribe` with an id that is taken raises `DuplicateSubscriptionError` and changes nothing.
     2. `subscribe` with unsupported features raises `UnsupportedError` and changes nothing.
-    3. `unsubscribe` with an unknown id raises `UnknownError`. Afterwards the matcher behaves as if
+    3. `unsubscribe` with an unknown id raises `UnknownSubscriptionError`. Afterwards the matcher
+    behaves as if
        the subscription had never existed; the id is free again.
     4. A matcher without subscriptions matches nothing.
     5. `match` changes neither its argument nor the result of the next call: the same publication
@@ -101,7 +102,7 @@ class Matcher(Protocol):
         """Whether there is a subscription with this id."""
 
 
-class DuplicateError(GraphMatchError):
+class DuplicateSubscriptionError(GraphMatchError):
     """The id of a new subscription is taken."""
 
     def __init__(self, id: str) -> None:
@@ -109,7 +110,7 @@ class DuplicateError(GraphMatchError):
         super().__init__(Problem(what, Place(id), "Choose another id, or unsubscribe it first."))
 
 
-class UnknownError(GraphMatchError):
+class UnknownSubscriptionError(GraphMatchError):
     """The id belongs to no subscription."""
 
     def __init__(self, id: str) -> None:

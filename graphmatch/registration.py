@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from graphmatch import _native
-from graphmatch.matcher import DuplicateError
+from graphmatch.matcher import DuplicateSubscriptionError
 from graphmatch.subscription import Query, Subscription, not_unicode, refusal
 from semantic.errors import GraphMatchError, Problem, SubscriptionError, shown
 
@@ -129,6 +129,6 @@ def add_batch(
 def error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:
     """Convert a core error about a subscription."""
     if isinstance(error, _native.DuplicateIdError):
-        return DuplicateError(id)
+        return DuplicateSubscriptionError(id)
     assert isinstance(error, _native.InvalidSubscriptionError)
     return refusal(id, error, text)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
-from graphmatch.knowledge import Enriched, Knowledge, incomplete
+from graphmatch.enrichment import EnrichedPublication, Enricher, incomplete
 from semantic.errors import OnProblem, Place, Problem, Severity
 from semantic.publication import Publication
 from semantic.reading import publication_of
@@ -67,7 +67,7 @@ class Counters(NamedTuple):
     ----------
     probes
         Look-ups in the index.
-    gates
+    index_hits
         Entries that look-ups found in the posting lists of the index.
     candidates
         Subscriptions (or shared parts of several) that were checked one by one.
@@ -91,7 +91,7 @@ class Counters(NamedTuple):
     """
 
     probes: int = 0
-    gates: int = 0
+    index_hits: int = 0
     candidates: int = 0
     joins: int = 0
     verified: int = 0
@@ -113,28 +113,28 @@ class Call:
         The operator's IRI.
     arguments
         The arguments.
-    given
+    result
         The result; ``None`` if it is unknown.
     seconds
         The duration.
     why
         Why the result is unknown.
-    kept
+    cached
         Whether the result was cached from an earlier publication.
     """
 
     operator: str
     arguments: tuple[Term, ...]
-    given: Term | None
+    result: Term | None
     seconds: float
     why: str = ""
-    kept: bool = False
+    cached: bool = False
 
     def __str__(self) -> str:
         """Return the call and its result as one line."""
         said = ", ".join(map(_short, self.arguments))
-        given = f"unknown: {self.why}" if self.given is None else _short(self.given)
-        took = "cached" if self.kept else f"{1000 * self.seconds:.3g} ms"
+        given = f"unknown: {self.why}" if self.result is None else _short(self.result)
+        took = "cached" if self.cached else f"{1000 * self.seconds:.3g} ms"
         return f"{compact(NamedNode(self.operator))}({said}) is {given}; {took}"
 
 
@@ -147,7 +147,7 @@ def _short(term: Term) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UndecidedSubscription:
     """A subscription left undecided by failed calls.
 
     Parameters
@@ -212,7 +212,7 @@ class MatchReport:
     matches: Sequence[Match]
     counters: Counters = field(default_factory=Counters)
     problems: tuple[Problem, ...] = ()
-    unknown: tuple[Unknown, ...] = ()
+    undecided: tuple[UndecidedSubscription, ...] = ()
     """Undecided subscriptions, or those whose solutions may be incomplete."""
     calls: Sequence[Call] = field(default=(), repr=False, compare=False)
     """The operator calls that were made or cached, in order."""
@@ -284,7 +284,7 @@ class CoreMatches(Matches):
         publication: str,
         found: _native.Report,
         on_problem: OnProblem,
-        enriched: Enriched | None = None,
+        enriched: EnrichedPublication | None = None,
     ) -> None:
         self._publication, self.found, self._on_problem = publication, found, on_problem
         self._enriched = enriched
@@ -308,16 +308,16 @@ class CoreMatches(Matches):
         """Yield all matches, faster than one by one."""
         yield from self.made(0, len(self))
 
-    def enriched(self) -> tuple[Knowledge, Enriched]:
+    def enriched(self) -> tuple[Enricher, EnrichedPublication]:
         """Return the enricher of the match, and the publication that it enriched."""
-        knowledge, stated, rows, read = self.found.enrichment()
+        enricher, stated, rows, read = self.found.enrichment()
         origins = dict(rows)
         if self._enriched is not None:
-            return knowledge, replace(self._enriched, origins=origins | self._enriched.origins)
+            return enricher, replace(self._enriched, origins=origins | self._enriched.origins)
         derived = frozenset(stated).difference(self.found.triples() or ())
         own = Publication(self._publication, tuple(stated), derived)
         whole = own.extended(tuple(triple for triple, origin in rows if origin is not None))
-        return knowledge, Enriched(whole, own, {row[0]: row[1:] for row in read}, origins)
+        return enricher, EnrichedPublication(whole, own, {row[0]: row[1:] for row in read}, origins)
 
     def texts(self, most: int | None = None) -> Iterator[_Row]:
         """Yield ids, solutions, graphs, and whether the solutions are complete.
@@ -373,11 +373,11 @@ def report_of(
     publication: str,
     found: _native.Report,
     on_problem: OnProblem,
-    enriched: Enriched | None = None,
+    enriched: EnrichedPublication | None = None,
     origin: Callable[[], Publication | None] | None = None,
     calls: Sequence[Call] = (),
     recalled: int = 0,
-    unknown: tuple[Unknown, ...] = (),
+    undecided: tuple[UndecidedSubscription, ...] = (),
 ) -> MatchReport:
     """Return the report of a publication.
 
@@ -392,13 +392,13 @@ def report_of(
     calls, recalled, unknown
         The operator calls, the number of cached ones, and the undecided subscriptions.
     """
-    probes, gates, candidates, joins, evaluated, triples = found.counters()
+    probes, index_hits, candidates, joins, evaluated, triples = found.counters()
     problems = () if enriched is None else enriched.problems
     mapped = 0 if enriched is None else enriched.runs
-    did = probes, gates, candidates, joins, 0, mapped, evaluated, len(found)
+    did = probes, index_hits, candidates, joins, 0, mapped, evaluated, len(found)
     counters = Counters(*did, len(calls) - recalled, recalled, triples)
-    if unknown:
-        problems += tuple(_left_open(publication, one) for one in unknown)
+    if undecided:
+        problems += tuple(_left_open(publication, one) for one in undecided)
     failed = found.failed
     if failed:
         problems += tuple(
@@ -409,7 +409,7 @@ def report_of(
         problems += (incomplete(Place(publication)),)
     matches = CoreMatches(publication, found, on_problem, enriched)
     origin = origin or partial(read_again, found, publication)
-    return MatchReport(publication, matches, counters, problems, unknown, calls, origin)
+    return MatchReport(publication, matches, counters, problems, undecided, calls, origin)
 
 
 def read_again(found: _native.Report, source: str) -> Publication | None:
@@ -418,11 +418,11 @@ def read_again(found: _native.Report, source: str) -> Publication | None:
     return None if triples is None else publication_of(found.publication, triples, source)
 
 
-def _left_open(publication: str, unknown: Unknown) -> Problem:
+def _left_open(publication: str, undecided: UndecidedSubscription) -> Problem:
     """Return the problem of a subscription that failed calls leave undecided."""
-    some = "; ".join(map(str, unknown.calls[:3]))
-    what = "other solutions" if unknown.matched else "whether it matches"
-    said = f"{unknown.subscription}: {what} could not be determined: {some}"
+    some = "; ".join(map(str, undecided.calls[:3]))
+    what = "other solutions" if undecided.matched else "whether it matches"
+    said = f"{undecided.subscription}: {what} could not be determined: {some}"
     remedy = "Fix the operator, or raise the limit `operator_seconds`."
     return Problem(said, Place(publication), remedy, Severity.WARNING)
 
@@ -439,7 +439,7 @@ class EventReports(Sequence[MatchReport]):
     Attributes
     ----------
     numbers
-        The numbers of the subscriptions that rows match, row after row; `Engine.names` returns
+        The numbers of the subscriptions that rows match, row after row; `Engine.ids_of` returns
         their ids.
     offsets
         The start of each row in `numbers`, and the end of the last, shape ``(rows + 1,)``.

@@ -271,7 +271,7 @@ class Publication:
         return Publication(found.id, found.triples, found.derived, found.source, attributes)
 
     @property
-    def seen_by_any(self) -> tuple[Triple, ...]:
+    def visible_to_all(self) -> tuple[Triple, ...]:
         """The triples that patterns with a variable property can match."""
         return self.triples[: len(self.triples) - self.attributes]
 

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser
-from graphmatch.matcher import Capabilities, DuplicateError, Matcher, UnknownError, UnsupportedError
+from graphmatch.matcher import (
+    Capabilities,
+    DuplicateSubscriptionError,
+    Matcher,
+    UnknownSubscriptionError,
+    UnsupportedError,
+)
 from graphmatch.published import MATCHERS, ORDERS, make
 from graphmatch.published.base import Below, Equal, Interval, Present
 from graphmatch.report import MatchReport
@@ -109,7 +115,9 @@ def test_that_a_duplicate_id_is_refused_and_changes_nothing(
     matcher: Matcher, language: Language
 ) -> None:
     subscribe(matcher, s=language.asks("pB"))
-    with pytest.raises(DuplicateError, match="a subscription with this id already exists"):
+    with pytest.raises(
+        DuplicateSubscriptionError, match="a subscription with this id already exists"
+    ):
         subscribe(matcher, s=language.asks("qB"))
     assert ids(matcher.match(language.says("ApB"))) == ["s"]
     assert ids(matcher.match(language.says("AqB"))) == []
@@ -117,7 +125,7 @@ def test_that_a_duplicate_id_is_refused_and_changes_nothing(
 
 
 def test_that_an_unknown_id_is_refused(matcher: Matcher) -> None:
-    with pytest.raises(UnknownError, match="no subscription has this id"):
+    with pytest.raises(UnknownSubscriptionError, match="no subscription has this id"):
         matcher.unsubscribe("nobody")
 
 

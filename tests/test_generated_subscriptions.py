@@ -15,7 +15,7 @@ import pytest
 from pyoxigraph import Literal, Quad, QueryBoolean, QuerySolutions, Store
 
 from graphmatch import Engine
-from graphmatch.knowledge import Knowledge
+from graphmatch.enrichment import Enricher
 from semantic import Publication
 from semantic.limits import DEFAULT_LIMITS
 from semantic.terms import Term, Triple
@@ -40,7 +40,7 @@ class SecondOpinion:
 
     def __init__(self) -> None:
         ontology = with_dbpedia().ontology
-        self._background = Knowledge(ontology).closure
+        self._background = Enricher(ontology).closure
         self._root = ontology.root
         self._up = self._links(ontology.stated)
         self._own: dict[Term, set[Term]] = {}

@@ -23,7 +23,7 @@ from typer.main import get_command
 
 from graphmatch import Engine
 from graphmatch.cli import app
-from graphmatch.subscribing import subscribe_files
+from graphmatch.subscription_files import subscribe_files
 from semantic import Ontology, read_events
 from semantic.errors import GraphMatchError, Problem
 

@@ -178,7 +178,7 @@ class _Engine(Adapter):
 
     def numbers(self, answer: Any) -> NDArray[np.int64]:
         if isinstance(answer, np.ndarray):
-            answer = self.engine.names(answer)
+            answer = self.engine.ids_of(answer)
         elif answer and isinstance(answer[0], MatchReport):
             answer = _read(answer)
         return super().numbers(answer)

@@ -295,7 +295,7 @@ class Asking:
         enriched = self.engine.enrich(publication)
         stated = frozenset(publication.triples)
         said = list(islice(dict.fromkeys(publication.triples), TRIPLES))
-        added = [triple for triple in enriched.seen_by_any if triple not in stated]
+        added = [triple for triple in enriched.visible_to_all if triple not in stated]
         drawn = added[: TRIPLES - len(said)]
         ends = {triple[2] for triple in drawn}
         ups = {(t, up) for t in ends for up in ontology.parents(t) if up in ends}

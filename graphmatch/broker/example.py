@@ -24,7 +24,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphmatch.broker.insight import Rehearsal, Scan, Stored
 from graphmatch.engine import Engine
-from graphmatch.knowledge import Entailment
+from graphmatch.enrichment import Entailment
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Term, compact
@@ -155,7 +155,7 @@ def facts(engine: Engine, publication: Publication, *, language: str = "en") -> 
     """
     enriched = engine.enrich(publication)
     by_subject: defaultdict[Term, dict[NamedNode, list[Term]]] = defaultdict(dict)
-    for subject, property_, object_ in enriched.seen_by_any:
+    for subject, property_, object_ in enriched.visible_to_all:
         if isinstance(property_, NamedNode):
             by_subject[subject].setdefault(property_, []).append(object_)
     ontology = engine.ontology

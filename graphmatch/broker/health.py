@@ -17,7 +17,7 @@ from time import perf_counter
 from graphmatch.broker.insight import Timer
 from graphmatch.engine import Engine
 from graphmatch.lint import Linter
-from graphmatch.matcher import UnknownError
+from graphmatch.matcher import UnknownSubscriptionError
 from graphmatch.subscription import Subscription
 
 _NEVER = frozenset(
@@ -138,7 +138,7 @@ def _linted(engine: Engine, ids: Collection[str], until: float, timer: Timer) ->
             text = f"{rest:,} subscriptions have not been examined: there was no time"
             yield Finding(Kind.NOT_EXAMINED, (), text, "Allow more time.")
             return
-        with suppress(UnknownError):  # it may have ended a moment ago
+        with suppress(UnknownSubscriptionError):  # it may have ended a moment ago
             yield from doubts(linter, engine.subscription(id))
 
 

@@ -97,7 +97,7 @@ class Rehearsal:
     def engine(self) -> Engine:
         """The engine in which queries are tried."""
         if self._made is None or self._made.ontology is not self._model.ontology:
-            self._made = self._model.sibling(clock=lambda: self._now, on_problem=lambda _: None)
+            self._made = self._model.empty_copy(clock=lambda: self._now, on_problem=lambda _: None)
         return self._made
 
     @contextmanager
@@ -315,7 +315,7 @@ def try_subscription(
         for one, report in rehearsal.reports(scan):
             day = one.received.date()
             looked[day] += 1
-            unknown += any(each.subscription == _WHOLE for each in report.unknown)
+            unknown += any(each.subscription == _WHOLE for each in report.undecided)
             failed += any(each.what.startswith(f"{_WHOLE}: ") for each in report.problems)
             matched = report.subscriptions
             if _WHOLE in matched:

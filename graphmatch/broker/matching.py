@@ -35,7 +35,7 @@ from graphmatch.broker.store import counted
 from graphmatch.broker.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.engine import Engine
 from graphmatch.report import CoreMatches
-from graphmatch.saving import SavedError
+from graphmatch.snapshot import SavedError
 from semantic.errors import GraphMatchError, Problem
 
 if TYPE_CHECKING:

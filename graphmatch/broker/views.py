@@ -14,7 +14,7 @@ from graphmatch.broker.example import Fact
 from graphmatch.broker.health import Finding
 from graphmatch.broker.insight import Day, Trial
 from graphmatch.explain.evidence import Evidence
-from graphmatch.explain.nearest import Near
+from graphmatch.explain.near_miss import NearMiss
 from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -253,7 +253,7 @@ def proof_of(each: Evidence, prefixes: Mapping[str, str], item: str) -> Proof:
     return Proof(each.write(prefixes), by, each.reasons)
 
 
-def near_of(each: Near, prefixes: Mapping[str, str], item: str) -> Proof:
+def near_of(each: NearMiss, prefixes: Mapping[str, str], item: str) -> Proof:
     """Return what came near, and why it will not do."""
     return Proof("", _triple(each.triple, prefixes, item), each.reasons, each.why)
 

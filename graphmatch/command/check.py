@@ -8,7 +8,7 @@ from graphmatch.command.options import Knowing, Subscribing, Verbosity
 from graphmatch.command.session import REFUSED, Session
 from graphmatch.console import plural, styled
 from graphmatch.explain.index_plan import UNINDEXED, IndexPlan
-from graphmatch.lint import Linter, Warned
+from graphmatch.lint import Linter, LintWarning
 from graphmatch.subscription import Subscription
 
 
@@ -27,7 +27,7 @@ def run(
         linter, warnings = Linter(engine.ontology), 0
         for subscription in engine.subscriptions:
             plan, warned = engine.index_plan(subscription.id), linter.lint(subscription)
-            calls = engine.calls(subscription.id)
+            calls = engine.operator_calls(subscription.id)
             warnings += len(warned)
             if json:
                 session.out.write_json(_json(subscription, plan, warned, calls))
@@ -48,7 +48,7 @@ def run(
 
 
 def _json(
-    subscription: Subscription, plan: IndexPlan, warned: Sequence[Warned], calls: Sequence[str]
+    subscription: Subscription, plan: IndexPlan, warned: Sequence[LintWarning], calls: Sequence[str]
 ) -> dict[str, object]:
     return {
         "id": subscription.id,

@@ -2,7 +2,7 @@
 
 A key is an option of ``filter`` without its dashes, or ``publications``; ``explain`` skips keys
 that it does not have. The command line overrides the file. File names are relative to the file's
-folder. Its ``[[subscription]]`` tables are subscriptions (`graphmatch.subscribing`).
+folder. Its ``[[subscription]]`` tables are subscriptions (`graphmatch.subscription_files`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import typer
 
-from graphmatch.subscribing import read_tables
+from graphmatch.subscription_files import read_tables
 from semantic.errors import InputError, Place, Problem
 from semantic.files import unreadable
 

@@ -21,7 +21,7 @@ from graphmatch.command.options import Knowing, Loading, Subscribing, Verbosity
 from graphmatch.console import CommandConsole, styled
 from graphmatch.engine import Engine
 from graphmatch.operators import load_operators
-from graphmatch.subscribing import subscribe_files, subscribe_topics
+from graphmatch.subscription_files import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now

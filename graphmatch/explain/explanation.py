@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from graphmatch._native import Evaluation
 from graphmatch.explain.evidence import Evidence, evidence, first, proofs
 from graphmatch.explain.index_plan import SUSPENDED, IndexPlan
-from graphmatch.explain.nearest import Near, Nearest, Wording
+from graphmatch.explain.near_miss import NearMiss, NearMissFinder, Wording
 from graphmatch.explain.provenance import Provenance
 from graphmatch.report import Match
 from semantic.branch import Branch, TriplePattern
@@ -49,7 +49,7 @@ class Explanation:
     match: Match | None
     evidence: tuple[Evidence, ...] = ()
     failure: str = ""
-    nearest: tuple[Near, ...] = ()
+    nearest: tuple[NearMiss, ...] = ()
     held: tuple[Evidence, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
     calls: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def explain(
         return replace(blank, evidence=tuple(proof))
     if plan.suspended:
         return replace(blank, failure=SUSPENDED)
-    nearest = Nearest(evaluation, provenance)
+    nearest = NearMissFinder(evaluation, provenance)
     failures = [_failure(b, evaluation, nearest, Wording(b, prefixes)) for b in branches]
     found = [failed for failed in failures if failed is not None]
     if len(found) < len(failures) or not found:
@@ -136,8 +136,8 @@ def explain(
 
 
 def _failure(
-    branch: Branch, evaluation: Evaluation, nearest: Nearest, words: Wording
-) -> tuple[str, tuple[Near, ...], Branch] | None:
+    branch: Branch, evaluation: Evaluation, nearest: NearMissFinder, words: Wording
+) -> tuple[str, tuple[NearMiss, ...], Branch] | None:
     """Return the first failed condition of a branch, the near misses, and the conditions before."""
     for number, pattern in enumerate(branch.patterns):
         before = branch.patterns[:number]
@@ -162,9 +162,9 @@ def _not_together(
     pattern: TriplePattern,
     before: tuple[TriplePattern, ...],
     evaluation: Evaluation,
-    nearest: Nearest,
+    nearest: NearMissFinder,
     words: Wording,
-) -> tuple[str, tuple[Near, ...]]:
+) -> tuple[str, tuple[NearMiss, ...]]:
     """Describe the patterns that match separately but not jointly, with near misses."""
     met = f"{words.pattern(pattern)} matches, but not together with"
     for other in before:

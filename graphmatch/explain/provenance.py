@@ -12,7 +12,7 @@ from functools import cached_property
 
 from pyoxigraph import Literal
 
-from graphmatch.knowledge import Enriched, Found, Knowledge
+from graphmatch.enrichment import EnrichedPublication, Enricher, Found
 from semantic.annotation.annotate import LabelForm
 from semantic.attributes.names import isa_name_of
 from semantic.branch import TaxonomyOperator, TaxonomyTest
@@ -36,12 +36,12 @@ class Provenance:
 
     def __init__(
         self,
-        knowledge: Knowledge,
-        enriched: Enriched,
+        enricher: Enricher,
+        enriched: EnrichedPublication,
         language: str = "en",
     ) -> None:
-        self._knowledge = knowledge
-        self.ontology = ontology = knowledge.ontology
+        self._enricher = enricher
+        self.ontology = ontology = enricher.ontology
         self.publication = enriched.publication
         self.links = ontology.links(enriched.stated)
         """The is-a links stated in the publication."""
@@ -49,7 +49,7 @@ class Provenance:
         self.language = language
         self._origins = enriched.origins
         self._mapped = enriched.mapped
-        self._known = ontology if knowledge.rdfs else Ontology()
+        self._known = ontology if enricher.rdfs else Ontology()
         root = self._known.root
         self._rooted = {
             (root(s), root(p), root(o)): (s, p, o) for s, p, o in enriched.stated.triples
@@ -76,7 +76,7 @@ class Provenance:
 
     def classes_called(self, text: Literal) -> tuple[Term, ...]:
         """Return the classes and concepts that a value of an attribute names."""
-        return self._knowledge.concepts.called(text.value) if is_text(text) else ()
+        return self._enricher.concepts.called(text.value) if is_text(text) else ()
 
     def is_true(self, test: TaxonomyTest, value: Term) -> bool:
         """Whether a taxonomy test is true for a term."""

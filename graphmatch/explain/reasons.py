@@ -12,11 +12,11 @@ from datetime import datetime
 from functools import partial
 
 from graphmatch import _native
+from graphmatch.enrichment import EnrichedPublication, Enricher
 from graphmatch.explain.evidence import Evidence, evidence
 from graphmatch.explain.explanation import Explanation, explain
 from graphmatch.explain.index_plan import IndexPlan
 from graphmatch.explain.provenance import Provenance
-from graphmatch.knowledge import Enriched, Knowledge
 from graphmatch.operators.evaluator import OperatorEvaluator
 from graphmatch.report import CoreMatches, MatchReport
 from graphmatch.subscription import Query, Subscription
@@ -29,7 +29,7 @@ def explained(
     plan: IndexPlan,
     report: MatchReport,
     publication: Publication,
-    knowledge: Knowledge,
+    enricher: Enricher,
     operators: OperatorEvaluator,
     now: datetime,
     language: str,
@@ -49,15 +49,15 @@ def explained(
     try:
         if place is not None:
             match = matches[place]
-            knowledge, enriched = matches.enriched()
+            enricher, enriched = matches.enriched()
             evaluation = matches.found.evaluation
         else:
             match = None
-            enriched = knowledge.enrich(publication, now)
-            evaluation = partial(knowledge.evaluation, enriched.publication, now)
+            enriched = enricher.enrich(publication, now)
+            evaluation = partial(enricher.evaluation, enriched.publication, now)
         query = plan.subscription.query
         found = _evaluation(evaluation, enriched, publication, [query], report, operators)
-        explanation = explain(plan, match, found, Provenance(knowledge, enriched, language))
+        explanation = explain(plan, match, found, Provenance(enricher, enriched, language))
     except _native.EvaluationFailedError as error:
         raise GraphMatchError(_unexplained(id, publication.id, str(error))) from error
     return replace(explanation, calls=operators.calls_of(plan.subscription, report.calls))
@@ -86,8 +86,8 @@ def evidence_of(
         found: dict[str, tuple[Evidence, ...]] = {ids[place]: () for place in places}
         if not places:
             return found
-        knowledge, enriched = matches.enriched()
-        if not knowledge.is_of(core):
+        enricher, enriched = matches.enriched()
+        if not enricher.is_of(core):
             what, remedy = "another engine made this report", "Ask that engine for the evidence."
             raise GraphMatchError(Problem(what, Place(report.publication), remedy))
         if report.counters.triples > limits.reason_triples:
@@ -104,7 +104,7 @@ def evidence_of(
         remedy = "Ask for the evidence right after the match, or raise the limit."
         problem = Problem(f"no reasons: {error}", Place(report.publication), remedy)
         raise GraphMatchError(problem) from error
-    provenance = Provenance(knowledge, enriched, language)
+    provenance = Provenance(enricher, enriched, language)
     for place, query in zip(places, queries, strict=True):
         one = Subscription.of(ids[place], query)
         try:
@@ -117,7 +117,7 @@ def evidence_of(
 
 def _evaluation(
     evaluation: Callable[[_native.Calls], _native.Evaluation],
-    enriched: Enriched,
+    enriched: EnrichedPublication,
     publication: Publication | None,
     queries: Iterable[Query],
     report: MatchReport,

@@ -23,7 +23,7 @@ from graphmatch import _native
 from graphmatch.operators.operator import Operator, OperatorIndex
 from graphmatch.operators.runner import ABANDONED, OVER, Arguments, Runner
 from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
-from graphmatch.report import Call, Unknown
+from graphmatch.report import Call, UndecidedSubscription
 from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.limits import Limits
@@ -67,11 +67,11 @@ class CallSession:
         """Seconds by operator. None may use the time of the others."""
         self.until = until
 
-    def put(self, call: str, given: Term | None, seconds: float, why: str = "") -> None:
+    def put(self, call: str, result: Term | None, seconds: float, why: str = "") -> None:
         """Add the result of a call; ``None`` if it failed."""
-        self.native.put(call, given)
-        self.made.append((call, given, seconds, why, False))
-        if given is None:
+        self.native.put(call, result)
+        self.made.append((call, result, seconds, why, False))
+        if result is None:
             self.why[call] = why
 
     def spend(self, operator: str, seconds: float) -> None:
@@ -85,17 +85,17 @@ class CallSession:
             self._publication = publication_of(request.id, request.triples(), self._source)
         return self._publication
 
-    def put_cached(self, call: str, given: Term) -> None:
+    def put_cached(self, call: str, result: Term) -> None:
         """Add a cached result."""
-        self.native.put(call, given)
-        self.made.append((call, given, 0.0, "", True))
+        self.native.put(call, result)
+        self.made.append((call, result, 0.0, "", True))
         self.recalled += 1
 
     def repeat(self, calls: Iterable[Call]) -> None:
         """Add the results of earlier calls for this publication."""
         for call in calls:
             said = "\n".join([call.operator, *map(written, call.arguments)])
-            self.native.put(said, call.given)
+            self.native.put(said, call.result)
 
 
 class Calls(Sequence[Call]):
@@ -123,9 +123,9 @@ _Made: TypeAlias = tuple[str, Term | None, float, str, bool]
 """The call, the result, the seconds, the reason if it failed, and whether it was cached."""
 
 
-def _call(call: str, given: Term | None, seconds: float, why: str, kept: bool = False) -> Call:
+def _call(call: str, result: Term | None, seconds: float, why: str, kept: bool = False) -> Call:
     operator, *texts = call.split("\n")
-    return Call(operator, tuple(map(_native.term, texts)), given, seconds, why, kept)
+    return Call(operator, tuple(map(_native.term, texts)), result, seconds, why, kept)
 
 
 class _IndexedOperator:
@@ -332,11 +332,11 @@ class OperatorEvaluator:
             outcomes = runner.run(arguments, left)
             session.spend(operator.iri, perf_counter() - begin)
             for call, outcome in zip(taken, outcomes, strict=True):
-                session.put(calls[call], outcome.given, outcome.seconds, outcome.why)
+                session.put(calls[call], outcome.result, outcome.seconds, outcome.why)
                 predicate = of_test[of_call[call][0]][1]
                 statistics.time(operator.iri, predicate, outcome.seconds)
-                if operator.pure and outcome.given is not None:
-                    self._cache_result(calls[call], outcome.given)
+                if operator.pure and outcome.result is not None:
+                    self._cache_result(calls[call], outcome.result)
             decide(taken, is_new=True)
             if runner.abandoned >= ABANDONED:
                 self._give_up(operator)
@@ -362,7 +362,7 @@ class OperatorEvaluator:
             left = max(session.until - perf_counter(), 0.0)
             arguments = self._arguments(operator, call, None, session)
             [outcome] = self._runners[operator.iri].run([arguments], left)
-            session.put(call, outcome.given, outcome.seconds, outcome.why)
+            session.put(call, outcome.result, outcome.seconds, outcome.why)
         return bool(missing)
 
     def _put_cached(
@@ -374,15 +374,15 @@ class OperatorEvaluator:
             for number, call in enumerate(calls):
                 short = _short(call)
                 is_pure = self.by_iri[names[number]].pure
-                if is_pure and (given := self._cache.get(short)) is not None:
+                if is_pure and (result := self._cache.get(short)) is not None:
                     self._cache.move_to_end(short)
-                    session.put_cached(call, given)
+                    session.put_cached(call, result)
                     found.append(number)
         return found
 
-    def _cache_result(self, call: str, given: Term) -> None:
+    def _cache_result(self, call: str, result: Term) -> None:
         with self._lock:
-            self._cache[_short(call)] = given
+            self._cache[_short(call)] = result
             if len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
 
@@ -419,7 +419,9 @@ class OperatorEvaluator:
             how += f"{1000 * cost:.3g} ms per call, true for {true:.0%} of candidates"
             yield f"calls {compact(NamedNode(one.iri))}: {how}"
 
-    def unknown(self, found: _native.Report, session: CallSession | None) -> tuple[Unknown, ...]:
+    def undecided(
+        self, found: _native.Report, session: CallSession | None
+    ) -> tuple[UndecidedSubscription, ...]:
         """Return the subscriptions that failed calls leave undecided."""
         if not self.all:
             return ()
@@ -430,7 +432,7 @@ class OperatorEvaluator:
             return _call(text, None, 0.0, why or f"its index failed: {failures.get(text, '')}")
 
         return tuple(
-            Unknown(id, tuple(map(call, calls)), is_matched)
+            UndecidedSubscription(id, tuple(map(call, calls)), is_matched)
             for id, calls, is_matched in found.undecided
         )
 

@@ -42,7 +42,7 @@ class CallOutcome:
 
     Parameters
     ----------
-    given
+    result
         The result; ``None`` if the call failed.
     seconds
         The time that it took.
@@ -50,7 +50,7 @@ class CallOutcome:
         The reason if it failed.
     """
 
-    given: Term | None
+    result: Term | None
     seconds: float
     why: str = ""
 
@@ -362,5 +362,7 @@ def _serve_process(connection: Connection, module: str, name: str, batch: int | 
         except EOFError:
             return
         outcomes = runner.run_here([tuple(map(_native.term, texts)) for texts in several])
-        answers = [(outcome.given and written(outcome.given), outcome.why) for outcome in outcomes]
+        answers = [
+            (outcome.result and written(outcome.result), outcome.why) for outcome in outcomes
+        ]
         connection.send_bytes(json.dumps(answers).encode())

@@ -27,7 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
-from graphmatch.matcher import Capabilities, DuplicateError, Matcher, UnknownError, UnsupportedError
+from graphmatch.matcher import (
+    Capabilities,
+    DuplicateSubscriptionError,
+    Matcher,
+    UnknownSubscriptionError,
+    UnsupportedError,
+)
 from graphmatch.report import Counters, Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.branch import Comparison, Filter, QueryForm, TaxonomyOperator, TaxonomyTest, Unequal
@@ -286,7 +292,7 @@ class Tally:
     """The work of an algorithm for an event, under the names of `graphmatch.report.Counters`."""
 
     probes: int = 0
-    gates: int = 0
+    index_hits: int = 0
     candidates: int = 0
     joins: int = 0
     verified: int = 0
@@ -329,12 +335,12 @@ class PublishedMatcher(Matcher):
 
     def subscribe(self, subscription: Subscription) -> None:
         if subscription.id in self.stored:
-            raise DuplicateError(subscription.id)
+            raise DuplicateSubscriptionError(subscription.id)
         self.add(self.read(subscription))
 
     def unsubscribe(self, id: str) -> None:
         if self.stored.pop(id, None) is None:
-            raise UnknownError(id)
+            raise UnknownSubscriptionError(id)
         kept, self.stored = self.stored, {}
         self.clear()
         for _, read in kept.values():

@@ -171,7 +171,7 @@ class Ctps(ConceptMatcher):
             if x < r < y:  # part F
                 holds |= resize(cell, len(sid))
             elif x <= r <= y:  # parts C, D and E
-                tally.gates += 1
+                tally.index_hits += 1
                 left |= resize(cell, len(sid))
         left &= sid
         buffer = np.frombuffer(memoryview(left), np.uint8)

@@ -242,7 +242,7 @@ class Dexin(FlatMatcher):
                 index, value = self._attributes[attribute], event.numbers.get(attribute)
                 left[self._outside(index, value, tally)] = False
         numbers = np.flatnonzero(left)
-        tally.gates += left.size - numbers.size
+        tally.index_hits += left.size - numbers.size
         for attribute, method, _, _ in plan:
             if method is Method.INCLUSIVE:
                 tally.candidates += numbers.size

@@ -32,7 +32,7 @@ Notes
   a successor may test another attribute than the node.
 - Index attributes that are absent, or have a value that no subscription names, share one subtree.
 - `Tally`: `probes` are visited nodes (the paper's measure; one more for finding the subtree),
-  `gates` followed edges of values, `candidates` conjunctions at leaves.
+  `index_hits` followed edges of values, `candidates` conjunctions at leaves.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class Gryphon(FlatMatcher):
         root = top.edges[STAR].place
         visited, followed, count = _walk(arrays, root, values, self._successors)
         tally.probes += visited + bool(self._named)
-        tally.gates += followed
+        tally.index_hits += followed
         tally.candidates += count
         numbers: list[int] = arrays.found[:count].tolist()
         return numbers

@@ -185,5 +185,5 @@ class GryphonGeneral(FlatMatcher):
                 stack.append(node.edges[None])
             result = node.test.result(*values[node.test.attribute])
             if result is not None and result in node.edges:
-                tally.gates += 1
+                tally.index_hits += 1
                 stack.append(node.edges[result])

@@ -106,7 +106,7 @@ class GToPSS(GraphMatcher):
                 if subs is not None:
                     edge_count[np.frombuffer(subs, np.int32)] += 1
                     tables[Edge(pair[0], label, pair[1])].append((v, w))
-        tally.gates, tally.candidates = len(tables), int(np.count_nonzero(edge_count))
+        tally.index_hits, tally.candidates = len(tables), int(np.count_nonzero(edge_count))
         for number in np.flatnonzero(edge_count >= np.array(self._sizes)).tolist():
             pattern = self._patterns[number]
             of_edges = [tables.get(edge, []) for edge in pattern.edges]

@@ -32,7 +32,7 @@ from pyoxigraph import (
     Store,
 )
 
-from graphmatch.knowledge import Entailment, Knowledge, Known
+from graphmatch.enrichment import Enricher, Entailment, OntologyAndAnnotator
 from graphmatch.matcher import Capabilities, UnsupportedError
 from graphmatch.published.base import PublishedMatcher
 from graphmatch.report import Counters, Match, MatchReport
@@ -73,9 +73,9 @@ class Naive(PublishedMatcher):
     ) -> None:
         super().__init__(ontology)
         rules = Entailment.RDFS if entailment else Entailment.NONE
-        known = Known(ontology, annotator or Annotator([]))
-        self._knowledge = Knowledge(known, rules)
-        self._background = self._knowledge.closure
+        known = OntologyAndAnnotator(ontology, annotator or Annotator([]))
+        self._enricher = Enricher(known, rules)
+        self._background = self._enricher.closure
         self._store = Store()
         self._store.bulk_extend(_quads(self._background, DefaultGraph()))
 
@@ -83,8 +83,8 @@ class Naive(PublishedMatcher):
         """Do nothing: there is no index."""
 
     def read(self, subscription: Subscription) -> Subscription:
-        knowledge = self._knowledge
-        read = subscription.rewritten(knowledge.root, knowledge.units)
+        enricher = self._enricher
+        read = subscription.rewritten(enricher.root, enricher.units)
         asked = [property_ for property_, _ in read.query.demanded()]
         if None in asked and any(p == WORDS or (p is not None and is_derived(p)) for p in asked):
             why = "an attribute that is found, and any property beside it"
@@ -92,19 +92,19 @@ class Naive(PublishedMatcher):
         return read
 
     def match(self, publication: Publication) -> MatchReport:
-        now, knowledge = utc_now(), self._knowledge
+        now, enricher = utc_now(), self._enricher
         asked = {id: s.query.demanded() for id, (_, s) in self.stored.items()}
         mentions = [mention for several in asked.values() for mention in several]
-        enriched = knowledge.enrich(publication, now, mentions)
-        whole, links = enriched.publication, knowledge.ontology.links(enriched.stated)
+        enriched = enricher.enrich(publication, now, mentions)
+        whole, links = enriched.publication, enricher.ontology.links(enriched.stated)
         functions: dict[NamedNode, Callable[..., Term | None]] = {COMPARE: _compared}
         for operator in TaxonomyOperator:
-            functions[GM[operator.value]] = partial(_is_a, knowledge.ontology, operator, links)
+            functions[GM[operator.value]] = partial(_is_a, enricher.ontology, operator, links)
         ask = partial(self._store.query, custom_functions=functions)
         graph = whole.graph_name()
         found: dict[str, Match] = {}
         # A variable property is never bound to an attribute that was found in text.
-        for open_, triples in ((True, whole.seen_by_any), (False, whole.triples)):
+        for open_, triples in ((True, whole.visible_to_all), (False, whole.triples)):
             with self._loaded(triples, graph):
                 for id in (id for id in asked if ((None, None) in asked[id]) is open_):
                     *conditions, query = self.stored[id][1].query.texts(graph.value)

@@ -36,7 +36,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from graphmatch.matcher import DuplicateError, UnknownError, UnsupportedError
+from graphmatch.matcher import (
+    DuplicateSubscriptionError,
+    UnknownSubscriptionError,
+    UnsupportedError,
+)
 
 Bindings: TypeAlias = Mapping[str, Hashable]
 """The value of each variable of a subscription, by name."""
@@ -127,10 +131,10 @@ class Order(ABC):
         self.subscribers: dict[Predicate, dict[str, None]] = {}
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription; raise `DuplicateError` if its id is taken."""
+        """Add a subscription; raise `DuplicateSubscriptionError` if its id is taken."""
         id = subscription.id
         if id in self.subscriptions:
-            raise DuplicateError(id)
+            raise DuplicateSubscriptionError(id)
         if not subscription.predicates:
             raise UnsupportedError(id, "a subscription without predicates")
         self.subscriptions[id] = subscription
@@ -139,9 +143,9 @@ class Order(ABC):
             self.subscribers.setdefault(t, {})[id] = None
 
     def unsubscribe(self, id: str) -> None:
-        """Remove a subscription; raise `UnknownError` if the id is unknown."""
+        """Remove a subscription; raise `UnknownSubscriptionError` if the id is unknown."""
         if self.subscriptions.pop(id, None) is None:
-            raise UnknownError(id)
+            raise UnknownSubscriptionError(id)
         for t in self.predicates.pop(id):
             del self.subscribers[t][id]
             if not self.subscribers[t]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, MatchReport
-from graphmatch.knowledge import Change, Knowledge
+from graphmatch.enrichment import Enricher, OntologyUpdate
 from graphmatch.subscription import AttributeSubscription
 from semantic import Ontology, Problem, Publication
 from semantic.annotation.annotate import Annotator
@@ -80,7 +80,7 @@ def test_that_a_change_files_only_what_it_concerns(count: int) -> None:
     engine.subscribe("same", f"ASK {{ ?x a {EX['Notebook']} }}")
     new = [(EX["Notebook"], SAME_AS, EX["Laptop"]), (EX["Laptop"], TYPE, EX["Kind"])]
     change = engine.update_ontology(added=new)
-    assert change.concerned == 1
+    assert change.reindexed == 1
     report = engine.match(Publication.of("p", [(EX["x"], TYPE, EX["Laptop"])]))
     assert [match.subscription for match in report] == ["same"]
 
@@ -91,10 +91,10 @@ def test_that_what_the_ontology_meets_is_filed_otherwise() -> None:
     made = Publication.of("p", [(EX["x"], NamedNode("urn:by"), EX["acme"])])
     fact = (EX["acme"], NamedNode("urn:in"), NamedNode("urn:fr"))
     assert not engine.match(made).matches
-    assert engine.update_ontology(added=[fact]) == Change(triples=1, names=0, concerned=1)
+    assert engine.update_ontology(added=[fact]) == OntologyUpdate(triples=1, names=0, reindexed=1)
     assert engine.index_plan("maker").residual == ("a pattern that the ontology may match",)
     assert [m.subscription for m in engine.match(made)] == ["maker"]
-    assert engine.update_ontology(removed=[fact]).concerned == 1
+    assert engine.update_ontology(removed=[fact]).reindexed == 1
     assert not engine.match(made).matches
     assert engine.index_plan("maker").exact
 
@@ -106,7 +106,7 @@ def test_new_folding_options_reindex_subscriptions_with_text() -> None:
     item = Publication.of("p", [(EX["x"], NamedNode("urn:country"), Literal("United States"))])
     assert not engine.match(item).matches
     folded = Ontology((), pairs, options=SynonymOptions(casefold=True))
-    assert engine.replace_ontology(folded).concerned == 1
+    assert engine.replace_ontology(folded).reindexed == 1
     assert engine.match(item).matches
 
 
@@ -334,7 +334,7 @@ def test_that_reasons_are_those_of_the_time_of_the_match(monkeypatch: pytest.Mon
     def again(*_: object) -> None:
         raise AssertionError("enriched again")
 
-    monkeypatch.setattr(Knowledge, "enrich", again)
+    monkeypatch.setattr(Enricher, "enrich", again)
     for name in ("annotations", "words", "find"):
         monkeypatch.setattr(Annotator, name, again)
     assert engine.evidence(report) == before

@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser
 from graphmatch._native import EvaluationFailedError
-from graphmatch.matcher import UnknownError
+from graphmatch.matcher import UnknownSubscriptionError
 from graphmatch.published.naive import Naive
 from graphmatch.report import CoreMatches
 from semantic import Limits, Ontology, Publication
@@ -105,7 +105,9 @@ def test_ids_and_queries_that_are_not_unicode() -> None:
         engine.calls,
         lambda id: list(engine.lint(id)),
     ):
-        with pytest.raises(UnknownError, match=re.escape("no subscription has this id")):
+        with pytest.raises(
+            UnknownSubscriptionError, match=re.escape("no subscription has this id")
+        ):
             ask(HALF)
     assert HALF not in engine
     assert [subscription.id for subscription in engine.subscriptions] == ["a"]
@@ -185,7 +187,7 @@ def test_one_is_replaced_in_its_place() -> None:
     assert list(engine.match(published).subscriptions) == ["first", "second"]
     with pytest.raises(SubscriptionError):
         engine.replace("second", "SELECT ?x { ?x <urn:p>")
-    with pytest.raises(UnknownError):
+    with pytest.raises(UnknownSubscriptionError):
         engine.replace("fourth", "ASK { ?x <urn:p> <urn:first> }")
     assert list(engine.match(published).subscriptions) == ["first", "second"]
 

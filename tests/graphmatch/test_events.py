@@ -149,7 +149,7 @@ def test_a_row_is_the_event_that_it_is(engine: Engine, rows: list[dict[str, Any]
         return
     reports = engine.match_events(table)
     assert [(report.publication, found(report)) for report in reports] == expected
-    ids = engine.names(reports.numbers)
+    ids = engine.ids_of(reports.numbers)
     ends = reports.offsets.tolist()
     assert [ids[begin:end] for begin, end in pairwise(ends)] == [
         [id for id, _ in matches] for _, matches in expected
@@ -180,7 +180,7 @@ def test_reports_stay_what_they_are(engine: Engine) -> None:
         ["4"],
         ["3"],
     ]
-    assert other.names(reports.numbers) == [None, None]
+    assert other.ids_of(reports.numbers) == [None, None]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, parse
 
-from graphmatch.knowledge import Knowledge
+from graphmatch.enrichment import Enricher
 from semantic.clock import utc_now
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymPairs
@@ -46,15 +46,15 @@ def quiet(stated: Iterable[Triple], synonyms: SynonymPairs | None = None) -> Ont
 def follows(ontology: str, publication: str, synonyms: SynonymPairs | None = None) -> set[Triple]:
     """Return the triples derived from a publication, without its own."""
     known = quiet(triples(ontology), synonyms)
-    enriched = enrich(Knowledge(known), Publication.of("p", triples(publication)))
+    enriched = enrich(Enricher(known), Publication.of("p", triples(publication)))
     assert len(set(enriched.triples)) == len(enriched.triples)
     stated = known.roots.rewrite(triples(publication))
     assert enriched.derived == set(enriched.triples) - set(stated)
     return set(enriched.derived)
 
 
-def enrich(knowledge: Knowledge, publication: Publication) -> Publication:
-    return knowledge.enrich(publication, utc_now()).publication
+def enrich(enricher: Enricher, publication: Publication) -> Publication:
+    return enricher.enrich(publication, utc_now()).publication
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_against_the_oracle(drawn: st.DataObject) -> None:
     publication = drawn.draw(publications(stated))
     ontology = quiet(stated)
     world = World.of(stated, publication.triples)
-    knowledge = Knowledge(ontology)
-    assert knowledge.closure == world.background
-    assert set(enrich(knowledge, publication).triples) == world.news
+    enricher = Enricher(ontology)
+    assert enricher.closure == world.background
+    assert set(enrich(enricher, publication).triples) == world.news
 
 
 @given(meta_ontologies, data)
@@ -207,9 +207,9 @@ def test_rules_about_rules_against_the_oracle(
     ontology = quiet(stated)
     roots = ontology.roots
     c, e = closure(roots.rewrite(stated), roots.rewrite(published))
-    knowledge = Knowledge(ontology)
-    assert knowledge.closure == c
-    assert set(enrich(knowledge, Publication.of("p", published)).triples) == e
+    enricher = Enricher(ontology)
+    assert enricher.closure == c
+    assert set(enrich(enricher, Publication.of("p", published)).triples) == e
 
 
 @given(st.data())
@@ -218,9 +218,9 @@ def test_derivations(drawn: st.DataObject) -> None:
     stated = drawn.draw(ontologies())
     publication = drawn.draw(publications(stated))
     ontology = quiet(stated)
-    knowledge = Knowledge(ontology)
-    parents = knowledge.follow(ontology.rewrite(publication).triples)
-    enriched = enrich(knowledge, publication)
+    enricher = Enricher(ontology)
+    parents = enricher.follow(ontology.rewrite(publication).triples)
+    enriched = enrich(enricher, publication)
     assert parents.keys() == set(enriched.triples)
     for triple in parents:
         steps = 0

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphmatch import Engine, _native
-from graphmatch.knowledge import Knowledge
-from graphmatch.mapping import Mapped, MappingFunctions
+from graphmatch.enrichment import Enricher
+from graphmatch.mapping import MappingFunctions, MappingResult
 from graphmatch.subscription import Query
 from semantic import Limits, Ontology, Problem, Publication
 from semantic.errors import OntologyError, Severity
@@ -58,10 +58,10 @@ class Setting:
 
     functions: MappingFunctions
     ontology: Ontology
-    evaluator: Knowledge
+    evaluator: Enricher
     problems: list[Problem]
 
-    def run(self, triples: Sequence[Triple], now: datetime = NOW) -> Mapped:
+    def run(self, triples: Sequence[Triple], now: datetime = NOW) -> MappingResult:
         rooted = self.ontology.rewrite(Publication.of("urn:p", triples))
         return self.functions.run(rooted, self.evaluator, now, self.problems.append)
 
@@ -74,10 +74,10 @@ def setting(*texts: str, ontology: Sequence[Triple] = (), limits: Limits | None 
         known.root,
         limits or Limits(),
     )
-    return Setting(functions, known, Knowledge(known), [])
+    return Setting(functions, known, Enricher(known), [])
 
 
-def added(mapped: Mapped) -> set[str]:
+def added(mapped: MappingResult) -> set[str]:
     """Return the mapped triples, without subjects."""
     return {f"{p.value} {o.value}".replace("urn:ex:", "") for _, p, o in mapped.mapped}
 
@@ -383,7 +383,7 @@ class GivingUp:
         return self.evaluation.answer(query, resting, most)
 
 
-class Failing(Knowledge):
+class Failing(Enricher):
     def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
         return cast("_native.Evaluation", GivingUp(super().evaluation(publication, now)))
 

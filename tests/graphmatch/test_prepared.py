@@ -9,7 +9,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
-from graphmatch.matcher import DuplicateError
+from graphmatch.matcher import DuplicateSubscriptionError
 from semantic import Ontology
 from semantic.attributes.values import term_of
 from semantic.errors import InputError, SubscriptionError
@@ -84,7 +84,7 @@ def test_rows_that_are_refused() -> None:
     refused = prepared.subscribe(list("abcdefg"), [properties, [1, 2, 3, 4, 5, None, 7]])
     assert engine.subscriptions[0].id == "b"
     assert [subscription.id for subscription in engine.subscriptions] == ["b", "a"]
-    assert isinstance(refused[0], DuplicateError)
+    assert isinstance(refused[0], DuplicateSubscriptionError)
     none = "has no IRI or literal in this row. Write terms in N-Triples syntax, or numbers."
     assert list(map(str, refused[1:])) == [
         "c: the parameter ?p is where a constant is not allowed. Use it in triple patterns and "

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, MatchReport, Subscription, SubscriptionParser
-from graphmatch.knowledge import Enriched, Knowledge
+from graphmatch.enrichment import EnrichedPublication, Enricher
 from graphmatch.operators import Operator
 from graphmatch.published.naive import Naive
 from semantic import Ontology, Publication
@@ -297,14 +297,14 @@ def test_that_publications_are_evaluated_by_several_threads() -> None:
 def test_explanations_do_not_block_matching(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asking, matched, enrich = Event(), Event(), Knowledge.enrich
+    asking, matched, enrich = Event(), Event(), Enricher.enrich
 
-    def enriched(self: Knowledge, *given: Any) -> Enriched:
+    def enriched(self: Enricher, *given: Any) -> EnrichedPublication:
         asking.set()
         assert matched.wait(SECONDS)
         return enrich(self, *given)
 
-    monkeypatch.setattr(Knowledge, "enrich", enriched)
+    monkeypatch.setattr(Enricher, "enrich", enriched)
     engine = Engine()
     engine.subscribe("s", EVALUATED)
     other = Publication.of("urn:p", [(EX["x"], EX["q"], Literal(1))])

@@ -10,7 +10,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser, read_subscriptions
 from graphmatch.published import make
-from graphmatch.subscribing import subscribe_files, subscribe_topics
+from graphmatch.subscription_files import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic import Ontology, Publication
 from semantic.errors import Place, Problem, SubscriptionError

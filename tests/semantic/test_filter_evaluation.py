@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch import Engine, Subscription, SubscriptionParser
-from graphmatch.knowledge import Knowledge
+from graphmatch.enrichment import Enricher
 from semantic import Ontology, Publication
 from semantic.branch import TaxonomyTest, Unequal
 from semantic.clock import utc_now
@@ -28,7 +28,7 @@ from semantic.vocabulary import XSD
 
 P = NamedNode("urn:p")
 PARSER = SubscriptionParser()
-KNOWLEDGE = Knowledge(Ontology())
+KNOWLEDGE = Enricher(Ontology())
 
 TEXTS = (
     *("", "a", "A", "sea", "Sea", "SEA", "by the sea", "the seas", "c++", "de", "de-CH", "*", "x-"),

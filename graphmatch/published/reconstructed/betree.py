@@ -242,9 +242,9 @@ class BETree(FlatMatcher):
         values = np.array([given.get(attribute, nan) for attribute in self._slots], float)
         buckets, _, members, *_ = self._packed
         stack, found = np.empty(len(buckets), np.int64), np.empty(len(members), np.int64)
-        count, probes, gates, candidates = _match(self._packed, values, stack, found)
+        count, probes, index_hits, candidates = _match(self._packed, values, stack, found)
         tally.probes += probes
-        tally.gates += gates
+        tally.index_hits += index_hits
         tally.candidates += candidates
         numbers: list[int] = found[:count].tolist()
         return numbers
@@ -289,7 +289,7 @@ def _match(
 ) -> tuple[int, int, int, int]:
     """Return the counts of matches, buckets, buckets with an l-node, and tested subscriptions."""
     buckets, middles, members, begin, tests = packed
-    count, probes, gates, candidates = 0, 0, 0, 0
+    count, probes, index_hits, candidates = 0, 0, 0, 0
     stack[0] = 0
     top = 1
     while top:
@@ -297,7 +297,7 @@ def _match(
         bucket = stack[top]
         probes += 1
         first, last = buckets[bucket, BEGIN], buckets[bucket, END]
-        gates += first < last
+        index_hits += first < last
         candidates += last - first
         for member in range(first, last):
             holds = True
@@ -319,4 +319,4 @@ def _match(
             if half:
                 stack[top] = half
                 top += 1
-    return count, probes, gates, candidates
+    return count, probes, index_hits, candidates

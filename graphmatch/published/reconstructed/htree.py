@@ -168,9 +168,11 @@ class HTree(FlatMatcher):
             if attribute in event.numbers:
                 near[level] = self._near(event.numbers[attribute])
         values = np.array([event.numbers.get(attribute, nan) for attribute in self._slots], float)
-        count, probes, gates, candidates = _match(self._tree, values, np.array(near), self._work)
+        count, probes, index_hits, candidates = _match(
+            self._tree, values, np.array(near), self._work
+        )
         tally.probes += probes
-        tally.gates += gates
+        tally.index_hits += index_hits
         tally.candidates += candidates
         numbers: list[int] = self._work[-1][:count].tolist()
         return numbers
@@ -220,7 +222,7 @@ def _match(
     """Return the counts of matches, cells read, cells that led on, and entries tested."""
     nodes, begin, numbers, where, tests = tree
     stack, marks, found = work
-    count, probes, gates, candidates = 0, 0, 0, 0
+    count, probes, index_hits, candidates = 0, 0, 0, 0
     stack[0, 0], stack[0, 1] = 0, 0
     top = 1
     depth, anywhere = near.shape[0], nodes.shape[1] - 1
@@ -232,7 +234,7 @@ def _match(
             probes += 1
             if child == 0:
                 continue
-            gates += 1
+            index_hits += 1
             if level < depth - 1:
                 stack[top, 0], stack[top, 1] = child, level + 1
                 top += 1
@@ -252,4 +254,4 @@ def _match(
                     count += 1
     for place in range(count):
         marks[found[place]] = False
-    return count, probes, gates, candidates
+    return count, probes, index_hits, candidates

@@ -134,7 +134,7 @@ class IBroker(GraphMatcher):
                 for node in self._levels.get(first, {}).get(second, {}).values():
                     if all(self.passes(test, vertex, links) for test in node.constraint):
                         true.setdefault(node, {})[triple] = None
-        tally.gates = len(true)
+        tally.index_hits = len(true)
         return true
 
     def _way_up(self, vertex: Term, links: Links) -> list[_Key]:

@@ -144,14 +144,14 @@ class Mic(GraphMatcher):
         pairs = self._labels.get(label)
         if pairs is None:
             return
-        tally.gates += 1
+        tally.index_hits += 1
         number = number_of(end)
         for v, w in product(self._seen_as(start, links), self._seen_as(end, links)):
             tally.probes += 1
             part = pairs.get((v, w))
             if part is None:
                 continue
-            tally.gates += 1
+            tally.index_hits += 1
             for entry in part.at(number):
                 is_start = v is None or v == start or entry.start_is_below
                 if is_start and (w is None or w == end or entry.end_is_below):

@@ -116,7 +116,7 @@ class OpIndex(FlatMatcher):
             for attribute, value in event.numbers.items():
                 for operator, predicates in partition.get(attribute, {}).items():
                     held.append(predicates.hold(operator, value))
-        tally.gates += len(held) - 1
+        tally.index_hits += len(held) - 1
         tally.candidates += sum(map(len, held))
         counts = np.bincount(np.concatenate(held), minlength=len(self._predicates))
         found: list[int] = np.flatnonzero(counts == np.array(self._predicates)).tolist()

@@ -102,7 +102,7 @@ def _search(
         edge = edges[len(steps) - 1]
         if not (_bind(nodes, edge.v, pair[0]) and _bind(nodes, edge.w, pair[1])):
             continue
-        tally.gates += 1
+        tally.index_hits += 1
         if len(steps) < len(edges):
             steps.append((len(nodes), iter(possible.get(edges[len(steps)].label, ()))))
         else:

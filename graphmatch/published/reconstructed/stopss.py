@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.knowledge import Knowledge
+from graphmatch.enrichment import Enricher
 from graphmatch.mapping import MappingFunctions
 from graphmatch.published.base import (
     Below,
@@ -96,7 +96,7 @@ class SToPSS(ConceptMatcher):
         super().__init__(ontology)
         self._now = now
         self._functions = MappingFunctions(ontology.mapping, ontology.root, units=ontology.units)
-        self._knowledge = Knowledge(ontology)
+        self._enricher = Enricher(ontology)
 
     def clear(self) -> None:
         super().clear()
@@ -122,7 +122,7 @@ class SToPSS(ConceptMatcher):
         if not len(self._functions):
             return FlatMatcher.match(self, rooted)
         problems: list[Problem] = []
-        mapped = self._functions.run(rooted, self._knowledge, self._now, problems.append)
+        mapped = self._functions.run(rooted, self._enricher, self._now, problems.append)
         report = FlatMatcher.match(self, rooted.with_derived(mapped.mapped))
         counters = report.counters._replace(mapped=mapped.runs)
         return replace(report, counters=counters, problems=tuple(problems))
@@ -164,7 +164,7 @@ class SToPSS(ConceptMatcher):
             for constraint in asked:
                 tally.probes += 1
                 if (numbers := self._predicates.get((attribute, constraint))) is not None:
-                    tally.gates += 1
+                    tally.index_hits += 1
                     counts[np.frombuffer(numbers, np.int64)] += 1
             if attribute in self._ranges and (number := event.numbers.get(attribute)) is not None:
                 _, of, ends = self._ranges[attribute].arrays()

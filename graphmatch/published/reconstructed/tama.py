@@ -92,7 +92,7 @@ class Tama(FlatMatcher):
                     counted.append(cells[cell])
                 cell //= 2
             tally.probes += self._layers
-        tally.gates += len(counted) - 1
+        tally.index_hits += len(counted) - 1
         tally.candidates += sum(map(len, counted))
         counts = np.bincount(np.concatenate(counted), minlength=len(self._asks))
         found: list[int] = np.flatnonzero(counts == np.array(self._asks)).tolist()

@@ -37,7 +37,7 @@ from graphmatch.broker.insight import (
     why,
 )
 from graphmatch.cli import app
-from graphmatch.matcher import UnknownError
+from graphmatch.matcher import UnknownSubscriptionError
 from graphmatch.operators.operator import operator
 from semantic import Ontology, Publication, read_publications
 from semantic.errors import SubscriptionError
@@ -417,7 +417,7 @@ def test_why_not_names_held_and_failed_conditions() -> None:
         labels[f"{NEWS}Climate"]
         == news().shown_names.labels(NamedNode(f"{NEWS}Climate"), "de")[0].value
     )
-    with pytest.raises(UnknownError):
+    with pytest.raises(UnknownSubscriptionError):
         why(engine, "bob", stored)
 
 

@@ -13,7 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
-from graphmatch.explain.nearest import Distances
+from graphmatch.explain.near_miss import Distances
 from semantic import Ontology
 from semantic.branch import (
     AnyOf,

@@ -94,9 +94,9 @@ def told(text: str, number: int = 0) -> Publication:
 
 def check(report: MatchReport, said: str) -> None:
     assert list(report.subscriptions) == ["good", "plain"]
-    assert {one.subscription for one in report.unknown} == {"bad", "not bad"}
-    assert all(said in one.calls[0].why for one in report.unknown)
-    assert not any(one.matched for one in report.unknown)
+    assert {one.subscription for one in report.undecided} == {"bad", "not bad"}
+    assert all(said in one.calls[0].why for one in report.undecided)
+    assert not any(one.matched for one in report.undecided)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_that_a_fault_leaves_only_its_own_open(
     assert time.perf_counter() - begin < 10
     # Only the faulty subscription is undecided.
     other = engine.match(told("b"))
-    assert [one.subscription for one in other.unknown] == ["bad"]
+    assert [one.subscription for one in other.undecided] == ["bad"]
     engine._operators.close()
 
 
@@ -157,8 +157,8 @@ def test_that_the_time_of_a_publication_holds() -> None:
     report = engine.match(Publication.of("p", triples))
     assert time.perf_counter() - begin < 3
     assert {"good", "plain"} <= set(report.subscriptions)
-    assert "bad" in {one.subscription for one in report.unknown}
-    assert any("operator_seconds" in call.why for one in report.unknown for call in one.calls)
+    assert "bad" in {one.subscription for one in report.undecided}
+    assert any("operator_seconds" in call.why for one in report.undecided for call in one.calls)
 
 
 def test_that_all_rounds_of_a_publication_share_its_time() -> None:
@@ -216,9 +216,9 @@ def test_that_an_index_that_fails_leaves_only_its_own_open() -> None:
     engine.subscribe("plain", "ASK { ?x <urn:p> ?t }")
     report = engine.match(told("a"))
     assert list(report.subscriptions) == ["good", "plain"]
-    [unknown] = report.unknown
-    assert unknown.subscription == "bad"
-    assert "broken" in unknown.calls[0].why
+    [undecided] = report.undecided
+    assert undecided.subscription == "bad"
+    assert "broken" in undecided.calls[0].why
     assert tuple(problems) == report.problems
 
 
@@ -251,7 +251,7 @@ def test_that_calls_that_return_late_do_not_count_for_ever() -> None:
     engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), seconds=0.12)
     many = [(NamedNode("urn:x"), P, Literal(text)) for text in "abcdefgh"]
     for _ in range(ABANDONED + 1):
-        assert engine.match(Publication.of("p", many)).unknown
+        assert engine.match(Publication.of("p", many)).undecided
     time.sleep(0.3)
     assert "bad" in engine.match(told("a")).subscriptions
 
@@ -267,7 +267,7 @@ def test_that_calls_that_run_together_take_their_time_once() -> None:
     # It needs only one solution, so its calls run singly.
     engine.unsubscribe("not bad")
     many = [(NamedNode("urn:x"), P, Literal(str(n))) for n in range(40)]
-    assert not engine.match(Publication.of("p", many)).unknown
+    assert not engine.match(Publication.of("p", many)).undecided
 
 
 async def cancelled(_: Term) -> bool:
@@ -377,4 +377,4 @@ def test_that_an_index_gives_numbers(gives: object) -> None:
     if gives == (0,):
         assert list(report.subscriptions) == ["a"]
     else:
-        assert "an array of numbers" in report.unknown[0].calls[0].why
+        assert "an array of numbers" in report.undecided[0].calls[0].why

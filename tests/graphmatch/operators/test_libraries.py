@@ -211,12 +211,12 @@ def test_shapes(tmp_path: Path) -> None:
     ):
         found = {match.subscription: match.solutions for match in report}
         assert found == {"ok": ({"x": x},), "wrong": ({"x": y},)}
-        assert [one.subscription for one in report.unknown] == ["none"]
-        assert "no shape" in report.unknown[0].calls[0].why
+        assert [one.subscription for one in report.undecided] == ["none"]
+        assert "no shape" in report.undecided[0].calls[0].why
         assert report.problems == (problems.pop(0),)
         assert report.counters.called == 4
     assert not problems
-    nameless = engine.match(Publication.of("p", [(BlankNode("b"), P, Literal(1))])).unknown
+    nameless = engine.match(Publication.of("p", [(BlankNode("b"), P, Literal(1))])).undecided
     assert all("has no IRI" in one.calls[0].why for one in nameless if one.subscription != "none")
     assert len(nameless) == 3
     with pytest.raises(InputError):
@@ -227,7 +227,7 @@ def test_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("shapely", reason=NEEDS)
     pytest.importorskip("pyshacl", reason=NEEDS)
     from graphmatch.operators import load_operators
-    from graphmatch.subscribing import subscribe_files
+    from graphmatch.subscription_files import subscribe_files
 
     engine = Engine(operators=load_operators(["data/operators/flats.py:operators"]))
     subscribe_files(engine, [Path("data/operators/flats.rq")], print)
@@ -320,4 +320,4 @@ def test_that_a_model_finds_a_paraphrase() -> None:
     ):
         report = engine.match(Publication.of("p", [(P, P, Literal(text))]))
         assert list(report.subscriptions) == expected
-        assert not report.unknown
+        assert not report.undecided

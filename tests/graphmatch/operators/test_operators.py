@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode
 from graphmatch.engine import Engine
 from graphmatch.operators import MissingOperatorError, Operator, load_operators, operator
 from graphmatch.report import MatchReport
-from graphmatch.saving import SavedError
+from graphmatch.snapshot import SavedError
 from semantic.errors import InputError, Problem, SubscriptionError
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -141,27 +141,27 @@ def as_publication(id: str, triples: set[tuple[str, str, str]]) -> Publication:
 
 def check(subscriptions: list[Generated], triples: set[tuple[str, str, str]], report: MatchReport):
     found = {match.subscription: match.solutions for match in report}
-    unknown = {one.subscription: one.matched for one in report.unknown}
+    undecided = {one.subscription: one.matched for one in report.undecided}
     for one in subscriptions:
         rows = one.solutions(triples)
         truths = [one.truth(row) for row in rows]
         true = [row for row, truth in zip(rows, truths, strict=True) if truth]
         text = one.text()
-        if one.either and unknown.get(one.id) is False:
+        if one.either and undecided.get(one.id) is False:
             asked = [*one.calls, *one.either]
             assert any(None in [say(n, r[v], c) for n, v, c, _ in asked] for r in rows), text
             assert one.id not in found
             continue
         if one.ask:
             assert (one.id in found) == bool(true), text
-            assert (one.id in unknown) == (not true and None in truths) or one.id in found, text
+            assert (one.id in undecided) == (not true and None in truths) or one.id in found, text
             continue
         got = sorted(
             tuple(sorted((k, v.value) for k, v in s.items())) for s in found.get(one.id, ())
         )
         assert got == sorted(tuple(sorted(row.items())) for row in true), text
-        assert (one.id in unknown) == (None in truths), text
-        assert unknown.get(one.id, bool(true)) == bool(true)
+        assert (one.id in undecided) == (None in truths), text
+        assert undecided.get(one.id, bool(true)) == bool(true)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -179,7 +179,7 @@ def test_that_every_order_gives_what_evaluating_everything_gives(seed: int) -> N
         check(subscriptions, triples, report)
         assert tuple(problems) == report.problems
         problems.clear()
-        assert report.counters.called == sum(not call.kept for call in report.calls)
+        assert report.counters.called == sum(not call.cached for call in report.calls)
         assert len({(c.operator, c.arguments) for c in report.calls}) == len(report.calls)
         assert list(report.subscriptions) == [
             s.id for s in engine.subscriptions if s.id in set(report.subscriptions)
@@ -574,8 +574,8 @@ def test_that_an_index_changes_no_answer(seed: int, tmp_path: Path) -> None:
             for report in reports
         )
         assert one == other
-        assert not reports[0].unknown
-        assert not reports[1].unknown
+        assert not reports[0].undecided
+        assert not reports[1].undecided
         if round_ == 6:
             for engine in (plain, indexed):
                 engine.update_ontology([(nodes[0], NamedNode("urn:known"), Literal("kkkk"))])

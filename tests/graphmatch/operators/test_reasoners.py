@@ -59,10 +59,10 @@ def test_class_membership(reasoner: Reasoner) -> None:
         test = f"op:instance(?{variable}, {class_})"
         engine.subscribe(id, f"SELECT ?{variable} {{ ?x <urn:hasChild> ?y FILTER({test}) }}")
     report = engine.match(told("p"))
-    assert not report.unknown
+    assert not report.undecided
     assert list(report.subscriptions) == ["s", "t"]
     report = engine.match(Publication.of("q", [(ANN, CHILD, BOB)]))  # Bob may be a dog.
-    assert not report.unknown
+    assert not report.undecided
     assert not len(report)
 
 
@@ -103,7 +103,7 @@ def test_that_a_contradiction_is_unknown(reasoner: Reasoner) -> None:
     engine.subscribe("s", f"ASK {{ ?x {CHILD} ?y FILTER(op:instance(?x, {PARENT})) }}")
     report = engine.match(told("p", (BOB, TYPE, STONE)))
     assert not len(report)
-    assert "contradicts" in report.unknown[0].calls[0].why
+    assert "contradicts" in report.undecided[0].calls[0].why
     assert list(engine.match(told("q")).subscriptions) == ["s"]
 
 

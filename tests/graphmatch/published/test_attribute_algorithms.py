@@ -42,7 +42,7 @@ def work(made: FlatMatcher, **values: float | str) -> tuple[list[int], int, int,
     """Return the matches of an event, and its numbers of probes, gates and candidates."""
     event = Event.of({NamedNode(f"urn:{name}"): Literal(v) for name, v in values.items()})
     tally = Tally()
-    return sorted(made.matched(event, tally)), tally.probes, tally.gates, tally.candidates
+    return sorted(made.matched(event, tally)), tally.probes, tally.index_hits, tally.candidates
 
 
 def candidates(made: FlatMatcher, **values: float | str) -> int:

@@ -67,7 +67,7 @@ def test_each_step_costs_what_its_plan_says(
     name: str,
     steps: list[tuple[NamedNode, int, float]],
     probes: int,
-    gates: int,
+    index_hits: int,
     candidates: int,
 ) -> None:
     """An exclusive step visits failed constraints, an inclusive one the remaining candidates."""
@@ -76,7 +76,7 @@ def test_each_step_costs_what_its_plan_says(
     assert [(step.attribute, step.method) for step in plan] == [step[:2] for step in steps]
     assert [step.cost for step in plan] == pytest.approx([cost for _, _, cost in steps])
     assert list(made.matched(event, tally)) == [5, 6, 7]
-    assert (tally.probes, tally.gates, tally.candidates) == (probes, gates, candidates)
+    assert (tally.probes, tally.index_hits, tally.candidates) == (probes, index_hits, candidates)
 
 
 def test_rates_are_estimated_from_whole_slots() -> None:

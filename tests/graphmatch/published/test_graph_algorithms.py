@@ -98,7 +98,7 @@ def test_gtopss_counts_more_hits_than_16_bits_hold() -> None:
     pairs = " . ".join(f"?v{i} :p ?v{j}" for i in range(3) for j in range(3) if i != j)
     made = index("gtopss", f"ASK {{ {pairs} . ?v0 :q ?v1 }}")
     counters = made.match(edges(*((f"s{n}", "p", f"o{n}") for n in range(12_000)))).counters
-    assert (counters.gates, counters.candidates, counters.matched) == (6, 1, 0)
+    assert (counters.index_hits, counters.candidates, counters.matched) == (6, 1, 0)
 
 
 # --- OPS ------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def test_ops_finds_edges_by_their_label_alone() -> None:
     """
     made = index("ops", "SELECT * { ?x :q :B . :A :p ?x }")
     counters = made.match(edges("CpD", "EpF", "ApG", "GqB", "HqB", "GrB")).counters
-    assert (counters.probes, counters.gates, counters.matched) == (2 + 2 * 3, 2 + 1, 1)
+    assert (counters.probes, counters.index_hits, counters.matched) == (2 + 2 * 3, 2 + 1, 1)
 
 
 def test_ops_tries_subscriptions_one_by_one() -> None:
@@ -194,4 +194,4 @@ def test_ibroker_traverses_a_list_if_its_first_node_is_true() -> None:
 def test_ibroker_takes_both_steps_from_one_edge() -> None:
     """All nodes are true, but no edge goes from A to B."""
     counters = index("ibroker", "SELECT * { :A :p :B }").match(edges("ApC", "DpB")).counters
-    assert (counters.gates, counters.joins, counters.matched) == (2, 0, 0)
+    assert (counters.index_hits, counters.joins, counters.matched) == (2, 0, 0)

@@ -83,11 +83,11 @@ def test_subscriptions_share_edges_as_in_section_4() -> None:
     made = gryphon({0: 0, 1: 1, 2: 2}, {0: 0, 2: 2}, collapse=False, successors=False)
     assert len(list(made)) == 8
     found, tally = matched(made, 1, 2, 3, 1)
-    assert (found, tally.probes, tally.gates, tally.candidates) == ([0, 1], 8, 4, 2)
+    assert (found, tally.probes, tally.index_hits, tally.candidates) == ([0, 1], 8, 4, 2)
     found, tally = matched(made, 1, 1, 3, 1)
-    assert (found, tally.probes, tally.gates) == ([1], 5, 2)
+    assert (found, tally.probes, tally.index_hits) == ([1], 5, 2)
     found, tally = matched(made, 2, 2, 3, 1)
-    assert (found, tally.probes, tally.gates) == ([], 1, 0)
+    assert (found, tally.probes, tally.index_hits) == ([], 1, 0)
 
 
 def test_successors_save_visits_as_in_section_5() -> None:
@@ -95,7 +95,7 @@ def test_successors_save_visits_as_in_section_5() -> None:
     asked = [{0: 0, 1: 1, 2: 0}, {0: 0, 2: 2}, {1: 1, 2: 2}, {2: 2}]
     made = gryphon(*asked)
     found, tally = matched(made, 1, 2, 3, 1)
-    assert (found, tally.probes, tally.gates) == ([1, 2, 3], 8, 4)
+    assert (found, tally.probes, tally.index_hits) == ([1, 2, 3], 8, 4)
     assert matched(gryphon(*asked, successors=False), 1, 2, 3, 1)[1].probes == 10
     made.unsubscribe("2")  # Now <*, *> replaces <*, 2>.
     found, tally = matched(made, 1, 2, 3, 1)

@@ -12,7 +12,11 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from graphmatch.bench.operators import orders
-from graphmatch.matcher import DuplicateError, UnknownError, UnsupportedError
+from graphmatch.matcher import (
+    DuplicateSubscriptionError,
+    UnknownSubscriptionError,
+    UnsupportedError,
+)
 from graphmatch.published import ORDERS
 from graphmatch.published.sequential import (
     Bindings,
@@ -261,11 +265,11 @@ def test_that_bindings_are_renamed_and_shared() -> None:
 
 def test_ids_are_unique() -> None:
     order = filled(Sequential(), s=(P1,))
-    with pytest.raises(DuplicateError):
+    with pytest.raises(DuplicateSubscriptionError):
         order.subscribe(Subscription("s", (P2,)))
     with pytest.raises(UnsupportedError, match="without predicates"):
         order.subscribe(Subscription("t", ()))
-    with pytest.raises(UnknownError):
+    with pytest.raises(UnknownSubscriptionError):
         order.unsubscribe("t")
     order.unsubscribe("s")
     assert not order.subscribers

@@ -53,7 +53,7 @@ def work(made: FlatMatcher, terms: dict[NamedNode, Term]) -> tuple[list[int], in
     """Return the matches of an event, and its numbers of probes, gates and candidates."""
     tally = Tally()
     found = sorted(made.matched(Event.of(terms), tally))
-    return found, tally.probes, tally.gates, tally.candidates
+    return found, tally.probes, tally.index_hits, tally.candidates
 
 
 @pytest.mark.parametrize("name", ["ctps", "stopss"])
@@ -147,8 +147,8 @@ def test_ctps_compares_ends_in_the_values_own_row_and_column() -> None:
 
 def test_ctps_compares_strings_before_ranges() -> None:
     made = index("ctps", {P: Interval(40, 50), Q: Equal(X)}, {P: Interval(41, 50), Q: Equal(Y)})
-    found, _, gates, candidates = work(made, {P: Literal(45), Q: X})
-    assert (found, gates, candidates) == ([0], 1, 1 + 1)
+    found, _, index_hits, candidates = work(made, {P: Literal(45), Q: X})
+    assert (found, index_hits, candidates) == ([0], 1, 1 + 1)
 
 
 TWO_PARENTS = ((D, SUBCLASS, B), (D, SUBCLASS, C))

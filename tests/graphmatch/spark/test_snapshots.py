@@ -14,7 +14,7 @@ from pyspark import SparkFiles
 
 from graphmatch import Engine
 from graphmatch.operators import Operator
-from graphmatch.saving import SavedError
+from graphmatch.snapshot import SavedError
 from graphmatch.spark import matches
 from graphmatch.spark.java import SparkError
 from graphmatch.spark.snapshots import Snapshots, _opened, ship

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, NamedNode, RdfFormat, parse
 
-from graphmatch.knowledge import Knowledge
+from graphmatch.enrichment import Enricher
 from semantic.annotation.annotate import Label
 from semantic.errors import OntologyError, Problem
 from semantic.ontology.ontology import Ontology
@@ -138,7 +138,7 @@ def test_that_built_in_terms_in_a_cycle_do_no_harm() -> None:
         rdfs:label rdfs:subPropertyOf rdfs:comment . rdfs:comment rdfs:subPropertyOf rdfs:label .
         rdfs:label owl:sameAs rdfs:seeAlso .
     """)
-    found = Knowledge(ontology).follow(triples(':x rdfs:label "a" .'))
+    found = Enricher(ontology).follow(triples(':x rdfs:label "a" .'))
     assert set(found) == set(triples(':x rdfs:label "a" ; rdfs:comment "a" .'))
 
 

@@ -63,12 +63,12 @@ def normal(text: str, problems: list[str] | None = None) -> tuple[Publication, P
 
 
 def same(publication: Publication, text: str) -> bool:
-    return set(publication.seen_by_any) == set(turtle(text))
+    return set(publication.visible_to_all) == set(turtle(text))
 
 
 def says_in_base_units(publication: Publication, text: str) -> bool:
     """Return whether the triples are visible only to queries that name a unit."""
-    hidden = publication.triples[len(publication.seen_by_any) :]
+    hidden = publication.triples[len(publication.visible_to_all) :]
     assert publication.derived.issuperset(hidden)
     return set(hidden) == {(s, in_base(p), o) for s, p, o in turtle(text)}
 

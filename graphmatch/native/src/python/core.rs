@@ -180,10 +180,10 @@ pub(super) struct Core {
 impl Core {
     fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
         (engine.limits, engine.is_interrupted) = (limits, interrupt::is_interrupted);
-        let knowledge = Arc::new(py.None());
+        let enricher = Arc::new(py.None());
         let guarded = RwLock::new(CoreState {
             engine,
-            knowledge,
+            enricher,
             version: 0,
             ask: None,
             ids: Mutex::default(),
@@ -254,8 +254,8 @@ impl Core {
     }
 
     /// Sets the object that [`EnrichmentRequest`](super::EnrichmentRequest)s hand to Python.
-    fn attach_enricher(&self, py: Python<'_>, knowledge: Py<PyAny>) {
-        self.change(py, |guarded| guarded.knowledge = Arc::new(knowledge));
+    fn attach_enricher(&self, py: Python<'_>, enricher: Py<PyAny>) {
+        self.change(py, |guarded| guarded.enricher = Arc::new(enricher));
     }
 
     /// Sets the function that asks the indexes of operators. It gets a list of operators by
@@ -296,7 +296,7 @@ impl Core {
     }
 
     /// Returns the ids of subscriptions by number, `None` for unknown numbers.
-    fn names(
+    fn ids_of(
         &self,
         py: Python<'_>,
         numbers: PyReadonlyArray1<'_, u32>,
@@ -550,7 +550,7 @@ impl Core {
     fn set_ontology(
         &self,
         py: Python<'_>,
-        knowledge: Py<PyAny>,
+        enricher: Py<PyAny>,
         stated: OntologyRows,
     ) -> (usize, usize, Vec<String>, Vec<String>) {
         let OntologyRows { always, folding, everything, .. } = stated;
@@ -596,7 +596,7 @@ impl Core {
                 engine.annotator = None;
                 lock(&guarded.ids).clear();
                 ids.into_iter().for_each(|id| engine.dictionary.release(id));
-                guarded.knowledge = Arc::new(knowledge);
+                guarded.enricher = Arc::new(enricher);
                 guarded.version += 1;
                 change
             })

@@ -60,13 +60,13 @@ pub(super) struct Data {
     pub(super) moment: Arc<u64>,
     pub(super) annotator: Option<Arc<Annotator>>,
     pub(super) ontology: Arc<Ontology>,
-    pub(super) knowledge: Arc<Py<PyAny>>,
+    pub(super) enricher: Arc<Py<PyAny>>,
 }
 
 impl Data {
     /// Keeps a publication and the triples of E(P).
     pub(super) fn new(
-        CoreState { engine, knowledge, .. }: &CoreState,
+        CoreState { engine, enricher, .. }: &CoreState,
         publication: Publication,
         triples: Vec<triples::Triple>,
         progress: Progress,
@@ -86,7 +86,7 @@ impl Data {
             moment: engine.history.now(),
             annotator: engine.annotator.clone(),
             ontology: Arc::clone(&engine.ontology),
-            knowledge: Arc::clone(knowledge),
+            enricher: Arc::clone(enricher),
         }
     }
 

@@ -116,7 +116,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct CoreState {
     pub(crate) engine: Engine,
     /// Shared, so that a thread can keep it without the interpreter's lock.
-    knowledge: Arc<Py<PyAny>>,
+    enricher: Arc<Py<PyAny>>,
     version: u64,
     /// The Python function that asks the indexes of operators.
     ask: Option<Arc<Py<PyAny>>>,
@@ -225,10 +225,10 @@ impl SharedCore {
                     let triples = worker.publication.triples[..progress.stated].iter().copied();
                     let triples = statements_with(worker.terms(engine.context()), triples);
                     let id = worker.publication.id.to_string();
-                    let (knowledge, version) = (Arc::clone(&guarded.knowledge), guarded.version);
+                    let (enricher, version) = (Arc::clone(&guarded.enricher), guarded.version);
                     let left = progress.left;
                     let request =
-                        EnrichmentRequest { id, triples, steps, knowledge, version, left };
+                        EnrichmentRequest { id, triples, steps, enricher, version, left };
                     break MatchOutcome::Enrichment(request);
                 }
                 Err(Needs::Indexes(questions)) => {
@@ -317,7 +317,7 @@ pub(crate) struct EnrichmentRequest {
     /// The steps to do.
     #[pyo3(get)]
     steps: Steps,
-    knowledge: Arc<Py<PyAny>>,
+    enricher: Arc<Py<PyAny>>,
     /// Version of the enricher.
     #[pyo3(get)]
     version: u64,
@@ -334,8 +334,8 @@ impl EnrichmentRequest {
 
     /// The enricher that does the steps.
     #[getter]
-    fn knowledge(&self, py: Python<'_>) -> Py<PyAny> {
-        self.knowledge.clone_ref(py)
+    fn enricher(&self, py: Python<'_>) -> Py<PyAny> {
+        self.enricher.clone_ref(py)
     }
 }
 

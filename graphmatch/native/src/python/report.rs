@@ -296,8 +296,8 @@ impl Report {
             Ok((triples[0].clone(), property, label, &*one.text))
         });
         let found = found.collect::<PyResult<_>>()?;
-        let knowledge = Some(data.knowledge.clone_ref(py));
-        Ok((knowledge, objects(py, &stated, "")?, derived_rows(py, &whole, origins, 0)?, found))
+        let enricher = Some(data.enricher.clone_ref(py));
+        Ok((enricher, objects(py, &stated, "")?, derived_rows(py, &whole, origins, 0)?, found))
     }
 
     /// Returns some of the matches: id, solutions as dictionaries, the graph of CONSTRUCT or

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pyoxigraph import NamedNode
 
 from graphmatch import _native
-from graphmatch.knowledge import Known
+from graphmatch.enrichment import OntologyAndAnnotator
 from graphmatch.operators.evaluator import OperatorEvaluator
 from graphmatch.operators.operator import Operator
 from semantic.annotation.annotate import Annotator, Label
@@ -42,7 +42,7 @@ class SavedError(GraphMatchError):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SnapshotOptions:
     """The options of an engine that it needs before its ontology.
 
     Parameters
@@ -70,7 +70,7 @@ class Options:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def read(cls, said: bytes) -> Options:
+    def read(cls, said: bytes) -> SnapshotOptions:
         """Parse the options from JSON."""
         options = json.loads(said)
         operators = {
@@ -96,12 +96,12 @@ class SavedEngine(NamedTuple):
 
     path: Path
     core: _native.Core
-    options: Options
+    options: SnapshotOptions
     ontology: bytes
 
-    def known(self) -> Known:
+    def known(self) -> OntologyAndAnnotator:
         """Return the ontology and the annotator of the engine."""
-        return Known.of(*read(self.path, self.ontology, self.options.synonyms))
+        return OntologyAndAnnotator.of(*read(self.path, self.ontology, self.options.synonyms))
 
     def restore_statistics(self, operators: OperatorEvaluator) -> None:
         """Pass the saved statistics to the operators that have the version of the snapshot."""
@@ -115,7 +115,11 @@ class SavedEngine(NamedTuple):
 
 
 def save(
-    core: _native.Core, path: Path, options: Options, ontology: bytes, operators: OperatorEvaluator
+    core: _native.Core,
+    path: Path,
+    options: SnapshotOptions,
+    ontology: bytes,
+    operators: OperatorEvaluator,
 ) -> None:
     """Write a snapshot; replace an existing one.
 
@@ -154,7 +158,7 @@ def opened(path: Path, limits: Limits | None, operators: Sequence[Operator] = ()
     rows = [one.row for one in operators]
 
     def chosen(said: bytes) -> Limits:
-        options = Options.read(said)
+        options = SnapshotOptions.read(said)
         given = dict(rows)
         if missing := [iri for iri in options.operators if iri not in given]:
             what = f"the snapshot needs operators that were not given: {', '.join(missing)}"
@@ -169,7 +173,7 @@ def opened(path: Path, limits: Limits | None, operators: Sequence[Operator] = ()
 
     try:
         core, said, known = _native.Core.open(path, list(PREFIXES.items()), chosen, rows)
-        options = Options.read(said)
+        options = SnapshotOptions.read(said)
         options = options if limits is None else replace(options, limits=limits)
         return SavedEngine(path, core, options, known)
     except SavedError:

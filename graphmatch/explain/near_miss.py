@@ -46,7 +46,7 @@ from semantic.terms import Term, Triple, compact
 from semantic.values import ComparisonOperator, Instant, Number, Quantity, compare, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 
-NEAREST = 3
+MAX_NEAR_MISSES = 3
 """Maximum number of near misses, and of values in one of them, to show."""
 _DAY = 86_400
 _ABOVE_ALL = tuple(namespace.iri for namespace in (OWL, RDF, RDFS, SKOS))
@@ -54,7 +54,7 @@ _ABOVE_ALL = tuple(namespace.iri for namespace in (OWL, RDF, RDFS, SKOS))
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearMiss:
     """A near miss: a triple close to a failed condition.
 
     Parameters
@@ -77,7 +77,7 @@ class Near:
         return {"triple": triple, "because": reasons, "but": self.why or None}
 
 
-class Nearest:
+class NearMissFinder:
     """Near misses in one publication."""
 
     def __init__(self, evaluation: Evaluation, provenance: Provenance) -> None:
@@ -86,12 +86,12 @@ class Nearest:
 
     # -- patterns ---------------------------------------------------------------------------
 
-    def to_pattern(self, pattern: TriplePattern) -> tuple[Near, ...]:
+    def to_pattern(self, pattern: TriplePattern) -> tuple[NearMiss, ...]:
         """Return the triples closest to a pattern without matches."""
         if (name := isa_name_of(pattern.predicate)) is not None:
             return self._to_class(pattern, name)
         publication = self._provenance.publication
-        triples = publication.seen_by_any
+        triples = publication.visible_to_all
         if name_of(pattern.predicate) is not None:
             triples = publication.triples
         sharing = {t: sum(map(operator.eq, pattern, t)) for t in triples}
@@ -103,7 +103,7 @@ class Nearest:
         misses = [(triple, self._object_miss(pattern, triple)) for triple in found]
         misses.sort(key=lambda each: _rank(each[1]))
         more = [(triple, None) for triple in sorted(rest, key=lambda t: -sharing[t])]
-        return tuple(self._near(t, miss) for t, miss in [*misses, *more][:NEAREST])
+        return tuple(self._near(t, miss) for t, miss in [*misses, *more][:MAX_NEAR_MISSES])
 
     def _kept(self, triples: Sequence[Triple]) -> list[Triple]:
         """Leave out triples that were derived from others."""
@@ -139,17 +139,17 @@ class Nearest:
             return Miss(1, "the strings differ only in upper and lower case")
         return None
 
-    def _to_class(self, pattern: TriplePattern, name: str) -> tuple[Near, ...]:
+    def _to_class(self, pattern: TriplePattern, name: str) -> tuple[NearMiss, ...]:
         """Return the values of an attribute closest to a class; without values, the types."""
         triples, wanted = self._provenance.publication.triples, pattern.object
         found = [t for t in triples if t[1] == attribute(name)] or [
             t for t in triples if t[1] == TYPE
         ]
         if isinstance(wanted, Variable):
-            return tuple(self._near(t, None) for t in found[:NEAREST])
+            return tuple(self._near(t, None) for t in found[:MAX_NEAR_MISSES])
         misses = [(t, self._class_miss(t[2], wanted)) for t in self._kept(found)]
         misses.sort(key=lambda each: _rank(each[1]))
-        return tuple(self._near(t, miss) for t, miss in misses[:NEAREST])
+        return tuple(self._near(t, miss) for t, miss in misses[:MAX_NEAR_MISSES])
 
     def _class_miss(self, value: Term, wanted: Term) -> Miss | None:
         classes = self._provenance.classes_called(value) if isinstance(value, Literal) else (value,)
@@ -158,7 +158,7 @@ class Nearest:
             return Miss(math.inf, f"no class or concept is called {value}")
         return min(misses, key=_rank)
 
-    def _to_attribute(self, name: str) -> tuple[Near, ...]:
+    def _to_attribute(self, name: str) -> tuple[NearMiss, ...]:
         """Return the attributes that share a step with a missing attribute."""
         asked = frozenset(steps(name))
         shared = {
@@ -167,11 +167,11 @@ class Nearest:
             if (own := name_of(triple[1])) is not None
         }
         close = sorted((t for t, count in shared.items() if count), key=lambda t: -shared[t])
-        return tuple(self._near(triple, None) for triple in close[:NEAREST])
+        return tuple(self._near(triple, None) for triple in close[:MAX_NEAR_MISSES])
 
     # -- filters ----------------------------------------------------------------------------
 
-    def to_filter(self, branch: Branch, filter_: Filter) -> Iterator[tuple[Term, Near]]:
+    def to_filter(self, branch: Branch, filter_: Filter) -> Iterator[tuple[Term, NearMiss]]:
         """Yield the values closest to passing a filter, with their triples."""
         name = filter_.variable.value
         values: dict[Term, Triple] = {}
@@ -181,14 +181,14 @@ class Nearest:
                 values[solution[name]] = instance(binding, solution)
         misses = [(value, self._distances.miss(filter_, value)) for value in values]
         misses.sort(key=lambda each: _rank(each[1]))
-        for value, miss in misses[:NEAREST]:
+        for value, miss in misses[:MAX_NEAR_MISSES]:
             yield value, self._near(values[value], miss)
 
     # -- joins ------------------------------------------------------------------------------
 
-    def of_join(self, pattern: TriplePattern, other: TriplePattern) -> tuple[Near, ...]:
+    def of_join(self, pattern: TriplePattern, other: TriplePattern) -> tuple[NearMiss, ...]:
         """Return triples that match either of two patterns that do not match jointly."""
-        found = (self._meeting(p, NEAREST - 1) for p in (pattern, other))
+        found = (self._meeting(p, MAX_NEAR_MISSES - 1) for p in (pattern, other))
         return tuple(self._near(triple, None) for triples in found for triple in triples)
 
     def _meeting(self, pattern: TriplePattern, most: int) -> list[Triple]:
@@ -208,9 +208,9 @@ class Nearest:
         found = solutions(self._evaluation, Branch((pattern,)))
         return dict.fromkeys(solution[variable.value] for solution in found)
 
-    def _near(self, triple: Triple, miss: Miss | None) -> Near:
+    def _near(self, triple: Triple, miss: Miss | None) -> NearMiss:
         reasons = tuple(self._provenance.reasons(triple))
-        return Near(triple, miss.why if miss is not None else "", reasons)
+        return NearMiss(triple, miss.why if miss is not None else "", reasons)
 
 
 def _rank(miss: Miss | None) -> Fraction | float:
@@ -218,8 +218,8 @@ def _rank(miss: Miss | None) -> Fraction | float:
 
 
 def _some(values: dict[Term, None], words: Wording) -> str:
-    shown = [words.term(value) for value in islice(values, NEAREST)]
-    more = f" or {len(values) - NEAREST:,} more" if len(values) > NEAREST else ""
+    shown = [words.term(value) for value in islice(values, MAX_NEAR_MISSES)]
+    more = f" or {len(values) - MAX_NEAR_MISSES:,} more" if len(values) > MAX_NEAR_MISSES else ""
     return " or ".join(shown) + more
 
 
@@ -252,8 +252,12 @@ class Distances:
         match filter_:
             case AnyOf(_, tests):
                 misses = sorted((self.miss(test, term) for test in tests), key=_rank)
-                shown = dict.fromkeys(miss.why for miss in misses[:NEAREST])
-                more = f"; and {len(misses) - NEAREST} more" if len(misses) > NEAREST else ""
+                shown = dict.fromkeys(miss.why for miss in misses[:MAX_NEAR_MISSES])
+                more = (
+                    f"; and {len(misses) - MAX_NEAR_MISSES} more"
+                    if len(misses) > MAX_NEAR_MISSES
+                    else ""
+                )
                 return Miss(misses[0].distance if misses else math.inf, "; ".join(shown) + more)
             case Comparison(_, operator, constant):
                 return self._compared(term, operator, constant)

@@ -1,12 +1,12 @@
 """Enrichment: one ontology, its input for the core, and the steps that run in Python.
 
-A `Knowledge` is complete before it is used. The core annotates text and applies root terms and
+A `Enricher` is complete before it is used. The core annotates text and applies root terms and
 rules. Python converts units and runs mapping functions, for publications with a term that needs
 it, and passes the labels to the core before the first feed item.
 
 Matching derives only the triples that subscriptions ask for. Mapping functions, and explanations of
 subscriptions that do not match, get all derived triples, from the same rules of the core:
-`Knowledge.follow`, `Knowledge.enrich`. The reasons of matches come from their report.
+`Enricher.follow`, `Enricher.enrich`. The reasons of matches come from their report.
 The pipeline of a publication is always
 
     concepts that its text names → an event as a graph → root terms → units → rules and mapping
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
 """Steps of enrichment, with the core's numbers."""
 PREPARED = ITEM | EVENT | ROOTS | UNITS
-"""The steps that `Knowledge.prepare` always does."""
+"""The steps that `Enricher.prepare` always does."""
 
 
 class Entailment(Choice):
@@ -57,7 +57,7 @@ class Entailment(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class OntologyUpdate:
     """The effects of an ontology update.
 
     Parameters
@@ -66,17 +66,17 @@ class Change:
         The number of triples that follow from only one of the ontologies.
     names
         The number of names with another root, or with a root for the first time.
-    concerned
+    reindexed
         The number of reindexed subscriptions.
     """
 
     triples: int
     names: int
-    concerned: int
+    reindexed: int
 
 
 @dataclass(frozen=True, slots=True)
-class Enriched:
+class EnrichedPublication:
     """An enriched publication, and its provenance.
 
     Parameters
@@ -110,7 +110,7 @@ class Enriched:
 Found: TypeAlias = tuple[Term, tuple[str, int] | None, str]
 
 
-class Known(NamedTuple):
+class OntologyAndAnnotator(NamedTuple):
     """An ontology and its annotator.
 
     Parameters
@@ -126,7 +126,7 @@ class Known(NamedTuple):
     @classmethod
     def of(
         cls, ontology: Ontology, annotator: Annotator | None, before: Annotator | None = None
-    ) -> Known:
+    ) -> OntologyAndAnnotator:
         """Return an ontology with an annotator, by default one over the labels of the ontology.
 
         The annotator `before` is reused if it is the same, because a new one takes time to build.
@@ -139,7 +139,7 @@ class Known(NamedTuple):
         return cls(ontology, before)
 
 
-class Knowledge:
+class Enricher:
     """One ontology, ready for matching.
 
     Parameters
@@ -155,24 +155,26 @@ class Knowledge:
 
     def __init__(
         self,
-        known: Ontology | Known | Callable[[], Known],
+        known: Ontology | OntologyAndAnnotator | Callable[[], OntologyAndAnnotator],
         entailment: Entailment = Entailment.RDFS,
         *,
         core: _native.Core | None = None,
     ) -> None:
         self.rdfs = entailment is Entailment.RDFS
-        self._known = Known(known, Annotator([])) if isinstance(known, Ontology) else known
+        self._known = (
+            OntologyAndAnnotator(known, Annotator([])) if isinstance(known, Ontology) else known
+        )
         self._making = RLock()
         self._shared = None if core is None else ref(core)  # The core refers to its knowledge.
         # Whether a subscription asks for `gm:words`; the engine updates it later.
         self.words = core is not None and core.has_term(str(WORDS))
 
     @property
-    def known(self) -> Known:
+    def known(self) -> OntologyAndAnnotator:
         """The ontology and its annotator."""
-        if not isinstance(self._known, Known):
+        if not isinstance(self._known, OntologyAndAnnotator):
             with self._making:
-                if not isinstance(self._known, Known):
+                if not isinstance(self._known, OntologyAndAnnotator):
                     self._known = self._known()
         return self._known
 
@@ -248,8 +250,8 @@ class Knowledge:
         >>> from pyoxigraph import NamedNode
         >>> from semantic.vocabulary import SUBCLASS, TYPE
         >>> x, laptop, computer = (NamedNode(f"urn:{n}") for n in ("x", "laptop", "computer"))
-        >>> knowledge = Knowledge(Ontology([(laptop, SUBCLASS, computer)]))
-        >>> knowledge.follow([(x, TYPE, laptop)]) == {
+        >>> enricher = Enricher(Ontology([(laptop, SUBCLASS, computer)]))
+        >>> enricher.follow([(x, TYPE, laptop)]) == {
         ...     (x, TYPE, laptop): None, (x, TYPE, computer): ("rdfs9", (x, TYPE, laptop))
         ... }
         True
@@ -301,7 +303,7 @@ class Knowledge:
 
     # -- input for the core -----------------------------------------------------------------
 
-    def stated(self, before: Knowledge | None) -> dict[str, Any]:
+    def stated(self, before: Enricher | None) -> dict[str, Any]:
         """Return the ontology for `_native.Core.set_ontology`; `before` is the previous one."""
         ontology, texts = self.ontology, _Texts()
         names = ontology.names
@@ -350,7 +352,7 @@ class Knowledge:
         options = self.ontology.roots.options
         return (options.casefold, options.nfkc) if options.folds else None
 
-    def _changed(self, before: Knowledge | None) -> tuple[bool, list[str]]:
+    def _changed(self, before: Enricher | None) -> tuple[bool, list[str]]:
         """Return whether all subscriptions are affected, and which class names are."""
         if before is None:
             return False, []
@@ -380,7 +382,7 @@ class Knowledge:
 
     def enrich(
         self, publication: Publication, now: datetime, mentions: Iterable[Mention] | None = None
-    ) -> Enriched:
+    ) -> EnrichedPublication:
         """Return a publication with all derived triples, and their provenance.
 
         Parameters
@@ -400,8 +402,8 @@ class Knowledge:
         if self.rdfs:
             stated = self._as_graph(stated)
             normal = self._normal(stated, problems.append)
-            hidden = dict.fromkeys(normal.triples[len(normal.seen_by_any) :])
-            whole = normal.with_triples(normal.seen_by_any, normal.derived.difference(hidden))
+            hidden = dict.fromkeys(normal.triples[len(normal.visible_to_all) :])
+            whole = normal.with_triples(normal.visible_to_all, normal.derived.difference(hidden))
             if self.functions is None:
                 steps |= RULES
             else:
@@ -418,9 +420,11 @@ class Knowledge:
         whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words, *hidden))
         origins = dict.fromkeys(whole.triples) | origins
         if mapped is None:
-            return Enriched(whole, stated, read, origins, problems=tuple(problems))
+            return EnrichedPublication(whole, stated, read, origins, problems=tuple(problems))
         origins |= mapped.closed
-        return Enriched(whole, stated, read, origins, mapped.mapped, mapped.runs, tuple(problems))
+        return EnrichedPublication(
+            whole, stated, read, origins, mapped.mapped, mapped.runs, tuple(problems)
+        )
 
     def _annotated(
         self, publication: Publication, asks: bool
@@ -451,14 +455,16 @@ class Knowledge:
         ontology = self.ontology
         return ontology.units.normal(ontology.rewrite(publication), on_problem)
 
-    def prepare(self, publication: Publication, steps: int, now: datetime) -> Enriched:
+    def prepare(self, publication: Publication, steps: int, now: datetime) -> EnrichedPublication:
         """Do the steps that a publication needs and the core does not do."""
         if steps & MAPPING:
             return self.enrich(publication, now, [(WORDS, None)] if self.words else [])
         found, stated, words = self._annotated(publication, self.words)
         problems: list[Problem] = []
         normal = self._normal(self._as_graph(stated), problems.append)
-        return Enriched(normal.with_attributes(words), stated, found, problems=tuple(problems))
+        return EnrichedPublication(
+            normal.with_attributes(words), stated, found, problems=tuple(problems)
+        )
 
 
 def _text(term: Term | None) -> str | None:
@@ -471,7 +477,7 @@ def ordered(publication: Publication) -> tuple[tuple[Triple, ...], int, int]:
     Stated triples come first, and those that only some patterns see come last. Also return the
     number of stated triples, and the number that every pattern sees.
     """
-    shown, derived = publication.seen_by_any, publication.derived
+    shown, derived = publication.visible_to_all, publication.derived
     stated = [triple for triple in shown if triple not in derived]
     others = (triple for triple in shown if triple in derived)
     hidden = publication.triples[len(shown) :]

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 from graphmatch import Engine
-from graphmatch.knowledge import Knowledge
-from graphmatch.saving import SavedError
-from graphmatch.subscribing import read_subscriptions
+from graphmatch.enrichment import Enricher
+from graphmatch.snapshot import SavedError
+from graphmatch.subscription_files import read_subscriptions
 from semantic import Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator, Label
 from semantic.attributes.events import Event
@@ -134,7 +134,7 @@ def test_that_the_samples_match_as_before(tmp_path: Path) -> None:
     for mine, theirs in zip(engine.subscriptions, other.subscriptions, strict=True):
         assert (mine.query.text, mine.comment) == (theirs.query.text, theirs.comment)
     assert other.ontology.stated == engine.ontology.stated
-    assert Knowledge(other.ontology).closure == Knowledge(engine.ontology).closure
+    assert Enricher(other.ontology).closure == Enricher(engine.ontology).closure
     assert other.ontology.mapping == engine.ontology.mapping
     assert other.ontology.problems == engine.ontology.problems
     assert other.ontology.labels() == engine.ontology.labels()
@@ -338,7 +338,7 @@ def test_that_a_save_that_fails_leaves_the_file_before(tmp_path: Path) -> None:
         "import resource, signal, sys\n"
         "from pathlib import Path\n"
         "from graphmatch import Engine\n"
-        "from graphmatch.saving import SavedError\n"
+        "from graphmatch.snapshot import SavedError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "engine = Engine()\n"
         "for number in range(20000):\n"
