@@ -17,16 +17,16 @@ from typer.core import TyperGroup
 from graphmatch.command.options import (
     Config,
     ConfiguredCommand,
-    Delivering,
+    EngineOptions,
+    InputOptions,
     Json,
-    Knowing,
-    Loading,
     OntologyFiles,
-    Reading,
-    Seeing,
-    Subscribing,
+    OntologyOptions,
+    ResultOptions,
+    SubscriptionOptions,
+    TopicOptions,
     Verbosity,
-    Wanting,
+    ViewOptions,
     end,
     grouped,
 )
@@ -86,11 +86,11 @@ def common(
 @app.command(cls=ConfiguredCommand)
 @grouped
 def filter(
-    subscribing: Subscribing,
-    delivering: Delivering,
+    subscription_options: SubscriptionOptions,
+    result_options: ResultOptions,
     verbosity: Verbosity,
-    knowing: Knowing,
-    reading: Reading,
+    engine_options: EngineOptions,
+    input_options: InputOptions,
     config: Config = None,  # read by ConfiguredCommand
 ) -> int:
     """Match publications against subscriptions, and show the matches.
@@ -99,14 +99,16 @@ def filter(
     """
     from graphmatch.command.filter import run
 
-    return run(reading, subscribing, knowing, delivering, verbosity, config)
+    return run(
+        input_options, subscription_options, engine_options, result_options, verbosity, config
+    )
 
 
 @app.command()
 @partial(grouped, without={"saved", "now"})
 def index(
-    subscribing: Subscribing,
-    knowing: Knowing,
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
     verbosity: Verbosity,
     output: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")],
 ) -> int:
@@ -116,14 +118,14 @@ def index(
     """
     from graphmatch.command.filter import index as run
 
-    return run(subscribing, knowing, output, verbosity)
+    return run(subscription_options, engine_options, output, verbosity)
 
 
 @app.command()
 @partial(grouped, without={"saved", "now", "annotate", "stem"})
 def check(
-    wanting: Wanting,
-    knowing: Knowing,
+    topic_options: TopicOptions,
+    engine_options: EngineOptions,
     verbosity: Verbosity,
     subscriptions: Annotated[
         list[Path] | None, typer.Argument(help=".rq, .jsonl and .toml files, or folders.")
@@ -141,16 +143,16 @@ def check(
     """
     from graphmatch.command.check import run
 
-    subscribing = Subscribing(**asdict(wanting), subscriptions=subscriptions)
-    return run(subscribing, knowing, verbosity, json=json, strict=strict)
+    subscription_options = SubscriptionOptions(**asdict(topic_options), subscriptions=subscriptions)
+    return run(subscription_options, engine_options, verbosity, json=json, strict=strict)
 
 
 @app.command()
 @grouped
 def ontology(
     files: OntologyFiles,
-    seeing: Seeing,
-    loading: Loading,
+    view_options: ViewOptions,
+    ontology_options: OntologyOptions,
     verbosity: Verbosity,
     json: Json = False,
 ) -> int:
@@ -162,17 +164,17 @@ def ontology(
     """
     from graphmatch.command.ontology import run
 
-    return run(files, loading, seeing, verbosity, json=json)
+    return run(files, ontology_options, view_options, verbosity, json=json)
 
 
 @app.command(cls=ConfiguredCommand)
 @grouped
 def explain(
     subscription: Annotated[str, typer.Argument(help="The subscription's id.")],
-    subscribing: Subscribing,
-    knowing: Knowing,
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
     verbosity: Verbosity,
-    reading: Reading,
+    input_options: InputOptions,
     publication: Annotated[
         str | None,
         typer.Option("--publication", "-p", help="Explain only the publication with this id."),
@@ -190,7 +192,13 @@ def explain(
     from graphmatch.command.explain import run
 
     return run(
-        subscription, reading, subscribing, knowing, verbosity, publication=publication, json=json
+        subscription,
+        input_options,
+        subscription_options,
+        engine_options,
+        verbosity,
+        publication=publication,
+        json=json,
     )
 
 

@@ -47,7 +47,7 @@ LAYERS = (
         "graphmatch.topics",
     ),
     ("graphmatch.spark.java",),
-    ("graphmatch.spark.start", "graphmatch.spark.snapshots", "graphmatch.spark.graphs"),
+    ("graphmatch.spark.spark_session", "graphmatch.spark.snapshots", "graphmatch.spark.graphs"),
     ("graphmatch.spark.tasks",),
     ("graphmatch.spark.matching", "graphmatch.spark.documents"),
     ("graphmatch.spark.source",),

@@ -32,7 +32,7 @@ _PUBLICATIONS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class SuiteOptions:
     """The options for the whole list and the papers' experiments."""
 
     panel: ClassVar = "The whole list, and the papers' experiments"
@@ -58,7 +58,7 @@ def _listed(text: str | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Measuring:
+class BenchOptions:
     """The options for the generated data, the engines, and their forms of events."""
 
     panel: ClassVar = "Matching"
@@ -88,7 +88,7 @@ class Measuring:
 
         Examples
         --------
-        >>> Measuring("1000,1_000_000").options().sizes
+        >>> BenchOptions("1000,1_000_000").options().sizes
         (1000, 1000000)
         """
         from graphmatch.bench.matching import RunOptions
@@ -105,7 +105,7 @@ class Measuring:
 
 
 @dataclass(frozen=True, slots=True)
-class Generating:
+class WorkloadOptions:
     """The parameters of workloads; each has its own defaults."""
 
     panel: ClassVar = "Matching"
@@ -142,9 +142,9 @@ class Generating:
 @grouped
 def bench(
     what: Annotated[What, typer.Argument(help="What to measure.")],
-    measuring: Measuring,
-    generating: Generating,
-    figures: Figures,
+    bench_options: BenchOptions,
+    workload_options: WorkloadOptions,
+    suite_options: SuiteOptions,
     files: Annotated[
         list[Path] | None,
         typer.Argument(help="all: names of runs. paper: names of figures, ALL, or LIST."),
@@ -155,52 +155,58 @@ def bench(
 
     Example: `graphmatch bench graph --subscriptions 1000`
     """
-    return run(what, files or [], measuring, generating, figures, json=json)
+    return run(what, files or [], bench_options, workload_options, suite_options, json=json)
 
 
 def run(
     what: What,
     files: Sequence[Path],
-    measuring: Measuring,
-    generating: Generating,
-    figures: Figures,
+    bench_options: BenchOptions,
+    workload_options: WorkloadOptions,
+    suite_options: SuiteOptions,
     *,
     json: bool,
 ) -> int:
     """Measure, and return the exit status."""
     names = [str(name) for name in files]
-    scale: Literal["small", "full"] = "small" if figures.scale == "small" else "full"
-    given = {n: v for group in (measuring, generating, figures) for n, v in _given(group).items()}
+    scale: Literal["small", "full"] = "small" if suite_options.scale == "small" else "full"
+    given = {
+        n: v
+        for group in (bench_options, workload_options, suite_options)
+        for n, v in _given(group).items()
+    }
     _require("ahocorasick_rs", "bitarray", "duckdb", "matplotlib", "numba", "pandas")
     match what:
         case "paper":
             _refuse(what, given, {"scale", "output"}, names=True)
             from graphmatch.bench import experiments
 
-            return experiments.run(names, scale, figures.output, json=json)
+            return experiments.run(names, scale, suite_options.output, json=json)
         case "all":
             _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
             from graphmatch.bench import suite
 
-            return suite.run(names, scale, measuring.seed, generating.feeds, json=json)
+            return suite.run(names, scale, bench_options.seed, workload_options.feeds, json=json)
     from graphmatch.bench import matching
 
     if what == "broker":
         _refuse(what, given, {"subscriptions", "events", "seed", "shapes"}, names=not names)
         if "events" not in given:
-            measuring = replace(measuring, events=_PUBLICATIONS)
+            bench_options = replace(bench_options, events=_PUBLICATIONS)
         _require("fastapi", "httptools", "sqlalchemy", extra="broker")
         from graphmatch.bench import broker
 
-        return broker.run(measuring.options(), generating.shapes or 0, json=json)
+        return broker.run(bench_options.options(), workload_options.shapes or 0, json=json)
     from graphmatch.bench.workloads import parameters_of, workload_class
 
     class_ = workload_class(what)
     known = set(parameters_of(class_))
-    own = {field.name for field in fields(measuring)} - (set() if class_.renews else {"documents"})
+    own = {field.name for field in fields(bench_options)} - (
+        set() if class_.renews else {"documents"}
+    )
     _refuse(what, given, known | own, names=not names)
     parameters = {name: value for name, value in given.items() if name in known}
-    return matching.run(what, measuring.options(), parameters, json=json)
+    return matching.run(what, bench_options.options(), parameters, json=json)
 
 
 def _require(*modules: str, extra: str = "bench") -> None:

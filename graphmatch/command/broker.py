@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import typer
 
-from graphmatch.command.options import Knowing, Verbosity, grouped, option
+from graphmatch.command.options import EngineOptions, Verbosity, grouped, option
 
 app = typer.Typer(
     name="broker",
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 
 @dataclass(frozen=True, slots=True)
-class Storing:
+class StoreOptions:
     """The options for a broker's store."""
 
     panel: ClassVar = "Store"
@@ -36,7 +36,7 @@ def common() -> None:
 
 @app.command()
 @grouped
-def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
+def match(store_options: StoreOptions, engine_options: EngineOptions, verbosity: Verbosity) -> int:
     """Match publications together with the other processes of a PostgreSQL store, until stopped.
 
     Example: `graphmatch broker match --store postgresql://graphmatch@database/graphmatch`
@@ -49,14 +49,14 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
         from graphmatch.broker.matching import Matcher
         from graphmatch.broker.service import ENGINE_LIMITS, Broker
 
-        store = _store(storing)
+        store = _store(store_options)
         try:
             if store.is_sqlite:
                 what = "only one process can use a SQLite store"
                 remedy = "Run `graphmatch serve` alone, or use PostgreSQL."
                 raise InputError(Problem(what, Place(store.name), remedy))
-            mark = fingerprint_of(knowing)
-            broker = Broker(store, session.engine(knowing, ENGINE_LIMITS))
+            mark = fingerprint_of(engine_options)
+            broker = Broker(store, session.engine(engine_options, ENGINE_LIMITS))
             matcher = Matcher(broker, None, mark, int(mark[:15] or "0", 16))
             with stopping() as stops:
                 matcher.load()
@@ -74,11 +74,11 @@ def match(storing: Storing, knowing: Knowing, verbosity: Verbosity) -> int:
         return session.status
 
 
-def _store(storing: Storing) -> Any:
+def _store(store_options: StoreOptions) -> Any:
     try:
         from graphmatch.broker.store import Store
     except ImportError as error:
         from graphmatch.command.serve import missing
 
         raise missing(error.name) from error
-    return Store(storing.store)
+    return Store(store_options.store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphmatch.command.options import Knowing, Subscribing, Verbosity
+from graphmatch.command.options import EngineOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import REFUSED, Session
 from graphmatch.console import plural, styled
 from graphmatch.explain.index_plan import UNINDEXED, IndexPlan
@@ -13,8 +13,8 @@ from graphmatch.subscription import Subscription
 
 
 def run(
-    subscribing: Subscribing,
-    knowing: Knowing,
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
     verbosity: Verbosity,
     *,
     json: bool,
@@ -22,8 +22,8 @@ def run(
 ) -> int:
     """Check, show, sum up; return the exit status."""
     with Session(verbosity) as session:
-        engine = session.engine(knowing)
-        session.take_in(engine, subscribing)
+        engine = session.engine(engine_options)
+        session.take_in(engine, subscription_options)
         linter, warnings = Linter(engine.ontology), 0
         for subscription in engine.subscriptions:
             plan, warned = engine.index_plan(subscription.id), linter.lint(subscription)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from graphmatch.command.filter import check, nothing_to_match, read
-from graphmatch.command.options import Knowing, Reading, Subscribing, Verbosity
+from graphmatch.command.options import EngineOptions, InputOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.console import reader_language, visible
 from semantic.errors import GraphMatchError, Place, Problem
@@ -15,9 +15,9 @@ from semantic.errors import GraphMatchError, Place, Problem
 
 def run(
     subscription: str,
-    reading: Reading,
-    subscribing: Subscribing,
-    knowing: Knowing,
+    input_options: InputOptions,
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
     verbosity: Verbosity,
     *,
     publication: str | None,
@@ -25,15 +25,15 @@ def run(
 ) -> int:
     """Explain one subscription for the named publication, or for each."""
     with Session(verbosity) as session:
-        engine = session.engine(knowing)
-        check(reading)
-        session.take_in(engine, subscribing)
+        engine = session.engine(engine_options)
+        check(input_options)
+        session.take_in(engine, subscription_options)
         if not len(engine):
             raise nothing_to_match()
         if subscription not in engine:
             raise _unknown(subscription, [known.id for known in engine.subscriptions])
         found = False
-        for each in read(session, reading):
+        for each in read(session, input_options):
             if publication not in (None, each.id):
                 continue
             found = True
@@ -45,7 +45,7 @@ def run(
             lines = [str(explanation), *(f"  {line}" for line in internals)]
             session.out.print(visible("\n".join(lines), lines=True))
         if not found:
-            raise _nothing_read(reading, publication)
+            raise _nothing_read(input_options, publication)
         return session.status
 
 
@@ -56,8 +56,8 @@ def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:
     return GraphMatchError(Problem("no subscription has this id", Place(id), remedy))
 
 
-def _nothing_read(reading: Reading, wanted: str | None) -> GraphMatchError:
-    place = Place(" ".join((*(reading.publications or ()), *(reading.events or ()))))
+def _nothing_read(input_options: InputOptions, wanted: str | None) -> GraphMatchError:
+    place = Place(" ".join((*(input_options.publications or ()), *(input_options.events or ()))))
     if wanted is None:
         what, remedy = "no publication was read", "Give a file with one."
     else:

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from graphmatch.command.options import Delivering, Knowing, Reading, Subscribing, Verbosity
+from graphmatch.command.options import (
+    EngineOptions,
+    InputOptions,
+    ResultOptions,
+    SubscriptionOptions,
+    Verbosity,
+)
 from graphmatch.command.output import Proof, TextWriter, Writer, described, writer, written
 from graphmatch.command.session import Session
 from graphmatch.console import CommandConsole, plural, reader_language
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Tally:
+class FilterCounts:
     """The numbers of publications, of those that matched, and of matches.
 
     `older` counts matching publications that were left out because of their date, and `known`
@@ -50,32 +56,44 @@ class Tally:
 
 
 def run(
-    reading: Reading,
-    subscribing: Subscribing,
-    knowing: Knowing,
-    delivering: Delivering,
+    input_options: InputOptions,
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
+    result_options: ResultOptions,
     verbosity: Verbosity,
     config: Path | None = None,
 ) -> int:
     """Filter, show, sum up; return the exit status."""
     with Session(verbosity) as session:
-        form = _form(delivering)
-        check(reading)
-        subscriptions, known = subscribing.subscriptions or (), knowing.files or ()
-        read = (*(reading.publications or ()), *(reading.events or ()), *subscriptions, *known)
-        code = (name.rpartition(":")[0] for name in knowing.operators or ())
-        more = (knowing.saved, knowing.loading.imports, config, *filter(None, code))
+        form = _form(result_options)
+        check(input_options)
+        subscriptions, known = subscription_options.subscriptions or (), engine_options.files or ()
+        read = (
+            *(input_options.publications or ()),
+            *(input_options.events or ()),
+            *subscriptions,
+            *known,
+        )
+        code = (name.rpartition(":")[0] for name in engine_options.operators or ())
+        more = (
+            engine_options.saved,
+            engine_options.ontology_options.imports,
+            config,
+            *filter(None, code),
+        )
         inputs = [one for one in (*read, *more) if one is not None]
-        _refuse_inputs("--seen", delivering.seen, inputs)
-        _refuse_inputs("--output", delivering.output, [*inputs, *filter(None, [delivering.seen])])
-        engine = session.engine(knowing)
-        session.take_in(engine, subscribing)
+        _refuse_inputs("--seen", result_options.seen, inputs)
+        _refuse_inputs(
+            "--output", result_options.output, [*inputs, *filter(None, [result_options.seen])]
+        )
+        engine = session.engine(engine_options)
+        session.take_in(engine, subscription_options)
         if not len(engine):
             raise nothing_to_match()
-        _note_topics(session, engine, knowing)
+        _note_topics(session, engine, engine_options)
         started = time.perf_counter()
-        now = knowing.now or utc_now()
-        tally = _delivered(session, engine, reading, delivering, form, now)
+        now = engine_options.now or utc_now()
+        tally = _delivered(session, engine, input_options, result_options, form, now)
         seconds = time.perf_counter() - started
         session.show_warnings()
         session.note(_summary(session, engine, tally, seconds))
@@ -93,12 +111,12 @@ def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path])
                 raise InputError(Problem(what, Place(str(path)), "Name another file."))
 
 
-def check(reading: Reading) -> None:
+def check(input_options: InputOptions) -> None:
     """Check that there is something to read, and the format and base."""
-    if not reading.publications and not reading.events:
+    if not input_options.publications and not input_options.events:
         what, remedy = "there is nothing to read", "Name feeds and RDF files, or --events."
         raise InputError(Problem(what, Place("PUBLICATIONS"), remedy))
-    reading.check()
+    input_options.check()
 
 
 def nothing_to_match() -> InputError:
@@ -108,15 +126,15 @@ def nothing_to_match() -> InputError:
     return InputError(Problem(what, Place("--subscriptions"), remedy))
 
 
-def _form(delivering: Delivering) -> str:
-    if delivering.json and delivering.form not in (None, "jsonl"):
-        what = f"--json and --as {delivering.form} are given both"
+def _form(result_options: ResultOptions) -> str:
+    if result_options.json and result_options.form not in (None, "jsonl"):
+        what = f"--json and --as {result_options.form} are given both"
         raise InputError(Problem(what, Place("--as"), "Leave one of them out."))
-    return delivering.form or ("jsonl" if delivering.json else "text")
+    return result_options.form or ("jsonl" if result_options.json else "text")
 
 
-def _note_topics(session: Session, engine: Engine, knowing: Knowing) -> None:
-    if knowing.files or knowing.saved is not None or not knowing.annotate:
+def _note_topics(session: Session, engine: Engine, engine_options: EngineOptions) -> None:
+    if engine_options.files or engine_options.saved is not None or not engine_options.annotate:
         return
     branches = (branch for one in engine.subscriptions for branch in one.branches)
     if any(p.predicate == DCTERMS["subject"] for branch in branches for p in branch.patterns):
@@ -126,28 +144,28 @@ def _note_topics(session: Session, engine: Engine, knowing: Knowing) -> None:
 def _delivered(
     session: Session,
     engine: Engine,
-    reading: Reading,
-    delivering: Delivering,
+    input_options: InputOptions,
+    result_options: ResultOptions,
     form: str,
     now: datetime,
-) -> Tally:
+) -> FilterCounts:
     """Filter and write; remember the matches when all are written."""
-    cutoff = None if delivering.since is None else delivering.since.cutoff(now)
+    cutoff = None if result_options.since is None else result_options.since.cutoff(now)
     remembered: Seen | nullcontext[None] = nullcontext()
-    if delivering.seen is not None:
+    if result_options.seen is not None:
         from graphmatch.command.seen import Seen  # import SQLite only if necessary
 
-        remembered = Seen(delivering.seen, now)
+        remembered = Seen(result_options.seen, now)
     with remembered as seen:
-        with written(delivering.output, session.out) as console:
+        with written(result_options.output, session.out) as console:
             made = writer(form, console, engine)
-            tally = filter_all(session, engine, reading, made, cutoff, seen)
+            tally = filter_all(session, engine, input_options, made, cutoff, seen)
         if seen is not None:
             seen.commit()
     return tally
 
 
-def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> str:
+def _summary(session: Session, engine: Engine, tally: FilterCounts, seconds: float) -> str:
     left_out = ""
     if tally.older:
         left_out += f", {plural(tally.older, 'older publication')} left out"
@@ -161,22 +179,25 @@ def _summary(session: Session, engine: Engine, tally: Tally, seconds: float) -> 
     )
 
 
-def read(session: Session, reading: Reading) -> Iterator[Publication]:
+def read(session: Session, input_options: InputOptions) -> Iterator[Publication]:
     """Yield the publications to read, then the events."""
     yield from session.publications(
-        reading.publications or (), SplitBy(reading.split_by), reading.format, reading.base
+        input_options.publications or (),
+        SplitBy(input_options.split_by),
+        input_options.format,
+        input_options.base,
     )
-    yield from session.events(reading.events or ())
+    yield from session.events(input_options.events or ())
 
 
 def filter_all(
     session: Session,
     engine: Engine,
-    reading: Reading,
+    input_options: InputOptions,
     results: Writer,
     cutoff: datetime | None = None,
     seen: Seen | None = None,
-) -> Tally:
+) -> FilterCounts:
     """Match every publication and write its matches.
 
     Parameters
@@ -186,8 +207,8 @@ def filter_all(
     seen
         Also leave out matches that were delivered before.
     """
-    tally = Tally()
-    for report in _reports(session, engine, reading):
+    tally = FilterCounts()
+    for report in _reports(session, engine, input_options):
         write_report(engine, report, results, tally, cutoff, seen)
     return tally
 
@@ -196,7 +217,7 @@ def write_report(
     engine: Engine,
     report: MatchReport,
     results: Writer,
-    tally: Tally,
+    tally: FilterCounts,
     cutoff: datetime | None = None,
     seen: Seen | None = None,
 ) -> Sequence[Match]:
@@ -233,24 +254,33 @@ def is_older(publication: Publication, cutoff: datetime) -> bool:
     return date < cutoff
 
 
-def _reports(session: Session, engine: Engine, reading: Reading) -> Iterator[MatchReport]:
+def _reports(
+    session: Session, engine: Engine, input_options: InputOptions
+) -> Iterator[MatchReport]:
     """Match the documents to read, then the events; report a source that cannot be read."""
-    for source in session.tracked(reading.publications or ()):
+    for source in session.tracked(input_options.publications or ()):
         try:
-            yield from engine.filter(source, reading.format, reading.split_by, reading.base)
+            yield from engine.filter(
+                source, input_options.format, input_options.split_by, input_options.base
+            )
         except InputError as error:
             session.report(error.problem)
-    yield from map(engine.match, session.events(reading.events or ()))
+    yield from map(engine.match, session.events(input_options.events or ()))
 
 
 # --- graphmatch index ----------------------------------------------------------------------------
 
 
-def index(subscribing: Subscribing, knowing: Knowing, output: Path, verbosity: Verbosity) -> int:
+def index(
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
+    output: Path,
+    verbosity: Verbosity,
+) -> int:
     """Save an engine to a file; return the exit status."""
     with Session(verbosity) as session:
-        engine = session.engine(knowing)
-        session.take_in(engine, subscribing)
+        engine = session.engine(engine_options)
+        session.take_in(engine, subscription_options)
         engine.save(output)
         session.show_warnings()
         size = output.stat().st_size
@@ -291,11 +321,11 @@ def demo(folder: Path) -> int:
         what = "there are no samples: no `ontologies` folder"
         remedy = "Run it in a clone of the project, or name the clone's folder."
         raise InputError(Problem(what, Place(str(folder)), remedy))
-    engine = session.engine(Knowing(ontologies))
+    engine = session.engine(EngineOptions(ontologies))
     data = folder / "data"
     session.subscribe(engine, [data / "subscriptions", data / "subscriptions.jsonl"])
-    reading = Reading(publications=[str(data / "feeds"), str(data / "publications")])
-    tally = filter_all(session, engine, reading, _FirstWriter(session.out, engine))
+    input_options = InputOptions(publications=[str(data / "feeds"), str(data / "publications")])
+    tally = filter_all(session, engine, input_options, _FirstWriter(session.out, engine))
     called = os.path.relpath(sys.argv[0]) if Path(sys.argv[0]).is_file() else "graphmatch"
     session.out.print(
         f"… {plural(tally.matches, 'match', 'matches')}: "

@@ -12,11 +12,11 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 from rich.text import Text
 
-from graphmatch.command.options import Loading, Seeing, Verbosity
+from graphmatch.command.options import OntologyOptions, Verbosity, ViewOptions
 from graphmatch.command.session import Session
 from graphmatch.command.terms import (
-    Found,
-    View,
+    OntologyView,
+    TermMatch,
     by_name,
     named,
     resolve,
@@ -44,36 +44,41 @@ _SEVERITIES = (
 
 
 def run(
-    files: Sequence[Path], loading: Loading, seeing: Seeing, verbosity: Verbosity, *, json: bool
+    files: Sequence[Path],
+    ontology_options: OntologyOptions,
+    view_options: ViewOptions,
+    verbosity: Verbosity,
+    *,
+    json: bool,
 ) -> int:
     """Load, show; return the exit status."""
-    with Session(verbosity, keeps=seeing.problems) as session:
-        _check(seeing)
-        view = View(session.ontology(files, loading), reader_language(os.environ))
+    with Session(verbosity, keeps=view_options.problems) as session:
+        _check(view_options)
+        view = OntologyView(session.ontology(files, ontology_options), reader_language(os.environ))
         session.show_warnings()
-        shown = _Shown(session, view, json=json)
-        if seeing.search is not None:
-            shown.search(seeing.search)
-        elif seeing.term is not None:
-            shown.term(seeing.term)
-        elif seeing.problems:
+        shown = _OntologyPrinter(session, view, json=json)
+        if view_options.search is not None:
+            shown.search(view_options.search)
+        elif view_options.term is not None:
+            shown.term(view_options.term)
+        elif view_options.problems:
             shown.problems()
         else:
-            shown.trees(seeing.depth)
+            shown.trees(view_options.depth)
         return session.status
 
 
-def _check(seeing: Seeing) -> None:
-    chosen = seeing.chosen()
+def _check(view_options: ViewOptions) -> None:
+    chosen = view_options.chosen()
     if len(chosen) > 1:
         what, remedy = f"{' and '.join(chosen)} are given together", "Give one of them."
         raise InputError(Problem(what, Place(chosen[-1]), remedy))
 
 
-class _Shown:
+class _OntologyPrinter:
     """One way to look at an ontology, as text or as JSON."""
 
-    def __init__(self, session: Session, view: View, *, json: bool) -> None:
+    def __init__(self, session: Session, view: OntologyView, *, json: bool) -> None:
         self._session = session
         self._view = view
         self._json = json
@@ -109,7 +114,7 @@ class _Shown:
             self._session.out.print(styled((f"… and {len(found) - FOUND:,} more", "dim")))
         self._session.note(f"{plural(len(found), 'term')} found")
 
-    def _found(self, found: Found) -> Text:
+    def _found(self, found: TermMatch) -> Text:
         view, term = self._view, found.term
         says = [", ".join(view.kinds(term))]
         if parents := view.parents(term):
@@ -119,7 +124,7 @@ class _Shown:
         shown = (f"  {found.name}", "green")
         return styled(view.compact(term), shown, ("  " + ", ".join(says), "dim"))
 
-    def _found_as_json(self, found: Found) -> dict[str, object]:
+    def _found_as_json(self, found: TermMatch) -> dict[str, object]:
         return {
             "term": str(found.term),
             "name": found.name.text,
@@ -144,7 +149,7 @@ class _Shown:
             self._session.note(f"{plural(len(problems), 'problem')}")
 
 
-def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
+def tree_lines(taxonomy: Taxonomy, view: OntologyView, depth: int) -> Iterator[Text]:
     """Yield a hierarchy as lines, one per term, `depth` levels from the tops down."""
 
     def branch(
@@ -168,7 +173,7 @@ def tree_lines(taxonomy: Taxonomy, view: View, depth: int) -> Iterator[Text]:
     return branch(_tops(taxonomy), "", 1)
 
 
-def _named(term: NamedNode, view: View) -> Iterator[str | tuple[str, str]]:
+def _named(term: NamedNode, view: OntologyView) -> Iterator[str | tuple[str, str]]:
     yield view.compact(term)
     if label := view.label(term):
         yield f"  {label}", "dim"
@@ -191,7 +196,7 @@ def _tops(taxonomy: Taxonomy) -> list[NamedNode]:
     return sorted(tops, key=lambda term: not taxonomy.children(term))
 
 
-def describe(view: View, term: NamedNode) -> dict[str, Any]:
+def describe(view: OntologyView, term: NamedNode) -> dict[str, Any]:
     """Return a description of one term: terms, texts and counts by name."""
     triples = view.ontology.triples
     about = [(p, o) for s, p, o in triples if s == term]
@@ -220,7 +225,7 @@ def describe(view: View, term: NamedNode) -> dict[str, Any]:
     }
 
 
-def _description_lines(view: View, found: Mapping[str, Any]) -> Iterator[Text]:
+def _description_lines(view: OntologyView, found: Mapping[str, Any]) -> Iterator[Text]:
     """Yield a description for people, without its empty parts."""
     yield styled((view.compact(found["term"]), "bold"), "  ", (found["term"].value, "blue"))
     lines = {"kinds": "kind", "labels": "labels", "comments": "comment", "names": "other names"}
@@ -257,7 +262,7 @@ def count_line(name: str, count: object) -> Text:
     return styled(f"{number:>8,}  {name}")
 
 
-def count_all(view: View, problems: Sequence[Problem]) -> dict[str, object]:
+def count_all(view: OntologyView, problems: Sequence[Problem]) -> dict[str, object]:
     """Count the contents; the keys are those of docs/reference/command.md."""
     ontology = view.ontology
     counts: dict[str, object] = {"triples": len(ontology.triples)}
@@ -295,7 +300,7 @@ def _problem_lines(problems: Sequence[Problem]) -> Iterator[Text]:
 # --- Mapping functions and base units ------------------------------------------------------------
 
 
-def _declared(view: View) -> dict[str, Any]:
+def _declared(view: OntologyView) -> dict[str, Any]:
     """Return both for JSON; the keys are those of docs/reference/command.md."""
     functions = [
         {
@@ -323,7 +328,7 @@ def _declared_lines(declared: Mapping[str, Any]) -> Iterator[Text]:
         yield styled(f"    {attribute}  {unit}")
 
 
-def _written(view: View, mentions: Iterable[Mention]) -> Iterator[str]:
+def _written(view: OntologyView, mentions: Iterable[Mention]) -> Iterator[str]:
     for property_, object_ in mentions:
         written = "anything" if property_ is None else view.compact(property_)
         yield written if object_ is None else f"{written} {view.compact(object_)}"

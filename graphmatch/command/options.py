@@ -133,7 +133,7 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cutting:
+class DocumentOptions:
     """The options for reading documents."""
 
     split_by: Literal["auto", "document", "graph", "item", "subject", "component"] = option(
@@ -154,7 +154,7 @@ class Cutting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading(Cutting):
+class InputOptions(DocumentOptions):
     """The options for the publications to read."""
 
     publications: list[str] | None = argument(
@@ -166,7 +166,7 @@ class Reading(Cutting):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanting:
+class TopicOptions:
     """The options for a subscription by topics and words."""
 
     panel: ClassVar = "Subscriptions"
@@ -189,7 +189,7 @@ class Wanting:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribing(Wanting):
+class SubscriptionOptions(TopicOptions):
     """The options for subscriptions."""
 
     subscriptions: list[Path] | None = option(
@@ -210,7 +210,7 @@ class Verbosity:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivering:
+class ResultOptions:
     """The options for writing matches: which, how and where."""
 
     panel: ClassVar = "Results"
@@ -230,10 +230,10 @@ class Delivering:
 
 
 @dataclass(frozen=True, slots=True)
-class Loading:
+class OntologyOptions:
     """The options for loading files as one ontology."""
 
-    panel: ClassVar = "Loading the ontology"
+    panel: ClassVar = "OntologyOptions the ontology"
     imports: Path | None = option(None, "Folder that is searched for owl:imports.")
     fetch_imports: bool = option(False, "Fetch the other owl:imports from the network.")
     reason: Literal["hermit", "pellet"] | None = option(
@@ -257,11 +257,11 @@ class Loading:
 
 
 @dataclass(frozen=True, slots=True)
-class Knowing:
+class EngineOptions:
     """The options for an engine besides subscriptions: an ontology, or a saved engine."""
 
     files: list[Path] | None = option(None, f"{_FILES}; repeatable.", "--ontology", "-o")
-    loading: Loading = field(default_factory=Loading)
+    ontology_options: OntologyOptions = field(default_factory=OntologyOptions)
     entailment: Literal["rdfs", "none"] = option(
         "rdfs", "none: match publications as they are, without rules."
     )
@@ -287,7 +287,7 @@ class Knowing:
 
     def checked(self) -> Self:
         """Return itself if its options are compatible; otherwise raise `InputError`."""
-        usual = Knowing(now=self.now, saved=self.saved, operators=self.operators)
+        usual = EngineOptions(now=self.now, saved=self.saved, operators=self.operators)
         if self.saved is not None and self != usual:
             from semantic.errors import InputError, Place, Problem
 
@@ -301,7 +301,7 @@ class Knowing:
 
 
 @dataclass(frozen=True, slots=True)
-class Seeing:
+class ViewOptions:
     """The options for the views of ``graphmatch ontology`` besides trees and counts."""
 
     search: str | None = option(

@@ -36,7 +36,7 @@ TITLE, VALUE = 200, 100
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class PublicationSummary:
     """A publication's statements about itself; ``None`` for missing ones."""
 
     title: str | None
@@ -45,7 +45,7 @@ class Described:
     guid: str | None
 
 
-def described(publication: Publication) -> Described:
+def described(publication: Publication) -> PublicationSummary:
     """Return title, link, date and id of the feed item, or of the publication's subject.
 
     Examples
@@ -63,7 +63,7 @@ def described(publication: Publication) -> Described:
             own.setdefault(property_, object_)
     title = next((own[p] for p in _TITLES if p in own), None) or _only_title(publication)
     date = next((own[p] for p in _DATES if p in own), None)
-    return Described(
+    return PublicationSummary(
         " ".join(_text(title).split()) if isinstance(title, Literal) else None,
         _text(own.get(RSS["link"])) or None,
         _text(date) or None,

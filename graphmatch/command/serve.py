@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from graphmatch.command.options import Knowing, Verbosity, grouped, networks, option
+from graphmatch.command.options import EngineOptions, Verbosity, grouped, networks, option
 
 if TYPE_CHECKING:
     from graphmatch.broker.feed_list import ListedFeed
@@ -40,7 +40,7 @@ _PACKAGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class ServeOptions:
     """The options for the service's address, access, and store."""
 
     panel: ClassVar = "Service"
@@ -138,7 +138,7 @@ class Serving:
 
 @app.command()
 @grouped
-def serve(serving: Serving, knowing: Knowing, verbosity: Verbosity) -> int:
+def serve(serve_options: ServeOptions, engine_options: EngineOptions, verbosity: Verbosity) -> int:
     """Run the broker: subscriptions, publications and matches over HTTP and on a web page.
 
     Example: `graphmatch serve -o ontologies/news.ttl --store broker.db`
@@ -146,60 +146,64 @@ def serve(serving: Serving, knowing: Knowing, verbosity: Verbosity) -> int:
     from graphmatch.command.session import Session
 
     with Session(verbosity) as session:
-        serving.check()
-        if not serving.demo:
-            return run(session, serving, knowing)
+        serve_options.check()
+        if not serve_options.demo:
+            return run(session, serve_options, engine_options)
         files = [path for path in sorted(Path("ontologies").glob("*.*")) if path.is_file()]
         if not files or not Path("data/feeds").is_dir():
             what = "there are no samples here"
             remedy = "Run it in the project's folder, where `ontologies/` and `data/` are."
             raise _wrong(what, "--demo", remedy)
         with TemporaryDirectory(prefix="graphmatch-demo-") as folder:
-            kept = replace(serving, store=str(Path(folder, "broker.db")))
-            return run(session, kept, replace(knowing, files=knowing.files or files))
+            kept = replace(serve_options, store=str(Path(folder, "broker.db")))
+            return run(session, kept, replace(engine_options, files=engine_options.files or files))
 
 
-def run(session: Session, serving: Serving, knowing: Knowing) -> int:
+def run(session: Session, serve_options: ServeOptions, engine_options: EngineOptions) -> int:
     """Serve until a signal arrives; return the exit status."""
     for name in _PACKAGES:
         if find_spec(name) is None:
             raise missing(name)
-    if serving.kafka is not None and find_spec("confluent_kafka") is None:
+    if serve_options.kafka is not None and find_spec("confluent_kafka") is None:
         raise missing("confluent_kafka", "kafka")
     from graphmatch.broker.feed_list import read_feed_list
     from graphmatch.broker.matching import Matcher
     from graphmatch.broker.service import ENGINE_LIMITS, Broker
     from graphmatch.broker.store import Store
 
-    engine = session.engine(knowing, ENGINE_LIMITS)
+    engine = session.engine(engine_options, ENGINE_LIMITS)
     if len(engine):
         session.note(f"the saved engine's {len(engine):,} subscriptions are left out")
         for one in engine.subscriptions:
             engine.unsubscribe(one.id)
-    followed = [one for path in serving.feeds or () for one in read_feed_list(path, session.report)]
-    mail = serving.mail()
+    followed = [
+        one for path in serve_options.feeds or () for one in read_feed_list(path, session.report)
+    ]
+    mail = serve_options.mail()
     try:
         listening = socket.create_server(
-            (serving.host, serving.port), family=_family(serving.host), backlog=2048
+            (serve_options.host, serve_options.port),
+            family=_family(serve_options.host),
+            backlog=2048,
         )
     except OSError as error:
         what = f"cannot be listened at: {error.strerror or error}"
-        where = f"{serving.host}:{serving.port}"
+        where = f"{serve_options.host}:{serve_options.port}"
         raise _wrong(what, where, "Use another --port, or --host.") from error
     host, port = listening.getsockname()[:2]
-    address = serving.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    address = serve_options.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with listening, stopping() as stops:
-        store = Store(serving.store)
+        store = Store(serve_options.store)
         try:
             broker = Broker(store, engine)
-            mark = fingerprint_of(knowing)
-            snapshots = _snapshots(serving, store) if mark else None
+            mark = fingerprint_of(engine_options)
+            snapshots = _snapshots(serve_options, store) if mark else None
             matcher = Matcher(broker, snapshots, mark, int(mark[:15] or "0", 16))
             _load(matcher)
-            parts = _parts(serving, mail, followed, address)
+            parts = _parts(serve_options, mail, followed, address)
             matcher.start()
             try:
-                _serve(session, serving, parts, broker, matcher, listening, stops)
+                _serve(session, serve_options, parts, broker, matcher, listening, stops)
             finally:
                 matcher.stop()
         finally:
@@ -217,15 +221,18 @@ def _load(matcher: Matcher) -> None:
 
 
 def _parts(
-    serving: Serving, mail: SmtpServer | None, followed: Sequence[ListedFeed], address: str
+    serve_options: ServeOptions,
+    mail: SmtpServer | None,
+    followed: Sequence[ListedFeed],
+    address: str,
 ) -> Parts:
     from graphmatch.broker.running import Parts
 
     return Parts(
-        serving.allow or (),
+        serve_options.allow or (),
         mail,
         followed,
-        None if serving.kafka is None else (serving.kafka, serving.kafka_topic),
+        None if serve_options.kafka is None else (serve_options.kafka, serve_options.kafka_topic),
         address,
     )
 
@@ -272,28 +279,35 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def fingerprint_of(knowing: Knowing) -> str:
+def fingerprint_of(engine_options: EngineOptions) -> str:
     """Return a digest of the ontology and its options; empty if these are not only files."""
     from graphmatch.command.seen import fingerprint
 
-    loading = knowing.loading
-    if loading.imports is not None or loading.fetch_imports or knowing.operators:
+    ontology_options = engine_options.ontology_options
+    if (
+        ontology_options.imports is not None
+        or ontology_options.fetch_imports
+        or engine_options.operators
+    ):
         return ""
-    files = [*(knowing.files or ()), *(() if knowing.saved is None else (knowing.saved,))]
-    made = fingerprint(files, replace(knowing, now=None))
+    files = [
+        *(engine_options.files or ()),
+        *(() if engine_options.saved is None else (engine_options.saved,)),
+    ]
+    made = fingerprint(files, replace(engine_options, now=None))
     return "" if made is None else made.hex()
 
 
-def _snapshots(serving: Serving, store: Store) -> Path | None:
-    if serving.snapshots is not None:
-        return serving.snapshots
-    is_file = "://" not in serving.store and store.is_sqlite
-    return Path(f"{serving.store}.engines") if is_file else None
+def _snapshots(serve_options: ServeOptions, store: Store) -> Path | None:
+    if serve_options.snapshots is not None:
+        return serve_options.snapshots
+    is_file = "://" not in serve_options.store and store.is_sqlite
+    return Path(f"{serve_options.store}.engines") if is_file else None
 
 
 def _serve(
     session: Session,
-    serving: Serving,
+    serve_options: ServeOptions,
     parts: Parts,
     broker: Broker,
     matcher: Matcher,
@@ -308,21 +322,21 @@ def _serve(
     from graphmatch.broker.running import serve, started
 
     options = ApiOptions(
-        local=serving.trusts_local,
-        anonymous=serving.anonymous,
-        hosts=LOOPBACK | {serving.host} if serving.trusts_local else None,
-        url=serving.url,
+        local=serve_options.trusts_local,
+        anonymous=serve_options.anonymous,
+        hosts=LOOPBACK | {serve_options.host} if serve_options.trusts_local else None,
+        url=serve_options.url,
     )
     log = None if session.verbosity.quiet else event_log()
 
     async def served() -> None:
-        for one in serving.new_token or ():
+        for one in serve_options.new_token or ():
             owner, _, scopes = one.partition(":")
             token = await broker.new_token(owner, scopes.split(","))
             session.out.print(f"{owner}: {token}", markup=False, soft_wrap=True)
         async with started(broker, matcher, parts, options, log) as app:
             session.note(f"listening at {parts.base}, described at {parts.base}/docs")
-            showing = asyncio.create_task(_show_samples(broker)) if serving.demo else None
+            showing = asyncio.create_task(_show_samples(broker)) if serve_options.demo else None
             await serve(app, listening, lambda: bool(stops) or not matcher.is_running)
             if showing is not None:
                 showing.cancel()

@@ -17,7 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from graphmatch.command.options import Knowing, Loading, Subscribing, Verbosity
+from graphmatch.command.options import (
+    EngineOptions,
+    OntologyOptions,
+    SubscriptionOptions,
+    Verbosity,
+)
 from graphmatch.console import CommandConsole, styled
 from graphmatch.engine import Engine
 from graphmatch.operators import load_operators
@@ -128,29 +133,29 @@ class Session:
         """The exit status so far."""
         return REFUSED if self.refused else DONE
 
-    def ontology(self, files: Sequence[Path], loading: Loading) -> Ontology:
+    def ontology(self, files: Sequence[Path], ontology_options: OntologyOptions) -> Ontology:
         """Load the ontology files."""
-        with self.waiting("Loading the ontology") if files else nullcontext():
-            return load(files, loading, self.report)
+        with self.waiting("OntologyOptions the ontology") if files else nullcontext():
+            return load(files, ontology_options, self.report)
 
-    def engine(self, knowing: Knowing, limits: Limits | None = None) -> Engine:
+    def engine(self, engine_options: EngineOptions, limits: Limits | None = None) -> Engine:
         """Load the ontology files and make an engine, or open the saved one."""
-        now = knowing.now
+        now = engine_options.now
         clock = utc_now if now is None else lambda: now
-        saved = knowing.checked().saved
-        operators = load_operators(knowing.operators or ())
+        saved = engine_options.checked().saved
+        operators = load_operators(engine_options.operators or ())
         if saved is not None:
             return Engine.open(
                 saved, clock=clock, on_problem=self.report, operators=operators, limits=limits
             )
         with _uncollected():
-            ontology = self.ontology(knowing.files or (), knowing.loading)
-            annotator = None if knowing.annotate else Annotator([])
-            if knowing.annotate and not knowing.stem:
+            ontology = self.ontology(engine_options.files or (), engine_options.ontology_options)
+            annotator = None if engine_options.annotate else Annotator([])
+            if engine_options.annotate and not engine_options.stem:
                 annotator = Annotator(ontology.labels(), stem=False)
             return Engine(
                 ontology,
-                entailment=knowing.entailment,
+                entailment=engine_options.entailment,
                 annotator=annotator,
                 clock=clock,
                 on_problem=self.report,
@@ -160,16 +165,19 @@ class Session:
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
         """Add the subscriptions of files and folders; report refused ones."""
-        with self.waiting("Reading subscriptions"):
+        with self.waiting("InputOptions subscriptions"):
             subscribe_files(engine, paths, self.report)
 
-    def take_in(self, engine: Engine, subscribing: Subscribing) -> None:
+    def take_in(self, engine: Engine, subscription_options: SubscriptionOptions) -> None:
         """Add the subscriptions of the command line: files and topics."""
-        self.subscribe(engine, subscribing.subscriptions or ())
-        topics, words = tuple(subscribing.topic or ()), tuple(subscribing.word or ())
-        without = tuple(subscribing.not_word or ())
+        self.subscribe(engine, subscription_options.subscriptions or ())
+        topics, words = (
+            tuple(subscription_options.topic or ()),
+            tuple(subscription_options.word or ()),
+        )
+        without = tuple(subscription_options.not_word or ())
         if topics or words or without:
-            subscribe_topics(engine, Topics(topics, words, without, subscribing.any_of))
+            subscribe_topics(engine, Topics(topics, words, without, subscription_options.any_of))
 
     def publications(
         self, sources: Sequence[str], split_by: SplitBy, format: str | None, base: str | None
@@ -243,24 +251,28 @@ def _uncollected() -> Iterator[None]:
 # --- From the options of loading to an ontology ---------------------------------------------------
 
 
-def load(files: Sequence[Path], loading: Loading, on_problem: OnProblem) -> Ontology:
+def load(
+    files: Sequence[Path], ontology_options: OntologyOptions, on_problem: OnProblem
+) -> Ontology:
     """Load files by the options."""
-    if loading.no_cache and loading.cache is not None:
+    if ontology_options.no_cache and ontology_options.cache is not None:
         what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
         raise OntologyError(Problem(what, Place("--no-cache"), remedy))
     if not files:
         return Ontology(on_problem=on_problem)
     limits = DEFAULT_LIMITS
-    if loading.reason_seconds is not None:
-        limits = replace(limits, reasoning_seconds=loading.reason_seconds)
+    if ontology_options.reason_seconds is not None:
+        limits = replace(limits, reasoning_seconds=ontology_options.reason_seconds)
     return Ontology.load(
         *files,
-        imports=loading.imports,
-        fetch=loading.fetch_imports,
-        reason=loading.reason,
-        cache=False if loading.no_cache else loading.cache,
-        taxonomies=tuple(loading.taxonomy or ()),
-        synonyms=SynonymOptions(loading.nfkc, loading.casefold, loading.label_synonyms),
+        imports=ontology_options.imports,
+        fetch=ontology_options.fetch_imports,
+        reason=ontology_options.reason,
+        cache=False if ontology_options.no_cache else ontology_options.cache,
+        taxonomies=tuple(ontology_options.taxonomy or ()),
+        synonyms=SynonymOptions(
+            ontology_options.nfkc, ontology_options.casefold, ontology_options.label_synonyms
+        ),
         on_problem=on_problem,
         limits=limits,
     )

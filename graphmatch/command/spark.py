@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import typer
 
 from graphmatch.command.options import (
-    Cutting,
+    DocumentOptions,
+    EngineOptions,
     Json,
-    Knowing,
-    Subscribing,
+    SubscriptionOptions,
     Verbosity,
     argument,
     grouped,
@@ -55,7 +55,7 @@ _DURATION = re.compile(r"\d+ (?:second|minute|hour|day|week)s?")
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class SparkOptions:
     """The options for Spark."""
 
     panel: ClassVar = "Spark"
@@ -79,7 +79,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tables(Cutting):
+class TableOptions(DocumentOptions):
     """The options for reading publications and writing matches."""
 
     output: str = option(MISSING, "Name or address to write matches to.")
@@ -88,14 +88,14 @@ class Tables(Cutting):
     )
 
     @property
-    def reading(self) -> dict[str, Any]:
+    def input_options(self) -> dict[str, Any]:
         """The options for reading documents."""
         syntax = None if self.format == "parquet" else self.format
         return {"format": syntax, "split_by": self.split_by, "base": self.base}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bulk(Tables):
+class BulkOptions(TableOptions):
     """The options for bulk input."""
 
     publications: list[str] = argument(
@@ -107,7 +107,7 @@ class Bulk(Tables):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream(Tables):
+class StreamOptions(TableOptions):
     """The options for the watched source, and its timing."""
 
     folder: str | None = argument(None, "Folder to watch: a name or an address.")
@@ -119,7 +119,9 @@ class Stream(Tables):
     watermark: str = option(
         "1 day", "How long ids are kept to drop duplicates.", metavar="DURATION"
     )
-    at_once: int | None = option(None, "Maximum number of files, or records, per batch.", min=1)
+    max_per_trigger: int | None = option(
+        None, "Maximum number of files, or records, per batch.", min=1
+    )
     kafka: str | None = option(
         None, "Kafka servers; watch topics instead of a folder.", metavar="SERVERS"
     )
@@ -150,10 +152,10 @@ class Stream(Tables):
 @app.command()
 @partial(grouped, without={"operators"})
 def filter(
-    bulk: Bulk,
-    subscribing: Subscribing,
-    knowing: Knowing,
-    running: Running,
+    bulk_options: BulkOptions,
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
+    spark_options: SparkOptions,
     verbosity: Verbosity,
     json: Json = False,
 ) -> int:
@@ -165,20 +167,20 @@ def filter(
     from graphmatch.command.session import Session
 
     with Session(verbosity) as session:
-        bulk.check("parquet")
-        settings = running.settings()
-        engine = _engine(session, knowing, subscribing)
-        with _started(session, running.master, settings, bulk.form) as spark:
-            return _filtered(session, bulk, engine, knowing, spark, json=json)
+        bulk_options.check("parquet")
+        settings = spark_options.settings()
+        engine = _engine(session, engine_options, subscription_options)
+        with _started(session, spark_options.master, settings, bulk_options.form) as spark:
+            return _filtered(session, bulk_options, engine, engine_options, spark, json=json)
 
 
 @app.command()
 @partial(grouped, without={"saved", "operators"})
 def watch(
-    stream: Stream,
-    subscribing: Subscribing,
-    knowing: Knowing,
-    running: Running,
+    stream_options: StreamOptions,
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
+    spark_options: SparkOptions,
     verbosity: Verbosity,
 ) -> int:
     """Match publications as they arrive in a folder or from Kafka, and write the matches.
@@ -187,24 +189,28 @@ def watch(
     -s data/subscriptions`
     """
     from graphmatch.command.session import Session
-    from graphmatch.spark.start import connector
+    from graphmatch.spark.spark_session import connector
 
     with Session(verbosity) as session:
-        stream.check("parquet")
-        stream.check_source()
-        settings = running.settings()
-        changes = Changes(session, knowing, subscribing)
+        stream_options.check("parquet")
+        stream_options.check_source()
+        settings = spark_options.settings()
+        changes = EngineFiles(session, engine_options, subscription_options)
         engine = changes.engine()
-        packages = () if stream.kafka is None else (connector(),)
-        with _started(session, running.master, settings, stream.form, packages) as spark:
-            return _watched(session, stream, engine, changes, spark, knowing)
+        packages = () if stream_options.kafka is None else (connector(),)
+        with _started(
+            session, spark_options.master, settings, stream_options.form, packages
+        ) as spark:
+            return _watched(session, stream_options, engine, changes, spark, engine_options)
 
 
-def _engine(session: Session, knowing: Knowing, subscribing: Subscribing) -> Engine:
+def _engine(
+    session: Session, engine_options: EngineOptions, subscription_options: SubscriptionOptions
+) -> Engine:
     from graphmatch.command.filter import nothing_to_match
 
-    engine = session.engine(knowing)
-    session.take_in(engine, subscribing)
+    engine = session.engine(engine_options)
+    session.take_in(engine, subscription_options)
     if not len(engine):
         raise nothing_to_match()
     return engine
@@ -221,8 +227,8 @@ def _started(
     """Start Spark; explain its errors in plain words."""
     from importlib import import_module
 
-    from graphmatch.spark.start import DELTA, explained
-    from graphmatch.spark.start import session as started
+    from graphmatch.spark.spark_session import DELTA, explained
+    from graphmatch.spark.spark_session import session as started
 
     if form == "delta":
         settings = {**DELTA, **settings}
@@ -247,9 +253,9 @@ _GLOB = re.compile(r"([\\*?\[\]{}])")
 
 def _filtered(
     session: Session,
-    bulk: Bulk,
+    bulk_options: BulkOptions,
     engine: Engine,
-    knowing: Knowing,
+    engine_options: EngineOptions,
     spark: SparkSession,
     *,
     json: bool,
@@ -266,40 +272,46 @@ def _filtered(
 
     started = time.perf_counter()
     with session.waiting("Matching"):
-        parts = list(_parts(session, bulk, engine, knowing, spark))
+        parts = list(_parts(session, bulk_options, engine, engine_options, spark))
         if not parts:
             return session.status
         observation = Observation("graphmatch")
         found = observed(reduce(DataFrame.unionByName, parts), observation)
         try:
-            found.write.format(bulk.form).mode(bulk.mode).save(bulk.output)
+            found.write.format(bulk_options.form).mode(bulk_options.mode).save(bulk_options.output)
         except AnalysisException as error:
             if error.getCondition() != "PATH_ALREADY_EXISTS":
                 raise
             what, remedy = "is there already", "Pass --mode overwrite or --mode append."
-            raise SparkError(what, bulk.output, remedy) from error
+            raise SparkError(what, bulk_options.output, remedy) from error
         did = {name: value or 0 for name, value in observation.get.items()}
         del did["engine"], did["milliseconds"]
-        if did["refused"] and bulk.mode != "append":
-            written = spark.read.format(bulk.form).load(bulk.output)
-            refused = written.where("_corrupt IS NOT NULL").select("_corrupt").limit(_SHOWN)
+        if did["refused"] and bulk_options.mode != "append":
+            written = spark.read.format(bulk_options.form).load(bulk_options.output)
+            refused = (
+                written.where("_corrupt_record IS NOT NULL").select("_corrupt_record").limit(_SHOWN)
+            )
             for row in refused.collect():
                 session.err.print(f"refused  {row[0]}", markup=False)
     did["refused"] += session.refused
     seconds = time.perf_counter() - started
     if json:
-        summary = {**did, "subscriptions": len(engine), "output": bulk.output}
+        summary = {**did, "subscriptions": len(engine), "output": bulk_options.output}
         session.out.write_json({**summary, "seconds": round(seconds, 3)})
     session.note(
         f"{plural(did['publications'], 'publication')}, {plural(len(engine), 'subscription')}: "
         f"{plural(did['matches'], 'match', 'matches')}, {did['refused']} refused, "
-        f"{plural(did['warnings'], 'warning')}, {seconds:.2f} s, in {bulk.output}"
+        f"{plural(did['warnings'], 'warning')}, {seconds:.2f} s, in {bulk_options.output}"
     )
     return REFUSED if did["refused"] else DONE
 
 
 def _parts(
-    session: Session, bulk: Bulk, engine: Engine, knowing: Knowing, spark: SparkSession
+    session: Session,
+    bulk_options: BulkOptions,
+    engine: Engine,
+    engine_options: EngineOptions,
+    spark: SparkSession,
 ) -> Iterator[DataFrame]:
     """Yield the tasks' rows for tables, for lines and for documents."""
     from pyspark.sql import functions as sql
@@ -307,8 +319,8 @@ def _parts(
     from graphmatch.spark.documents import publications
     from graphmatch.spark.matching import matches
 
-    matching: Any = partial(matches, engine, now=knowing.now)
-    tables, lines, documents = _listed(session, bulk, spark)
+    matching: Any = partial(matches, engine, now=engine_options.now)
+    tables, lines, documents = _listed(session, bulk_options, spark)
     if tables:
         found = spark.read.parquet(*tables)
         yield matching().rows(found)
@@ -320,7 +332,7 @@ def _parts(
         files = spark.read.format("binaryFile").load(documents)
         named = files.select("content", _named("path"))
         spread = named.repartition(4 * spark.sparkContext.defaultParallelism, sql.rand(seed=1))
-        yield matching(document="content", source="path", **bulk.reading).rows(spread)
+        yield matching(document="content", source="path", **bulk_options.input_options).rows(spread)
 
 
 def _named(column: str) -> Any:
@@ -334,7 +346,7 @@ def _named(column: str) -> Any:
 
 
 def _listed(
-    session: Session, bulk: Bulk, spark: SparkSession
+    session: Session, bulk_options: BulkOptions, spark: SparkSession
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the files of tables, of lines that may be split anywhere, and of documents."""
     from pyspark.errors import AnalysisException
@@ -342,7 +354,7 @@ def _listed(
     from semantic.errors import Place, Problem
 
     tables, lines, documents = list[str](), list[str](), list[str]()
-    for path in bulk.publications:
+    for path in bulk_options.publications:
         there = _GLOB.sub(r"\\\1", path) if Path(path).exists() else path
         try:
             listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
@@ -357,35 +369,46 @@ def _listed(
         for row in rows:
             name = row["path"]
             escaped = _GLOB.sub(r"\\\1", name)
-            if bulk.format == "parquet" or (bulk.format is None and _TABLE.search(name)):
+            if bulk_options.format == "parquet" or (
+                bulk_options.format is None and _TABLE.search(name)
+            ):
                 tables.append(escaped)
-            elif _is_lines(bulk, name):
+            elif _is_lines(bulk_options, name):
                 lines.append(escaped)
             else:
                 documents.append(escaped)
     return tables, lines, documents
 
 
-def _is_lines(bulk: Bulk, name: str) -> bool:
+def _is_lines(bulk_options: BulkOptions, name: str) -> bool:
     from pyoxigraph import RdfFormat
 
     from semantic.syntax_detection import format_of_media_type
 
-    if bulk.split_by not in ("auto", "graph"):
+    if bulk_options.split_by not in ("auto", "graph"):
         return False
-    if bulk.format is None:
+    if bulk_options.format is None:
         return _LINES.search(name) is not None
-    return format_of_media_type(bulk.format) == RdfFormat.N_QUADS
+    return format_of_media_type(bulk_options.format) == RdfFormat.N_QUADS
 
 
 # -- watch ----------------------------------------------------------------------------------------
 
 
-class Changes:
+class EngineFiles:
     """The files of an engine, and their changes."""
 
-    def __init__(self, session: Session, knowing: Knowing, subscribing: Subscribing) -> None:
-        self._session, self._knowing, self._subscribing = session, knowing, subscribing
+    def __init__(
+        self,
+        session: Session,
+        engine_options: EngineOptions,
+        subscription_options: SubscriptionOptions,
+    ) -> None:
+        self._session, self._knowing, self._subscribing = (
+            session,
+            engine_options,
+            subscription_options,
+        )
         self._before = self._signature()
 
     def engine(self) -> Engine:
@@ -412,7 +435,7 @@ class Changes:
         from semantic.files import files_in
 
         found = []
-        imports = self._knowing.loading.imports
+        imports = self._knowing.ontology_options.imports
         named = [*(self._subscribing.subscriptions or ()), *([] if imports is None else [imports])]
         files = [file for path in named for file in files_in(path, lambda _: None)]
         for file in (*files, *(self._knowing.files or ())):
@@ -427,23 +450,25 @@ class Changes:
 
 def _watched(
     session: Session,
-    stream: Stream,
+    stream_options: StreamOptions,
     engine: Engine,
-    changes: Changes,
+    changes: EngineFiles,
     spark: SparkSession,
-    knowing: Knowing,
+    engine_options: EngineOptions,
 ) -> int:
     from graphmatch.spark.matching import matches
 
     if spark.conf.get(_PARTITIONS) == _MANY:  # each partition keeps state, even for small batches
         spark.conf.set(_PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
-    matching = matches(engine, triples="triples", now=knowing.now)
-    found = _arriving(stream, spark).transform(matching)
-    checkpoint = stream.checkpoint or f"{stream.output.rstrip('/')}-checkpoint"
-    _check_output(stream.output, checkpoint, spark)
-    writer = found.writeStream.format(stream.form).option("checkpointLocation", checkpoint)
-    trigger: Any = {"availableNow": True} if stream.once else {"processingTime": stream.every}
-    query = writer.option("path", stream.output).trigger(**trigger).start()
+    matching = matches(engine, triples="triples", now=engine_options.now)
+    found = _arriving(stream_options, spark).transform(matching)
+    checkpoint = stream_options.checkpoint or f"{stream_options.output.rstrip('/')}-checkpoint"
+    _check_output(stream_options.output, checkpoint, spark)
+    writer = found.writeStream.format(stream_options.form).option("checkpointLocation", checkpoint)
+    trigger: Any = (
+        {"availableNow": True} if stream_options.once else {"processingTime": stream_options.every}
+    )
+    query = writer.option("path", stream_options.output).trigger(**trigger).start()
     return _followed(session, query, matching, changes)
 
 
@@ -462,7 +487,7 @@ def _check_output(output: str, checkpoint: str, spark: SparkSession) -> None:
         raise SparkError(what, output, remedy)
 
 
-def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
+def _arriving(stream_options: StreamOptions, spark: SparkSession) -> DataFrame:
     """Return publications as they arrive, without duplicates."""
     from pyspark.sql import functions as sql
 
@@ -470,24 +495,26 @@ def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
     from semantic.tables import COLUMNS
 
     reader = spark.readStream
-    if stream.kafka is not None:
+    if stream_options.kafka is not None:
         records = (
             reader.format("kafka")
-            .option("kafka.bootstrap.servers", stream.kafka)
-            .option("subscribe", ",".join(stream.kafka_topic or ()))
+            .option("kafka.bootstrap.servers", stream_options.kafka)
+            .option("subscribe", ",".join(stream_options.kafka_topic or ()))
             .option("startingOffsets", "earliest")
-            .option("maxOffsetsPerTrigger", stream.at_once or 100_000)
+            .option("maxOffsetsPerTrigger", stream_options.max_per_trigger or 100_000)
             .load()
         )
         place = sql.concat_ws("/", "topic", "partition", "offset").alias("path")
         key = sql.col("key").cast("string").alias("key")
         given = records.select("value", key, place, sql.col("timestamp").alias("time"))
-        read = publications("value", publication="key", keep=["time"], **stream.reading)(given)
+        read = publications(
+            "value", publication="key", keep=["time"], **stream_options.input_options
+        )(given)
     else:
         reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", "1000000000d")
-        reader = reader.option("maxFilesPerTrigger", stream.at_once or 100)
-        folder = _GLOB.sub(r"\\\1", stream.folder or "")
-        if stream.format == "parquet":
+        reader = reader.option("maxFilesPerTrigger", stream_options.max_per_trigger or 100)
+        folder = _GLOB.sub(r"\\\1", stream_options.folder or "")
+        if stream_options.format == "parquet":
             rows = reader.schema(", ".join(f"{name} string" for name in COLUMNS))
             time_ = sql.col("_metadata.file_modification_time").alias("time")
             read = together(rows.parquet(folder).select(*COLUMNS, time_), keep=["time"])
@@ -495,17 +522,21 @@ def _arriving(stream: Stream, spark: SparkSession) -> DataFrame:
             files = reader.format("binaryFile").schema(_LISTED).load(folder)
             time_ = sql.col("modificationTime").alias("time")
             given = files.select("content", _named("path"), time_)
-            read = publications("content", keep=["time"], **stream.reading)(given)
+            read = publications("content", keep=["time"], **stream_options.input_options)(given)
     # Rejected input has no time, so it is never late, and never a duplicate of a publication.
     on_time = sql.least("time", sql.current_timestamp())
     keyed = read.withColumn(
         "time", sql.when(sql.col("publication").isNotNull(), on_time)
-    ).withColumn("key", sql.coalesce("publication", "_corrupt"))
-    once = keyed.withWatermark("time", stream.watermark).dropDuplicatesWithinWatermark(["key"])
-    return once.select("publication", "triples", "_corrupt")
+    ).withColumn("key", sql.coalesce("publication", "_corrupt_record"))
+    once = keyed.withWatermark("time", stream_options.watermark).dropDuplicatesWithinWatermark(
+        ["key"]
+    )
+    return once.select("publication", "triples", "_corrupt_record")
 
 
-def _followed(session: Session, query: StreamingQuery, matching: matches, changes: Changes) -> int:
+def _followed(
+    session: Session, query: StreamingQuery, matching: matches, changes: EngineFiles
+) -> int:
     """Report each batch until the stream ends; return the exit status."""
     from graphmatch.command.session import REFUSED
 

@@ -40,14 +40,14 @@ class Name:
         return f"“{self.text}”" + (f"@{self.language}" if self.language else "")
 
 
-class View:
+class OntologyView:
     """An ontology's terms for a reader of a language.
 
     Examples
     --------
     >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer = NamedNode("urn:x:laptop"), NamedNode("urn:x:computer")
-    >>> view = View(Ontology([(laptop, SUBCLASS, computer)]))
+    >>> view = OntologyView(Ontology([(laptop, SUBCLASS, computer)]))
     >>> view.kinds(laptop), view.parents(laptop)
     (('class',), (<NamedNode value=urn:x:computer>,))
     """
@@ -160,7 +160,7 @@ def by_name(terms: Iterable[Term]) -> tuple[NamedNode, ...]:
     return tuple(sorted(named(terms), key=str))
 
 
-def resolve(view: View, text: str) -> NamedNode:
+def resolve(view: OntologyView, text: str) -> NamedNode:
     """Return the term with a name."""
     found = view.resolver.find(text)
     assert isinstance(found, NamedNode)
@@ -168,7 +168,7 @@ def resolve(view: View, text: str) -> NamedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TermMatch:
     """A term, its matching name, and the kind of match: one of `HOW`."""
 
     term: NamedNode
@@ -180,7 +180,7 @@ HOW = ("exact", "prefix", "word", "part")
 """The kinds of matches in a name, best first; ``word``: at the beginning of a word."""
 
 
-def search(view: View, text: str) -> list[Found]:
+def search(view: OntologyView, text: str) -> list[TermMatch]:
     """Return the terms with a name that contains the text in any case, best first."""
     wanted = folded(text)
     if not wanted:
@@ -192,7 +192,7 @@ def search(view: View, text: str) -> list[Found]:
             by_term[name.term].append((rank, name))
     best = [(*min(several, key=_preference), term) for term, several in by_term.items()]
     best.sort(key=lambda each: (each[0], len(each[1].text), str(each[2])))
-    return [Found(term, name, HOW[rank]) for rank, name, term in best]
+    return [TermMatch(term, name, HOW[rank]) for rank, name, term in best]
 
 
 def _preference(found: tuple[int, Name]) -> tuple[object, ...]:

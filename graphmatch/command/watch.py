@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import typer
 
 from graphmatch.command.options import (
-    Knowing,
+    EngineOptions,
     Since,
-    Subscribing,
+    SubscriptionOptions,
     Verbosity,
     grouped,
     networks,
@@ -28,7 +28,7 @@ from graphmatch.command.options import (
 if TYPE_CHECKING:
     from graphmatch.broker.feed_store import FeedStore
     from graphmatch.broker.feeds import Fetched
-    from graphmatch.command.filter import Tally
+    from graphmatch.command.filter import FilterCounts
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session
     from graphmatch.engine import Engine
@@ -39,7 +39,7 @@ _NEEDED = ("aiohttp", "listparser")
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class WatchOptions:
     """The options for the watched feeds, and the output of matches."""
 
     panel: ClassVar = "Feeds"
@@ -69,7 +69,10 @@ class Watching:
 @app.command()
 @partial(grouped, without={"now"})
 def watch(
-    watching: Watching, subscribing: Subscribing, knowing: Knowing, verbosity: Verbosity
+    watch_options: WatchOptions,
+    subscription_options: SubscriptionOptions,
+    engine_options: EngineOptions,
+    verbosity: Verbosity,
 ) -> int:
     """Fetch feeds when they are due, and show the items that match.
 
@@ -78,37 +81,37 @@ def watch(
     Example: `graphmatch watch --feeds feeds.opml -o ontologies/news.ttl -s data/subscriptions
     --state feeds.db`
     """
-    from graphmatch.command.filter import Tally, nothing_to_match
+    from graphmatch.command.filter import FilterCounts, nothing_to_match
     from graphmatch.command.output import writer
     from graphmatch.command.session import Session
 
-    _check(watching)
+    _check(watch_options)
     from graphmatch.broker.feed_list import read_feed_list
     from graphmatch.broker.feed_store import SqliteFeedStore
 
     with Session(verbosity) as session:
         listed = {
             feed.url: feed.title
-            for path in watching.feeds
+            for path in watch_options.feeds
             for feed in read_feed_list(path, session.report)
         }
-        engine = session.engine(knowing)
-        session.take_in(engine, subscribing)
+        engine = session.engine(engine_options)
+        session.take_in(engine, subscription_options)
         if not len(engine):
             raise nothing_to_match()
         session.show_warnings()
-        made = writer(watching.form, session.out, engine)
-        with SqliteFeedStore(watching.state) as store:
-            watch = _Watch(session, engine, made, watching, Tally())
+        made = writer(watch_options.form, session.out, engine)
+        with SqliteFeedStore(watch_options.state) as store:
+            watch = _Watch(session, engine, made, watch_options, FilterCounts())
             asyncio.run(watch.run(listed, store))
         return watch.status
 
 
-def _check(watching: Watching) -> None:
+def _check(watch_options: WatchOptions) -> None:
     """Check the networks, and that the required packages are installed."""
     from semantic.errors import InputError, Place, Problem, pip_install
 
-    networks(watching.allow)
+    networks(watch_options.allow)
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         what = f"it needs {' and '.join(missing)}"
@@ -123,8 +126,8 @@ class _Watch:
     session: Session
     engine: Engine
     writer: Writer
-    watching: Watching
-    tally: Tally
+    watch_options: WatchOptions
+    tally: FilterCounts
     refused: int = 0
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -142,14 +145,14 @@ class _Watch:
         from graphmatch.console import plural
 
         subscriptions = plural(len(self.engine), "subscription")
-        async with HttpClient(networks(self.watching.allow)) as client:
+        async with HttpClient(networks(self.watch_options.allow)) as client:
             poller = Poller(client.session, store, self.take)
             await poller.start(listed)
             for url, title in listed.items():
                 await poller.add(url, title)
             self.session.note(f"watching {plural(len(listed), 'feed')}, {subscriptions}")
             with _signals(self.stop):
-                await poller.run(self.stop, once=self.watching.once)
+                await poller.run(self.stop, once=self.watch_options.once)
         self.session.note(
             f"{plural(self.tally.publications, 'new item')}, {subscriptions}: "
             f"{plural(self.tally.matches, 'match', 'matches')} in "
@@ -165,7 +168,7 @@ class _Watch:
             for problem in fetched.problems:
                 self.session.report(problem)
         now = utc_now()
-        since = self.watching.since
+        since = self.watch_options.since
         cutoff: datetime | None = None if since is None else since.cutoff(now)
         for item in fetched.items:
             report = await asyncio.to_thread(self.engine.match, item.publication)

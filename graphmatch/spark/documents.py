@@ -25,7 +25,7 @@ from graphmatch.spark.tasks import (
     SOURCE,
     TEXTS,
     Mode,
-    Names,
+    TermTexts,
     schema_of,
 )
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
@@ -58,9 +58,9 @@ def publications(
     keep: Sequence[str] = (),
     mode: Mode | str = Mode.PERMISSIVE,
 ) -> Callable[[DataFrame], DataFrame]:
-    """Return a transform of documents into rows of ``publication``, ``triples``, ``_corrupt``.
+    """Return a transform of documents into ``publication``, ``triples``, ``_corrupt_record``.
 
-    ``triples`` is N-Triples. In rows of rejected input only ``_corrupt`` is not null.
+    ``triples`` is N-Triples. In rows of rejected input only ``_corrupt_record`` is not null.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def publications(
         format_of_media_type(format)
     if base is not None:
         check_base(base)
-    how = How(SplitBy(split_by), format, base, Mode(mode))
+    read_options = ReadOptions(SplitBy(split_by), format, base, Mode(mode))
     if lines and keep:
         what, remedy = "of lines nothing is kept", "Leave it out: lines of one graph are one row."
         raise SparkError(what, "keep", remedy)
@@ -114,7 +114,9 @@ def publications(
         )
         fields = {f.name: f for f in given.schema if f.name.startswith(KEPT)}
         schema = schema_of(ROWS_SQL, fields)
-        said = given.mapInArrow(_Lines(how) if lines else _Documents(how, len(kept)), schema)
+        said = given.mapInArrow(
+            _Lines(read_options) if lines else _Documents(read_options, len(kept)), schema
+        )
         named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(keep)]
         return said.select(ID, TEXTS, CORRUPT, *named)
 
@@ -122,7 +124,7 @@ def publications(
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class ReadOptions:
     """The options for reading documents.
 
     Parameters
@@ -138,7 +140,9 @@ class How:
     base: str | None = None
     mode: Mode = Mode.PERMISSIVE
 
-    def read(self, data: Named, id: str | None, on_problem: OnProblem) -> Iterator[Publication]:
+    def read(
+        self, data: NamedBytes, id: str | None, on_problem: OnProblem
+    ) -> Iterator[Publication]:
         """Yield the publications of a document; merge the parts of each."""
         parts: dict[str, list[Triple]] = {}
         for publication in read_publications(
@@ -167,7 +171,7 @@ class How:
         return str(problem)
 
 
-class Named(BytesIO):
+class NamedBytes(BytesIO):
     """A document in memory, with a name for messages."""
 
     def __init__(self, data: bytes, name: str) -> None:
@@ -179,7 +183,7 @@ class Named(BytesIO):
 class _Documents:
     """A reader of rows of documents."""
 
-    how: How
+    read_options: ReadOptions
     kept: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -203,11 +207,11 @@ class _Documents:
             what, remedy = "there is no document", "Leave out rows without one."
             problems.append(Problem(what, Place(name), remedy))
         else:
-            document = Named(data.encode() if isinstance(data, str) else data, name)
-            for publication in self.how.read(document, id, problems.append):
+            document = NamedBytes(data.encode() if isinstance(data, str) else data, name)
+            for publication in self.read_options.read(document, id, problems.append):
                 yield publication.id, n_triples(publication), None
         for problem in problems:
-            if (said := self.how.refused(problem)) is not None:
+            if (said := self.read_options.refused(problem)) is not None:
                 yield None, None, said
 
 
@@ -233,7 +237,7 @@ def _batch(
 class _Lines:
     """A reader of rows of lines: the lines of one graph in a batch become one row."""
 
-    how: How
+    read_options: ReadOptions
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -253,7 +257,7 @@ class _Lines:
                         text = several[min(line, len(several)) - 1].decode()
                         where = Place(source, item=repr(text[:_SHOWN]))
                         problem = replace(problem, where=where)
-                    if (said := self.how.refused(problem)) is not None:
+                    if (said := self.read_options.refused(problem)) is not None:
                         rows.append((None, None, said))
             yield _batch(rows)
 
@@ -263,7 +267,7 @@ def _line(triple: Triple) -> str:
 
 
 def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
-    """Return rows of ``publication``, ``triples`` and ``_corrupt`` for rows of triples.
+    """Return rows of ``publication``, ``triples`` and ``_corrupt_record`` for rows of triples.
 
     Rows of one publication may be anywhere in the table, or in the micro-batch of a stream.
 
@@ -342,4 +346,4 @@ def n_triples(publication: Publication) -> str:
     >>> n_triples(Publication.of("urn:p", [(BlankNode(), knows, BlankNode("x"))]))
     '_:b0 <urn:knows> _:b1 .\n'
     """
-    return Names(lambda: publication).lines(publication.triples)
+    return TermTexts(lambda: publication).lines(publication.triples)

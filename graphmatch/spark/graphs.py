@@ -131,7 +131,7 @@ def frame_of(vertices: DataFrame, edges: DataFrame) -> Any:
     return import_module("graphframes").GraphFrame(vertices, edges)
 
 
-def connected_parts(triples: DataFrame) -> DataFrame:
+def connected_components(triples: DataFrame) -> DataFrame:
     """Return triples with their connected component as a column ``publication``.
 
     Parameters

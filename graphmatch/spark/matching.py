@@ -19,7 +19,7 @@ from pyspark.sql.types import ArrayType
 
 from graphmatch.engine import Engine
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.snapshots import Snapshots, ship
+from graphmatch.spark.snapshots import SnapshotHandle, ship
 from graphmatch.spark.tasks import (
     CORRUPT,
     DOCUMENT,
@@ -33,7 +33,7 @@ from graphmatch.spark.tasks import (
     ROWS,
     SOURCE,
     TEXTS,
-    Matching,
+    MatchTask,
     Mode,
     schema_of,
 )
@@ -60,11 +60,12 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     ``subscription`` the id of the subscription
     ``solution``     a map of variables to terms as N-Triples; empty for ASK
     ``graph``        the result of CONSTRUCT or DESCRIBE, as N-Triples
-    ``_corrupt``     the problem, its place, and the remedy; then the others are null
+    ``_corrupt_record``     the problem, its place, and the remedy; then the others are null
     ================ ==============================================================================
 
     and the columns in ``keep``, from the publication's first row. Rows of the DataFrame with a
-    ``_corrupt`` are passed on: those of `graphmatch.spark.publications` and of the source ``rdf``.
+    ``_corrupt_record`` are passed on: those of `graphmatch.spark.publications` and of the source
+    ``rdf``.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         self._solutions, self._metrics = solutions, metrics
         self._mode = Mode(mode)
         self._now = now
-        self._shipped: tuple[SparkSession, Snapshots] | None = None
+        self._shipped: tuple[SparkSession, SnapshotHandle] | None = None
         if same := {name for name in keep if name in (*RESULT, METRICS) or keep.count(name) > 1}:
             what = f"columns are kept under names that others have: {', '.join(sorted(same))}"
             raise SparkError(what, "keep", "Rename them before.")
@@ -193,7 +194,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
         given = self._given(frame, kept).withColumn(NOW, sql.current_timestamp())
         if self._now is not None:
             given = given.withColumn(FIXED, sql.lit(self._now))
-        work = Matching(
+        work = MatchTask(
             self._shipped[1],
             self._reading if self._document is not None else None,
             self._grouped or not frame.isStreaming,

@@ -65,7 +65,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshots:
+class SnapshotHandle:
     """The data by which a worker finds an engine. Tasks carry this instead of an engine.
 
     Parameters
@@ -124,7 +124,9 @@ def _opened(path: str, stamp: int, limits: Limits) -> Worker:
     return worker
 
 
-def ship(spark: SparkSession, engine: Engine | Path, before: Snapshots | None = None) -> Snapshots:
+def ship(
+    spark: SparkSession, engine: Engine | Path, before: SnapshotHandle | None = None
+) -> SnapshotHandle:
     """Make Spark ship an engine to its workers.
 
     Parameters
@@ -160,7 +162,7 @@ def ship(spark: SparkSession, engine: Engine | Path, before: Snapshots | None = 
         folder_ = Path(SparkFiles.getRootDirectory(), "saved")  # removed when Spark stops
         folder_.mkdir(exist_ok=True)
         _add(spark.sparkContext.addFile, engine, name, folder_)
-    return Snapshots(name, version("graphmatch"), engine.limits)
+    return SnapshotHandle(name, version("graphmatch"), engine.limits)
 
 
 def _add(add: Callable[[str], object], engine: Engine, name: str, folder: Path) -> None:

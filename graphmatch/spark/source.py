@@ -34,9 +34,9 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from graphmatch.spark.documents import How, Named, n_triples, prefix_of, read_lines
+from graphmatch.spark.documents import NamedBytes, ReadOptions, n_triples, prefix_of, read_lines
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, Names
+from graphmatch.spark.tasks import CORRUPT, ID, TEXTS, Mode, TermTexts
 from semantic.errors import InputError, Place, Problem, unknown_choice
 from semantic.publication import Publication
 from semantic.reading import SplitBy, check_base
@@ -63,8 +63,8 @@ def register(spark: SparkSession) -> None:
 
     The rows are triples: ``publication``, ``subject``, ``predicate``, ``object``, with terms as
     N-Triples. With ``rows`` set to ``publications`` they are whole publications: ``publication``,
-    and ``triples`` as N-Triples. The column ``_corrupt`` has the problem of rejected input, with
-    place and cause. The others are null then.
+    and ``triples`` as N-Triples. The column ``_corrupt_record`` has the problem of rejected input,
+    with place and cause. The others are null then.
 
     ========== ====================================================================================
     ``path``   a file, a folder or a pattern (``load``)
@@ -102,7 +102,7 @@ class RdfSource(DataSource):
         """Return a reader of a stream."""
         return _StreamReader(replace(self._reading(), columns=tuple(schema.names)))
 
-    def _reading(self) -> _Reading:
+    def _reading(self) -> _SourceFiles:
         options = {name.lower(): value for name, value in self.options.items()}
         if unknown := sorted(set(options) - _OPTIONS):
             remedy = f"There are {', '.join(sorted(_OPTIONS))}."
@@ -118,8 +118,8 @@ class RdfSource(DataSource):
             format_of_media_type(syntax)
         split_by = SplitBy(options.get("split_by", SplitBy.AUTO))
         mode = Mode(options.get("mode", Mode.PERMISSIVE))
-        how = How(split_by, syntax, base, mode)
-        return _Reading(options["path"], how, rows == "publications")
+        read_options = ReadOptions(split_by, syntax, base, mode)
+        return _SourceFiles(options["path"], read_options, rows == "publications")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class _Part(InputPartition):
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _SourceFiles:
     """The files to read, and how.
 
     Parameters
@@ -148,7 +148,7 @@ class _Reading:
     """
 
     path: str
-    how: How
+    read_options: ReadOptions
     whole: bool
     columns: tuple[str, ...] = ()
 
@@ -197,9 +197,9 @@ class _Reading:
         return found
 
     def _is_lines(self, path: str) -> bool:
-        if self.how.split_by not in (SplitBy.AUTO, SplitBy.GRAPH):
+        if self.read_options.split_by not in (SplitBy.AUTO, SplitBy.GRAPH):
             return False
-        name = self.how.format
+        name = self.read_options.format
         syntax = format_of_name(path) if name is None else format_of_media_type(name)
         return syntax in (RdfFormat.N_QUADS, RdfFormat.N_TRIPLES)
 
@@ -207,7 +207,7 @@ class _Reading:
         """Yield the rows of a part."""
         problems: list[Problem] = []
         rows: list[tuple[str | None, ...]] = []
-        names = _Names(part)
+        names = _PartTermTexts(part)
         for publication in self._publications(part, problems):
             if self.whole:
                 rows.append((publication.id, n_triples(publication), None))
@@ -217,7 +217,7 @@ class _Reading:
             while len(rows) >= _AT_ONCE:
                 yield self._batch(rows[:_AT_ONCE])
                 del rows[:_AT_ONCE]
-        refused = (self.how.refused(problem) for problem in problems)
+        refused = (self.read_options.refused(problem) for problem in problems)
         nothing = (None,) * (2 if self.whole else len(COLUMNS))
         rows += ((*nothing, one) for one in refused if one is not None)
         yield self._batch(rows)
@@ -235,8 +235,8 @@ class _Reading:
         try:
             with system.open_input_file(own) as file:
                 if part.end is None:
-                    data = Named(bytes(file.read()), part.path)
-                    yield from self.how.read(data, None, problems.append)
+                    data = NamedBytes(bytes(file.read()), part.path)
+                    yield from self.read_options.read(data, None, problems.append)
                     return
                 begin, end = _line_start(file, part.begin), _line_start(file, part.end)
                 file.seek(begin)
@@ -253,7 +253,7 @@ class _Reading:
             problems.append(replace(problem, where=replace(problem.where, line=line)))
 
 
-class _Names(Names):
+class _PartTermTexts(TermTexts):
     """The names of terms of a part: stable, and blank nodes unlike those of other files."""
 
     def __init__(self, part: _Part) -> None:
@@ -310,7 +310,7 @@ def _lines_before(file: IO[bytes] | pa.NativeFile, end: int) -> int:
 class _TableReader(DataSourceReader):
     """A reader of all files."""
 
-    def __init__(self, reading: _Reading) -> None:
+    def __init__(self, reading: _SourceFiles) -> None:
         self._reading = reading
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -330,7 +330,7 @@ class _TableReader(DataSourceReader):
 class _StreamReader(DataSourceStreamReader):
     """A reader of files as they appear; an offset is the names of the files read."""
 
-    def __init__(self, reading: _Reading) -> None:
+    def __init__(self, reading: _SourceFiles) -> None:
         self._reading = reading
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802

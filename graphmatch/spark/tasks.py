@@ -27,7 +27,7 @@ from pyspark.sql.types import StructField, StructType
 from graphmatch import _native
 from graphmatch.report import CoreMatches, MatchReport
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.snapshots import Snapshots, Worker
+from graphmatch.spark.snapshots import SnapshotHandle, Worker
 from semantic.errors import Choice, InputError, Place, Problem, Severity
 from semantic.publication import Publication
 from semantic.tables import lines_of_rows, problem_of_row
@@ -40,7 +40,7 @@ ID, TEXTS, ROWS, DOCUMENT, SOURCE = "publication", "triples", "rows", "document"
 """
 NOW, FIXED = "_now", "_fixed_now"
 """The time of the query or the micro-batch, and the one that the caller set."""
-CORRUPT, METRICS = "_corrupt", "_metrics"
+CORRUPT, METRICS = "_corrupt_record", "_metrics"
 KEPT = "_kept_"
 """The prefix of kept columns in tasks."""
 MATCHES_SQL = (
@@ -67,7 +67,7 @@ _COLUMNS: Mapping[str, Any] = {
     METRICS: _METRICS,
 }
 _CALLED = ("_:", "<<")
-"""The prefixes of blank nodes, and of triples, which may have some: `Names` names them."""
+"""The prefixes of blank nodes, and of triples, which may have some: `TermTexts` names them."""
 _TABLE = "<table>"
 _ROWS = 8192
 """The approximate number of rows in a batch to Spark."""
@@ -87,7 +87,7 @@ class Mode(Choice):
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatchTask:
     """The work of a task, as a function for ``mapInArrow``.
 
     Parameters
@@ -108,7 +108,7 @@ class Matching:
         The treatment of malformed input.
     """
 
-    snapshots: Snapshots
+    snapshots: SnapshotHandle
     reading: tuple[str | None, str, str | None] | None
     whole: bool
     kept: int
@@ -117,13 +117,13 @@ class Matching:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the publications of a partition."""
-        task: _Task | None = None
+        task: _TaskRun | None = None
         for table in self._tables(batches):
             if task is None:
                 worker = self.snapshots.opened(_time(table, NOW))
                 if FIXED in table.column_names:
                     worker.now = _time(table, FIXED)
-                task = _Task(self, worker)
+                task = _TaskRun(self, worker)
             yield from task.match(table)
         if task is not None:
             yield task.ended()
@@ -142,10 +142,10 @@ def _time(table: pa.Table, column: str) -> datetime:
     return now.replace(tzinfo=now.tzinfo or UTC)
 
 
-class _Task:
+class _TaskRun:
     """A running task: its engine, its rows and its counters."""
 
-    def __init__(self, work: Matching, worker: Worker) -> None:
+    def __init__(self, work: MatchTask, worker: Worker) -> None:
         self._work, self._worker = work, worker
         self._rows: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self._from: list[int | None] = []
@@ -259,7 +259,7 @@ class _Task:
             self._add(row, publication=[id] * len(found), subscription=found)
             return
         assert isinstance(report.matches, CoreMatches)
-        names = Names(report.read, written=self._work.reading is None)
+        names = TermTexts(report.read, written=self._work.reading is None)
         asked: list[str] = []
         said: list[dict[str, str]] = []
         for subscription, solutions, graph, _ in report.matches.texts():
@@ -375,7 +375,7 @@ def _one(column: Any) -> Any:
     return pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
 
 
-class Names:
+class TermTexts:
     """The names of terms of one publication outside of it.
 
     Parameters
@@ -390,7 +390,7 @@ class Names:
     >>> from pyoxigraph import NamedNode
     >>> node = BlankNode()
     >>> publication = Publication.of("urn:p", [(node, NamedNode("urn:p"), node)])
-    >>> Names(lambda: publication).said(node)
+    >>> TermTexts(lambda: publication).said(node)
     '_:b0'
     """
 

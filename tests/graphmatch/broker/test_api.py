@@ -24,7 +24,7 @@ from graphmatch.broker.problems import TYPE
 from graphmatch.broker.service import BrokerLimits
 from graphmatch.broker.store import counted
 from graphmatch.broker.tables import audit, deliveries, owners
-from tests.graphmatch.broker.serving import ALL, TURTLE, Answer, Serving
+from tests.graphmatch.broker.serving import ALL, TURTLE, Answer, ServeOptions
 from tests.graphmatch.broker.visiting import Polled
 
 LDN = "http://www.w3.org/ns/ldp"
@@ -32,19 +32,19 @@ LINES = {"Content-Type": "application/x-ndjson"}
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    with Serving(tmp_path_factory.mktemp("api")) as running:
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
+    with ServeOptions(tmp_path_factory.mktemp("api")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
     options = ApiOptions(local=False, hosts=None)
-    with Serving(tmp_path_factory.mktemp("public"), options=options) as running:
+    with ServeOptions(tmp_path_factory.mktemp("public"), options=options) as running:
         yield running
 
 
-def token(serving: Serving, owner: str, *scopes: str) -> dict[str, str]:
+def token(serving: ServeOptions, owner: str, *scopes: str) -> dict[str, str]:
     made = asyncio.run(serving.broker.new_token(owner, scopes))
     return {"Authorization": f"Bearer {made}"}
 
@@ -67,7 +67,7 @@ def check(answer: Answer, status: int, what: str = "") -> Any:
 # -- Linked Data Notifications: the checks of ldn-tests for receivers ---------------------------
 
 
-def test_the_root_names_the_inbox(serving: Serving) -> None:
+def test_the_root_names_the_inbox(serving: ServeOptions) -> None:
     for method in ("GET", "HEAD"):
         said = serving.call(method, "/")
         inbox = f"{serving.url}/v1/publications"
@@ -75,7 +75,7 @@ def test_the_root_names_the_inbox(serving: Serving) -> None:
     assert serving.call("GET", "/").json["inbox"] == inbox
 
 
-def test_options_and_head_describe_the_inbox(serving: Serving) -> None:
+def test_options_and_head_describe_the_inbox(serving: ServeOptions) -> None:
     said = serving.call("OPTIONS", "/v1/publications")
     assert said.status == 204
     assert {"GET", "HEAD", "OPTIONS", "POST"} == set(said.headers["allow"].split(", "))
@@ -86,7 +86,7 @@ def test_options_and_head_describe_the_inbox(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize("profile", ["", '; profile="http://www.w3.org/ns/activitystreams"'])
-def test_a_notification_is_accepted_listed_and_read(serving: Serving, profile: str) -> None:
+def test_a_notification_is_accepted_listed_and_read(serving: ServeOptions, profile: str) -> None:
     body = {"@context": {"n": "http://example.org/"}, "@id": "", "n:p": "Hello"}
     sent = serving.call(
         "POST",
@@ -115,7 +115,7 @@ def test_a_notification_is_accepted_listed_and_read(serving: Serving, profile: s
     check(serving.call("GET", path, headers={"Accept": "image/png"}), 406)
 
 
-def test_a_refused_notification_links_to_the_constraints(serving: Serving) -> None:
+def test_a_refused_notification_links_to_the_constraints(serving: ServeOptions) -> None:
     for body, media_type, status in (
         (b"{", "application/ld+json", 422),
         (b"<a>", "text/turtle", 422),
@@ -131,7 +131,7 @@ def test_a_refused_notification_links_to_the_constraints(serving: Serving) -> No
 # -- Publishing ---------------------------------------------------------------------------------
 
 
-def test_many_publications_are_published_at_once(serving: Serving) -> None:
+def test_many_publications_are_published_at_once(serving: ServeOptions) -> None:
     quads = b"<urn:a> <urn:p> <urn:b> <urn:g1> .\n<urn:a> <urn:p> <urn:c> <urn:g2> .\n"
     said = serving.call("POST", "/v1/publications", quads, {"Content-Type": "application/n-quads"})
     assert [one["id"] for one in said.json["publications"]] == ["urn:g1", "urn:g2"]
@@ -152,7 +152,7 @@ def test_many_publications_are_published_at_once(serving: Serving) -> None:
     check(serving.call("POST", "/v1/publications", "\n", LINES), 422, "no publication in it")
 
 
-def test_a_feed_is_published_under_any_media_type(serving: Serving) -> None:
+def test_a_feed_is_published_under_any_media_type(serving: ServeOptions) -> None:
     feed = Path("data/feeds/science.atom").read_bytes()
     for media_type in ("application/atom+xml", "application/xml", "text/plain", ""):
         sent = {"Content-Type": media_type} if media_type else {}
@@ -164,7 +164,7 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
     limits = BrokerLimits(body_bytes=1000, publications=3)
     fine, large = b"<urn:a> <urn:p> 1 .", b"<urn:a> <urn:p> 1 ." + b" " * 1000
     gz = TURTLE | {"Content-Encoding": "gzip"}
-    with Serving(tmp_path, limits=limits) as serving:
+    with ServeOptions(tmp_path, limits=limits) as serving:
 
         def sent(body: bytes, headers: dict[str, str], **more: Any) -> Answer:
             return serving.call("POST", "/v1/publications", body, headers, **more)
@@ -186,7 +186,7 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
 
 
 def test_a_body_that_does_not_arrive_times_out(tmp_path: Path) -> None:
-    with Serving(tmp_path, options=ApiOptions(body_seconds=0.2)) as serving:
+    with ServeOptions(tmp_path, options=ApiOptions(body_seconds=0.2)) as serving:
         head = b"POST /v1/publications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n1"
         with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
             connection.sendall(head)
@@ -230,7 +230,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_bodies_never_cause_server_errors(serving: Serving, number: int) -> None:
+def test_hostile_bodies_never_cause_server_errors(serving: ServeOptions, number: int) -> None:
     body = HOSTILE[number]
     for path, media_types in (
         ("/v1/subscriptions", ("application/json", "text/plain", "")),
@@ -262,14 +262,14 @@ LINES_TYPE = LINES["Content-Type"]
         b"HELLO\r\n\r\n",
     ],
 )
-def test_hostile_heads_never_cause_server_errors(serving: Serving, head: bytes) -> None:
+def test_hostile_heads_never_cause_server_errors(serving: ServeOptions, head: bytes) -> None:
     assert serving.raw(head).startswith(b"HTTP/1.1 4")
 
 
 # -- Requests forged through browsers -----------------------------------------------------------
 
 
-def test_pages_of_other_sites_cannot_use_the_api(serving: Serving) -> None:
+def test_pages_of_other_sites_cannot_use_the_api(serving: ServeOptions) -> None:
     path, body = "/v1/publications", "<urn:a> <urn:p> 1 ."
     check(serving.call("GET", "/", headers={"Host": "evil.example"}), 421)
     foreign = {"Origin": "http://evil.example"}
@@ -282,7 +282,7 @@ def test_pages_of_other_sites_cannot_use_the_api(serving: Serving) -> None:
 # -- Permissions --------------------------------------------------------------------------------
 
 
-def test_each_scope_allows_its_requests(public: Serving) -> None:
+def test_each_scope_allows_its_requests(public: ServeOptions) -> None:
     publishing = token(public, "one", "publish")
     subscribing = token(public, "one", "subscribe")
     asked, body = {"query": ALL}, "<urn:a> a <urn:C> ."
@@ -308,7 +308,7 @@ def test_each_scope_allows_its_requests(public: Serving) -> None:
 _WHY = ("GET", "/v1/subscriptions/{id}/why")
 
 
-def test_objects_of_other_owners_are_not_found(public: Serving) -> None:
+def test_objects_of_other_owners_are_not_found(public: ServeOptions) -> None:
     mine, other = token(public, "mine", "subscribe", "publish"), token(public, "o", "subscribe")
     made = public.call("POST", "/v1/subscriptions", {"query": ALL}, mine).json
     id, ticket = made["id"], {"Authorization": f"Ticket {made['ticket']}"}
@@ -372,7 +372,7 @@ def _filled(template: str, value: object) -> str:
     return f"{template.partition('{')[0]}{value}"
 
 
-def _delivery(serving: Serving, id: str) -> int:
+def _delivery(serving: ServeOptions, id: str) -> int:
     """Return a failed delivery of a subscription."""
     from graphmatch.broker.tables import subscriptions
 
@@ -389,7 +389,7 @@ def _delivery(serving: Serving, id: str) -> int:
     return serving.store.write_now(work)
 
 
-def test_a_failed_delivery_can_be_retried(serving: Serving) -> None:
+def test_a_failed_delivery_can_be_retried(serving: ServeOptions) -> None:
     id, ticket = serving.subscribe()
     number = _delivery(serving, id)
     (one,) = serving.call("GET", f"/v1/subscriptions/{id}/deliveries", headers=ticket).json[
@@ -404,7 +404,7 @@ def test_a_failed_delivery_can_be_retried(serving: Serving) -> None:
     check(serving.call("POST", f"{path}/retry", headers=ticket), 409)
 
 
-def test_administrators_create_and_revoke_tokens(public: Serving) -> None:
+def test_administrators_create_and_revoke_tokens(public: ServeOptions) -> None:
     admin = token(public, "root", "admin")
     asked = {"owner": "new", "scopes": ["publish", "subscribe"]}
     check(public.call("POST", "/v1/tokens", asked, token(public, "x", "publish")), 403)
@@ -428,7 +428,7 @@ def test_administrators_create_and_revoke_tokens(public: Serving) -> None:
 # -- Subscriptions ------------------------------------------------------------------------------
 
 
-def test_secrets_are_shown_once(serving: Serving) -> None:
+def test_secrets_are_shown_once(serving: ServeOptions) -> None:
     sink = {"kind": "ntfy", "url": "https://ntfy.example/x", "token": "tk_secret"}
     made = serving.call("POST", "/v1/subscriptions", {"query": ALL, "sink": sink})
     headers = {"Authorization": f"Ticket {made.json['ticket']}"}
@@ -439,7 +439,7 @@ def test_secrets_are_shown_once(serving: Serving) -> None:
     assert made.headers["cache-control"] == "no-store"
 
 
-def test_null_removes_a_digest(serving: Serving) -> None:
+def test_null_removes_a_digest(serving: ServeOptions) -> None:
     id, ticket = serving.subscribe(digest={"every": 600})
     path = f"/v1/subscriptions/{id}"
     assert serving.call("PATCH", path, {"name": "n"}, ticket).json["subscription"]["digest"]
@@ -447,7 +447,7 @@ def test_null_removes_a_digest(serving: Serving) -> None:
     assert said.json["subscription"]["digest"] is None
 
 
-def test_a_changed_query_matches_later_publications(serving: Serving) -> None:
+def test_a_changed_query_matches_later_publications(serving: ServeOptions) -> None:
     id, ticket = serving.subscribe("SELECT ?s { ?s a <urn:Never> }")
     serving.publish("<urn:x> a <urn:Changed> .")
     path = f"/v1/subscriptions/{id}"
@@ -466,7 +466,7 @@ def test_a_changed_query_matches_later_publications(serving: Serving) -> None:
 # -- The whole API ------------------------------------------------------------------------------
 
 
-def test_errors_name_the_address_the_method_and_the_field(serving: Serving) -> None:
+def test_errors_name_the_address_the_method_and_the_field(serving: ServeOptions) -> None:
     check(serving.call("GET", "/nix"), 404)
     for path, allowed in (
         ("/v1/publications", {"GET", "HEAD", "OPTIONS", "POST"}),
@@ -490,7 +490,7 @@ def test_an_internal_error_has_no_secrets(tmp_path: Path, monkeypatch: pytest.Mo
         raise ZeroDivisionError("gmt_secret")
 
     monkeypatch.setattr(Asking, "reasons", reasons)
-    with Serving(tmp_path) as serving:
+    with ServeOptions(tmp_path) as serving:
         id, ticket = serving.subscribe()
         serving.publish()
         serving.settled()
@@ -502,7 +502,7 @@ def test_an_internal_error_has_no_secrets(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_log_has_no_secrets(tmp_path: Path) -> None:
     log = StringIO()
-    with Serving(tmp_path, log=log) as serving:
+    with ServeOptions(tmp_path, log=log) as serving:
         id, ticket = serving.subscribe()
         feed = serving.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
         assert serving.call("GET", feed.removeprefix(serving.url)).status == 200
@@ -516,7 +516,7 @@ def test_the_log_has_no_secrets(tmp_path: Path) -> None:
     assert feed.partition("gmr_")[2] not in said
 
 
-def test_metrics_count_publications(serving: Serving) -> None:
+def test_metrics_count_publications(serving: ServeOptions) -> None:
     serving.publish()
     serving.settled()
     sleep(0.05)
@@ -531,7 +531,7 @@ def test_metrics_count_publications(serving: Serving) -> None:
 
 
 def test_a_broker_without_a_matcher_is_not_ready(tmp_path: Path) -> None:
-    with Serving(tmp_path, matching=False) as serving:
+    with ServeOptions(tmp_path, matching=False) as serving:
         said = serving.call("GET", "/readyz")
         assert (said.status, said.json["status"]) == (503, "not ready")
         assert serving.call("GET", "/healthz").status == 200
@@ -539,7 +539,7 @@ def test_a_broker_without_a_matcher_is_not_ready(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("media_type", ["text/turtle", LINES["Content-Type"]])
 def test_the_server_responds_while_a_body_is_read(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch, media_type: str
+    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch, media_type: str
 ) -> None:
     begun, goes_on = Event(), Event()
     read = serving.broker.read
@@ -565,7 +565,7 @@ def test_the_server_responds_while_a_body_is_read(
     assert seconds < 4
 
 
-def test_every_endpoint_is_described(serving: Serving) -> None:
+def test_every_endpoint_is_described(serving: ServeOptions) -> None:
     said = serving.call("GET", "/openapi.json").json
     for path, methods in said["paths"].items():
         for method, one in methods.items():
@@ -609,7 +609,7 @@ def test_generated_requests_conform_to_the_description(tmp_path: Path, examples:
         response_schema_conformance,
         status_code_conformance,
     ]
-    with Serving(tmp_path, feeds=Polled(datetime.now(UTC))) as serving:
+    with ServeOptions(tmp_path, feeds=Polled(datetime.now(UTC))) as serving:
         id, ticket = serving.subscribe()
         serving.publish()
         serving.settled()
@@ -662,7 +662,7 @@ def _given(strategy: Any, run: Any, how: Any) -> None:
 
 @pytest.mark.parametrize("body", [b"-1\r\na\r\n", b"5\r\n<urn"])
 def test_an_interrupted_body_is_not_logged_as_an_error(
-    serving: Serving, body: bytes, caplog: pytest.LogCaptureFixture
+    serving: ServeOptions, body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     head = f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n"
     head += "Content-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -672,7 +672,7 @@ def test_an_interrupted_body_is_not_logged_as_an_error(
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_an_endless_head_closes_the_connection(serving: Serving) -> None:
+def test_an_endless_head_closes_the_connection(serving: ServeOptions) -> None:
     head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n".encode()
     with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
         connection.sendall(head + b"X: ")
@@ -682,7 +682,7 @@ def test_an_endless_head_closes_the_connection(serving: Serving) -> None:
 
 
 def test_a_slow_head_closes_the_connection(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
+    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "HEAD_SECONDS", 0.3)
     ask = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n".encode()
@@ -700,7 +700,7 @@ def test_a_slow_head_closes_the_connection(
             sleep(0.5)
 
 
-def test_the_end_of_a_large_body_is_not_read_as_a_head(serving: Serving) -> None:
+def test_the_end_of_a_large_body_is_not_read_as_a_head(serving: ServeOptions) -> None:
     body = b"<urn:a> a <urn:C> .\n#" + b" " * 5_000_000
     head = (
         f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n"
@@ -728,7 +728,7 @@ def test_the_end_of_a_large_body_is_not_read_as_a_head(serving: Serving) -> None
     ],
 )
 def test_a_nul_is_refused_and_its_field_named(
-    serving: Serving, path: str, body: Any, field: str
+    serving: ServeOptions, path: str, body: Any, field: str
 ) -> None:
     """PostgreSQL cannot store it, so a backup of SQLite could not be restored there."""
     said = serving.call("POST", path, body, TURTLE if isinstance(body, str) else None)
@@ -737,7 +737,7 @@ def test_a_nul_is_refused_and_its_field_named(
     assert "NUL" in said.json["what"]
 
 
-def test_a_very_long_id_is_refused(serving: Serving) -> None:
+def test_a_very_long_id_is_refused(serving: ServeOptions) -> None:
     """PostgreSQL could not index it."""
     data = f"<urn:{'x' * 3000}> {{ <urn:s> <urn:p> 1 }} <urn:short> {{ <urn:s> <urn:p> 1 }}"
     answer = serving.call("POST", "/v1/publications", data, {"Content-Type": "application/trig"})
@@ -745,13 +745,13 @@ def test_a_very_long_id_is_refused(serving: Serving) -> None:
     assert "an id of more than 2,000 bytes" in str(answer.json["problems"])
 
 
-def test_a_wrong_ticket_needs_a_token_even_locally(serving: Serving) -> None:
+def test_a_wrong_ticket_needs_a_token_even_locally(serving: ServeOptions) -> None:
     headers = {"Authorization": "Ticket gmt_wrong"}
     body = {"query": "SELECT ?x { ?x a <urn:C> }"}
     assert serving.call("POST", "/v1/subscriptions", body, headers).status == 401
 
 
-def test_a_nul_in_an_id_of_a_line_refuses_that_line(serving: Serving) -> None:
+def test_a_nul_in_an_id_of_a_line_refuses_that_line(serving: ServeOptions) -> None:
     lines = '{"id": "urn:a\\u0000", "data": ""}\n{"id": "urn:b", "data": "<urn:a> a <urn:C> ."}'
     said = serving.call("POST", "/v1/publications", lines, LINES).json
     assert [one["id"] for one in said["publications"]] == ["urn:b"]

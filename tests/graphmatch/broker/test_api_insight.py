@@ -18,7 +18,7 @@ from graphmatch.broker.api_insight import _ONTOLOGIES
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.feed_list import parse_feed_list
 from graphmatch.broker.tables import audit
-from tests.graphmatch.broker.serving import ALL, TURTLE, Process, Serving, wait
+from tests.graphmatch.broker.serving import ALL, TURTLE, Process, ServeOptions, wait
 from tests.graphmatch.broker.test_api import HOSTILE, check, token
 from tests.graphmatch.broker.visiting import Polled
 
@@ -39,9 +39,9 @@ def about(name: str, topic: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
     folder, polled = tmp_path_factory.mktemp("insight"), Polled(datetime.now(UTC))
-    with Serving(folder, knowing=[NEWS], feeds=polled) as running:
+    with ServeOptions(folder, knowing=[NEWS], feeds=polled) as running:
         for name, topic in (("one", "WindPower"), ("two", "WindPower"), ("three", "Sport")):
             running.publish(about(name, topic))
         running.settled()
@@ -49,14 +49,14 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 
 @pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
     options = ApiOptions(local=False, hosts=None)
     feeds = Polled(datetime.now(UTC))
-    with Serving(tmp_path_factory.mktemp("public"), options=options, feeds=feeds) as running:
+    with ServeOptions(tmp_path_factory.mktemp("public"), options=options, feeds=feeds) as running:
         yield running
 
 
-def audited(serving: Serving) -> int:
+def audited(serving: ServeOptions) -> int:
     return serving.read(lambda db: db.scalar(select(func.count()).select_from(audit))) or 0
 
 
@@ -64,7 +64,7 @@ def audited(serving: Serving) -> int:
 
 
 @pytest.mark.parametrize("way", ["try", "preview"])
-def test_a_backtest_shows_past_matches(serving: Serving, way: str) -> None:
+def test_a_backtest_shows_past_matches(serving: ServeOptions, way: str) -> None:
     client = serving.client()
     ask = client.try_subscription if way == "try" else client.preview
     said = ask(topics=["Energy"], words=["two"])
@@ -93,7 +93,7 @@ def test_a_backtest_shows_past_matches(serving: Serving, way: str) -> None:
     check(serving.call("POST", path, {"query": ALL, "expires_in": 1}), 422)
 
 
-def test_questions_need_a_scope(public: Serving) -> None:
+def test_questions_need_a_scope(public: ServeOptions) -> None:
     publishing, asking = token(public, "p", "publish"), token(public, "s", "subscribe")
     public.publish(**publishing)
     for path, body in (
@@ -115,7 +115,9 @@ def test_questions_need_a_scope(public: Serving) -> None:
     assert public.call("GET", "/v1/feeds", headers=token(public, "f", "feeds")).status == 200
 
 
-def test_too_many_questions_are_refused(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_questions_are_refused(
+    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Long questions have their own limit, so they do not block short ones."""
     asking = serving.app.state.api.asking
     monkeypatch.setattr(asking._long, "waiting", asking._long.most)
@@ -129,7 +131,7 @@ def test_too_many_questions_are_refused(serving: Serving, monkeypatch: pytest.Mo
 
 
 def test_the_number_of_recent_publications_is_limited(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
+    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def seqs(**limits: int) -> tuple[list[str], bool]:
         recent = reading.Recent(serving.store, **limits)
@@ -148,7 +150,7 @@ def test_the_number_of_recent_publications_is_limited(
 # -- Publications -------------------------------------------------------------------------------
 
 
-def test_facts_of_an_item_become_a_subscription(serving: Serving) -> None:
+def test_facts_of_an_item_become_a_subscription(serving: ServeOptions) -> None:
     client = serving.client()
     said = client.facts(1)
     assert said["publication"]["seq"] == 1
@@ -171,7 +173,7 @@ def test_facts_of_an_item_become_a_subscription(serving: Serving) -> None:
     assert audited(serving) == before + 2
 
 
-def test_matches_and_misses_are_explained(serving: Serving) -> None:
+def test_matches_and_misses_are_explained(serving: ServeOptions) -> None:
     client = serving.client()
     made = client.subscribe(topics=["Wind power"])
     before = client.why_not(made.id, 1, made.ticket)
@@ -198,7 +200,7 @@ def test_matches_and_misses_are_explained(serving: Serving) -> None:
 # -- Ontology and health ------------------------------------------------------------------------
 
 
-def test_what_if_shows_gained_and_lost_matches(serving: Serving) -> None:
+def test_what_if_shows_gained_and_lost_matches(serving: ServeOptions) -> None:
     client = serving.client()
     made = client.subscribe(topics=["Sport"], name="Sporting")
     client.subscribe(query="SELECT ?s { ?s a <urn:Nothing> }")
@@ -221,7 +223,7 @@ def test_what_if_shows_gained_and_lost_matches(serving: Serving) -> None:
     check(serving.call("POST", path, b" " * 4_000_001, TURTLE), 413)
 
 
-def test_health_shows_only_own_subscriptions(public: Serving) -> None:
+def test_health_shows_only_own_subscriptions(public: ServeOptions) -> None:
     mine, other = token(public, "mine", "subscribe"), token(public, "other", "subscribe")
     never = "SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }"
     twice = "SELECT ?x { ?x a <urn:Twice> }"
@@ -255,7 +257,7 @@ def test_health_shows_only_own_subscriptions(public: Serving) -> None:
     assert none == {"findings": [], "subscriptions": 0, "examined": 0}
 
 
-def test_health_works_with_a_ticket_or_locally(serving: Serving) -> None:
+def test_health_works_with_a_ticket_or_locally(serving: ServeOptions) -> None:
     """The local user owns subscriptions made without a token; a ticket shows only one."""
     client = serving.client()
     made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
@@ -274,7 +276,7 @@ def test_health_works_with_a_ticket_or_locally(serving: Serving) -> None:
 
 
 def test_feeds_are_added_listed_and_removed(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
+    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = serving.client()
     before = [one["url"] for one in client.feeds()]
@@ -303,7 +305,7 @@ def test_feeds_are_added_listed_and_removed(
     assert serving.call("POST", "/v1/feeds", {"url": made["url"]}).status == 201
 
 
-def test_opml_is_imported_and_exported(serving: Serving) -> None:
+def test_opml_is_imported_and_exported(serving: ServeOptions) -> None:
     client = serving.client()
     body = (
         '<opml version="2.0"><body><outline text="A &amp; &quot;B&quot;" '
@@ -332,7 +334,7 @@ def test_opml_is_imported_and_exported(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_bodies_never_cause_server_errors(serving: Serving, number: int) -> None:
+def test_hostile_bodies_never_cause_server_errors(serving: ServeOptions, number: int) -> None:
     for path, media_types in (
         ("/v1/subscriptions:preview", ("application/json",)),
         ("/v1/publications/1/query", ("application/json",)),
@@ -348,12 +350,12 @@ def test_hostile_bodies_never_cause_server_errors(serving: Serving, number: int)
 
 
 def test_feeds_are_refused_if_the_broker_polls_none(tmp_path: Path) -> None:
-    with Serving(tmp_path) as serving:
+    with ServeOptions(tmp_path) as serving:
         check(serving.call("GET", "/v1/feeds"), 404, "not polled by this process")
 
 
 def test_a_long_question_returns_its_memory(
-    serving: Serving, monkeypatch: pytest.MonkeyPatch
+    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[bool] = []
     monkeypatch.setattr(asking, "_give_back_memory", lambda: given.append(True))

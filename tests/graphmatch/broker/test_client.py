@@ -12,16 +12,16 @@ import pytest
 from graphmatch.broker.client import BrokerError, Client
 from graphmatch.broker.events import read_key
 from graphmatch.broker.service import digest_of
-from tests.graphmatch.broker.serving import ALL, Serving
+from tests.graphmatch.broker.serving import ALL, ServeOptions
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    with Serving(tmp_path_factory.mktemp("client")) as running:
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
+    with ServeOptions(tmp_path_factory.mktemp("client")) as running:
         yield running
 
 
-def test_a_client_manages_a_subscription(serving: Serving) -> None:
+def test_a_client_manages_a_subscription(serving: ServeOptions) -> None:
     client = serving.client()
     made = client.subscribe(query=ALL, name="all", expires_in=600)
     assert made.ticket not in repr(made)
@@ -38,7 +38,7 @@ def test_a_client_manages_a_subscription(serving: Serving) -> None:
     assert client.subscription(made.id, made.ticket)["reason"] == "unsubscribed"
 
 
-def test_a_client_publishes_and_reads(serving: Serving) -> None:
+def test_a_client_publishes_and_reads(serving: ServeOptions) -> None:
     client = serving.client()
     made = client.subscribe(topics=["Energy"], not_words=["coal"])
     assert client.subscription(made.id, made.ticket)["given"]["not-words"] == ["coal"]
@@ -54,7 +54,7 @@ def test_a_client_publishes_and_reads(serving: Serving) -> None:
     assert list(client.deliveries(made.id, made.ticket)) == []
 
 
-def test_a_request_with_a_key_is_accepted_once(serving: Serving) -> None:
+def test_a_request_with_a_key_is_accepted_once(serving: ServeOptions) -> None:
     client = serving.client()
     first = client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one")
     assert client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one") == first
@@ -63,7 +63,7 @@ def test_a_request_with_a_key_is_accepted_once(serving: Serving) -> None:
     assert caught.value.status == 409
 
 
-def test_a_request_without_an_answer_is_sent_again(serving: Serving) -> None:
+def test_a_request_without_an_answer_is_sent_again(serving: ServeOptions) -> None:
     """The server swallows the first response."""
     swallowed: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -99,7 +99,7 @@ def test_a_request_without_an_answer_is_sent_again(serving: Serving) -> None:
 
 
 def test_events_continue_after_a_restart(tmp_path: Path) -> None:
-    with Serving(tmp_path) as serving:
+    with ServeOptions(tmp_path) as serving:
         client = serving.client()
         made = client.subscribe(query=ALL)
         events = client.events(made.id, made.ticket, since=0)
@@ -113,7 +113,7 @@ def test_events_continue_after_a_restart(tmp_path: Path) -> None:
         assert list(events) == []
 
 
-def test_a_refusal_has_a_status_and_a_problem(serving: Serving) -> None:
+def test_a_refusal_has_a_status_and_a_problem(serving: ServeOptions) -> None:
     client = serving.client()
     with pytest.raises(BrokerError) as caught:
         client.subscribe(query="SELECT")

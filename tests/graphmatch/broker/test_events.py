@@ -20,7 +20,7 @@ from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.events import STREAMS
 from graphmatch.broker.running import STOP_SECONDS
 from graphmatch.broker.service import BrokerLimits
-from tests.graphmatch.broker.serving import Serving, wait
+from tests.graphmatch.broker.serving import ServeOptions, wait
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 PROXIED = {"X-Forwarded-For": "192.0.2.1"}
@@ -28,12 +28,12 @@ PROXIED = {"X-Forwarded-For": "192.0.2.1"}
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Iterator[Serving]:
-    with Serving(tmp_path) as running:
+def serving(tmp_path: Path) -> Iterator[ServeOptions]:
+    with ServeOptions(tmp_path) as running:
         yield running
 
 
-OPENED: list[Stream] = []
+OPENED: list[StreamOptions] = []
 
 
 @pytest.fixture(autouse=True)
@@ -43,11 +43,16 @@ def _closing() -> Iterator[None]:
         OPENED.pop().close()
 
 
-class Stream:
+class StreamOptions:
     """An open event stream, read line by line."""
 
     def __init__(
-        self, serving: Serving, id: str, ticket: dict[str, str], query: str = "", **headers: str
+        self,
+        serving: ServeOptions,
+        id: str,
+        ticket: dict[str, str],
+        query: str = "",
+        **headers: str,
     ) -> None:
         self.connection = HTTPConnection("127.0.0.1", serving.port, timeout=20)
         OPENED.append(self)
@@ -83,9 +88,9 @@ class Stream:
         self.connection.close()
 
 
-def test_a_match_is_an_event_with_its_number(serving: Serving) -> None:
+def test_a_match_is_an_event_with_its_number(serving: ServeOptions) -> None:
     id, ticket = serving.subscribe()
-    stream = Stream(serving, id, ticket)
+    stream = StreamOptions(serving, id, ticket)
     assert stream.response.getheader("Content-Type", "").startswith("text/event-stream")
     assert stream.frame() == {"retry": "2000", "id": "0"}
     seq = serving.publish("<urn:a> a <urn:C> .")
@@ -98,7 +103,7 @@ def test_a_match_is_an_event_with_its_number(serving: Serving) -> None:
     assert [one["seq"] for one in page["matches"]] == [found["seq"]]
 
 
-def test_a_stream_begins_after_the_given_number(serving: Serving) -> None:
+def test_a_stream_begins_after_the_given_number(serving: ServeOptions) -> None:
     id, ticket = serving.subscribe()
     for number in range(3):
         serving.publish(f"<urn:{number}> a <urn:C> .")
@@ -110,7 +115,7 @@ def test_a_stream_begins_after_the_given_number(serving: Serving) -> None:
         ("?since=999", {}, 4),  # A number from an older store must not block matches.
         ("", {}, 4),
     ):
-        stream = Stream(serving, id, ticket, query, **headers)
+        stream = StreamOptions(serving, id, ticket, query, **headers)
         stream.frame()
         if first == 4:
             serving.publish()
@@ -121,7 +126,7 @@ def test_a_stream_begins_after_the_given_number(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize("cuts", [50, pytest.param(1000, marks=pytest.mark.long)])
-def test_interrupted_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: int) -> None:
+def test_interrupted_streams_have_no_gap_and_no_repeat(serving: ServeOptions, cuts: int) -> None:
     """Cut streams at any byte, during publishing and a restart."""
     chance = random.Random(cuts)
     id, ticket = serving.subscribe()
@@ -147,7 +152,9 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: i
                 serving.stop()
                 serving.start()
             with suppress(OSError, HTTPException):
-                stream = Stream(serving, id, ticket, "?since=0", **{"Last-Event-ID": str(last)})
+                stream = StreamOptions(
+                    serving, id, ticket, "?since=0", **{"Last-Event-ID": str(last)}
+                )
                 stream.frame()
                 for _ in range(chance.randrange(4)):
                     found = stream.match()
@@ -159,7 +166,7 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: i
         stopping = True
         thread.join()
     serving.settled()
-    stream = Stream(serving, id, ticket, "", **{"Last-Event-ID": str(last)})
+    stream = StreamOptions(serving, id, ticket, "", **{"Last-Event-ID": str(last)})
     stream.frame()
     while len(seen) < len(published):
         found = stream.match()
@@ -172,22 +179,22 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(serving: Serving, cuts: i
 
 
 @pytest.fixture
-def patient(tmp_path: Path) -> Iterator[Serving]:
+def patient(tmp_path: Path) -> Iterator[ServeOptions]:
     """Yield a broker whose streams wake only when notified."""
-    with Serving(tmp_path, options=ApiOptions(alive_seconds=600)) as running:
+    with ServeOptions(tmp_path, options=ApiOptions(alive_seconds=600)) as running:
         yield running
 
 
-def test_matches_wake_streams(patient: Serving) -> None:
+def test_matches_wake_streams(patient: ServeOptions) -> None:
     id, ticket = patient.subscribe()
-    stream = Stream(patient, id, ticket)
+    stream = StreamOptions(patient, id, ticket)
     stream.frame()
     for number in range(20):
         patient.publish(f"<urn:{number}> a <urn:C> .")
         assert stream.match()["solutions"] == [{"s": f"<urn:{number}>"}]
 
 
-def test_nothing_is_lost_between_reading_and_waiting(patient: Serving) -> None:
+def test_nothing_is_lost_between_reading_and_waiting(patient: ServeOptions) -> None:
     """A match can arrive after a stream has read, but before it waits."""
     id, ticket = patient.subscribe()
     read = patient.streams._page
@@ -206,25 +213,25 @@ def test_nothing_is_lost_between_reading_and_waiting(patient: Serving) -> None:
         patient.server_loop.call_soon_threadsafe(woken.set)
 
     patient.streams._page, patient.matcher.told = late, noted
-    stream = Stream(patient, id, ticket)
+    stream = StreamOptions(patient, id, ticket)
     assert stream.match()["solutions"] == [{"s": "<urn:late>"}]
 
 
 def test_comments_keep_a_stream_alive(tmp_path: Path) -> None:
-    with Serving(tmp_path, options=ApiOptions(alive_seconds=0.05)) as serving:
+    with ServeOptions(tmp_path, options=ApiOptions(alive_seconds=0.05)) as serving:
         id, ticket = serving.subscribe()
-        stream = Stream(serving, id, ticket)
+        stream = StreamOptions(serving, id, ticket)
         stream.frame()
         lines = [stream.response.readline() for _ in range(4)]
         stream.close()
         assert lines == [b": alive\n", b"\n"] * 2
 
 
-def test_the_end_is_announced_and_final(serving: Serving) -> None:
+def test_the_end_is_announced_and_final(serving: ServeOptions) -> None:
     id, ticket = serving.subscribe()
     serving.publish()
     serving.settled()
-    stream = Stream(serving, id, ticket, "?since=0")
+    stream = StreamOptions(serving, id, ticket, "?since=0")
     assert stream.match()["id"] == 1
     assert serving.call("DELETE", f"/v1/subscriptions/{id}", headers=ticket).status == 204
     frame = stream.frame()
@@ -232,20 +239,20 @@ def test_the_end_is_announced_and_final(serving: Serving) -> None:
     assert frame["event"] == "ended"
     assert "id" not in frame
     assert stream.frame() is None
-    assert Stream(serving, id, ticket, "?since=1").status == 204
-    again = Stream(serving, id, ticket, "?since=0")
+    assert StreamOptions(serving, id, ticket, "?since=1").status == 204
+    again = StreamOptions(serving, id, ticket, "?since=0")
     assert again.match()["id"] == 1
 
 
 def test_a_limited_replay_is_announced(tmp_path: Path) -> None:
-    with Serving(tmp_path, limits=BrokerLimits(replayed=timedelta(hours=1))) as serving:
+    with ServeOptions(tmp_path, limits=BrokerLimits(replayed=timedelta(hours=1))) as serving:
         id, ticket = serving.subscribe(expires_in=10**6)
         serving.publish("<urn:old> a <urn:C> .")
         serving.settled()
         serving.clock.forward = timedelta(hours=2)
         serving.publish("<urn:new> a <urn:C> .")
         serving.settled()
-        stream = Stream(serving, id, ticket, "?since=0")
+        stream = StreamOptions(serving, id, ticket, "?since=0")
         stream.frame()
         frame = stream.frame()
         assert frame is not None
@@ -256,38 +263,38 @@ def test_a_limited_replay_is_announced(tmp_path: Path) -> None:
         assert len(page["matches"]) == 2
 
 
-def test_streams_are_for_their_owner_only(serving: Serving) -> None:
+def test_streams_are_for_their_owner_only(serving: ServeOptions) -> None:
     mine, ticket = serving.subscribe()
     other, others = serving.subscribe()
-    assert Stream(serving, mine, others).status == 404
-    assert Stream(serving, mine, PROXIED).status == 401
-    assert Stream(serving, mine, {}, "?key=gmr_no").status == 404
+    assert StreamOptions(serving, mine, others).status == 404
+    assert StreamOptions(serving, mine, PROXIED).status == 401
+    assert StreamOptions(serving, mine, {}, "?key=gmr_no").status == 404
     key = serving.call("GET", f"/v1/subscriptions/{mine}", headers=ticket).json["links"]["feed"]
     key = key.partition("key=")[2]
-    assert Stream(serving, other, {}, f"?key={key}").status == 404
-    stream = Stream(serving, mine, {}, f"?key={key}")
+    assert StreamOptions(serving, other, {}, f"?key={key}").status == 404
+    stream = StreamOptions(serving, mine, {}, f"?key={key}")
     assert stream.status == 200
     stream.close()
 
 
-def test_the_number_of_streams_is_limited(serving: Serving) -> None:
+def test_the_number_of_streams_is_limited(serving: ServeOptions) -> None:
     id, ticket = serving.subscribe()
-    open_ = [Stream(serving, id, ticket) for _ in range(STREAMS)]
+    open_ = [StreamOptions(serving, id, ticket) for _ in range(STREAMS)]
     assert [one.status for one in open_] == [200] * STREAMS
     wait(lambda: len(serving.streams) == STREAMS)
-    assert Stream(serving, id, ticket).status == 429
+    assert StreamOptions(serving, id, ticket).status == 429
     for one in open_:
         one.close()
     wait(lambda: len(serving.streams) == 0)
-    assert Stream(serving, id, ticket).status == 200
+    assert StreamOptions(serving, id, ticket).status == 200
     OPENED.pop().close()
 
 
 def test_a_stop_ends_open_streams(tmp_path: Path) -> None:
-    serving = Serving(tmp_path)
+    serving = ServeOptions(tmp_path)
     serving.start()
     id, ticket = serving.subscribe()
-    stream = Stream(serving, id, ticket)
+    stream = StreamOptions(serving, id, ticket)
     stream.frame()
     begun = monotonic()
     serving.stop()
@@ -295,14 +302,14 @@ def test_a_stop_ends_open_streams(tmp_path: Path) -> None:
     assert monotonic() - begun < STOP_SECONDS / 2
 
 
-def test_a_stream_reads_pages(serving: Serving) -> None:
+def test_a_stream_reads_pages(serving: ServeOptions) -> None:
     """A late client needs more than one page."""
     id, ticket = serving.subscribe()
     lines = "\n".join(json.dumps({"data": f"<urn:{n}> a <urn:C> ."}) for n in range(130))
     said = serving.call("POST", "/v1/publications", lines, {"Content-Type": "application/x-ndjson"})
     assert len(said.json["publications"]) == 130
     serving.settled()
-    stream = Stream(serving, id, ticket, "?since=0")
+    stream = StreamOptions(serving, id, ticket, "?since=0")
     assert [stream.match()["id"] for _ in range(130)] == list(range(1, 131))
     stream.close()
     several = serving.client().matches(id, ticket["Authorization"].split()[1])
@@ -310,11 +317,11 @@ def test_a_stream_reads_pages(serving: Serving) -> None:
 
 
 def test_many_solutions_are_truncated_with_a_link(tmp_path: Path) -> None:
-    with Serving(tmp_path, limits=BrokerLimits(payload_bytes=1000)) as serving:
+    with ServeOptions(tmp_path, limits=BrokerLimits(payload_bytes=1000)) as serving:
         id, ticket = serving.subscribe("SELECT ?o WHERE { ?s <urn:p> ?o }")
         serving.publish("<urn:a> <urn:p> " + ", ".join(f'"{n:0100}"' for n in range(50)) + " .")
         serving.settled()
-        stream = Stream(serving, id, ticket, "?since=0")
+        stream = StreamOptions(serving, id, ticket, "?since=0")
         found = stream.match()
         stream.close()
         assert found["cut"]
@@ -323,7 +330,7 @@ def test_many_solutions_are_truncated_with_a_link(tmp_path: Path) -> None:
         assert len(serving.call("GET", path, headers=ticket).json["solutions"]) == 50
 
 
-def test_the_atom_feed_has_all_matches(serving: Serving) -> None:
+def test_the_atom_feed_has_all_matches(serving: ServeOptions) -> None:
     id, ticket = serving.subscribe(name="A < B & \x07")
     feed = serving.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
     path = feed.removeprefix(serving.url)

@@ -45,7 +45,7 @@ from graphmatch.cli import app
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from tests.graphmatch.broker.rig import QUERY, FakeClock, Receiver, Rig, receivers, rig, until
-from tests.graphmatch.broker.serving import Answer, Serving, wait
+from tests.graphmatch.broker.serving import Answer, ServeOptions, wait
 
 DOWN = StoreError(Problem("nothing was written: it is down", Place("store"), "Wait."))
 GIVEN = {"query": QUERY}
@@ -237,7 +237,7 @@ async def test_a_match_whose_delivery_cannot_be_made_is_kept(hook: Receiver, idl
 def test_readyz_names_a_task_that_fails_until_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Serving(tmp_path) as serving:
+    with ServeOptions(tmp_path) as serving:
         good, broken = serving.matcher.step, threading.Event()
         broken.set()
 
@@ -349,7 +349,7 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
 
 @pytest.mark.usefixtures("bad_titles")
 def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_path: Path) -> None:
-    with Serving(tmp_path, matching=False) as serving:
+    with ServeOptions(tmp_path, matching=False) as serving:
         lines = [{"id": f"urn:{one}", "data": "<urn:a> a <urn:C> ."} for one in ("a", "bad", "b")]
         headers = {"Content-Type": "application/x-ndjson"}
 

@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from graphmatch.cli import app
-from graphmatch.command.options import Knowing, Loading, parse_time
+from graphmatch.command.options import EngineOptions, OntologyOptions, parse_time
 from graphmatch.command.session import Session, load
 from semantic.errors import OntologyError, Problem
 from semantic.limits import Limits
@@ -25,7 +25,7 @@ LOADING = {"filter", "index", "check", "explain", "ontology", "watch", "serve"}
 
 def test_every_command_with_an_ontology_has_the_options_of_loading() -> None:
     group: Any = typer.main.get_command(app)
-    names = {field.name for field in fields(Loading)}
+    names = {field.name for field in fields(OntologyOptions)}
     for name in group.list_commands(None):
         there = {parameter.name for parameter in group.get_command(None, name).params}
         assert (names <= there) == (name in LOADING), name
@@ -114,7 +114,7 @@ def ignore(problem: Problem) -> None:
 
 def test_two_options_of_the_cache() -> None:
     with pytest.raises(OntologyError, match="--cache and --no-cache are given both"):
-        load([], Loading(cache=Path("folder"), no_cache=True), ignore)
+        load([], OntologyOptions(cache=Path("folder"), no_cache=True), ignore)
 
 
 def test_a_reasoner_that_there_is_not() -> None:
@@ -149,4 +149,4 @@ def test_the_clock_of_the_engine_stands(tmp_path: Path) -> None:
     arguments = ["filter", data, "-s", query, "--now", now.isoformat()]
     result = CliRunner().invoke(app, list(map(str, arguments)))
     assert "?year = 2001\n" in result.output
-    assert Session().engine(Knowing([], now=now)) is not None
+    assert Session().engine(EngineOptions([], now=now)) is not None

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import graphmatch.broker
 from graphmatch.broker.client import BrokerError, Client
 from graphmatch.cli import app
-from graphmatch.command.serve import Serving
+from graphmatch.command.serve import ServeOptions
 from semantic.errors import InputError, pip_install
 
 ROOT = Path(__file__).parents[3]
@@ -93,13 +93,13 @@ def test_that_tokens_are_needed_where_others_reach_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_other_machines_reach_the_broker_only_with_the_option(host: str) -> None:
     with pytest.raises(InputError, match="other machines could reach this address"):
-        Serving(host=host).check()
-    Serving(host=host, public=True).check()
+        ServeOptions(host=host).check()
+    ServeOptions(host=host, public=True).check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_addresses_of_this_machine_need_no_option(host: str) -> None:
-    Serving(host=host).check()
+    ServeOptions(host=host).check()
 
 
 def test_mistakes_are_explained(tmp_path: Path) -> None:

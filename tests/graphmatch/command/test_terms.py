@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.command.terms import HOW, View, folded, resolve, search
+from graphmatch.command.terms import HOW, OntologyView, folded, resolve, search
 from semantic.errors import GraphMatchError
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Triple
@@ -20,7 +20,7 @@ def iri(name: str) -> NamedNode:
     return NamedNode(EX + name)
 
 
-def view(*labels: tuple[str, str], more: tuple[Triple, ...] = ()) -> View:
+def view(*labels: tuple[str, str], more: tuple[Triple, ...] = ()) -> OntologyView:
     """Return an ontology of classes with one label each."""
     triples: list[Triple] = [*more]
     for name, label in labels:
@@ -28,7 +28,7 @@ def view(*labels: tuple[str, str], more: tuple[Triple, ...] = ()) -> View:
             (iri(name), TYPE, OWL["Class"]),
             (iri(name), LABEL, Literal(label, language="en")),
         ]
-    return View(Ontology(triples, prefixes={"ex": EX}))
+    return OntologyView(Ontology(triples, prefixes={"ex": EX}))
 
 
 SOLAR = view(

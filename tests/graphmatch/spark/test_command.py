@@ -55,7 +55,7 @@ def invoke(*arguments: object, status: int | None = 0) -> Result:
 @pytest.fixture
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a function that runs a command in this session without stopping it."""
-    monkeypatch.setattr("graphmatch.spark.start.session", lambda **_: spark)
+    monkeypatch.setattr("graphmatch.spark.spark_session.session", lambda **_: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)
     return invoke
 
@@ -108,7 +108,7 @@ def test_help_has_an_example() -> None:
             ["watch", ".", "--watermark", "1"],
             "--watermark: '1' is not a duration. Write a number and",
         ),
-        (["watch", ".", "--at-once", "0"], "0"),
+        (["watch", ".", "--max-per-trigger", "0"], "0"),
         (["watch", ".", "--kafka", "h:1"], "a folder and --kafka are given together"),
         (["watch", "--kafka", "h:1"], "no topic is named. Name one with --kafka-topic."),
         (["watch", ".", "--format", "pdf"], "format: 'pdf' is unknown"),
@@ -120,7 +120,7 @@ def test_help_has_an_example() -> None:
 def test_an_unknown_option_is_named(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphmatch.spark.start.session", None)  # No session must start.
+    monkeypatch.setattr("graphmatch.spark.spark_session.session", None)  # No session must start.
     output = tmp_path / "output"
     result = invoke(*arguments, "-s", tmp_path, "--output", output, status=2)
     assert said in " ".join(result.stderr.replace("│", " ").split())
@@ -161,7 +161,7 @@ def test_files_of_every_kind_are_matched(run: Run, subscriptions: Path, tmp_path
         ("urn:g2", "<urn:3>"),
         (document, "<urn:4>"),
     }
-    refused = sorted(row["_corrupt"] for row in rows if "_corrupt" in row)
+    refused = sorted(row["_corrupt_record"] for row in rows if "_corrupt_record" in row)
     assert [text.split(": ")[0] for text in refused] == [
         f"{folder}/a.nq ('bad [line]')",
         f"{folder}/d.trig:1:17",
@@ -288,10 +288,10 @@ def test_samples_are_matched(spark: SparkSession, tmp_path: Path) -> None:
     publications = list(read_publications(*FILES, on_problem=unheard))
     expected = locally(samples(), publications)
     own = {key: count for key, count in expected.items() if key[1] != "construct"}
-    assert on_spark(found.where("_corrupt IS NULL")) == own
+    assert on_spark(found.where("_corrupt_record IS NULL")) == own
     assert summary["publications"] == len(publications) + 1
     assert summary["matches"] == len({key[:2] for key in own})
-    assert summary["refused"] == found.where("_corrupt IS NOT NULL").count() == 1
+    assert summary["refused"] == found.where("_corrupt_record IS NOT NULL").count() == 1
     assert f"refused  {bad} ('no line'):" in done.stderr
 
 
@@ -383,11 +383,11 @@ def test_duplicates_and_late_publications_are_skipped(
     watched.drop("z.nq", line.format("first", "same"), hours=0)
     watched.drop("a.nq", line.format("second", "same") + line.format("third", "b"), hours=1)
     watched.drop("c.nq", line.format("far ahead", "c"), hours=240)
-    first = run(*watched.arguments("--once", "--at-once", 1))
+    first = run(*watched.arguments("--once", "--max-per-trigger", 1))
     assert "total: 3 publications, 1 duplicate, 0 late, 6 matches, 0 refused" in first.stderr
     watched.drop("late.nq", line.format("late", "late") + "no line\n", hours=100)
     watched.drop("new.nq", line.format("new", "new"), hours=242)
-    second = run(*watched.arguments("--once", "--at-once", 1), status=1)
+    second = run(*watched.arguments("--once", "--max-per-trigger", 1), status=1)
     assert "total: 1 publication, 0 duplicates, 1 late, 2 matches, 1 refused" in second.stderr
     assert "no input arrived" in run(*watched.arguments("--once")).stderr
     rows = watched.written(spark).collect()
@@ -398,7 +398,7 @@ def test_duplicates_and_late_publications_are_skipped(
         "urn:c": '"far ahead"',
         "urn:new": '"new"',
     }
-    (refused,) = (row["_corrupt"] for row in rows if row["_corrupt"])
+    (refused,) = (row["_corrupt_record"] for row in rows if row["_corrupt_record"])
     assert refused.startswith(f"{watched.incoming}/late.nq:2:")
 
 
@@ -412,7 +412,7 @@ def test_existing_and_later_files_are_matched(
     watched.drop("sub/c+[d]ü.nq", offers(random, range(50, 60)))
     for name in ("science.atom", "podcast.json"):
         watched.drop(name, (ROOT / "data" / "feeds" / name).read_bytes())
-    run(*watched.arguments("--once", "--at-once", 2))
+    run(*watched.arguments("--once", "--max-per-trigger", 2))
     engine = asked(**watched.queries)
 
     def expected() -> Any:
@@ -430,7 +430,9 @@ def test_a_folder_of_tables_is_watched(run: Run, spark: SparkSession, watched: W
         rows = [(f"g{n}", "<urn:x>", "<urn:price>", f'"{n}"') for n in range(3 * number, 4)]
         parquet(watched.folder / "t.parquet", rows)
         watched.drop(f"{number}.parquet", (watched.folder / "t.parquet").read_bytes())
-    done = run(*watched.arguments("--once", "--at-once", 1, "--format", "parquet", "--as", "json"))
+    done = run(
+        *watched.arguments("--once", "--max-per-trigger", 1, "--format", "parquet", "--as", "json")
+    )
     assert "4 publications, 1 duplicate, 0 late, 8 matches, 0 refused" in done.stderr
     same = watched.arguments("--once", "--format", "parquet", "--as", "json")
     other = ("--checkpoint", watched.folder / "other")
@@ -443,7 +445,12 @@ def test_a_folder_of_tables_is_watched(run: Run, spark: SparkSession, watched: W
     watched.drop("wrong.parquet", (watched.folder / "t.parquet").read_bytes())
     done = run(*watched.arguments("--once", "--format", "parquet"), *other, status=1)
     assert "5 publications, 0 duplicates, 0 late, 10 matches, 1 refused" in done.stderr
-    refused = watched.written(spark).where("_corrupt IS NOT NULL").select("_corrupt").collect()
+    refused = (
+        watched.written(spark)
+        .where("_corrupt_record IS NOT NULL")
+        .select("_corrupt_record")
+        .collect()
+    )
     assert [row[0] for row in refused] == ["g9: no subject. A subject is an IRI or a blank node."]
 
 
@@ -505,11 +512,20 @@ def test_records_of_kafka_are_matched(
         "format",
         lambda self, name: format_(self, "records" if name == "kafka" else name),
     )
-    topics = ("--kafka", "host:1", "--kafka-topic", "t", "--kafka-topic", "u", "--at-once", 7)
+    topics = (
+        "--kafka",
+        "host:1",
+        "--kafka-topic",
+        "t",
+        "--kafka-topic",
+        "u",
+        "--max-per-trigger",
+        7,
+    )
     arguments = [one for one in watched.arguments("--once", *topics) if one != watched.incoming]
     done = run(*arguments, status=1)
     assert "3 publications, 1 duplicate, 0 late, 6 matches, 1 refused" in done.stderr
     rows = watched.written(spark).collect()
     assert {row["publication"] for row in rows} == {"urn:key", "urn:g", "t/1/3", None}
-    (refused,) = (row["_corrupt"] for row in rows if row["_corrupt"])
+    (refused,) = (row["_corrupt_record"] for row in rows if row["_corrupt_record"])
     assert refused == "t/1/4: there is no document. Leave out rows without one."

@@ -14,7 +14,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sql
 
 from graphmatch.spark import matches, publications
-from graphmatch.spark.documents import How, _Documents, _Lines, _together, together
+from graphmatch.spark.documents import ReadOptions, _Documents, _Lines, _together, together
 from graphmatch.spark.tasks import DOCUMENT, ID, KEPT, SOURCE, Mode
 from semantic.errors import InputError
 from semantic.reading import SplitBy
@@ -63,11 +63,11 @@ def said(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     return [row for one in batches for row in one.to_pylist()]
 
 
-def read(*rows: tuple[Any, ...], how: How | None = None) -> list[dict[str, Any]]:
+def read(*rows: tuple[Any, ...], how: ReadOptions | None = None) -> list[dict[str, Any]]:
     """Read documents as tasks do: ids, sources, documents, and kept columns."""
     numbered = [(*row, number) for number, row in enumerate(rows)]
     given = batch(numbered, ID, SOURCE, DOCUMENT, f"{KEPT}0")
-    return said(_Documents(how or How(), 1)(iter([given])))
+    return said(_Documents(how or ReadOptions(), 1)(iter([given])))
 
 
 # -- Documents ------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def test_documents_become_publications() -> None:
     assert of[0, "urn:mine"] == '<urn:a> <urn:p> _:b0 .\n_:b0 <urn:q> "ä" .\n'
     assert of[1, "urn:all"].count("\n") == 2
     assert of[8, "urn:t"].count("\n") == 2
-    refused = {row[f"{KEPT}0"]: row["_corrupt"] for row in rows if row["_corrupt"]}
+    refused = {row[f"{KEPT}0"]: row["_corrupt_record"] for row in rows if row["_corrupt_record"]}
     assert {number: text.split(" ")[0] for number, text in refused.items()} == {
         1: "2:2:1:",
         2: "3:2:1:",
@@ -94,18 +94,18 @@ def test_documents_become_publications() -> None:
         9: "10:",
     }
     assert refused[5] == "6: there is no document. Leave out rows without one."
-    assert all(row["triples"] is None for row in rows if row["_corrupt"])
+    assert all(row["triples"] is None for row in rows if row["_corrupt_record"])
     assert read(*GIVEN) == rows, "the same each time"
 
 
 def test_options_decide_how_documents_are_read() -> None:
     relative = (None, "a", "<a> <p> <b> . <c> <p> 1 .")
     (row,) = read(relative)
-    assert row["_corrupt"].startswith("a:1:")
-    how = How(SplitBy.SUBJECT, "ttl", "http://x/")
+    assert row["_corrupt_record"].startswith("a:1:")
+    how = ReadOptions(SplitBy.SUBJECT, "ttl", "http://x/")
     assert [row[ID] for row in read(relative, how=how)] == ["http://x/a", "http://x/c"]
     assert [row[ID] for row in read(("urn:i", *relative[1:]), how=how)] == ["urn:i"]
-    dropping, failing = How(mode=Mode.DROPMALFORMED), How(mode=Mode.FAILFAST)
+    dropping, failing = ReadOptions(mode=Mode.DROPMALFORMED), ReadOptions(mode=Mode.FAILFAST)
     assert read(relative, how=dropping) == []
     with pytest.raises(InputError, match="a:1:"):
         read(relative, how=failing)
@@ -135,7 +135,7 @@ LINES = [
 def test_lines_may_be_in_any_batch(files: list[str], cut: int) -> None:
     rows = list(zip(LINES, files, strict=True))
     parts = [part for part in (rows[:cut], rows[cut:]) if part]
-    read_ = _Lines(How())
+    read_ = _Lines(ReadOptions())
     found = said(read_(iter([batch(part, DOCUMENT, SOURCE) for part in parts])))
     whole: list[dict[str, Any]] = []
     for line, file in rows:
@@ -145,7 +145,7 @@ def test_lines_may_be_in_any_batch(files: list[str], cut: int) -> None:
         return {(row[ID], line) for row in found if row[ID] for line in row["triples"].splitlines()}
 
     def refused(found: list[dict[str, Any]]) -> list[str]:
-        return [row["_corrupt"] for row in found if row["_corrupt"]]
+        return [row["_corrupt_record"] for row in found if row["_corrupt_record"]]
 
     assert lines(found) == lines(whole)
     assert refused(found) == refused(whole)
@@ -169,7 +169,7 @@ def test_rows_of_a_publication_are_grouped() -> None:
         ("g", '<urn:a> <urn:p> _:x .\n_:x <urn:p> "2"@en .\n', 1),
         ("h", '<urn:a> <urn:p> "1" .\n', 2),
     ]
-    assert [(row["_corrupt"].split(".")[0], row["k"]) for row in found[2:]] == [
+    assert [(row["_corrupt_record"].split(".")[0], row["k"]) for row in found[2:]] == [
         ("<table>: no publication", None),
         ("h: no object", None),
     ]
@@ -188,20 +188,20 @@ def test_documents_are_matched_on_spark(spark: SparkSession) -> None:
     given = table(spark, rows, "id string, name string, doc string, about map<string, array<int>>")
     how = publications("doc", source="name", publication="id", keep=["about"])
     read_ = given.transform(how)
-    assert read_.columns == ["publication", "triples", "_corrupt", "about"]
+    assert read_.columns == ["publication", "triples", "_corrupt_record", "about"]
     did = Observation()
     found = read_.transform(
         matches(asked(s="ASK { ?s <urn:p> ?o }"), triples="triples", keep=["about"], metrics=did)
     )
     here = read(*GIVEN)
     wanted = [
-        (row[ID], row["_corrupt"], row[f"{KEPT}0"])
+        (row[ID], row["_corrupt_record"], row[f"{KEPT}0"])
         for row in here
-        if row["_corrupt"] or "<urn:p>" in row["triples"]
+        if row["_corrupt_record"] or "<urn:p>" in row["triples"]
     ]
-    rows_ = [(r["publication"], r["_corrupt"], r["about"]["n"][0]) for r in found.collect()]
+    rows_ = [(r["publication"], r["_corrupt_record"], r["about"]["n"][0]) for r in found.collect()]
     assert sorted(rows_, key=str) == sorted(wanted, key=str)
-    assert did.get["refused"] == sum(row["_corrupt"] is not None for row in here) == 5
+    assert did.get["refused"] == sum(row["_corrupt_record"] is not None for row in here) == 5
     assert did.get["publications"] == len(here) - 5
 
 

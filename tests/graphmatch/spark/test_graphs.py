@@ -11,7 +11,7 @@ import pytest
 from pyoxigraph import Literal
 
 from graphmatch import Engine, SubscriptionParser
-from graphmatch.spark import connected_parts, graphs, match_motif
+from graphmatch.spark import connected_components, graphs, match_motif
 from graphmatch.spark.graphs import require_frames
 from graphmatch.spark.java import SparkError
 from semantic.errors import SubscriptionError
@@ -83,7 +83,7 @@ def test_connected_parts_equal_those_of_one_machine(frames: SparkSession) -> Non
     ]
     expected = {frozenset(part.triples) for part in by_component(triples, "g")}
     found: dict[str, set[Triple]] = {}
-    for row in connected_parts(graph(frames, triples)).collect():
+    for row in connected_components(graph(frames, triples)).collect():
         triple = tuple(row[place] for place in ("subject", "predicate", "object"))
         found.setdefault(row["publication"], set()).add(triple)
     assert Counter(map(frozenset, found.values())) == Counter(

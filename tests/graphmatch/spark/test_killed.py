@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-AT_ONCE = 2
+MAX_PER_TRIGGER = 2
 
 
 def started(watched: Watched, *more: object) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """Start the command, and kill it at the end."""
     few = "spark.sql.shuffle.partitions=3"  # Each partition has its own state.
-    options = ["--at-once", AT_ONCE, "--master", "local[2]", "--conf", few, *more]
+    options = ["--max-per-trigger", MAX_PER_TRIGGER, "--master", "local[2]", "--conf", few, *more]
     options += [] if "--once" in more else ["--every", "1 second"]
     command = [sys.executable, "-m", "graphmatch.cli", "spark", *watched.arguments(*options)]
     return killed_at_end(command, said(watched), {"PYTHONPATH": str(ROOT)})
@@ -72,12 +72,13 @@ def same(spark: SparkSession, watched: Watched, files: int) -> None:
     for file in sorted(watched.incoming.glob("*.nq")):
         for publication in read_publications(str(file), on_problem=unheard):
             first.setdefault(publication.id, publication)
-    found = on_spark(rows.where("_corrupt IS NULL AND publication != 'urn:a'"))
+    found = on_spark(rows.where("_corrupt_record IS NULL AND publication != 'urn:a'"))
     del first["urn:a"]  # Any of several simultaneous ones may win.
     assert found == locally(asked(**watched.queries), first.values())
     assert rows.where("publication = 'urn:a'").count() == len(watched.queries)
     refused = sorted(
-        row[0] for row in rows.where("_corrupt IS NOT NULL").select("_corrupt").collect()
+        row[0]
+        for row in rows.where("_corrupt_record IS NOT NULL").select("_corrupt_record").collect()
     )
     assert [Path(text.partition(":")[0]).name for text in refused] == [
         f"{number:03}.nq" for number in range(0, files, 4)

@@ -17,7 +17,7 @@ from graphmatch.operators import Operator
 from graphmatch.snapshot import SavedError
 from graphmatch.spark import matches
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.snapshots import Snapshots, _opened, ship
+from graphmatch.spark.snapshots import SnapshotHandle, _opened, ship
 from semantic import Limits, Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator
 from semantic.vocabulary import SUBCLASS, TYPE
@@ -37,7 +37,7 @@ class Root:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.snapshots = Snapshots("graphmatch-x", OWN)
+        self.snapshots = SnapshotHandle("graphmatch-x", OWN)
 
     def put(self, micros: int, *ids: str) -> None:
         """Add an engine that is valid from a given time."""
@@ -77,7 +77,7 @@ def test_a_task_gets_the_engine_of_its_time(root: Root) -> None:
 def test_missing_old_and_damaged_snapshots_are_named(root: Root) -> None:
     with pytest.raises(SparkError, match=r"worker: there is no snapshot in .*Start Spark again"):
         root.snapshots.opened(NOW)
-    old = Snapshots("graphmatch-x", "0.0")
+    old = SnapshotHandle("graphmatch-x", "0.0")
     with pytest.raises(SparkError) as caught:
         old.opened(NOW)
     assert str(caught.value) == (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from graphmatch.spark import connected_parts, matches, publications
+from graphmatch.spark import connected_components, matches, publications
 from graphmatch.spark.java import SparkError
 from semantic import read_publications
 from tests.graphmatch.spark.comparing import (
@@ -99,7 +99,7 @@ def hdfs(uri: str, master: str, folder: str) -> None:
     named = named.withColumn("path", sql.replace("path", sql.lit(f"{uri}/docs")))
     of_documents = matches(samples(), document="content", source="path")
     named.transform(of_documents).write.parquet(f"{uri}/out/docs")
-    found = on_spark(spark.read.parquet(f"{uri}/out/docs").where("_corrupt IS NULL"))
+    found = on_spark(spark.read.parquet(f"{uri}/out/docs").where("_corrupt_record IS NULL"))
     assert found == locally(samples(), read_publications(*FILES, on_problem=unheard))
     _tell("binaryFile", solutions=found.total())
     spark.stop()
@@ -110,7 +110,7 @@ def written(uri: str, output: str) -> None:
     from pyspark.sql import functions as sql
 
     spark = session()
-    read = spark.read.parquet(output).where("_corrupt IS NULL")
+    read = spark.read.parquet(output).where("_corrupt_record IS NULL")
     read = read.withColumn("publication", sql.replace("publication", sql.lit(f"{uri}/docs")))
     found = on_spark(read)
     expected = locally(samples(), read_publications(*FILES, on_problem=unheard))
@@ -140,7 +140,7 @@ def connect(url: str, folder: str) -> None:
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(FILES)
     named = files.withColumn("path", sql.regexp_replace("path", "^file:", ""))
     matching = matches(samples(), document="content", source="path", metrics=did)
-    refused = sql.col("_corrupt").isNotNull()
+    refused = sql.col("_corrupt_record").isNotNull()
     found = named.transform(matching)
     expected = locally(samples(), read_publications(*FILES, on_problem=unheard))
     assert on_spark(found.where(~refused)) == expected
@@ -161,7 +161,7 @@ def connect(url: str, folder: str) -> None:
     assert after.total() == len(publications)
 
     with pytest.raises(SparkError, match="need a session in this process"):
-        connected_parts(table(spark, rows))
+        connected_components(table(spark, rows))
     for way in ("triples", "documents"):
         _replaced(spark, Path(folder, way), way)
     spark.stop()

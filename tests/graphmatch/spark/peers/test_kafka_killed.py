@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 PUBLICATIONS, AGAIN, FAULTS = 100_000, 1_000, 100
-AT_ONCE, UNDISTURBED = 4_000, 30_000
+MAX_PER_TRIGGER, UNDISTURBED = 4_000, 30_000
 """Number of records per micro-batch."""
 KILLS = 3
 ONTOLOGY = """\
@@ -135,7 +135,7 @@ def command(topic: Topic, folder: Path, at_once: int) -> list[str]:
         "spark.sql.shuffle.partitions": "2",
     }
     given = ["--kafka", topic.servers, "--kafka-topic", topic.name, "--format", "nq", "--once"]
-    known = ["-s", str(topic.queries), "-o", str(topic.ontology), "--at-once", str(at_once)]
+    known = ["-s", str(topic.queries), "-o", str(topic.ontology), "--max-per-trigger", str(at_once)]
     said = ["--output", str(folder / "output"), "--master", "local[2]"]
     said += chain.from_iterable(("--conf", f"{name}={value}") for name, value in settings.items())
     return [sys.executable, "-m", "graphmatch.cli", "spark", "watch", *given, *known, *said]
@@ -161,7 +161,7 @@ def test_a_stream_killed_while_reading_writes_each_match_once(
     undisturbed.mkdir()
     checkpoint = killed / "output-checkpoint"
     for number in range(KILLS):
-        with started(way(topic, killed, AT_ONCE), killed) as process:
+        with started(way(topic, killed, MAX_PER_TRIGGER), killed) as process:
             wanted = count(checkpoint / "commits") + random.randint(1, 4)
             wait_for(lambda wanted=wanted: count(checkpoint / "commits") >= wanted, process)  # type: ignore[misc]
             since = time.monotonic()
@@ -170,20 +170,20 @@ def test_a_stream_killed_while_reading_writes_each_match_once(
             assert process.poll() is None, said(killed)
         at = {name: count(checkpoint / name) for name in ("offsets", "commits")}
         log.info("kill %s at %s", number, at)
-    assert at["commits"] < PUBLICATIONS // AT_ONCE
-    for folder, at_once in ((killed, AT_ONCE), (undisturbed, UNDISTURBED)):
+    assert at["commits"] < PUBLICATIONS // MAX_PER_TRIGGER
+    for folder, at_once in ((killed, MAX_PER_TRIGGER), (undisturbed, UNDISTURBED)):
         with started(way(topic, folder, at_once), folder) as process:
             assert process.wait(timeout=SECONDS) == status, said(folder)
         assert "Traceback" not in said(folder)
         log.info("%s: %s", folder.name, count(folder / "output-checkpoint" / "commits"))
 
     rows = {folder: spark.read.parquet(str(folder / "output")) for folder in (killed, undisturbed)}
-    found = rows[killed].where("_corrupt IS NULL")
+    found = rows[killed].where("_corrupt_record IS NULL")
     assert on_spark(found) == (topic.once if way is command else topic.once + topic.again)
     texts = [Counter(map(as_text, table.collect())) for table in rows.values()]
     assert texts[0] == texts[1]
-    refused = rows[killed].where(sql.col("_corrupt").isNotNull())
-    assert refused.count() == refused.select("_corrupt").distinct().count() == FAULTS
+    refused = rows[killed].where(sql.col("_corrupt_record").isNotNull())
+    assert refused.count() == refused.select("_corrupt_record").distinct().count() == FAULTS
     log.info("rows: %s", texts[0].total())
 
 
