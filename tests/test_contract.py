@@ -20,7 +20,7 @@ from graphmatch.matcher import (
     UnsupportedError,
 )
 from graphmatch.published import MATCHERS, ORDERS, make
-from graphmatch.published.base import Below, Equal, Interval, Present
+from graphmatch.published.attribute_matcher import Below, Equal, Interval, Present
 from graphmatch.report import MatchReport
 from graphmatch.subscription import Subscription
 from semantic import Ontology, Publication

@@ -56,7 +56,7 @@ from tests.oracle import (
     text_truth,
     to_sparql,
 )
-from tests.second_opinion import by_owlrl, ours, spoken
+from tests.owlrl_reference import by_owlrl, ours, spoken
 from tests.strategies import (
     BASIC,
     EX,

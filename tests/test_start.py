@@ -22,7 +22,8 @@ OTHERS = frozenset(
     {
         "graphmatch.broker.feeds", "graphmatch.command.bench", "graphmatch.command.spark",
         "graphmatch.command.watch",
-        "graphmatch.explain.near_miss", "graphmatch.mapping", "graphmatch.snapshot", "rich.progress",
+        "graphmatch.explain.near_miss", "graphmatch.mapping", "graphmatch.snapshot",
+        "rich.progress",
         "semantic.attributes.bulk", "semantic.attributes.events", "semantic.feeds.json_feed",
         "semantic.tables", "sqlite3", "tomllib",
     }

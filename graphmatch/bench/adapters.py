@@ -26,7 +26,7 @@ from graphmatch.bench.workloads import WORKLOADS, TabularWorkload, Workload, ids
 from graphmatch.bench.workloads.graph import SYNTAXES
 from graphmatch.engine import Engine
 from graphmatch.published import MATCHERS, make
-from graphmatch.published.base import Tally
+from graphmatch.published.attribute_matcher import Tally
 from graphmatch.report import MatchReport
 from graphmatch.subscription import SubscriptionParser
 from semantic.attributes.events import Event
@@ -110,9 +110,9 @@ def adapter(name: str, options: Mapping[str, Any] | None = None) -> Adapter:
         return _Published(name, options or {})
     if name in _OWN:
         return _OWN[name]()
-    from graphmatch.bench.peers import PEERS
+    from graphmatch.bench.baselines import BASELINES
 
-    return PEERS[name]()
+    return BASELINES[name]()
 
 
 class _Engine(Adapter):

@@ -26,13 +26,13 @@ import numpy as np
 
 from graphmatch.bench.process import Row
 from graphmatch.published.sequential import (
-    Matching,
-    Naive,
-    Order,
-    Outcome,
+    EvaluationOrder,
+    MatchState,
+    NaiveOrder,
     Predicate,
+    PredicateConjunction,
+    PredicateResult,
     Sequential,
-    Subscription,
 )
 from graphmatch.published.suborder import Estimate, SubOrder
 
@@ -58,7 +58,7 @@ class Setting:
     longest: int = 5
 
 
-class Greedy(Order):
+class Greedy(EvaluationOrder):
     """The order that always evaluates the highest expected discard per cost: (1 - p) · n / c.
 
     n is the number of undecided subscriptions with the predicate. It is not in the paper; the
@@ -69,7 +69,7 @@ class Greedy(Order):
         super().__init__()
         self._estimate = estimate
 
-    def run(self, matching: Matching) -> None:
+    def run(self, matching: MatchState) -> None:
         """Keep a heap whose entries may be out of date, because n only falls."""
         live = {t: len(ids) for t, ids in self.subscribers.items()}
         estimates = {t: self._estimate(t) for t in live}
@@ -92,7 +92,7 @@ class Greedy(Order):
                             live[other] -= 1
 
 
-class Workload:
+class OperatorWorkload:
     """Subscriptions as lists of predicates, and events as sets of true predicates."""
 
     def __init__(self, setting: Setting, model: Model, seed: int = 0) -> None:
@@ -145,10 +145,10 @@ def _probability(lengths: Sequence[int]) -> float:
     return float(roots[np.isreal(roots) & (roots.real > 0)].real[0])  # the only one
 
 
-def orders(estimate: Estimate) -> dict[str, Order]:
+def orders(estimate: Estimate) -> dict[str, EvaluationOrder]:
     """Return the measured orders, by their names in figures."""
     return {
-        "naive": Naive(),
+        "naive": NaiveOrder(),
         "sequential": Sequential(),
         "suborder": SubOrder(estimate),
         "greedy": Greedy(estimate),
@@ -179,14 +179,14 @@ def counts(setting: Setting, model: Model, *, events: int = 10, seed: int = 0) -
 
     Raise `ValueError` if an order finds other matches than the one before.
     """
-    workload = Workload(setting, model, seed)
+    workload = OperatorWorkload(setting, model, seed)
     drawn = [workload.event() for _ in range(events)]
     counted = {"bound": sum(packing_bound(workload.subscriptions, e) for e in drawn) / events}
     predicates = [Predicate(str(number)) for number in range(setting.predicates)]
     matched: list[set[str]] = []
     for name, order in orders(workload.estimate).items():
         for number, held in enumerate(workload.subscriptions):
-            order.subscribe(Subscription(str(number), tuple(predicates[t] for t in held)))
+            order.subscribe(PredicateConjunction(str(number), tuple(predicates[t] for t in held)))
         decided = [order.decide(partial(_outcome, true)) for true in drawn]
         found = [set(decision.matches) for decision in decided]
         if matched and found != matched:
@@ -208,5 +208,5 @@ def measure(request: str) -> Row:
     return {"rows": [{"column": c, "counters": {"evaluated": counted[c]}, **row} for c in columns]}
 
 
-def _outcome(true: frozenset[int], predicate: Predicate) -> Outcome:
-    return Outcome(int(predicate.operator) in true)
+def _outcome(true: frozenset[int], predicate: Predicate) -> PredicateResult:
+    return PredicateResult(int(predicate.operator) in true)

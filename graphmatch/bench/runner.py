@@ -35,7 +35,7 @@ REHEARSAL, REHEARSED = 200, 3
 """The number of subscriptions and events in a rehearsal."""
 
 
-class Column(NamedTuple):
+class Configuration(NamedTuple):
     """The unit of comparison: an engine, with a form and documents.
 
     `form` is one of `Adapter.forms`, by default the first. `subscriptions` is their number if it
@@ -51,14 +51,15 @@ class Column(NamedTuple):
     options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, text: str) -> Column:
+    def of(cls, text: str) -> Configuration:
         """Read ``ENGINE:FORM+new@SUBSCRIPTIONS?NAME=VALUE&NAME=VALUE#NAME=VALUE``, parts optional.
 
         Examples
         --------
-        >>> Column.of("graphmatch:nt+new")[:4], Column.of("gryphon#collapse=false").options
+        >>> gryphon = Configuration.of("gryphon#collapse=false")
+        >>> Configuration.of("graphmatch:nt+new")[:4], gryphon.options
         (('graphmatch', 'nt', True, ''), {'collapse': False})
-        >>> Column.of("graphmatch:nt@/10?shapes=0").size(5000)
+        >>> Configuration.of("graphmatch:nt@/10?shapes=0").size(5000)
         500
         """
         rest, _, options = text.partition("#")
@@ -94,7 +95,7 @@ class _Run:
     """The results of a column: each event's least time, number of matches, and their checksum."""
 
     text: str
-    column: Column
+    column: Configuration
     form: str
     built: _Built
     seconds: float
@@ -169,7 +170,7 @@ def measured(
     seconds: float = SECONDS,
     passes: int = 1,
 ) -> list[Row]:
-    """Measure columns (see `Column.of`) on a workload; docs/benchmarks.md describes the rows.
+    """Measure configurations (`Configuration.of`) on a workload, as in docs/benchmarks.md.
 
     A column matches for at most `seconds`, and each event at most `passes` times. An event's time
     is its least.
@@ -218,7 +219,7 @@ def _built(
     engines: dict[tuple[str, str, int, str], _Built] = {}
     found = []
     for text in columns:
-        column = Column.of(text)
+        column = Configuration.of(text)
         wanted = size.subscriptions if alike else column.size(size.subscriptions)
         key = wanted, str(column.parameters)
         if key not in workloads:
@@ -232,7 +233,7 @@ def _built(
     return found
 
 
-def _build(column: Column, workload: Workload) -> _Built:
+def _build(column: Configuration, workload: Workload) -> _Built:
     """Build one engine; its memory is the growth of the process, without its input."""
     made = adapter(column.engine, column.options)
     if made.shares:

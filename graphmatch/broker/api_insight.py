@@ -76,7 +76,7 @@ questions = APIRouter(prefix="/v1")
 # -- before subscribing -------------------------------------------------------------------------
 
 
-@questions.post("/subscriptions:try", summary="Try a subscription on what is stored")
+@questions.post("/subscriptions:backtest", summary="Try a subscription on what is stored")
 async def try_subscription(
     body: show.Asked, request: Request, api: TheApi, by: TheCaller
 ) -> show.TrialView:

@@ -87,7 +87,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class MatchEvent:
     """A match.
 
     Parameters
@@ -240,7 +240,7 @@ class Client:
         BrokerError
             When it cannot be a subscription: the problem says where.
         """
-        return self._json("POST", "/v1/subscriptions:try", body=_asked(asked))
+        return self._json("POST", "/v1/subscriptions:backtest", body=_asked(asked))
 
     def preview(self, **asked: Any) -> dict[str, Any]:
         """Return the same of what is recent, in a second or so: while somebody writes."""
@@ -263,7 +263,7 @@ class Client:
 
     def health(self, ticket: str | None = None) -> dict[str, Any]:
         """Return what is wrong with the token's subscriptions, or with the ticket's."""
-        return self._json("GET", "/v1/health", ticket, again=True)
+        return self._json("GET", "/v1/subscription-health", ticket, again=True)
 
     def what_if(self, ontology: bytes | str, media_type: str = "text/turtle") -> dict[str, Any]:
         """Return which subscriptions would gain and lose with another ontology.
@@ -350,13 +350,13 @@ class Client:
 
     def matches(
         self, id: str, ticket: str | None = None, *, since: int = 0, key: str | None = None
-    ) -> Iterator[Event]:
+    ) -> Iterator[MatchEvent]:
         """Yield the matches after a number that there are, in order."""
         asked = {"since": str(since)} | ({} if key is None else {"key": key})
         while True:
             path = f"{_own(id)}/matches?{urlencode(asked)}"
             page = self._json("GET", path, ticket, again=True)
-            yield from map(Event.of, page["matches"])
+            yield from map(MatchEvent.of, page["matches"])
             if page["next"] is None:
                 return
             asked["since"] = str(page["last"])
@@ -368,7 +368,7 @@ class Client:
         *,
         since: int | None = None,
         key: str | None = None,
-    ) -> Iterator[Event]:
+    ) -> Iterator[MatchEvent]:
         """Yield matches as they come, until the subscription ends; over cut connections.
 
         Parameters
@@ -402,7 +402,7 @@ class Client:
                         if name == "ended":
                             return
                         if name == "match":
-                            yield Event.of(json.loads(data))
+                            yield MatchEvent.of(json.loads(data))
                         last = last if number is None else number
                 finally:
                     connection.close()
@@ -414,9 +414,9 @@ class Client:
             time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311 -- no secret
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def match(self, seq: int, ticket: str | None = None) -> Event:
+    def match(self, seq: int, ticket: str | None = None) -> MatchEvent:
         """Return a match with all of its solutions that are kept."""
-        return Event.of(self._json("GET", f"/v1/matches/{seq}", ticket, again=True))
+        return MatchEvent.of(self._json("GET", f"/v1/matches/{seq}", ticket, again=True))
 
     def why(self, seq: int, ticket: str | None = None) -> dict[str, Any]:
         """Return a match, and what it rests on."""

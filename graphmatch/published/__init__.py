@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from graphmatch.matcher import Matcher
-from graphmatch.published.sequential import Order
+from graphmatch.published.sequential import EvaluationOrder
 from semantic.errors import unknown_choice
 from semantic.ontology.ontology import Ontology
 
@@ -60,7 +60,7 @@ def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
     return matcher
 
 
-def make_order(name: str, **options: Any) -> Order:
+def make_order(name: str, **options: Any) -> EvaluationOrder:
     """Make the order of expensive predicates of a name in `ORDERS`; see `make`."""
-    order: Order = resolve_name(ORDERS[name])(**options)
+    order: EvaluationOrder = resolve_name(ORDERS[name])(**options)
     return order

@@ -48,12 +48,12 @@ from bitarray import bitarray
 from bitarray.util import ones, zeros
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import (
+from graphmatch.published.attribute_matcher import (
     DOMAIN,
+    AttributeEvent,
     Below,
     ConceptMatcher,
     Equal,
-    Event,
     Interval,
     Present,
     Row,
@@ -73,7 +73,7 @@ Lists: TypeAlias = dict[Key, bitarray]
 
 
 @dataclass(slots=True)
-class Index:
+class CtpsIndex:
     """The index of an attribute.
 
     `m1` has the subscriptions that constrain it, `m2` and `m3` those of each class and text. `m4`
@@ -99,7 +99,7 @@ class Ctps(ConceptMatcher):
     >>> ctps = Ctps(Ontology([(laptop, SUBCLASS, computer)]))
     >>> text = "SELECT ?e { ?e <urn:target> ?v FILTER(gm:descendantOf(?v, <urn:computer>)) }"
     >>> ctps.subscribe(SubscriptionParser().parse("s", text))
-    >>> [list(ctps.matched(Event({target: value}), Tally())) for value in (laptop, target)]
+    >>> [list(ctps.matched(AttributeEvent({target: v}), Tally())) for v in (laptop, target)]
     [[0], []]
     """
 
@@ -111,14 +111,14 @@ class Ctps(ConceptMatcher):
 
     def clear(self) -> None:
         super().clear()
-        self._indexes: dict[Term, Index] = {}
+        self._indexes: dict[Term, CtpsIndex] = {}
 
     # --- Subscribing (Algorithms 2 to 5) ------------------------------------------------------
 
     def insert(self, number: int, row: Row) -> None:
         """Put each constraint into the index of its attribute (Algorithm 2)."""
         for attribute, constraint in row.items():
-            index = self._indexes.setdefault(attribute, Index())
+            index = self._indexes.setdefault(attribute, CtpsIndex())
             resize(index.m1, number + 1)[number] = 1
             match constraint:
                 case Below(concept):
@@ -141,7 +141,7 @@ class Ctps(ConceptMatcher):
 
     # --- Matching (Algorithms 6 to 9) ---------------------------------------------------------
 
-    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
         """Keep, attribute by attribute, the subscriptions that match (Algorithm 6)."""
         found: dict[Term, list[NamedNode]] = {}
         for attribute in event.terms:
@@ -162,7 +162,7 @@ class Ctps(ConceptMatcher):
         tally.candidates += sid.count()
         return sid.search(1)
 
-    def _in_ranges(self, index: Index, value: float, sid: bitarray, tally: Tally) -> bitarray:
+    def _in_ranges(self, index: CtpsIndex, value: float, sid: bitarray, tally: Tally) -> bitarray:
         """Return the subscriptions in `sid` whose range has a value (Algorithm 9, gemMatch)."""
         r = self._box(value)
         holds, left = zeros(len(sid), "little"), zeros(len(sid), "little")

@@ -48,7 +48,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import DOMAIN, Event, FlatMatcher, Row, Tally, Values, all_ends
+from graphmatch.published.attribute_matcher import (
+    DOMAIN,
+    AttributeEvent,
+    AttributeMatcher,
+    Row,
+    Tally,
+    Values,
+    all_ends,
+)
 from semantic.ontology.ontology import Ontology
 
 SLOTS = 1500
@@ -164,7 +172,7 @@ class Slots:
 
 
 @dataclass(slots=True)
-class Index:
+class DexinIndex:
     """The index of one attribute.
 
     `ends`, of shape ``(numbers, 2)``, has each constraint's ends, or NaN without a constraint.
@@ -175,15 +183,16 @@ class Index:
     ends: Values
 
 
-class Dexin(FlatMatcher):
+class Dexin(AttributeMatcher):
     """The DEXIN index, with `slots` slots in each of an attribute's two arrays.
 
     Examples
     --------
-    >>> from graphmatch.published.base import Conjunction, Interval
+    >>> from graphmatch.published.attribute_matcher import Conjunction, Interval
     >>> dexin, price = Dexin(Ontology()), NamedNode("urn:price")
     >>> dexin.add(Conjunction("s", price, ({price: Interval(100.0, 400.0)},)))
-    >>> [list(dexin.matched(Event({}, {price: value}), Tally())) for value in (400.0, 401.0)]
+    >>> events = [AttributeEvent({}, {price: value}) for value in (400.0, 401.0)]
+    >>> [list(dexin.matched(event, Tally())) for event in events]
     [[0], []]
     """
 
@@ -196,7 +205,7 @@ class Dexin(FlatMatcher):
         super().__init__(ontology, domain)
 
     def clear(self) -> None:
-        self._attributes: dict[NamedNode, Index] = {}
+        self._attributes: dict[NamedNode, DexinIndex] = {}
         self._room = 64
 
     def insert(self, number: int, row: Row) -> None:
@@ -208,7 +217,9 @@ class Dexin(FlatMatcher):
         for attribute, low, high in all_ends(row):
             if attribute not in self._attributes:
                 ends = np.full((self._room, 2), nan)
-                self._attributes[attribute] = Index(Slots(self._slots), Slots(self._slots), ends)
+                self._attributes[attribute] = DexinIndex(
+                    Slots(self._slots), Slots(self._slots), ends
+                )
             index = self._attributes[attribute]
             index.ends[number] = low, high
             if low > -inf:
@@ -219,7 +230,7 @@ class Dexin(FlatMatcher):
     def _slot(self, value: float) -> int:
         return self.cell(value, self._slots)
 
-    def plan(self, event: Event) -> Plan:
+    def plan(self, event: AttributeEvent) -> Plan:
         """Return the pipeline for an event: order, methods, estimated rates and costs."""
         rates = {}
         for attribute, index in self._attributes.items():
@@ -229,7 +240,7 @@ class Dexin(FlatMatcher):
             rates[attribute] = max(0.0, 1 - int(outside) / len(self.ids))  # formula 3
         return type(self).planner(rates)
 
-    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
         """Send all subscriptions through the pipeline, and return the matches (algorithm 3).
 
         Probes are the entries of slots that were read, gates the subscriptions removed by them.
@@ -255,7 +266,7 @@ class Dexin(FlatMatcher):
         found: list[int] = numbers.tolist()
         return found
 
-    def _outside(self, index: Index, value: float | None, tally: Tally) -> NDArray[np.int64]:
+    def _outside(self, index: DexinIndex, value: float | None, tally: Tally) -> NDArray[np.int64]:
         """Return the subscriptions whose ends exclude a value (algorithm 1)."""
         lows, highs = index.lows, index.highs
         slots = [*lows.numbers, *highs.numbers]

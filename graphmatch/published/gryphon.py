@@ -46,7 +46,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import RANGES, Equal, Event, FlatMatcher, Row, Tally
+from graphmatch.published.attribute_matcher import (
+    RANGES,
+    AttributeEvent,
+    AttributeMatcher,
+    Equal,
+    Row,
+    Tally,
+)
 from graphmatch.published.jit import kernel
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term
@@ -95,7 +102,7 @@ class Arrays(NamedTuple):
     found: Records
 
 
-class Gryphon(FlatMatcher):
+class Gryphon(AttributeMatcher):
     """The matching tree of section 4.
 
     `attributes` is the order of levels, from the root down; the attributes that most subscriptions
@@ -107,7 +114,7 @@ class Gryphon(FlatMatcher):
     >>> gryphon, clear = Gryphon(Ontology()), Literal("clear")
     >>> city, sky = NamedNode("urn:city"), NamedNode("urn:sky")
     >>> gryphon.insert(0, {city: Equal(Literal("New York")), sky: Equal(clear)})
-    >>> event, tally = Event({city: Literal("New York"), sky: clear}), Tally()
+    >>> event, tally = AttributeEvent({city: Literal("New York"), sky: clear}), Tally()
     >>> list(gryphon.matched(event, tally)), tally.probes
     ([0], 3)
     """
@@ -213,7 +220,7 @@ class Gryphon(FlatMatcher):
 
     # --- Matching -----------------------------------------------------------------------------
 
-    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
         """Walk the tree, and return the conjunctions at the visited leaves."""
         values = np.full(len(self._levels), NONE, np.int32)
         for attribute, term in event.terms.items():

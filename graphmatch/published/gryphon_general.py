@@ -40,12 +40,12 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import (
+from graphmatch.published.attribute_matcher import (
     RANGES,
+    AttributeEvent,
+    AttributeMatcher,
     Constraint,
     Equal,
-    Event,
-    FlatMatcher,
     Interval,
     Present,
     Row,
@@ -113,18 +113,18 @@ def elementary_tests(attribute: int, constraint: Constraint) -> Iterator[Element
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class GeneralNode:
     """A test with its edges, or a leaf with the numbers of conjunctions.
 
     An edge's key is its result; ``None`` is ``*``.
     """
 
     test: ElementaryTest | None = None
-    edges: dict[Result | None, Node] = field(default_factory=dict)
+    edges: dict[Result | None, GeneralNode] = field(default_factory=dict)
     numbers: list[int] = field(default_factory=list)
 
 
-class GryphonGeneral(FlatMatcher):
+class GryphonGeneral(AttributeMatcher):
     """The matching tree of section 3; `attributes` come first in the order of tests.
 
     Examples
@@ -133,7 +133,8 @@ class GryphonGeneral(FlatMatcher):
     >>> gryphon = GryphonGeneral(Ontology())
     >>> city, price = NamedNode("urn:city"), NamedNode("urn:price")
     >>> gryphon.insert(0, {city: Equal(Literal("New York")), price: Interval(high=399.0)})
-    >>> event, tally = Event.of({city: Literal("New York"), price: Literal(399)}), Tally()
+    >>> event = AttributeEvent.of({city: Literal("New York"), price: Literal(399)})
+    >>> tally = Tally()
     >>> list(gryphon.matched(event, tally)), tally.probes
     ([0], 3)
     """
@@ -147,7 +148,7 @@ class GryphonGeneral(FlatMatcher):
 
     def clear(self) -> None:
         self._order = {attribute: place for place, attribute in enumerate(self._attributes)}
-        self._top = Node()
+        self._top = GeneralNode()
         """The node above the root, which is on its ``*`` edge."""
 
     def insert(self, number: int, row: Row) -> None:
@@ -156,10 +157,10 @@ class GryphonGeneral(FlatMatcher):
         open_ = sorted(test for a, each in asked.items() for test in elementary_tests(a, each))
         node, result = self._top, None
         while True:
-            below = node.edges.setdefault(result, Node())
+            below = node.edges.setdefault(result, GeneralNode())
             if below.test is None and open_:
                 if below.numbers:  # a leaf goes to the * edge of the test that replaces it
-                    below = node.edges[result] = Node(edges={None: below})
+                    below = node.edges[result] = GeneralNode(edges={None: below})
                 below.test = open_[0]
             node = below
             if node.test is None:
@@ -170,7 +171,7 @@ class GryphonGeneral(FlatMatcher):
                 open_.remove(node.test)
         node.numbers.append(number)
 
-    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
         """Make the test of each visited node, and follow its result and ``*`` (match)."""
         values = [(event.terms.get(a), event.numbers.get(a)) for a in self._order]
         stack = list(self._top.edges.values())

@@ -42,8 +42,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from graphmatch.published.base import Tally
-from graphmatch.published.base_graph import Edge, GraphMatcher, GraphPattern, Row, Star, Vertex
+from graphmatch.published.attribute_matcher import Tally
+from graphmatch.published.graph_matcher import Edge, GraphMatcher, GraphPattern, Row, Star, Vertex
 from semantic.ontology.ontology import Links
 from semantic.publication import Publication
 from semantic.terms import Term

@@ -34,7 +34,7 @@ from pyoxigraph import (
 
 from graphmatch.enrichment import Enricher, Entailment, OntologyAndAnnotator
 from graphmatch.matcher import Capabilities, UnsupportedError
-from graphmatch.published.base import PublishedMatcher
+from graphmatch.published.attribute_matcher import PublishedMatcher
 from graphmatch.report import Counters, Match, MatchReport
 from graphmatch.subscription import Subscription
 from semantic.annotation.annotate import Annotator

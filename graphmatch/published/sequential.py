@@ -7,8 +7,8 @@ expensive; joining their bindings and testing constraints are free (2.2). Equal 
 several subscriptions are evaluated once, and a false one discards all subscriptions with it (3).
 
 `Sequential` picks any undecided subscription, and evaluates each of its predicates that an
-undecided subscription has (Algorithm 1). `Naive` is the paper's baseline (5.2): subscriptions one
-by one, each until a predicate is false, with cached results. Sub-Order is in `suborder`.
+undecided subscription has (Algorithm 1). `NaiveOrder` is the paper's baseline (5.2): subscriptions
+one by one, each until a predicate is false, with cached results. Sub-Order is in `suborder`.
 
 Cost: Sequential makes at most d times as many calls as any algorithm must, for subscriptions of at
 most d predicates (Theorem 2); d · Cmax / Cmin times their cost (4.3). The rest is linear in the
@@ -82,7 +82,7 @@ class Predicate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class PredicateConjunction:
     """A conjunction S(P, VC) of predicates and of constraints on the values of their variables."""
 
     id: str
@@ -90,7 +90,7 @@ class Subscription:
     constraints: tuple[Callable[[Bindings], bool], ...] = ()
 
 
-class Outcome(NamedTuple):
+class PredicateResult(NamedTuple):
     """The result of calling a predicate's operator.
 
     `truth` is ``None`` if it is unknown. If it is true, `bindings` are the values of
@@ -101,7 +101,7 @@ class Outcome(NamedTuple):
     bindings: Iterable[tuple[Hashable, ...]] = ()
 
 
-Evaluate: TypeAlias = Callable[[Predicate], Outcome]
+Evaluate: TypeAlias = Callable[[Predicate], PredicateResult]
 """A function that calls the operator of a predicate, given as its `Predicate.shape`."""
 
 
@@ -117,20 +117,20 @@ class Decision(NamedTuple):
     evaluated: tuple[Predicate, ...]
 
 
-class Order(ABC):
+class EvaluationOrder(ABC):
     """The state of an algorithm between events, and its order of evaluation (`run`).
 
     `predicates` has the distinct shapes T_q of each subscription q. `subscribers` has the
     subscriptions with each predicate. The paper's two hash tables (section 5.1) have only the
-    undecided part of these, which is in `Matching`.
+    undecided part of these, which is in `MatchState`.
     """
 
     def __init__(self) -> None:
-        self.subscriptions: dict[str, Subscription] = {}
+        self.subscriptions: dict[str, PredicateConjunction] = {}
         self.predicates: dict[str, tuple[Predicate, ...]] = {}
         self.subscribers: dict[Predicate, dict[str, None]] = {}
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def subscribe(self, subscription: PredicateConjunction) -> None:
         """Add a subscription; raise `DuplicateSubscriptionError` if its id is taken."""
         id = subscription.id
         if id in self.subscriptions:
@@ -153,25 +153,25 @@ class Order(ABC):
 
     def decide(self, evaluate: Evaluate) -> Decision:
         """Decide all subscriptions for an event; `evaluate` calls the operators."""
-        matching = Matching(self, evaluate)
+        matching = MatchState(self, evaluate)
         self.run(matching)
         return matching.decision()
 
     @abstractmethod
-    def run(self, matching: Matching) -> None:
+    def run(self, matching: MatchState) -> None:
         """Evaluate predicates until all subscriptions are decided."""
 
 
-class Matching:
+class MatchState:
     """The state of matching one event.
 
     `undecided` is the set U. `known` has the results of evaluated predicates, which each
     subscription reads with its own variables.
     """
 
-    def __init__(self, order: Order, evaluate: Evaluate) -> None:
+    def __init__(self, order: EvaluationOrder, evaluate: Evaluate) -> None:
         self.undecided = dict.fromkeys(order.subscriptions)
-        self.known: dict[Predicate, Outcome] = {}
+        self.known: dict[Predicate, PredicateResult] = {}
         self._order, self._evaluate = order, evaluate
         self._left = {q: len(shapes) for q, shapes in order.predicates.items()}
 
@@ -180,7 +180,7 @@ class Matching:
         truth, bindings = self._evaluate(t)
         rows = tuple(dict.fromkeys(bindings)) if t.variables else ((),)
         truth = truth and bool(rows)
-        self.known[t] = Outcome(truth, rows)
+        self.known[t] = PredicateResult(truth, rows)
         for q in self._order.subscribers[t]:
             self._left[q] -= 1
             if truth is False or not self._left[q]:
@@ -198,7 +198,7 @@ class Matching:
                 unknown.add(q)
         return Decision(matches, frozenset(unknown), tuple(self.known))
 
-    def _join(self, subscription: Subscription) -> tuple[Bindings, ...]:
+    def _join(self, subscription: PredicateConjunction) -> tuple[Bindings, ...]:
         rows: list[dict[str, Hashable]] = [{}]
         for t in subscription.predicates:
             bound = [dict(zip(t.variables, b, strict=True)) for b in self.known[t.shape].bindings]
@@ -212,10 +212,10 @@ class Matching:
         return tuple(row for row in rows if all(test(row) for test in constraints))
 
 
-class Naive(Order):
+class NaiveOrder(EvaluationOrder):
     """Subscriptions one by one, each until a predicate is false (section 5.2)."""
 
-    def run(self, matching: Matching) -> None:
+    def run(self, matching: MatchState) -> None:
         for shapes in self.predicates.values():
             for t in shapes:
                 truth = matching.known[t].truth if t in matching.known else matching.evaluate(t)
@@ -223,22 +223,23 @@ class Naive(Order):
                     break
 
 
-class Sequential(Order):
+class Sequential(EvaluationOrder):
     """Undecided subscriptions one by one, each with all open predicates (section 4.1).
 
     Examples
     --------
     >>> sequential = Sequential()
     >>> boat, near = Predicate("boats", (Variable("x"),)), Predicate("nearStatue")
-    >>> sequential.subscribe(Subscription("many", (boat,), (lambda row: row["x"] > 3,)))
-    >>> sequential.subscribe(Subscription("here", (Predicate("boats", (Variable("n"),)), near)))
-    >>> says = {"boats": Outcome(True, [(5,)]), "nearStatue": Outcome(True)}
+    >>> sequential.subscribe(PredicateConjunction("many", (boat,), (lambda row: row["x"] > 3,)))
+    >>> other = Predicate("boats", (Variable("n"),))
+    >>> sequential.subscribe(PredicateConjunction("here", (other, near)))
+    >>> says = {"boats": PredicateResult(True, [(5,)]), "nearStatue": PredicateResult(True)}
     >>> decision = sequential.decide(lambda predicate: says[predicate.operator])
     >>> decision.matches, len(decision.evaluated)
     ({'many': ({'x': 5},), 'here': ({'n': 5},)}, 2)
     """
 
-    def run(self, matching: Matching) -> None:
+    def run(self, matching: MatchState) -> None:
         """Run Algorithm 1."""
         undecided = matching.undecided  # U
         done: set[Predicate] = set()  # E

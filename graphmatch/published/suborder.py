@@ -38,7 +38,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
-from graphmatch.published.sequential import Matching, Order, Predicate, Subscription
+from graphmatch.published.sequential import (
+    EvaluationOrder,
+    MatchState,
+    Predicate,
+    PredicateConjunction,
+)
 
 Estimate: TypeAlias = Callable[[Predicate], tuple[float, float]]
 """A function that returns the probability (0 to 1) of a predicate, and the cost of a call."""
@@ -91,7 +96,7 @@ class Chain:
         return (1 - p) * (reached * others_cost - others_reached * cost)
 
 
-class SubOrder(Order):
+class SubOrder(EvaluationOrder):
     """Sub-Order, corrected.
 
     `estimate` gives each predicate's probability and cost. Each chain with a predicate is compared
@@ -100,15 +105,15 @@ class SubOrder(Order):
 
     Examples
     --------
-    >>> from graphmatch.published.sequential import Outcome
+    >>> from graphmatch.published.sequential import PredicateResult
     >>> boats, near, crowd = map(Predicate, ("boats", "near", "crowd"))
     >>> often = {boats: 0.2, near: 0.5, crowd: 0.9}
     >>> order = SubOrder(lambda predicate: (often[predicate], 1.0))
-    >>> order.subscribe(Subscription("first", (boats, near)))
-    >>> order.subscribe(Subscription("second", (crowd, near)))
+    >>> order.subscribe(PredicateConjunction("first", (boats, near)))
+    >>> order.subscribe(PredicateConjunction("second", (crowd, near)))
     >>> order.order
     ('second', 'first')
-    >>> decision = order.decide(lambda predicate: Outcome(predicate == crowd))
+    >>> decision = order.decide(lambda predicate: PredicateResult(predicate == crowd))
     >>> [predicate.operator for predicate in decision.evaluated]
     ['near']
     """
@@ -120,7 +125,7 @@ class SubOrder(Order):
         self._chains: dict[str, Chain] = {}
         self._number: dict[Predicate, int] = {}
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def subscribe(self, subscription: PredicateConjunction) -> None:
         super().subscribe(subscription)
         self._arranged = None
 
@@ -137,7 +142,7 @@ class SubOrder(Order):
             self._arranged = self.arrange()
         return self._arranged
 
-    def run(self, matching: Matching) -> None:
+    def run(self, matching: MatchState) -> None:
         """Match an event over the linked chains (section 4.2.2)."""
         for q in self.order:
             if q not in matching.undecided:

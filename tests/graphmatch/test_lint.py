@@ -12,7 +12,7 @@ from graphmatch.parse_tree import LONGEST
 from semantic import Ontology, Publication
 from semantic.errors import Severity, SubscriptionError
 from semantic.vocabulary import DC, LABEL, RANGE, RDF, RDFS, RSS, SUBCLASS, TYPE, XSD
-from tests.graphmatch.sparql.test_necessary import queries
+from tests.graphmatch.sparql.test_query_analysis import queries
 from tests.test_samples import ONTOLOGIES, ROOT
 
 PARSER = SubscriptionParser()

@@ -114,7 +114,7 @@ class Workload(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TabularData:
     """Subscriptions as rows of closed intervals that match events as rows of numbers, all int32.
 
     `low` and `high` have shape ``(columns, subscriptions)``, `values` has ``(events, columns)``.
@@ -176,7 +176,7 @@ class Column:
 class TabularWorkload(Workload):
     """Subscriptions and events that are tables of attributes: `rows` with these `columns`."""
 
-    rows: Rows
+    rows: TabularData
     columns: Sequence[Column]
     _conjunctions: list[Any] | None = None
 

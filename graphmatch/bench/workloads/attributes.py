@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmatch.bench.workloads import UNBOUNDED, Column, Rows, TabularWorkload
+from graphmatch.bench.workloads import UNBOUNDED, Column, TabularData, TabularWorkload
 
 Values: TypeAlias = Literal["uniform", "zipf"]
 Shares: TypeAlias = NDArray[np.float64]
@@ -98,7 +98,7 @@ class RangeWorkload(TabularWorkload):
                 events = draw.places(random.random(published))
                 first, last = draw.anywhere(count)
             low[column], high[column], values[:, column] = first * step, last * step, events * step
-        self.rows = Rows(low, high, values[np.arange(size.events) % published])
+        self.rows = TabularData(low, high, values[np.arange(size.events) % published])
         self.columns = [Column(f"a{number}") for number in range(columns)]
 
 
@@ -120,12 +120,12 @@ class EqualityWorkload(TabularWorkload):
         tests[~tests.any(axis=1), 0] = True
         low, high = (np.where(tests, drawn, none).T.astype(np.int32) for none in UNBOUNDED)
         events = random.integers(0, count, (size.events, columns))
-        self.rows = Rows(low, high, events.astype(np.int32))
+        self.rows = TabularData(low, high, events.astype(np.int32))
         names = [f"v{value}" for value in range(count)]
         self.columns = [Column(f"a{number}", names) for number in range(columns)]
 
 
-def _away(rows: Rows, matching: float) -> Shares:
+def _away(rows: TabularData, matching: float) -> Shares:
     """Return the distance of each event's expected share from the wanted one; 0 within factor 2.
 
     A column's share is counted in the first rows; columns are assumed to be independent.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.bench.workloads import Column, Rows, TabularWorkload
+from graphmatch.bench.workloads import Column, TabularData, TabularWorkload
 from semantic.vocabulary import SUBCLASS
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ConceptWorkload(TabularWorkload):
         values = np.concatenate(
             [_interval(events[:, :TREES], height)[0], events[:, TREES:]], axis=1
         )
-        self.rows = Rows(
+        self.rows = TabularData(
             np.concatenate([first, strings, low], axis=1)[order].T.astype(np.int32),
             np.concatenate([last, strings, high], axis=1)[order].T.astype(np.int32),
             values[np.arange(size.events) % used].astype(np.int32),

@@ -53,13 +53,13 @@ import numpy as np
 from pyoxigraph import NamedNode
 
 from graphmatch.matcher import Capabilities
-from graphmatch.published.base import (
+from graphmatch.published.attribute_matcher import (
     DOMAIN,
+    AttributeEvent,
+    AttributeMatcher,
     Constraint,
     Domain,
     Equal,
-    Event,
-    FlatMatcher,
     Interval,
     Numbers,
     Present,
@@ -124,7 +124,7 @@ class Bucket:
         return (1 - ALPHA) * self.gain - ALPHA * self.loss
 
 
-class BETree(FlatMatcher):
+class BETree(AttributeMatcher):
     """The BE-Tree index.
 
     A bucket as wide as `atom` is not cut. An l-node with more subscriptions than its `capacity`, at
@@ -134,7 +134,7 @@ class BETree(FlatMatcher):
     --------
     >>> tree, price = BETree(Ontology()), NamedNode("urn:price")
     >>> tree.insert(0, {price: Interval(100.0, 400.0)})
-    >>> [tree.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]
+    >>> [tree.matched(AttributeEvent({}, {price: v}), Tally()) for v in (400.0, 401.0)]
     [[0], []]
     """
 
@@ -233,7 +233,7 @@ class BETree(FlatMatcher):
                     nodes[attribute].count(self._ends(row, attribute))
         return max(nodes.values(), key=Bucket.rank, default=None)
 
-    def matched(self, event: Event, tally: Tally) -> list[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> list[int]:
         if self._packed is None:
             self._packed = self._pack()
         given: dict[Attribute, float] = {(a, Present): 0.0 for a in event.terms}

@@ -41,19 +41,27 @@ from __future__ import annotations
 import numpy as np
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import DOMAIN, Buckets, Event, FlatMatcher, Row, Tally, all_ends
+from graphmatch.published.attribute_matcher import (
+    DOMAIN,
+    AttributeEvent,
+    AttributeMatcher,
+    Buckets,
+    Row,
+    Tally,
+    all_ends,
+)
 from semantic.ontology.ontology import Ontology
 
 
-class Gem(FlatMatcher):
+class Gem(AttributeMatcher):
     """The GEM index; `boxes` is T of the paper.
 
     Examples
     --------
-    >>> from graphmatch.published.base import Conjunction, Interval
+    >>> from graphmatch.published.attribute_matcher import Conjunction, Interval
     >>> gem, price = Gem(Ontology()), NamedNode("urn:price")
     >>> gem.add(Conjunction("s", price, ({price: Interval(100.0, 400.0)},)))
-    >>> [gem.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]
+    >>> [gem.matched(AttributeEvent({}, {price: v}), Tally()) for v in (400.0, 401.0)]
     [[0], []]
     """
 
@@ -74,7 +82,7 @@ class Gem(FlatMatcher):
             cell = self._number(self.box(lower), self.box(upper))
             self.triangles[attribute].add(cell, number, (lower, upper))
 
-    def matched(self, event: Event, tally: Tally) -> list[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> list[int]:
         """Mark the constraints without the event's values; return the rest (Algorithm 9)."""
         left = np.ones(len(self.ids), bool)
         for attribute, cells in self.triangles.items():

@@ -54,10 +54,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import (
+from graphmatch.published.attribute_matcher import (
     DOMAIN,
-    Event,
-    FlatMatcher,
+    AttributeEvent,
+    AttributeMatcher,
     Numbers,
     Row,
     Tally,
@@ -77,7 +77,7 @@ _HAIR = 1e-9
 """A tolerance, in cells: a constraint wider than a cell by a rounding error is not wider."""
 
 
-class HTree(FlatMatcher):
+class HTree(AttributeMatcher):
     """The H-Tree index.
 
     `indexed` are the attributes of the levels. By default they are the first `levels` attributes in
@@ -86,10 +86,10 @@ class HTree(FlatMatcher):
 
     Examples
     --------
-    >>> from graphmatch.published.base import Interval
+    >>> from graphmatch.published.attribute_matcher import Interval
     >>> tree, price = HTree(Ontology(), levels=1), NamedNode("urn:price")
     >>> tree.insert(0, {price: Interval(100.0, 400.0)})
-    >>> [tree.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]
+    >>> [tree.matched(AttributeEvent({}, {price: v}), Tally()) for v in (400.0, 401.0)]
     [[0], []]
     """
 
@@ -160,7 +160,7 @@ class HTree(FlatMatcher):
         self._rows.append(row)
         self._tree = None
 
-    def matched(self, event: Event, tally: Tally) -> list[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> list[int]:
         if self._tree is None:
             self._tree = self._made()
         near = [(1, 0)] * self._depth  # an empty range: in no cell

@@ -34,8 +34,8 @@ from typing import Literal, NamedTuple
 
 from pyoxigraph import Variable
 
-from graphmatch.published.base import Tally
-from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tests, Vertex
+from graphmatch.published.attribute_matcher import Tally
+from graphmatch.published.graph_matcher import GraphMatcher, GraphPattern, Row, Tests, Vertex
 from graphmatch.published.gtopss import join
 from semantic.branch import AnyOf, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.ontology.ontology import Links

@@ -42,8 +42,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphmatch.published.base import Interval, Tally, number_of
-from graphmatch.published.base_graph import GraphMatcher, GraphPattern, Row, Tests, Vertex
+from graphmatch.published.attribute_matcher import Interval, Tally, number_of
+from graphmatch.published.graph_matcher import GraphMatcher, GraphPattern, Row, Tests, Vertex
 from graphmatch.published.gtopss import join
 from semantic.branch import Comparison, Filter, TaxonomyOperator, TaxonomyTest
 from semantic.ontology.ontology import Links

@@ -40,10 +40,18 @@ from math import inf
 import numpy as np
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import Event, FlatMatcher, Numbers, Row, Tally, Values, all_ends
+from graphmatch.published.attribute_matcher import (
+    AttributeEvent,
+    AttributeMatcher,
+    Numbers,
+    Row,
+    Tally,
+    Values,
+    all_ends,
+)
 
 
-class Operator(Enum):
+class PredicateOperator(Enum):
     """The comparison of a predicate with its constant."""
 
     EQUAL = "="
@@ -63,7 +71,7 @@ class Predicates:
         self.constants[number] = constant
         self._ordered = None
 
-    def hold(self, operator: Operator, value: float) -> Numbers:
+    def hold(self, operator: PredicateOperator, value: float) -> Numbers:
         """Return the subscriptions whose predicates hold for a value."""
         if self._ordered is None:
             numbers = np.fromiter(self.constants, np.int64)
@@ -72,28 +80,28 @@ class Predicates:
             self._ordered = numbers[order], constants[order]
         numbers, constants = self._ordered
         first, last = 0, numbers.size
-        if operator is not Operator.AT_LEAST:
+        if operator is not PredicateOperator.AT_LEAST:
             first = int(constants.searchsorted(value, "left"))
-        if operator is not Operator.AT_MOST:
+        if operator is not PredicateOperator.AT_MOST:
             last = int(constants.searchsorted(value, "right"))
         return numbers[first:last]
 
 
-class OpIndex(FlatMatcher):
+class OpIndex(AttributeMatcher):
     """The OpIndex.
 
     Examples
     --------
-    >>> from graphmatch.published.base import Interval
+    >>> from graphmatch.published.attribute_matcher import Interval
     >>> from semantic import Ontology
     >>> index, price = OpIndex(Ontology()), NamedNode("urn:price")
     >>> index.insert(0, {price: Interval(100.0, 400.0)})
-    >>> [index.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]
+    >>> [index.matched(AttributeEvent({}, {price: v}), Tally()) for v in (400.0, 401.0)]
     [[0], []]
     """
 
     def clear(self) -> None:
-        self.partitions: dict[NamedNode, dict[NamedNode, dict[Operator, Predicates]]] = {}
+        self.partitions: dict[NamedNode, dict[NamedNode, dict[PredicateOperator, Predicates]]] = {}
         """The list of predicates by pivot, attribute and operator."""
         self._predicates = array("q")
         """The number of predicates of each subscription."""
@@ -107,7 +115,7 @@ class OpIndex(FlatMatcher):
             lists = partition.setdefault(attribute, {})
             lists.setdefault(operator, Predicates()).put(number, constant)
 
-    def matched(self, event: Event, tally: Tally) -> list[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> list[int]:
         held = [np.empty(0, np.int64)]
         tally.probes += len(event.numbers)
         for pivot in event.numbers.keys() & self.partitions.keys():
@@ -123,13 +131,13 @@ class OpIndex(FlatMatcher):
         return found
 
 
-def _predicates(row: Row) -> Iterator[tuple[NamedNode, Operator, float]]:
+def _predicates(row: Row) -> Iterator[tuple[NamedNode, PredicateOperator, float]]:
     """Yield attribute, operator, and constant of each predicate."""
     for attribute, low, high in all_ends(row):
         if low == high:
-            yield attribute, Operator.EQUAL, low
+            yield attribute, PredicateOperator.EQUAL, low
             continue
         if low > -inf or high == inf:
-            yield attribute, Operator.AT_LEAST, low
+            yield attribute, PredicateOperator.AT_LEAST, low
         if high < inf:
-            yield attribute, Operator.AT_MOST, high
+            yield attribute, PredicateOperator.AT_MOST, high

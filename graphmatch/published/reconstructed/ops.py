@@ -33,8 +33,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from graphmatch.published.base import Tally
-from graphmatch.published.base_graph import Edge, GraphMatcher, GraphPattern, Row, Vertex
+from graphmatch.published.attribute_matcher import Tally
+from graphmatch.published.graph_matcher import Edge, GraphMatcher, GraphPattern, Row, Vertex
 from semantic.ontology.ontology import Links
 from semantic.publication import Publication
 from semantic.terms import Term

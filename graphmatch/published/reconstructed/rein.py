@@ -28,19 +28,27 @@ from __future__ import annotations
 import numpy as np
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import DOMAIN, Buckets, Event, FlatMatcher, Row, Tally, all_ends
+from graphmatch.published.attribute_matcher import (
+    DOMAIN,
+    AttributeEvent,
+    AttributeMatcher,
+    Buckets,
+    Row,
+    Tally,
+    all_ends,
+)
 from semantic.ontology.ontology import Ontology
 
 
-class Rein(FlatMatcher):
+class Rein(AttributeMatcher):
     """The REIN index, with `buckets` buckets in each list.
 
     Examples
     --------
-    >>> from graphmatch.published.base import Conjunction, Interval
+    >>> from graphmatch.published.attribute_matcher import Conjunction, Interval
     >>> rein, price = Rein(Ontology()), NamedNode("urn:price")
     >>> rein.add(Conjunction("s", price, ({price: Interval(100.0, 400.0)},)))
-    >>> [rein.matched(Event({}, {price: value}), Tally()) for value in (400.0, 401.0)]
+    >>> [rein.matched(AttributeEvent({}, {price: v}), Tally()) for v in (400.0, 401.0)]
     [[0], []]
     """
 
@@ -62,7 +70,7 @@ class Rein(FlatMatcher):
             lows.add(self.cell(low, self._buckets), number, low)
             highs.add(self.cell(high, self._buckets), number, high)
 
-    def matched(self, event: Event, tally: Tally) -> list[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> list[int]:
         left = np.ones(len(self.ids), bool)
         for attribute, (lows, highs) in self.lists.items():
             value = event.numbers.get(attribute)

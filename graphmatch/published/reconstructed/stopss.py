@@ -45,14 +45,14 @@ from pyoxigraph import NamedNode
 
 from graphmatch.enrichment import Enricher
 from graphmatch.mapping import MappingFunctions
-from graphmatch.published.base import (
+from graphmatch.published.attribute_matcher import (
+    AttributeEvent,
+    AttributeMatcher,
     Below,
     Buckets,
     ConceptMatcher,
     Constraint,
     Equal,
-    Event,
-    FlatMatcher,
     Interval,
     Present,
     Row,
@@ -69,7 +69,7 @@ Counts: TypeAlias = NDArray[np.int32]
 
 
 @dataclass(slots=True)
-class General(Event):
+class GeneralizedEvent(AttributeEvent):
     """An event made of another; in the `replaced` attributes an ancestor replaced the value."""
 
     replaced: frozenset[NamedNode] = frozenset()
@@ -88,7 +88,7 @@ class SToPSS(ConceptMatcher):
     >>> stopss = SToPSS(Ontology([(laptop, SUBCLASS, computer)]))
     >>> text = "SELECT ?e { ?e <urn:target> ?v FILTER(gm:descendantOf(?v, <urn:computer>)) }"
     >>> stopss.subscribe(SubscriptionParser().parse("s", text))
-    >>> [event.terms[target].value for event in stopss.general(Event.of({target: laptop}))]
+    >>> [event.terms[target].value for event in stopss.general(AttributeEvent.of({target: laptop}))]
     ['urn:laptop', 'urn:computer']
     """
 
@@ -120,14 +120,14 @@ class SToPSS(ConceptMatcher):
         """Match a publication, with roots and the results of mapping functions; see `Matcher`."""
         rooted = self.ontology.rewrite(publication)
         if not len(self._functions):
-            return FlatMatcher.match(self, rooted)
+            return AttributeMatcher.match(self, rooted)
         problems: list[Problem] = []
         mapped = self._functions.run(rooted, self._enricher, self._now, problems.append)
-        report = FlatMatcher.match(self, rooted.with_derived(mapped.mapped))
+        report = AttributeMatcher.match(self, rooted.with_derived(mapped.mapped))
         counters = report.counters._replace(mapped=mapped.runs)
         return replace(report, counters=counters, problems=tuple(problems))
 
-    def general(self, event: Event) -> Iterator[General]:
+    def general(self, event: AttributeEvent) -> Iterator[GeneralizedEvent]:
         """Yield an event for each choice of its attributes and values or their ancestors."""
         found: dict[NamedNode, dict[Term, bool]] = {}
         for attribute, value in event.terms.items():
@@ -139,13 +139,13 @@ class SToPSS(ConceptMatcher):
                         replaces[term] = replaces.get(term, True) and term != value
         for chosen in product(*(terms.items() for terms in found.values())):
             pairs = dict(zip(found, chosen, strict=True))
-            made = Event.of({a: term for a, (term, _) in pairs.items()}, event.links)
+            made = AttributeEvent.of({a: term for a, (term, _) in pairs.items()}, event.links)
             replaced = frozenset(a for a, (_, replaces) in pairs.items() if replaces)
-            yield General(made.terms, made.numbers, made.links, replaced)
+            yield GeneralizedEvent(made.terms, made.numbers, made.links, replaced)
 
     # --- The counting matcher ---------------------------------------------------------------------
 
-    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
         """Match each more general event by itself, and return the matches of any."""
         sizes = np.array(self._sizes)
         hit = np.zeros(sizes.size, np.bool_)
@@ -154,7 +154,7 @@ class SToPSS(ConceptMatcher):
         numbers: list[int] = np.flatnonzero(hit).tolist()
         return numbers
 
-    def _counted(self, event: General, tally: Tally) -> Counts:
+    def _counted(self, event: GeneralizedEvent, tally: Tally) -> Counts:
         """Return the number of predicates of each conjunction that an event satisfies."""
         counts = np.zeros(len(self._sizes), np.int32)
         for attribute, value in event.terms.items():

@@ -42,19 +42,27 @@ from typing import ClassVar
 import numpy as np
 from pyoxigraph import NamedNode
 
-from graphmatch.published.base import DOMAIN, RANGES, Event, FlatMatcher, Row, Tally, all_ends
+from graphmatch.published.attribute_matcher import (
+    DOMAIN,
+    RANGES,
+    AttributeEvent,
+    AttributeMatcher,
+    Row,
+    Tally,
+    all_ends,
+)
 from semantic.ontology.ontology import Ontology
 
 
-class Tama(FlatMatcher):
+class Tama(AttributeMatcher):
     """The TAMA index; the last of its `layers` has ``2 ** (layers - 1)`` cells.
 
     Examples
     --------
-    >>> from graphmatch.published.base import Conjunction, Interval
+    >>> from graphmatch.published.attribute_matcher import Conjunction, Interval
     >>> tama, price = Tama(Ontology(), domain=(0, 800), layers=4), NamedNode("urn:price")
     >>> tama.add(Conjunction("s", price, ({price: Interval(100.0, 350.0)},)))
-    >>> [tama.matched(Event({}, {price: value}), Tally()) for value in (99.0, 399.0, 400.0)]
+    >>> [tama.matched(AttributeEvent({}, {price: v}), Tally()) for v in (99.0, 399.0, 400.0)]
     [[], [0], []]
     """
 
@@ -81,7 +89,7 @@ class Tama(FlatMatcher):
             for cell in self._covering(low, high):
                 cells[cell].append(number)
 
-    def matched(self, event: Event, tally: Tally) -> list[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> list[int]:
         counted = [array("q")]
         for attribute, value in event.numbers.items():
             if (cells := self.cells.get(attribute)) is None:

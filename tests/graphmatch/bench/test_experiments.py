@@ -24,7 +24,7 @@ from graphmatch.bench.experiments import (
     read_results,
 )
 from graphmatch.bench.operators import Setting
-from graphmatch.bench.runner import Column
+from graphmatch.bench.runner import Configuration
 from graphmatch.bench.workloads import WORKLOADS, workload_class
 from graphmatch.cli import app
 from graphmatch.published import MATCHERS, ORDERS
@@ -71,7 +71,7 @@ def class_of(of: Experiment) -> type[Any]:
 
 def test_that_every_algorithm_is_in_a_figure() -> None:
     columns = {(of.workload, c) for of in EXPERIMENTS.values() for c in of.algorithms.values()}
-    engines = {Column.of(c).engine for workload, c in columns if workload in WORKLOADS}
+    engines = {Configuration.of(c).engine for workload, c in columns if workload in WORKLOADS}
     assert engines == {*MATCHERS, "graphmatch", "scan"}
     orders = {column for workload, column in columns if workload not in WORKLOADS}
     assert orders == {*ORDERS, "naive", "greedy", BOUND}

@@ -9,7 +9,7 @@ import pytest
 from graphmatch.bench import suite
 from graphmatch.bench.adapters import adapter
 from graphmatch.bench.measures import MEASURES
-from graphmatch.bench.runner import Column
+from graphmatch.bench.runner import Configuration
 from graphmatch.bench.suite import RUNS, Claim, Run, claims_of
 from graphmatch.bench.workloads import WORKLOADS, parameters_of, workload_class
 
@@ -26,7 +26,7 @@ def test_runs_name_what_there_is() -> None:
         known = set(parameters_of(workload_class(run.measured)))
         assert known >= set(run.parameters)
         for text in run.all_columns():
-            column = Column.of(text)
+            column = Configuration.of(text)
             assert known >= set(column.parameters)
             assert column.form in adapter(column.engine).forms[run.measured], text
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from graphmatch.broker.store import Store
-from tests.graphmatch.broker.rig import (
+from tests.graphmatch.broker.harness import (
+    BrokerHarness,
     Cluster,
     FakeClock,
     Receiver,
-    Rig,
+    harness,
     postgresql,
     receivers,
-    rig,
 )
 
 
@@ -53,16 +53,16 @@ async def hook() -> AsyncIterator[Receiver]:
 
 
 @pytest.fixture
-async def broker(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Rig]:
+async def broker(tmp_path: Path, clock: FakeClock) -> AsyncIterator[BrokerHarness]:
     """Yield a broker whose dispatcher runs."""
-    async with rig(tmp_path, clock) as made:
+    async with harness(tmp_path, clock) as made:
         yield made
 
 
 @pytest.fixture
-async def idle(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Rig]:
+async def idle(tmp_path: Path, clock: FakeClock) -> AsyncIterator[BrokerHarness]:
     """Yield a broker whose dispatcher does not run."""
-    async with rig(tmp_path, clock, running=False) as made:
+    async with harness(tmp_path, clock, running=False) as made:
         yield made
 
 

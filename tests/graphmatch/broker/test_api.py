@@ -24,15 +24,15 @@ from graphmatch.broker.problems import TYPE
 from graphmatch.broker.service import BrokerLimits
 from graphmatch.broker.store import counted
 from graphmatch.broker.tables import audit, deliveries, owners
-from tests.graphmatch.broker.serving import ALL, TURTLE, Answer, ServeOptions
-from tests.graphmatch.broker.visiting import Polled
+from tests.graphmatch.broker.live_broker import ALL, TURTLE, Answer, ServeOptions
+from tests.graphmatch.broker.page_client import Polled
 
 LDN = "http://www.w3.org/ns/ldp"
 LINES = {"Content-Type": "application/x-ndjson"}
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
+def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
     with ServeOptions(tmp_path_factory.mktemp("api")) as running:
         yield running
 
@@ -44,8 +44,8 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
         yield running
 
 
-def token(serving: ServeOptions, owner: str, *scopes: str) -> dict[str, str]:
-    made = asyncio.run(serving.broker.new_token(owner, scopes))
+def token(live_broker: ServeOptions, owner: str, *scopes: str) -> dict[str, str]:
+    made = asyncio.run(live_broker.broker.new_token(owner, scopes))
     return {"Authorization": f"Bearer {made}"}
 
 
@@ -67,28 +67,30 @@ def check(answer: Answer, status: int, what: str = "") -> Any:
 # -- Linked Data Notifications: the checks of ldn-tests for receivers ---------------------------
 
 
-def test_the_root_names_the_inbox(serving: ServeOptions) -> None:
+def test_the_root_names_the_inbox(live_broker: ServeOptions) -> None:
     for method in ("GET", "HEAD"):
-        said = serving.call(method, "/")
-        inbox = f"{serving.url}/v1/publications"
+        said = live_broker.call(method, "/")
+        inbox = f"{live_broker.url}/v1/publications"
         assert f'<{inbox}>; rel="{LDN}#inbox"' in said.headers["link"]
-    assert serving.call("GET", "/").json["inbox"] == inbox
+    assert live_broker.call("GET", "/").json["inbox"] == inbox
 
 
-def test_options_and_head_describe_the_inbox(serving: ServeOptions) -> None:
-    said = serving.call("OPTIONS", "/v1/publications")
+def test_options_and_head_describe_the_inbox(live_broker: ServeOptions) -> None:
+    said = live_broker.call("OPTIONS", "/v1/publications")
     assert said.status == 204
     assert {"GET", "HEAD", "OPTIONS", "POST"} == set(said.headers["allow"].split(", "))
     assert "application/ld+json" in said.headers["accept-post"]
-    said = serving.call("HEAD", "/v1/publications", headers={"Accept": "application/ld+json"})
+    said = live_broker.call("HEAD", "/v1/publications", headers={"Accept": "application/ld+json"})
     assert (said.status, said.content) == (200, b"")
     assert said.headers["content-type"] == "application/ld+json"
 
 
 @pytest.mark.parametrize("profile", ["", '; profile="http://www.w3.org/ns/activitystreams"'])
-def test_a_notification_is_accepted_listed_and_read(serving: ServeOptions, profile: str) -> None:
+def test_a_notification_is_accepted_listed_and_read(
+    live_broker: ServeOptions, profile: str
+) -> None:
     body = {"@context": {"n": "http://example.org/"}, "@id": "", "n:p": "Hello"}
-    sent = serving.call(
+    sent = live_broker.call(
         "POST",
         "/v1/publications",
         json.dumps(body),
@@ -97,25 +99,25 @@ def test_a_notification_is_accepted_listed_and_read(serving: ServeOptions, profi
     assert sent.status == 202
     assert sent.json["problems"] == []
     address = sent.headers["location"]
-    listed = serving.call("GET", "/v1/publications", headers={"Accept": "application/ld+json"})
+    listed = live_broker.call("GET", "/v1/publications", headers={"Accept": "application/ld+json"})
     assert listed.headers["content-type"] == "application/ld+json"
     assert listed.json["@context"] == LDN
     assert address in listed.json["contains"]
-    path = address.removeprefix(serving.url)
+    path = address.removeprefix(live_broker.url)
     for accept in ({"Accept": "application/ld+json"}, {}):
-        read = serving.call("GET", path, headers=accept)
+        read = live_broker.call("GET", path, headers=accept)
         assert read.headers["content-type"] == "application/ld+json"
         (node,) = read.json
         assert node["http://example.org/p"] == [{"@value": "Hello"}]
         assert node["@id"] == sent.json["publications"][0]["id"]
-    turtle = serving.call("GET", path, headers={"Accept": "text/turtle"})
+    turtle = live_broker.call("GET", path, headers={"Accept": "text/turtle"})
     assert b"<http://example.org/p>" in turtle.content
-    state = serving.call("GET", path, headers={"Accept": "application/json"}).json
+    state = live_broker.call("GET", path, headers={"Accept": "application/json"}).json
     assert state["source"] == "http"
-    check(serving.call("GET", path, headers={"Accept": "image/png"}), 406)
+    check(live_broker.call("GET", path, headers={"Accept": "image/png"}), 406)
 
 
-def test_a_refused_notification_links_to_the_constraints(serving: ServeOptions) -> None:
+def test_a_refused_notification_links_to_the_constraints(live_broker: ServeOptions) -> None:
     for body, media_type, status in (
         (b"{", "application/ld+json", 422),
         (b"<a>", "text/turtle", 422),
@@ -123,7 +125,7 @@ def test_a_refused_notification_links_to_the_constraints(serving: ServeOptions) 
         (b"x=1", "application/x-www-form-urlencoded", 415),
         ("<urn:ä> <urn:p> 1 .".encode("latin-1"), "text/turtle; charset=latin-1", 415),
     ):
-        said = serving.call("POST", "/v1/publications", body, {"Content-Type": media_type})
+        said = live_broker.call("POST", "/v1/publications", body, {"Content-Type": media_type})
         check(said, status)
         assert f'rel="{LDN}#constrainedBy"' in said.headers["link"]
 
@@ -131,9 +133,11 @@ def test_a_refused_notification_links_to_the_constraints(serving: ServeOptions) 
 # -- Publishing ---------------------------------------------------------------------------------
 
 
-def test_many_publications_are_published_at_once(serving: ServeOptions) -> None:
+def test_many_publications_are_published_at_once(live_broker: ServeOptions) -> None:
     quads = b"<urn:a> <urn:p> <urn:b> <urn:g1> .\n<urn:a> <urn:p> <urn:c> <urn:g2> .\n"
-    said = serving.call("POST", "/v1/publications", quads, {"Content-Type": "application/n-quads"})
+    said = live_broker.call(
+        "POST", "/v1/publications", quads, {"Content-Type": "application/n-quads"}
+    )
     assert [one["id"] for one in said.json["publications"]] == ["urn:g1", "urn:g2"]
     lines = [
         {"id": "urn:l1", "data": "<> <urn:p> 1 .", "format": "text/turtle"},
@@ -144,19 +148,19 @@ def test_many_publications_are_published_at_once(serving: ServeOptions) -> None:
         {"more": 1},
     ]
     body = "\n".join(map(json.dumps, lines)) + "\n\n{\n"
-    said = serving.call("POST", "/v1/publications", body, LINES)
+    said = live_broker.call("POST", "/v1/publications", body, LINES)
     assert said.status == 202
     assert len(said.json["publications"]) == 2
     assert said.json["publications"][0]["id"] == "urn:l1"
     assert [one["where"]["line"] for one in said.json["problems"]] == [3, 4, 5, 6, 8]
-    check(serving.call("POST", "/v1/publications", "\n", LINES), 422, "no publication in it")
+    check(live_broker.call("POST", "/v1/publications", "\n", LINES), 422, "no publication in it")
 
 
-def test_a_feed_is_published_under_any_media_type(serving: ServeOptions) -> None:
+def test_a_feed_is_published_under_any_media_type(live_broker: ServeOptions) -> None:
     feed = Path("data/feeds/science.atom").read_bytes()
     for media_type in ("application/atom+xml", "application/xml", "text/plain", ""):
         sent = {"Content-Type": media_type} if media_type else {}
-        said = serving.call("POST", "/v1/publications", feed, sent)
+        said = live_broker.call("POST", "/v1/publications", feed, sent)
         assert len(said.json["publications"]) > 3
 
 
@@ -164,10 +168,10 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
     limits = BrokerLimits(body_bytes=1000, publications=3)
     fine, large = b"<urn:a> <urn:p> 1 .", b"<urn:a> <urn:p> 1 ." + b" " * 1000
     gz = TURTLE | {"Content-Encoding": "gzip"}
-    with ServeOptions(tmp_path, limits=limits) as serving:
+    with ServeOptions(tmp_path, limits=limits) as live_broker:
 
         def sent(body: bytes, headers: dict[str, str], **more: Any) -> Answer:
-            return serving.call("POST", "/v1/publications", body, headers, **more)
+            return live_broker.call("POST", "/v1/publications", body, headers, **more)
 
         check(sent(large, TURTLE), 413)
         pieces: Any = iter([fine, b" " * 500, b" " * 500])
@@ -182,13 +186,13 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
         check(sent(fine, TURTLE | {"Content-Length": "9" * 19}), 413)
         many = "\n".join(json.dumps({"data": fine.decode()}) for _ in range(4))
         check(sent(many.encode(), LINES), 422, "more than 3 publications")
-        assert len(serving.call("GET", "/v1/publications").json["contains"]) == 2
+        assert len(live_broker.call("GET", "/v1/publications").json["contains"]) == 2
 
 
 def test_a_body_that_does_not_arrive_times_out(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, options=ApiOptions(body_seconds=0.2)) as serving:
+    with ServeOptions(tmp_path, options=ApiOptions(body_seconds=0.2)) as live_broker:
         head = b"POST /v1/publications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n1"
-        with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
             connection.sendall(head)
             assert connection.recv(65536).startswith(b"HTTP/1.1 408 ")
 
@@ -230,18 +234,18 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_bodies_never_cause_server_errors(serving: ServeOptions, number: int) -> None:
+def test_hostile_bodies_never_cause_server_errors(live_broker: ServeOptions, number: int) -> None:
     body = HOSTILE[number]
     for path, media_types in (
         ("/v1/subscriptions", ("application/json", "text/plain", "")),
         ("/v1/publications", ("application/ld+json", "text/turtle", "application/xml", LINES_TYPE)),
     ):
         for media_type in media_types:
-            said = serving.call("POST", path, body, {"Content-Type": media_type})
+            said = live_broker.call("POST", path, body, {"Content-Type": media_type})
             assert said.status < 500, (path, media_type, said.content)
             if said.status >= 400:
                 check(said, said.status)
-    assert serving.call("GET", "/readyz").status == 200
+    assert live_broker.call("GET", "/readyz").status == 200
 
 
 LINES_TYPE = LINES["Content-Type"]
@@ -262,21 +266,21 @@ LINES_TYPE = LINES["Content-Type"]
         b"HELLO\r\n\r\n",
     ],
 )
-def test_hostile_heads_never_cause_server_errors(serving: ServeOptions, head: bytes) -> None:
-    assert serving.raw(head).startswith(b"HTTP/1.1 4")
+def test_hostile_heads_never_cause_server_errors(live_broker: ServeOptions, head: bytes) -> None:
+    assert live_broker.raw(head).startswith(b"HTTP/1.1 4")
 
 
 # -- Requests forged through browsers -----------------------------------------------------------
 
 
-def test_pages_of_other_sites_cannot_use_the_api(serving: ServeOptions) -> None:
+def test_pages_of_other_sites_cannot_use_the_api(live_broker: ServeOptions) -> None:
     path, body = "/v1/publications", "<urn:a> <urn:p> 1 ."
-    check(serving.call("GET", "/", headers={"Host": "evil.example"}), 421)
+    check(live_broker.call("GET", "/", headers={"Host": "evil.example"}), 421)
     foreign = {"Origin": "http://evil.example"}
-    check(serving.call("POST", path, body, TURTLE | foreign), 403)
-    check(serving.call("POST", path, body, TURTLE | {"Origin": "null"}), 403)
-    own = {"Origin": serving.url, "Host": f"127.0.0.1:{serving.port}"}
-    assert serving.call("POST", path, body, TURTLE | own).status == 202
+    check(live_broker.call("POST", path, body, TURTLE | foreign), 403)
+    check(live_broker.call("POST", path, body, TURTLE | {"Origin": "null"}), 403)
+    own = {"Origin": live_broker.url, "Host": f"127.0.0.1:{live_broker.port}"}
+    assert live_broker.call("POST", path, body, TURTLE | own).status == 202
 
 
 # -- Permissions --------------------------------------------------------------------------------
@@ -372,11 +376,11 @@ def _filled(template: str, value: object) -> str:
     return f"{template.partition('{')[0]}{value}"
 
 
-def _delivery(serving: ServeOptions, id: str) -> int:
+def _delivery(live_broker: ServeOptions, id: str) -> int:
     """Return a failed delivery of a subscription."""
     from graphmatch.broker.tables import subscriptions
 
-    row = serving.read(
+    row = live_broker.read(
         lambda db: db.scalar(select(subscriptions.c.number).where(subscriptions.c.id == id))
     )
     values = {"kind": "match", "host": "a:80", "state": "failed", "attempt": 3, "due_at": 1}
@@ -386,22 +390,22 @@ def _delivery(serving: ServeOptions, id: str) -> int:
         db.execute(insert(deliveries).values(id=number, subscription=row, created_at=1, **values))
         return number
 
-    return serving.store.write_now(work)
+    return live_broker.store.write_now(work)
 
 
-def test_a_failed_delivery_can_be_retried(serving: ServeOptions) -> None:
-    id, ticket = serving.subscribe()
-    number = _delivery(serving, id)
-    (one,) = serving.call("GET", f"/v1/subscriptions/{id}/deliveries", headers=ticket).json[
+def test_a_failed_delivery_can_be_retried(live_broker: ServeOptions) -> None:
+    id, ticket = live_broker.subscribe()
+    number = _delivery(live_broker, id)
+    (one,) = live_broker.call("GET", f"/v1/subscriptions/{id}/deliveries", headers=ticket).json[
         "deliveries"
     ]
     assert (one["id"], one["state"], one["subscription"]) == (number, "failed", id)
     path = f"/v1/deliveries/{number}"
-    again = serving.call("POST", f"{path}/retry", headers=ticket)
+    again = live_broker.call("POST", f"{path}/retry", headers=ticket)
     assert (again.status, again.json["state"], again.json["attempt"]) == (202, "waiting", 0)
     done = deliveries.update().where(deliveries.c.id == number).values(state="delivered")
-    serving.store.write_now(lambda db: db.execute(done))
-    check(serving.call("POST", f"{path}/retry", headers=ticket), 409)
+    live_broker.store.write_now(lambda db: db.execute(done))
+    check(live_broker.call("POST", f"{path}/retry", headers=ticket), 409)
 
 
 def test_administrators_create_and_revoke_tokens(public: ServeOptions) -> None:
@@ -428,60 +432,63 @@ def test_administrators_create_and_revoke_tokens(public: ServeOptions) -> None:
 # -- Subscriptions ------------------------------------------------------------------------------
 
 
-def test_secrets_are_shown_once(serving: ServeOptions) -> None:
+def test_secrets_are_shown_once(live_broker: ServeOptions) -> None:
     sink = {"kind": "ntfy", "url": "https://ntfy.example/x", "token": "tk_secret"}
-    made = serving.call("POST", "/v1/subscriptions", {"query": ALL, "sink": sink})
+    made = live_broker.call("POST", "/v1/subscriptions", {"query": ALL, "sink": sink})
     headers = {"Authorization": f"Ticket {made.json['ticket']}"}
-    path = made.headers["location"].removeprefix(serving.url)
-    shown = serving.call("GET", path, headers=headers).content.decode()
+    path = made.headers["location"].removeprefix(live_broker.url)
+    shown = live_broker.call("GET", path, headers=headers).content.decode()
     assert "tk_secret" not in shown
     assert made.json["ticket"] not in shown
     assert made.headers["cache-control"] == "no-store"
 
 
-def test_null_removes_a_digest(serving: ServeOptions) -> None:
-    id, ticket = serving.subscribe(digest={"every": 600})
+def test_null_removes_a_digest(live_broker: ServeOptions) -> None:
+    id, ticket = live_broker.subscribe(digest={"every": 600})
     path = f"/v1/subscriptions/{id}"
-    assert serving.call("PATCH", path, {"name": "n"}, ticket).json["subscription"]["digest"]
-    said = serving.call("PATCH", path, {"digest": None}, ticket)
+    assert live_broker.call("PATCH", path, {"name": "n"}, ticket).json["subscription"]["digest"]
+    said = live_broker.call("PATCH", path, {"digest": None}, ticket)
     assert said.json["subscription"]["digest"] is None
 
 
-def test_a_changed_query_matches_later_publications(serving: ServeOptions) -> None:
-    id, ticket = serving.subscribe("SELECT ?s { ?s a <urn:Never> }")
-    serving.publish("<urn:x> a <urn:Changed> .")
+def test_a_changed_query_matches_later_publications(live_broker: ServeOptions) -> None:
+    id, ticket = live_broker.subscribe("SELECT ?s { ?s a <urn:Never> }")
+    live_broker.publish("<urn:x> a <urn:Changed> .")
     path = f"/v1/subscriptions/{id}"
     query = {"query": "SELECT ?s { ?s a <urn:Changed> }"}
-    assert serving.call("PATCH", path, query, ticket).json["subscription"]["generation"] == 2
-    serving.publish("<urn:y> a <urn:Changed> .")
-    serving.settled()
-    (one,) = serving.call("GET", f"{path}/matches", headers=ticket).json["matches"]
+    assert live_broker.call("PATCH", path, query, ticket).json["subscription"]["generation"] == 2
+    live_broker.publish("<urn:y> a <urn:Changed> .")
+    live_broker.settled()
+    (one,) = live_broker.call("GET", f"{path}/matches", headers=ticket).json["matches"]
     assert one["solutions"] == [{"s": "<urn:y>"}]
-    assert serving.call("POST", f"{path}/pause", headers=ticket).status == 200
-    serving.publish("<urn:z> a <urn:Changed> .")
-    serving.settled()
-    assert len(serving.call("GET", f"{path}/matches", headers=ticket).json["matches"]) == 1
+    assert live_broker.call("POST", f"{path}/pause", headers=ticket).status == 200
+    live_broker.publish("<urn:z> a <urn:Changed> .")
+    live_broker.settled()
+    assert len(live_broker.call("GET", f"{path}/matches", headers=ticket).json["matches"]) == 1
 
 
 # -- The whole API ------------------------------------------------------------------------------
 
 
-def test_errors_name_the_address_the_method_and_the_field(serving: ServeOptions) -> None:
-    check(serving.call("GET", "/nix"), 404)
+def test_errors_name_the_address_the_method_and_the_field(live_broker: ServeOptions) -> None:
+    check(live_broker.call("GET", "/nix"), 404)
     for path, allowed in (
         ("/v1/publications", {"GET", "HEAD", "OPTIONS", "POST"}),
         ("/v1/subscriptions/x", {"GET", "HEAD", "PATCH", "DELETE"}),
     ):
-        said = serving.call("PUT", path)
+        said = live_broker.call("PUT", path)
         check(said, 405)
         assert set(said.headers["allow"].split(", ")) == allowed
     said = check(
-        serving.call("POST", "/v1/subscriptions", b"{", {"Content-Type": "application/json"}), 400
+        live_broker.call("POST", "/v1/subscriptions", b"{", {"Content-Type": "application/json"}),
+        400,
     )
     assert said["where"]["source"] == "body"
-    said = check(serving.call("POST", "/v1/subscriptions", {"query": 1, "colour": 2}), 422)
+    said = check(live_broker.call("POST", "/v1/subscriptions", {"query": 1, "colour": 2}), 422)
     assert {one["where"]["item"] for one in said["problems"]} == {"query", "colour"}
-    said = check(serving.call("POST", "/v1/subscriptions", {"query": "SELECT ?s\n{ ?s ?p }"}), 422)
+    said = check(
+        live_broker.call("POST", "/v1/subscriptions", {"query": "SELECT ?s\n{ ?s ?p }"}), 422
+    )
     assert said["where"]["line"] == 2
 
 
@@ -490,11 +497,11 @@ def test_an_internal_error_has_no_secrets(tmp_path: Path, monkeypatch: pytest.Mo
         raise ZeroDivisionError("gmt_secret")
 
     monkeypatch.setattr(Asking, "reasons", reasons)
-    with ServeOptions(tmp_path) as serving:
-        id, ticket = serving.subscribe()
-        serving.publish()
-        serving.settled()
-        said = serving.call("GET", "/v1/matches/1/why", headers=ticket)
+    with ServeOptions(tmp_path) as live_broker:
+        id, ticket = live_broker.subscribe()
+        live_broker.publish()
+        live_broker.settled()
+        said = live_broker.call("GET", "/v1/matches/1/why", headers=ticket)
         assert "gmt_" not in said.content.decode()
         check(said, 500)
         assert id
@@ -502,13 +509,15 @@ def test_an_internal_error_has_no_secrets(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_log_has_no_secrets(tmp_path: Path) -> None:
     log = StringIO()
-    with ServeOptions(tmp_path, log=log) as serving:
-        id, ticket = serving.subscribe()
-        feed = serving.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
-        assert serving.call("GET", feed.removeprefix(serving.url)).status == 200
+    with ServeOptions(tmp_path, log=log) as live_broker:
+        id, ticket = live_broker.subscribe()
+        feed = live_broker.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"][
+            "feed"
+        ]
+        assert live_broker.call("GET", feed.removeprefix(live_broker.url)).status == 200
         secret = ticket["Authorization"].split()[1]
-        serving.call("GET", f"/v1/subscriptions/{secret}?ticket={secret}", headers=ticket)
-        rows = serving.read(lambda db: db.execute(select(audit)).all())
+        live_broker.call("GET", f"/v1/subscriptions/{secret}?ticket={secret}", headers=ticket)
+        rows = live_broker.read(lambda db: db.execute(select(audit)).all())
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     assert [one["status"] for one in lines] == [201, 200, 200, 404]
     said = log.getvalue() + repr(rows)
@@ -516,57 +525,57 @@ def test_the_log_has_no_secrets(tmp_path: Path) -> None:
     assert feed.partition("gmr_")[2] not in said
 
 
-def test_metrics_count_publications(serving: ServeOptions) -> None:
-    serving.publish()
-    serving.settled()
+def test_metrics_count_publications(live_broker: ServeOptions) -> None:
+    live_broker.publish()
+    live_broker.settled()
     sleep(0.05)
-    text = serving.call("GET", "/metrics").content.decode()
+    text = live_broker.call("GET", "/metrics").content.decode()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
-    published = serving.call("GET", "/v1/publications?limit=1").json["contains"][0]
+    published = live_broker.call("GET", "/v1/publications?limit=1").json["contains"][0]
     assert float(values["graphmatch_publications_total"]) == int(published.rpartition("/")[2])
     assert values["graphmatch_publications_waiting"] == "0.0"
     assert float(values["graphmatch_match_latency_seconds_count"]) > 0
     assert any("/v1/subscriptions" in name for name in values)
-    assert serving.call("GET", "/healthz").json["status"] == "ok"
+    assert live_broker.call("GET", "/healthz").json["status"] == "ok"
 
 
 def test_a_broker_without_a_matcher_is_not_ready(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, matching=False) as serving:
-        said = serving.call("GET", "/readyz")
+    with ServeOptions(tmp_path, matching=False) as live_broker:
+        said = live_broker.call("GET", "/readyz")
         assert (said.status, said.json["status"]) == (503, "not ready")
-        assert serving.call("GET", "/healthz").status == 200
+        assert live_broker.call("GET", "/healthz").status == 200
 
 
 @pytest.mark.parametrize("media_type", ["text/turtle", LINES["Content-Type"]])
 def test_the_server_responds_while_a_body_is_read(
-    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch, media_type: str
+    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch, media_type: str
 ) -> None:
     begun, goes_on = Event(), Event()
-    read = serving.broker.read
+    read = live_broker.broker.read
 
     def slowly(*given: Any, **more: Any) -> Any:
         begun.set()
         assert goes_on.wait(5)
         return read(*given, **more)
 
-    monkeypatch.setattr(serving.broker, "read", slowly)
+    monkeypatch.setattr(live_broker.broker, "read", slowly)
     body = "#" * 20_000  # Short bodies are read without a thread.
     if media_type in LINES.values():
         body = json.dumps({"data": "<urn:a> <urn:p> 1 ."})
     sent = ("POST", "/v1/publications", body, {"Content-Type": media_type})
-    thread = Thread(target=serving.call, args=sent)
+    thread = Thread(target=live_broker.call, args=sent)
     thread.start()
     assert begun.wait(5)
     at = monotonic()
-    assert serving.call("GET", "/healthz").status == 200
+    assert live_broker.call("GET", "/healthz").status == 200
     seconds = monotonic() - at
     goes_on.set()
     thread.join()
     assert seconds < 4
 
 
-def test_every_endpoint_is_described(serving: ServeOptions) -> None:
-    said = serving.call("GET", "/openapi.json").json
+def test_every_endpoint_is_described(live_broker: ServeOptions) -> None:
+    said = live_broker.call("GET", "/openapi.json").json
     for path, methods in said["paths"].items():
         for method, one in methods.items():
             assert one["summary"], path
@@ -576,7 +585,7 @@ def test_every_endpoint_is_described(serving: ServeOptions) -> None:
                 "example" in body or _examples(said, body) or path == "/v1/publications"
                 for body in bodies.values()
             ), path
-    page = serving.call("GET", "/docs").content.decode()
+    page = live_broker.call("GET", "/docs").content.decode()
     assert all(f"{path}</code>" in page for path in said["paths"])
     assert "src=" not in page
 
@@ -609,13 +618,13 @@ def test_generated_requests_conform_to_the_description(tmp_path: Path, examples:
         response_schema_conformance,
         status_code_conformance,
     ]
-    with ServeOptions(tmp_path, feeds=Polled(datetime.now(UTC))) as serving:
-        id, ticket = serving.subscribe()
-        serving.publish()
-        serving.settled()
-        described = serving.call("GET", "/openapi.json").json
+    with ServeOptions(tmp_path, feeds=Polled(datetime.now(UTC))) as live_broker:
+        id, ticket = live_broker.subscribe()
+        live_broker.publish()
+        live_broker.settled()
+        described = live_broker.call("GET", "/openapi.json").json
         schema = schemathesis.openapi.from_dict(described)
-        schema.config.update(base_url=serving.url)
+        schema.config.update(base_url=live_broker.url)
         ran = 0
         for found in schema.get_all_operations():
             operation = found.ok()
@@ -648,7 +657,7 @@ def test_generated_requests_conform_to_the_description(tmp_path: Path, examples:
                 ),
             )
         assert ran >= 20 * examples
-        assert serving.call("GET", "/readyz").status == 200
+        assert live_broker.call("GET", "/readyz").status == 200
 
 
 def _given(strategy: Any, run: Any, how: Any) -> None:
@@ -662,34 +671,34 @@ def _given(strategy: Any, run: Any, how: Any) -> None:
 
 @pytest.mark.parametrize("body", [b"-1\r\na\r\n", b"5\r\n<urn"])
 def test_an_interrupted_body_is_not_logged_as_an_error(
-    serving: ServeOptions, body: bytes, caplog: pytest.LogCaptureFixture
+    live_broker: ServeOptions, body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    head = f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n"
+    head = f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n"
     head += "Content-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         connection.sendall(head.encode() + body)
     sleep(0.3)
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_an_endless_head_closes_the_connection(serving: ServeOptions) -> None:
-    head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n".encode()
-    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+def test_an_endless_head_closes_the_connection(live_broker: ServeOptions) -> None:
+    head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         connection.sendall(head + b"X: ")
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
             connection.sendall(b"a" * 50_000_000)
-    assert serving.raw(head + b"X: " + b"a" * 50_000 + b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+    assert live_broker.raw(head + b"X: " + b"a" * 50_000 + b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_slow_head_closes_the_connection(
-    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "HEAD_SECONDS", 0.3)
-    ask = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n".encode()
-    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+    ask = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         connection.sendall(ask)
         assert connection.recv(100) == b""  # The server closed the connection.
-    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         for _ in range(2):  # The time limit must not apply between requests.
             connection.sendall(ask + b"\r\n")
             answer = b""
@@ -700,13 +709,13 @@ def test_a_slow_head_closes_the_connection(
             sleep(0.5)
 
 
-def test_the_end_of_a_large_body_is_not_read_as_a_head(serving: ServeOptions) -> None:
+def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: ServeOptions) -> None:
     body = b"<urn:a> a <urn:C> .\n#" + b" " * 5_000_000
     head = (
-        f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{serving.port}\r\n"
+        f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n"
         f"Content-Type: text/turtle\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", serving.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         connection.sendall(head.encode() + body[:10])
         sleep(0.1)
         connection.sendall(body[10:])
@@ -722,38 +731,40 @@ def test_the_end_of_a_large_body_is_not_read_as_a_head(serving: ServeOptions) ->
         ("/v1/subscriptions", {"query": "ASK { ?s ?p ?o }", "name": "a\0b"}, "name"),
         ("/v1/subscriptions", {"where": {"a": {"=": ["\0"]}}}, "where"),
         ("/v1/subscriptions", {"words": ["a", "b\0"]}, "words"),
-        ("/v1/subscriptions:try", {"query": "ASK { ?s ?p 'a\0' }"}, "query"),
+        ("/v1/subscriptions:backtest", {"query": "ASK { ?s ?p 'a\0' }"}, "query"),
         ("/v1/feeds", {"url": "https://example.org/", "title": "\0"}, "title"),
         ("/v1/subscriptions/a%00b/renew", None, "path"),
     ],
 )
 def test_a_nul_is_refused_and_its_field_named(
-    serving: ServeOptions, path: str, body: Any, field: str
+    live_broker: ServeOptions, path: str, body: Any, field: str
 ) -> None:
     """PostgreSQL cannot store it, so a backup of SQLite could not be restored there."""
-    said = serving.call("POST", path, body, TURTLE if isinstance(body, str) else None)
+    said = live_broker.call("POST", path, body, TURTLE if isinstance(body, str) else None)
     assert said.status in (400, 422)
     assert said.json["where"]["item"] == field
     assert "NUL" in said.json["what"]
 
 
-def test_a_very_long_id_is_refused(serving: ServeOptions) -> None:
+def test_a_very_long_id_is_refused(live_broker: ServeOptions) -> None:
     """PostgreSQL could not index it."""
     data = f"<urn:{'x' * 3000}> {{ <urn:s> <urn:p> 1 }} <urn:short> {{ <urn:s> <urn:p> 1 }}"
-    answer = serving.call("POST", "/v1/publications", data, {"Content-Type": "application/trig"})
+    answer = live_broker.call(
+        "POST", "/v1/publications", data, {"Content-Type": "application/trig"}
+    )
     assert [one["id"] for one in answer.json["publications"]] == ["urn:short"]
     assert "an id of more than 2,000 bytes" in str(answer.json["problems"])
 
 
-def test_a_wrong_ticket_needs_a_token_even_locally(serving: ServeOptions) -> None:
+def test_a_wrong_ticket_needs_a_token_even_locally(live_broker: ServeOptions) -> None:
     headers = {"Authorization": "Ticket gmt_wrong"}
     body = {"query": "SELECT ?x { ?x a <urn:C> }"}
-    assert serving.call("POST", "/v1/subscriptions", body, headers).status == 401
+    assert live_broker.call("POST", "/v1/subscriptions", body, headers).status == 401
 
 
-def test_a_nul_in_an_id_of_a_line_refuses_that_line(serving: ServeOptions) -> None:
+def test_a_nul_in_an_id_of_a_line_refuses_that_line(live_broker: ServeOptions) -> None:
     lines = '{"id": "urn:a\\u0000", "data": ""}\n{"id": "urn:b", "data": "<urn:a> a <urn:C> ."}'
-    said = serving.call("POST", "/v1/publications", lines, LINES).json
+    said = live_broker.call("POST", "/v1/publications", lines, LINES).json
     assert [one["id"] for one in said["publications"]] == ["urn:b"]
     [problem] = said["problems"]
     assert (problem["what"], problem["where"]["item"]) == ("a NUL (U+0000)", "id")

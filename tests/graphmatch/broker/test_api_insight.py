@@ -18,9 +18,9 @@ from graphmatch.broker.api_insight import _ONTOLOGIES
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.feed_list import parse_feed_list
 from graphmatch.broker.tables import audit
-from tests.graphmatch.broker.serving import ALL, TURTLE, Process, ServeOptions, wait
+from tests.graphmatch.broker.live_broker import ALL, TURTLE, Process, ServeOptions, wait
+from tests.graphmatch.broker.page_client import Polled
 from tests.graphmatch.broker.test_api import HOSTILE, check, token
-from tests.graphmatch.broker.visiting import Polled
 
 NEWS = Path("ontologies/news.ttl")
 TOPIC = "https://graphmatch.example/news#"
@@ -39,7 +39,7 @@ def about(name: str, topic: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
+def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
     folder, polled = tmp_path_factory.mktemp("insight"), Polled(datetime.now(UTC))
     with ServeOptions(folder, knowing=[NEWS], feeds=polled) as running:
         for name, topic in (("one", "WindPower"), ("two", "WindPower"), ("three", "Sport")):
@@ -56,22 +56,22 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
         yield running
 
 
-def audited(serving: ServeOptions) -> int:
-    return serving.read(lambda db: db.scalar(select(func.count()).select_from(audit))) or 0
+def audited(live_broker: ServeOptions) -> int:
+    return live_broker.read(lambda db: db.scalar(select(func.count()).select_from(audit))) or 0
 
 
 # -- Before subscribing -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["try", "preview"])
-def test_a_backtest_shows_past_matches(serving: ServeOptions, way: str) -> None:
-    client = serving.client()
+def test_a_backtest_shows_past_matches(live_broker: ServeOptions, way: str) -> None:
+    client = live_broker.client()
     ask = client.try_subscription if way == "try" else client.preview
     said = ask(topics=["Energy"], words=["two"])
     assert said["query"].startswith("SELECT")
     assert (said["matched"], said["complete"], said["findings"]) == (1, True, [])
     (hit,) = said["newest"]
-    assert hit["url"] == f"{serving.url}/v1/publications/{hit['seq']}"
+    assert hit["url"] == f"{live_broker.url}/v1/publications/{hit['seq']}"
     assert hit["because"]
     assert said["days"][0]["matched"] == 1
     assert said["looked"] == said["days"][0]["looked"] >= 3
@@ -82,26 +82,26 @@ def test_a_backtest_shows_past_matches(serving: ServeOptions, way: str) -> None:
     (found,) = ask(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")["findings"]
     assert (found["kind"], found["subscriptions"]) == ("can never match", [])
     path = f"/v1/subscriptions:{way}"
-    wrong = check(serving.call("POST", path, {"query": "SELECT ?s\n{ ?s ?p }"}), 422)
+    wrong = check(live_broker.call("POST", path, {"query": "SELECT ?s\n{ ?s ?p }"}), 422)
     refused = check(
-        serving.call("POST", "/v1/subscriptions", {"query": "SELECT ?s\n{ ?s ?p }"}), 422
+        live_broker.call("POST", "/v1/subscriptions", {"query": "SELECT ?s\n{ ?s ?p }"}), 422
     )
     assert wrong == refused
-    check(serving.call("POST", path, {"query": " "}), 422, "nothing is asked for yet")
-    check(serving.call("POST", path, {}), 422, "it is not said what for")
-    check(serving.call("POST", path, {"topics": ["No such"]}), 422)
-    check(serving.call("POST", path, {"query": ALL, "expires_in": 1}), 422)
+    check(live_broker.call("POST", path, {"query": " "}), 422, "nothing is asked for yet")
+    check(live_broker.call("POST", path, {}), 422, "it is not said what for")
+    check(live_broker.call("POST", path, {"topics": ["No such"]}), 422)
+    check(live_broker.call("POST", path, {"query": ALL, "expires_in": 1}), 422)
 
 
 def test_questions_need_a_scope(public: ServeOptions) -> None:
     publishing, asking = token(public, "p", "publish"), token(public, "s", "subscribe")
     public.publish(**publishing)
     for path, body in (
-        ("/v1/subscriptions:try", {"query": ALL}),
+        ("/v1/subscriptions:backtest", {"query": ALL}),
         ("/v1/subscriptions:preview", {"query": ALL}),
         ("/v1/publications/1/facts", None),
         ("/v1/publications/1/query", {"facts": ["no"]}),
-        ("/v1/health", None),
+        ("/v1/subscription-health", None),
     ):
         method = "GET" if body is None else "POST"
         check(public.call(method, path, body), 401)
@@ -116,25 +116,25 @@ def test_questions_need_a_scope(public: ServeOptions) -> None:
 
 
 def test_too_many_questions_are_refused(
-    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Long questions have their own limit, so they do not block short ones."""
-    asking = serving.app.state.api.asking
+    asking = live_broker.app.state.api.asking
     monkeypatch.setattr(asking._long, "waiting", asking._long.most)
-    said = serving.call("POST", "/v1/subscriptions:try", {"query": ALL})
+    said = live_broker.call("POST", "/v1/subscriptions:backtest", {"query": ALL})
     check(said, 503, "many others are asking")
     assert int(said.headers["retry-after"]) > 0
-    check(serving.call("POST", "/v1/ontology:what-if", "", TURTLE), 503)
-    assert serving.call("POST", "/v1/subscriptions:preview", {"query": ALL}).status == 200
+    check(live_broker.call("POST", "/v1/ontology:what-if", "", TURTLE), 503)
+    assert live_broker.call("POST", "/v1/subscriptions:preview", {"query": ALL}).status == 200
     monkeypatch.setattr(asking._short, "waiting", asking._short.most)
-    check(serving.call("POST", "/v1/subscriptions:preview", {"query": ALL}), 503)
+    check(live_broker.call("POST", "/v1/subscriptions:preview", {"query": ALL}), 503)
 
 
 def test_the_number_of_recent_publications_is_limited(
-    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def seqs(**limits: int) -> tuple[list[str], bool]:
-        recent = reading.Recent(serving.store, **limits)
+        recent = reading.Recent(live_broker.store, **limits)
         return [one.id for one in recent], recent.whole
 
     every, whole = seqs()
@@ -150,8 +150,8 @@ def test_the_number_of_recent_publications_is_limited(
 # -- Publications -------------------------------------------------------------------------------
 
 
-def test_facts_of_an_item_become_a_subscription(serving: ServeOptions) -> None:
-    client = serving.client()
+def test_facts_of_an_item_become_a_subscription(live_broker: ServeOptions) -> None:
+    client = live_broker.client()
     said = client.facts(1)
     assert said["publication"]["seq"] == 1
     assert (said["looked"] >= 3, said["complete"]) == (True, True)
@@ -166,45 +166,45 @@ def test_facts_of_an_item_become_a_subscription(serving: ServeOptions) -> None:
     assert tried["matched"] == above["count"]
     assert client.subscribe(query=query).id
     body = {"facts": ["0123456789abcdef"]}
-    check(serving.call("POST", "/v1/publications/1/query", body), 422, "none of these facts")
-    before = audited(serving)
-    check(serving.call("GET", "/v1/publications/9999/facts"), 404, "no such publication")
-    check(serving.call("POST", "/v1/publications/9999/query", body), 404)
-    assert audited(serving) == before + 2
+    check(live_broker.call("POST", "/v1/publications/1/query", body), 422, "none of these facts")
+    before = audited(live_broker)
+    check(live_broker.call("GET", "/v1/publications/9999/facts"), 404, "no such publication")
+    check(live_broker.call("POST", "/v1/publications/9999/query", body), 404)
+    assert audited(live_broker) == before + 2
 
 
-def test_matches_and_misses_are_explained(serving: ServeOptions) -> None:
-    client = serving.client()
+def test_matches_and_misses_are_explained(live_broker: ServeOptions) -> None:
+    client = live_broker.client()
     made = client.subscribe(topics=["Wind power"])
     before = client.why_not(made.id, 1, made.ticket)
     assert (before["matches"], before["before"]) == (True, True)
     assert before["reasons"]["subscription"] == made.id
     assert before["reasons"]["evidence"]
-    seq = serving.publish(about("four", "Sport"))
+    seq = live_broker.publish(about("four", "Sport"))
     said = client.why_not(made.id, seq, made.ticket)
     assert (said["matches"], said["before"]) == (False, False)
     assert said["reasons"]["failure"]
     client.unsubscribe(made.id, made.ticket)
     assert client.why_not(made.id, 1, made.ticket)["matches"]
-    noted = audited(serving)
+    noted = audited(live_broker)
     with pytest.raises(BrokerError, match="there is no such publication"):
         client.why_not(made.id, 9999, made.ticket)
     with pytest.raises(BrokerError, match="no such subscription, or it is another's"):
         client.why_not(made.id, 1, "gmt_no")
-    assert audited(serving) == noted + 2
+    assert audited(live_broker) == noted + 2
     path = f"/v1/subscriptions/{made.id}/why?publication=1"
-    assert serving.call("GET", path).status == 200  # The local user owns it.
-    check(serving.call("GET", path, headers={"X-Forwarded-For": "192.0.2.1"}), 401)
+    assert live_broker.call("GET", path).status == 200  # The local user owns it.
+    check(live_broker.call("GET", path, headers={"X-Forwarded-For": "192.0.2.1"}), 401)
 
 
 # -- Ontology and health ------------------------------------------------------------------------
 
 
-def test_what_if_shows_gained_and_lost_matches(serving: ServeOptions) -> None:
-    client = serving.client()
+def test_what_if_shows_gained_and_lost_matches(live_broker: ServeOptions) -> None:
+    client = live_broker.client()
     made = client.subscribe(topics=["Sport"], name="Sporting")
     client.subscribe(query="SELECT ?s { ?s a <urn:Nothing> }")
-    serving.matcher.catch_up()
+    live_broker.matcher.catch_up()
     text = NEWS.read_text()
     same = client.what_if(text)
     assert (same["changed"], same["subscriptions"]) == (0, [])
@@ -216,11 +216,11 @@ def test_what_if_shows_gained_and_lost_matches(serving: ServeOptions) -> None:
     assert (mine["gained"], mine["lost"]) == (2, 0)
     assert {one["seq"] for one in mine["newest_gained"]} == {1, 2}
     path = "/v1/ontology:what-if"
-    check(serving.call("POST", path, b"<a> <b> ."), 415)
-    check(serving.call("POST", path, "{}", {"Content-Type": "application/json"}), 415)
-    wrong = check(serving.call("POST", path, "<a> <b> .", TURTLE), 422)
+    check(live_broker.call("POST", path, b"<a> <b> ."), 415)
+    check(live_broker.call("POST", path, "{}", {"Content-Type": "application/json"}), 415)
+    wrong = check(live_broker.call("POST", path, "<a> <b> .", TURTLE), 422)
     assert wrong["where"]["source"].startswith("body")
-    check(serving.call("POST", path, b" " * 4_000_001, TURTLE), 413)
+    check(live_broker.call("POST", path, b" " * 4_000_001, TURTLE), 413)
 
 
 def test_health_shows_only_own_subscriptions(public: ServeOptions) -> None:
@@ -233,7 +233,7 @@ def test_health_shows_only_own_subscriptions(public: ServeOptions) -> None:
         return said.json["id"], {"Authorization": f"Ticket {said.json['ticket']}"}
 
     def kinds(headers: dict[str, str]) -> dict[str, list[list[str]]]:
-        said = public.call("GET", "/v1/health", headers=headers).json
+        said = public.call("GET", "/v1/subscription-health", headers=headers).json
         found: dict[str, list[list[str]]] = {}
         for one in said["findings"]:
             found.setdefault(one["kind"], []).append(one["subscriptions"])
@@ -252,23 +252,31 @@ def test_health_shows_only_own_subscriptions(public: ServeOptions) -> None:
         assert kinds(other)["has not matched"] == [[third]]
     finally:
         public.clock.forward = timedelta(0)
-    check(public.call("GET", "/v1/health"), 401)
-    none = public.call("GET", "/v1/health", headers={"Authorization": "Ticket gmt_no"}).json
+    check(public.call("GET", "/v1/subscription-health"), 401)
+    none = public.call(
+        "GET", "/v1/subscription-health", headers={"Authorization": "Ticket gmt_no"}
+    ).json
     assert none == {"findings": [], "subscriptions": 0, "examined": 0}
 
 
-def test_health_works_with_a_ticket_or_locally(serving: ServeOptions) -> None:
+def test_health_works_with_a_ticket_or_locally(live_broker: ServeOptions) -> None:
     """The local user owns subscriptions made without a token; a ticket shows only one."""
-    client = serving.client()
+    client = live_broker.client()
     made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
-    serving.matcher.catch_up()
+    live_broker.matcher.catch_up()
     said = client.health(made.ticket)
     assert (said["subscriptions"], said["examined"]) == (1, 1)
     assert [one["subscriptions"] for one in said["findings"]] == [[made.id]]
-    check(serving.call("GET", "/v1/health", headers={"Via": "1.1 a"}), 401, "needs a ticket")
-    mine = serving.call("GET", "/v1/health").json
+    check(
+        live_broker.call("GET", "/v1/subscription-health", headers={"Via": "1.1 a"}),
+        401,
+        "needs a ticket",
+    )
+    mine = live_broker.call("GET", "/v1/subscription-health").json
     assert [made.id] in [one["subscriptions"] for one in mine["findings"]]
-    whole = serving.call("GET", "/v1/health", headers=token(serving, "root", "admin")).json
+    whole = live_broker.call(
+        "GET", "/v1/subscription-health", headers=token(live_broker, "root", "admin")
+    ).json
     assert [made.id] in [one["subscriptions"] for one in whole["findings"]]
 
 
@@ -276,9 +284,9 @@ def test_health_works_with_a_ticket_or_locally(serving: ServeOptions) -> None:
 
 
 def test_feeds_are_added_listed_and_removed(
-    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = serving.client()
+    client = live_broker.client()
     before = [one["url"] for one in client.feeds()]
     assert before == sorted(before)
     made = client.add_feed("feed:https://new.example/a?b=c&d", "New")
@@ -287,26 +295,26 @@ def test_feeds_are_added_listed_and_removed(
     assert client.feed(made["id"]) == made
     seen, path = [], "/v1/feeds?limit=1"
     while path:
-        page = serving.call("GET", path).json
+        page = live_broker.call("GET", path).json
         seen += [one["url"] for one in page["feeds"]]
-        path = (page["next"] or "").removeprefix(serving.url)
+        path = (page["next"] or "").removeprefix(live_broker.url)
     assert seen == sorted({*before, made["url"]})
-    said = serving.call("POST", "/v1/feeds", {"url": "https://new.example/z"})
+    said = live_broker.call("POST", "/v1/feeds", {"url": "https://new.example/z"})
     assert said.status == 201
-    assert said.headers["location"] == f"{serving.url}/v1/feeds/{said.json['id']}"
+    assert said.headers["location"] == f"{live_broker.url}/v1/feeds/{said.json['id']}"
     client.remove_feed(said.json["id"])
-    check(serving.call("POST", "/v1/feeds", {"url": "file:///etc/passwd"}), 422, "no address")
-    noted = audited(serving)
+    check(live_broker.call("POST", "/v1/feeds", {"url": "file:///etc/passwd"}), 422, "no address")
+    noted = audited(live_broker)
     for method in ("GET", "DELETE"):
-        check(serving.call(method, f"/v1/feeds/{said.json['id']}"), 404, "no such feed")
-    assert audited(serving) == noted + 2
+        check(live_broker.call(method, f"/v1/feeds/{said.json['id']}"), 404, "no such feed")
+    assert audited(live_broker) == noted + 2
     monkeypatch.setattr(feed_list, "MOST_FEEDS", len(seen))
-    check(serving.call("POST", "/v1/feeds", {"url": "https://one.too.many/"}), 422, "more than")
-    assert serving.call("POST", "/v1/feeds", {"url": made["url"]}).status == 201
+    check(live_broker.call("POST", "/v1/feeds", {"url": "https://one.too.many/"}), 422, "more than")
+    assert live_broker.call("POST", "/v1/feeds", {"url": made["url"]}).status == 201
 
 
-def test_opml_is_imported_and_exported(serving: ServeOptions) -> None:
-    client = serving.client()
+def test_opml_is_imported_and_exported(live_broker: ServeOptions) -> None:
+    client = live_broker.client()
     body = (
         '<opml version="2.0"><body><outline text="A &amp; &quot;B&quot;" '
         'xmlUrl="https://opml.example/1?a&amp;b"/><outline xmlUrl="soup"/></body></opml>'
@@ -319,22 +327,25 @@ def test_opml_is_imported_and_exported(serving: ServeOptions) -> None:
     found = {one.url: one.title for one in parse_feed_list(exported.encode(), "opml")}
     assert found["https://opml.example/1?a&b"] == 'A & "B"'
     assert set(found) == {one["url"] for one in client.feeds()}
-    answer = serving.call("GET", "/v1/feeds.opml")
+    answer = live_broker.call("GET", "/v1/feeds.opml")
     assert answer.headers["content-type"].startswith("text/x-opml")
     lines: Any = {"Content-Type": "text/plain"}
-    assert serving.call("POST", "/v1/feeds.opml", "https://a.example/x\n", lines).json["added"] == 1
-    check(serving.call("POST", "/v1/feeds.opml", "", lines), 422, "it lists no feed")
-    check(serving.call("POST", "/v1/feeds.opml", body, TURTLE), 415)
+    assert (
+        live_broker.call("POST", "/v1/feeds.opml", "https://a.example/x\n", lines).json["added"]
+        == 1
+    )
+    check(live_broker.call("POST", "/v1/feeds.opml", "", lines), 422, "it lists no feed")
+    check(live_broker.call("POST", "/v1/feeds.opml", body, TURTLE), 415)
     bomb = "<!DOCTYPE a [<!ENTITY a 'aaaa'>" + "".join(
         f"<!ENTITY {chr(98 + n)} '{f'&{chr(97 + n)};' * 50}'>" for n in range(8)
     )
     hostile = f"{bomb}]><opml><body>&i;</body></opml>"
     xml = {"Content-Type": "application/xml"}
-    check(serving.call("POST", "/v1/feeds.opml", hostile, xml), 422)
+    check(live_broker.call("POST", "/v1/feeds.opml", hostile, xml), 422)
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_bodies_never_cause_server_errors(serving: ServeOptions, number: int) -> None:
+def test_hostile_bodies_never_cause_server_errors(live_broker: ServeOptions, number: int) -> None:
     for path, media_types in (
         ("/v1/subscriptions:preview", ("application/json",)),
         ("/v1/publications/1/query", ("application/json",)),
@@ -343,27 +354,27 @@ def test_hostile_bodies_never_cause_server_errors(serving: ServeOptions, number:
         ("/v1/ontology:what-if", (*_ONTOLOGIES, "")),
     ):
         for media_type in media_types:
-            said = serving.call("POST", path, HOSTILE[number], {"Content-Type": media_type})
+            said = live_broker.call("POST", path, HOSTILE[number], {"Content-Type": media_type})
             assert said.status < 500, (path, media_type, said.content)
             if said.status >= 400:
                 check(said, said.status)
 
 
 def test_feeds_are_refused_if_the_broker_polls_none(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path) as serving:
-        check(serving.call("GET", "/v1/feeds"), 404, "not polled by this process")
+    with ServeOptions(tmp_path) as live_broker:
+        check(live_broker.call("GET", "/v1/feeds"), 404, "not polled by this process")
 
 
 def test_a_long_question_returns_its_memory(
-    serving: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[bool] = []
     monkeypatch.setattr(asking, "_give_back_memory", lambda: given.append(True))
     query = {"query": ALL}
-    assert serving.call("POST", "/v1/subscriptions:preview", query).json["truncated"] == []
+    assert live_broker.call("POST", "/v1/subscriptions:preview", query).json["truncated"] == []
     assert given == []
     monkeypatch.setattr(asking, "_LONG_SECONDS", 0.0)
-    assert serving.call("POST", "/v1/subscriptions:preview", query).status == 200
+    assert live_broker.call("POST", "/v1/subscriptions:preview", query).status == 200
     assert given == [True]
     asking.CDLL(None)  # Check that the C library is found.
 
@@ -380,7 +391,7 @@ def test_trials_of_a_cross_product_of_large_publications_keep_their_limits(tmp_p
         wait(lambda: broker.counted("graphmatch_publications_waiting") == 0, 120)
         for _ in range(4):
             begun = monotonic()
-            said = broker.call("POST", "/v1/subscriptions:try", query)
+            said = broker.call("POST", "/v1/subscriptions:backtest", query)
             assert said.status == 200
             assert said.json["matched"] > 0
             assert monotonic() - begun < 12

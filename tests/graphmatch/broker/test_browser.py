@@ -20,7 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.graphmatch.broker.visiting import Broking, Visitor, item
+from tests.graphmatch.broker.page_client import PageServer, Visitor, item
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -48,13 +48,13 @@ PICTURES = os.environ.get("GRAPHMATCH_PICTURES")
 class Browser:
     """A browser that shows a broker's page."""
 
-    def __init__(self, broking: Broking) -> None:
+    def __init__(self, page_server: PageServer) -> None:
         options = Options()
         options.binary_location = str(CHROMIUM)
         for flag in FLAGS:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.broking = broking
+        self.page_server = page_server
         self.driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
 
     def see(self, width: int = 1280, scheme: str = "light", height: int = 900) -> None:
@@ -66,7 +66,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": likes})
 
     def open(self, path: str) -> None:
-        self.driver.get(self.broking.url + path)
+        self.driver.get(self.page_server.url + path)
 
     def one(self, selector: str) -> WebElement:
         """Return an element once it is visible."""
@@ -113,16 +113,16 @@ class Browser:
 
 
 @pytest.fixture(scope="module")
-def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
+def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("Chromium is not installed: Debian's chromium and chromium-driver")
-    with Broking(tmp_path_factory.mktemp("browser")) as made:
+    with PageServer(tmp_path_factory.mktemp("browser")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def started(broking: Broking) -> Iterator[Browser]:
-    made = Browser(broking)
+def started(page_server: PageServer) -> Iterator[Browser]:
+    made = Browser(page_server)
     yield made
     made.driver.quit()
 
@@ -136,7 +136,7 @@ def browser(started: Browser) -> Iterator[Browser]:
     assert started.complaints() == []
 
 
-def test_the_guide_describes_the_page(browser: Browser, broking: Broking) -> None:
+def test_the_guide_describes_the_page(browser: Browser, page_server: PageServer) -> None:
     """Follow the guide: an example, the preview, a live match, and its explanation."""
     told = re.findall(r"\*\*(.+?)\*\*", GUIDE.read_text(encoding="utf-8"))
     seen: list[str] = []
@@ -158,7 +158,7 @@ def test_the_guide_describes_the_page(browser: Browser, broking: Broking) -> Non
     browser.one("#editor .button").click()
     browser.wait_for("h1", "More on the climate")
     browser.wait_for(".pulse", "live")
-    broking.publish_item(
+    page_server.publish_item(
         item("Global warming reaches the vineyards", "<script>document.title='hit'</script>")
     )
     assert browser.text("#matches .title") == "Global warming reaches the vineyards"
@@ -248,7 +248,7 @@ def test_the_page_works_with_the_keyboard_alone(browser: Browser) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [PHONE, 800, 1280])
 def test_no_page_is_wider_than_the_screen(browser: Browser, width: int, scheme: str) -> None:
-    browser.broking.publish_item(item("W" * 400, "x" * 4_000, "https://e.example/" + "y" * 800))
+    browser.page_server.publish_item(item("W" * 400, "x" * 4_000, "https://e.example/" + "y" * 800))
     browser.see(width, scheme)
     for path in PAGES:
         browser.open(path)
@@ -309,11 +309,13 @@ return broken;
 
 
 @pytest.mark.parametrize("width", [1280, 700, 390])
-def test_words_in_tables_are_not_broken(browser: Browser, broking: Broking, width: int) -> None:
+def test_words_in_tables_are_not_broken(
+    browser: Browser, page_server: PageServer, width: int
+) -> None:
     fields = {"way": "topics", "words": "airship", "name": "A name that needs some room " * 4}
     to = {"sink": "webhook", "target": f"https://{'a' * 60}.example/{'b' * 60}"}
-    Visitor(broking.port).post("/subscriptions", {**fields, **to})
-    broking.publish_item(item("An airship"))
+    Visitor(page_server.port).post("/subscriptions", {**fields, **to})
+    page_server.publish_item(item("An airship"))
     browser.see(width, height=2000)
     for path in ("/subscriptions", "/feeds", "/deliveries"):
         browser.open(path)
@@ -350,7 +352,7 @@ def test_the_tree_of_the_ontology_opens(browser: Browser) -> None:
 
 
 @pytest.mark.long
-def test_the_page_works_without_javascript(browser: Browser, broking: Broking) -> None:
+def test_the_page_works_without_javascript(browser: Browser, page_server: PageServer) -> None:
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.open("/subscriptions/new?way=sparql")
@@ -359,7 +361,7 @@ def test_the_page_works_without_javascript(browser: Browser, broking: Broking) -
         assert "match" in browser.text("#preview .summary")
         browser.one("#editor .button").click()
         browser.one(".done")
-        broking.publish_item(item("Rien"))
+        page_server.publish_item(item("Rien"))
         browser.open("/")
         browser.one("#matches summary").click()
         browser.one("#matches details a").click()

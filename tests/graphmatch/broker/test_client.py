@@ -12,17 +12,17 @@ import pytest
 from graphmatch.broker.client import BrokerError, Client
 from graphmatch.broker.events import read_key
 from graphmatch.broker.service import digest_of
-from tests.graphmatch.broker.serving import ALL, ServeOptions
+from tests.graphmatch.broker.live_broker import ALL, ServeOptions
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
+def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
     with ServeOptions(tmp_path_factory.mktemp("client")) as running:
         yield running
 
 
-def test_a_client_manages_a_subscription(serving: ServeOptions) -> None:
-    client = serving.client()
+def test_a_client_manages_a_subscription(live_broker: ServeOptions) -> None:
+    client = live_broker.client()
     made = client.subscribe(query=ALL, name="all", expires_in=600)
     assert made.ticket not in repr(made)
     assert made.read_key == read_key(digest_of(made.ticket), made.id)
@@ -38,8 +38,8 @@ def test_a_client_manages_a_subscription(serving: ServeOptions) -> None:
     assert client.subscription(made.id, made.ticket)["reason"] == "unsubscribed"
 
 
-def test_a_client_publishes_and_reads(serving: ServeOptions) -> None:
-    client = serving.client()
+def test_a_client_publishes_and_reads(live_broker: ServeOptions) -> None:
+    client = live_broker.client()
     made = client.subscribe(topics=["Energy"], not_words=["coal"])
     assert client.subscription(made.id, made.ticket)["given"]["not-words"] == ["coal"]
     made = client.subscribe(query=ALL)
@@ -54,8 +54,8 @@ def test_a_client_publishes_and_reads(serving: ServeOptions) -> None:
     assert list(client.deliveries(made.id, made.ticket)) == []
 
 
-def test_a_request_with_a_key_is_accepted_once(serving: ServeOptions) -> None:
-    client = serving.client()
+def test_a_request_with_a_key_is_accepted_once(live_broker: ServeOptions) -> None:
+    client = live_broker.client()
     first = client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one")
     assert client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one") == first
     with pytest.raises(BrokerError, match="this key was used for another body") as caught:
@@ -63,7 +63,7 @@ def test_a_request_with_a_key_is_accepted_once(serving: ServeOptions) -> None:
     assert caught.value.status == 409
 
 
-def test_a_request_without_an_answer_is_sent_again(serving: ServeOptions) -> None:
+def test_a_request_without_an_answer_is_sent_again(live_broker: ServeOptions) -> None:
     """The server swallows the first response."""
     swallowed: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -72,7 +72,7 @@ def test_a_request_without_an_answer_is_sent_again(serving: ServeOptions) -> Non
         def hand_on() -> None:
             for first in (True, False):
                 taken, _ = listening.accept()
-                with taken, socket.create_connection(("127.0.0.1", serving.port)) as there:
+                with taken, socket.create_connection(("127.0.0.1", live_broker.port)) as there:
                     data = taken.recv(65536)
                     while not data.endswith(b"<urn:E> ."):
                         data += taken.recv(65536)
@@ -94,27 +94,27 @@ def test_a_request_without_an_answer_is_sent_again(serving: ServeOptions) -> Non
     assert b" 202 " in swallowed[0].splitlines()[0]
     assert (
         said.publications[0][0]
-        == serving.client().publish("<urn:f> a <urn:F> .").publications[0][0] - 1
+        == live_broker.client().publish("<urn:f> a <urn:F> .").publications[0][0] - 1
     )
 
 
 def test_events_continue_after_a_restart(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path) as serving:
-        client = serving.client()
+    with ServeOptions(tmp_path) as live_broker:
+        client = live_broker.client()
         made = client.subscribe(query=ALL)
         events = client.events(made.id, made.ticket, since=0)
         client.publish("<urn:1> a <urn:C> .", "text/turtle")
         assert next(events).solutions == [{"s": "<urn:1>"}]
-        serving.stop()
-        serving.start()
+        live_broker.stop()
+        live_broker.start()
         client.publish("<urn:2> a <urn:C> .", "text/turtle")
         assert next(events).solutions == [{"s": "<urn:2>"}]
         client.unsubscribe(made.id, made.ticket)
         assert list(events) == []
 
 
-def test_a_refusal_has_a_status_and_a_problem(serving: ServeOptions) -> None:
-    client = serving.client()
+def test_a_refusal_has_a_status_and_a_problem(live_broker: ServeOptions) -> None:
+    client = live_broker.client()
     with pytest.raises(BrokerError) as caught:
         client.subscribe(query="SELECT")
     assert (caught.value.status, caught.value.problem.where.line) == (422, 1)

@@ -37,16 +37,16 @@ from graphmatch.broker.tables import (
     subscriptions,
 )
 from semantic.clock import utc_now
-from tests.graphmatch.broker.rig import (
+from tests.graphmatch.broker.harness import (
     NOON,
     TYPE,
+    BrokerHarness,
     FakeClock,
     Receiver,
-    Rig,
     hang,
+    harness,
     postgresql,
     receivers,
-    rig,
     status,
     until,
 )
@@ -54,12 +54,12 @@ from tests.graphmatch.broker.rig import (
 ADMIN = Principal(scopes=frozenset({"admin"}))
 
 
-async def states(one: Rig) -> list[str]:
+async def states(one: BrokerHarness) -> list[str]:
     return [row["state"] for row in await one.rows(deliveries)]
 
 
 async def test_a_match_is_posted_with_a_signature(tmp_path: Path) -> None:
-    async with receivers() as [hook], rig(tmp_path, utc_now) as broker:
+    async with receivers() as [hook], harness(tmp_path, utc_now) as broker:
         made = await broker.subscribe(hook.url(), name="Soup")
         await broker.publish("a", "b")
         await until(broker.all_are("delivered"))
@@ -81,7 +81,7 @@ async def test_a_match_is_posted_with_a_signature(tmp_path: Path) -> None:
 
 
 async def test_a_delivery_is_tried_ten_times_under_one_id(
-    hook: Receiver, clock: FakeClock, broker: Rig
+    hook: Receiver, clock: FakeClock, broker: BrokerHarness
 ) -> None:
     hook.answer = status(500)
     await broker.subscribe(hook.url(), expires_in=timedelta(days=30))
@@ -130,12 +130,12 @@ async def test_a_delivery_is_tried_ten_times_under_one_id(
     assert (host["failures"], host["open_until"]) == (0, None)
 
 
-async def _attempted(broker: Rig, times: int) -> bool:
+async def _attempted(broker: BrokerHarness, times: int) -> bool:
     return all(row["attempt"] >= times for row in await broker.rows(deliveries))
 
 
 async def test_410_disables_the_subscription(tmp_path: Path) -> None:
-    async with receivers(2) as [hook, other], rig(tmp_path) as broker:
+    async with receivers(2) as [hook, other], harness(tmp_path) as broker:
         hook.answer = status(410)
         made = await broker.subscribe(hook.url(), digest={"every": 86400})
         await broker.publish("a")
@@ -162,12 +162,14 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         assert b"urn:g-d" in hook.got[1].body
 
 
-async def _ended(broker: Rig, count: int) -> bool:
+async def _ended(broker: BrokerHarness, count: int) -> bool:
     found = await states(broker)
     return len(found) >= count and "waiting" not in found
 
 
-async def test_a_410_of_a_replaced_address_disables_nothing(hook: Receiver, broker: Rig) -> None:
+async def test_a_410_of_a_replaced_address_disables_nothing(
+    hook: Receiver, broker: BrokerHarness
+) -> None:
     release = asyncio.Event()
 
     async def late(_: web.Request) -> web.Response:
@@ -187,7 +189,7 @@ async def test_a_410_of_a_replaced_address_disables_nothing(hook: Receiver, brok
 
 
 async def test_a_forbidden_address_is_not_tried_again(tmp_path: Path) -> None:
-    async with receivers() as [hook], rig(tmp_path, allow=[]) as broker:
+    async with receivers() as [hook], harness(tmp_path, allow=[]) as broker:
         await broker.subscribe(hook.url())
         await broker.publish("a")
         await until(broker.all_are("failed"))
@@ -196,7 +198,7 @@ async def test_a_forbidden_address_is_not_tried_again(tmp_path: Path) -> None:
         assert not hook.got
 
 
-async def test_email_without_a_server_fails_with_its_reason(broker: Rig) -> None:
+async def test_email_without_a_server_fails_with_its_reason(broker: BrokerHarness) -> None:
     sink = {"kind": "email", "address": "ann@example.org"}
     await broker.broker.subscribe({"query": "ASK { ?s a <urn:C> }"}, Settings(sink=sink))
     await broker.publish("a")
@@ -205,7 +207,7 @@ async def test_email_without_a_server_fails_with_its_reason(broker: Rig) -> None
     assert row["error"] == "the broker has no SMTP server"
 
 
-async def test_a_host_gets_two_requests_at_once(hook: Receiver, broker: Rig) -> None:
+async def test_a_host_gets_two_requests_at_once(hook: Receiver, broker: BrokerHarness) -> None:
     async def slow(_: web.Request) -> web.Response:
         await asyncio.sleep(0.02)
         return web.Response()
@@ -223,7 +225,7 @@ def test_a_dead_host_does_not_delay_the_others(tmp_path: Path) -> None:
     """A request to the dead host takes three seconds, which would delay the others."""
 
     async def taken(folder: Path, *, dead: bool) -> list[float]:
-        async with receivers(20) as several, rig(folder, utc_now, seconds=3.0) as broker:
+        async with receivers(20) as several, harness(folder, utc_now, seconds=3.0) as broker:
             for one in several:
                 await broker.subscribe(one.url())
             if dead:
@@ -251,7 +253,9 @@ def test_a_dead_host_does_not_delay_the_others(tmp_path: Path) -> None:
     assert beside[18] < 1.0
 
 
-async def test_a_failing_host_is_in_back_off(hook: Receiver, clock: FakeClock, broker: Rig) -> None:
+async def test_a_failing_host_is_in_back_off(
+    hook: Receiver, clock: FakeClock, broker: BrokerHarness
+) -> None:
     hook.answer = status(500)
     await broker.subscribe(hook.url(), expires_in=timedelta(days=30))
     await broker.publish(*(f"a{n}" for n in range(30)))
@@ -275,7 +279,7 @@ async def test_a_failing_host_is_in_back_off(hook: Receiver, clock: FakeClock, b
 
 
 async def test_a_delivery_that_waits_too_long_for_a_dead_host_fails(
-    hook: Receiver, clock: FakeClock, broker: Rig
+    hook: Receiver, clock: FakeClock, broker: BrokerHarness
 ) -> None:
     hook.answer = status(500)
     await broker.subscribe(hook.url(), expires_in=timedelta(days=30))
@@ -294,11 +298,11 @@ async def test_a_delivery_that_waits_too_long_for_a_dead_host_fails(
     await until(all_are_but_tried(broker))
 
 
-async def _spared(broker: Rig) -> bool:
+async def _spared(broker: BrokerHarness) -> bool:
     return any(row["failures"] >= FAILURES for row in await broker.rows(hosts))
 
 
-def all_are_but_tried(one: Rig) -> Any:
+def all_are_but_tried(one: BrokerHarness) -> Any:
     async def check() -> bool:
         rows = [row for row in await one.rows(deliveries) if not row["attempt"]]
         return {row["state"] for row in rows} == {"failed"}
@@ -310,7 +314,7 @@ def all_are_but_tried(one: Rig) -> Any:
 
 
 async def test_a_digest_has_all_matches_and_later_ones_go_with_the_next(
-    hook: Receiver, clock: FakeClock, broker: Rig
+    hook: Receiver, clock: FakeClock, broker: BrokerHarness
 ) -> None:
     release = asyncio.Event()
 
@@ -345,7 +349,9 @@ async def test_a_digest_has_all_matches_and_later_ones_go_with_the_next(
     assert names == [["urn:g-a", "urn:g-b"], ["urn:g-c"]]
 
 
-async def test_a_retry_keeps_quiet_hours(hook: Receiver, clock: FakeClock, broker: Rig) -> None:
+async def test_a_retry_keeps_quiet_hours(
+    hook: Receiver, clock: FakeClock, broker: BrokerHarness
+) -> None:
     clock.now = datetime(2026, 1, 14, 21, 59, 58, tzinfo=UTC)
     hook.answer = status(500)
     await broker.subscribe(hook.url(), quiet={"from": "22:00", "to": "07:00"})
@@ -357,7 +363,7 @@ async def test_a_retry_keeps_quiet_hours(hook: Receiver, clock: FakeClock, broke
 
 async def test_payloads_have_a_limit_and_name_omitted_parts(tmp_path: Path) -> None:
     clock = FakeClock()
-    async with receivers(3) as [one, two, three], rig(tmp_path, clock) as broker:
+    async with receivers(3) as [one, two, three], harness(tmp_path, clock) as broker:
         await broker.subscribe(one.url(), query="SELECT ?o { ?s <urn:p> ?o }")
         await broker.subscribe(two.url(), digest={"every": 60}, sink={"why": True})
         await broker.subscribe(three.url(), query="SELECT ?o { ?s <urn:long> ?o }")
@@ -381,7 +387,7 @@ async def test_payloads_have_a_limit_and_name_omitted_parts(tmp_path: Path) -> N
         assert long["matches"][0]["more"] is True
 
 
-async def test_reasons_are_sent_if_requested(hook: Receiver, broker: Rig) -> None:
+async def test_reasons_are_sent_if_requested(hook: Receiver, broker: BrokerHarness) -> None:
     query = "SELECT ?s { ?s a ?c . ?s <urn:p> ?n FILTER(?n > 5) }"
     await broker.subscribe(hook.url(), query=query, sink={"why": True})
     text = f"<urn:a> {TYPE} <urn:C> ; <urn:p> 7 ."
@@ -398,7 +404,9 @@ async def test_reasons_are_sent_if_requested(hook: Receiver, broker: Rig) -> Non
 INBOX = "http://www.w3.org/ns/ldp#inbox"
 
 
-async def test_an_inbox_is_found_once_and_notified_in_json_ld(hook: Receiver, broker: Rig) -> None:
+async def test_an_inbox_is_found_once_and_notified_in_json_ld(
+    hook: Receiver, broker: BrokerHarness
+) -> None:
     async def target(request: web.Request) -> web.Response:
         if request.method == "POST":
             return web.Response(status=201 if request.path == "/in/" else 405)
@@ -436,7 +444,7 @@ async def test_an_inbox_is_found_once_and_notified_in_json_ld(hook: Receiver, br
     ],
 )
 async def test_an_inbox_is_named_by_a_header_or_in_rdf(
-    hook: Receiver, broker: Rig, links: list[str], body: str, type: str, inbox: str
+    hook: Receiver, broker: BrokerHarness, links: list[str], body: str, type: str, inbox: str
 ) -> None:
     async def target(request: web.Request) -> web.Response:
         response = web.Response(text=body, content_type=type)
@@ -458,7 +466,7 @@ async def test_an_inbox_is_named_by_a_header_or_in_rdf(
 
 
 async def test_an_ended_subscription_gets_no_deliveries(
-    hook: Receiver, clock: FakeClock, broker: Rig
+    hook: Receiver, clock: FakeClock, broker: BrokerHarness
 ) -> None:
     made = await broker.subscribe(hook.url(), digest={"every": 60})
     await broker.publish("a")
@@ -471,7 +479,7 @@ async def test_an_ended_subscription_gets_no_deliveries(
 
 async def test_waiting_matches_go_to_the_new_address(tmp_path: Path) -> None:
     clock = FakeClock()
-    async with receivers(2) as [old, new], rig(tmp_path, clock) as broker:
+    async with receivers(2) as [old, new], harness(tmp_path, clock) as broker:
         made = await broker.subscribe(old.url(), digest={"every": 60})
         await broker.publish("a")
         sink = {"kind": "webhook", "url": new.url()}
@@ -485,7 +493,7 @@ async def test_waiting_matches_go_to_the_new_address(tmp_path: Path) -> None:
 
 
 async def test_expiry_is_announced_once_and_then_final(
-    hook: Receiver, clock: FakeClock, broker: Rig
+    hook: Receiver, clock: FakeClock, broker: BrokerHarness
 ) -> None:
     # It lasts a day and is announced 2.4 hours before its end.
     made = await broker.subscribe(hook.url())
@@ -519,7 +527,7 @@ async def test_expiry_is_announced_once_and_then_final(
 async def test_old_records_are_deleted_and_waiting_ones_are_kept(tmp_path: Path) -> None:
     month = 31 * 86400  # A digest is just due, and the next is due in 31 days.
     clock = FakeClock(datetime.fromtimestamp(NOON.timestamp() // month * month + 60, UTC))
-    async with receivers() as [hook], rig(tmp_path, clock) as broker:
+    async with receivers() as [hook], harness(tmp_path, clock) as broker:
         gone = await broker.subscribe(hook.url())
         await broker.broker.publish(b"<urn:x> a <urn:D> .", format="ttl", key="k")
         await broker.publish("a", "b")
@@ -545,18 +553,18 @@ async def test_old_records_are_deleted_and_waiting_ones_are_kept(tmp_path: Path)
 
 
 async def test_a_stop_gives_claims_back(tmp_path: Path, hook: Receiver) -> None:
-    async with rig(tmp_path) as broker:
+    async with harness(tmp_path) as broker:
         hook.answer = hang
         await broker.subscribe(hook.url())
         await broker.publish(*(f"a{n}" for n in range(10)))
         await until(lambda: len(hook.got) == 2)
     hook.answer = None
-    async with rig(tmp_path, running=False) as broker:
+    async with harness(tmp_path, running=False) as broker:
         rows = await broker.rows(deliveries)
         assert [row["claimed_until"] for row in rows] == [None] * 10
         # Deliveries in progress may have arrived.
         assert sorted(row["attempt"] for row in rows) == [0] * 8 + [1] * 2
-    async with rig(tmp_path) as broker:
+    async with harness(tmp_path) as broker:
         await until(broker.all_are("delivered"))
     assert len(hook.count()) == 10
     assert sorted(hook.count().values()) == [1] * 8 + [2] * 2
@@ -567,26 +575,26 @@ async def test_a_digest_that_may_have_arrived_gets_no_more_matches(
 ) -> None:
     """The receiver knows the digest's id, so it would drop added matches."""
 
-    async with rig(tmp_path, clock) as broker:
+    async with harness(tmp_path, clock) as broker:
         hook.answer = hang
         await broker.subscribe(hook.url(), digest={"every": 60})
         await broker.publish("a")
         clock.forward(seconds=61)
         broker.dispatcher.wake()
         await until(lambda: len(hook.got) == 1)
-    async with rig(tmp_path, clock) as broker:
+    async with harness(tmp_path, clock) as broker:
         await broker.publish("b")
         rows = await broker.rows(matches)
         assert [row["delivery"] for row in rows] == [1, 2]
 
 
 async def test_claims_of_a_killed_process_are_released(tmp_path: Path, hook: Receiver) -> None:
-    async with rig(tmp_path, running=False) as broker:
+    async with harness(tmp_path, running=False) as broker:
         await broker.subscribe(hook.url())
         await broker.publish("a")
         claimed = deliveries.update().values(claimed_until=millis(NOON) + 10**9)
         await broker.store.write(lambda db: db.execute(claimed))
-    async with rig(tmp_path) as broker:
+    async with harness(tmp_path) as broker:
         await until(broker.all_are("delivered"))
 
 
@@ -674,7 +682,7 @@ async def publish_and_send(place: str, url: str, published: str, claims: str) ->
     if claims:
         module.LEASE = matching._CLAIM = timedelta(seconds=float(claims))
         module._MARGIN = module.LEASE / 2
-    async with rig(place, utc_now, limits=BrokerLimits()) as broker:
+    async with harness(place, utc_now, limits=BrokerLimits()) as broker:
         if not await broker.rows(subscriptions):
             await broker.subscribe(url)
         broker.broker.woken = broker.matcher.wake
@@ -708,8 +716,8 @@ async def test_two_processes_send_each_delivery_once(
 
     async with (
         receivers(3) as several,
-        rig(database, utc_now) as one,
-        rig(database, utc_now) as two,
+        harness(database, utc_now) as one,
+        harness(database, utc_now) as two,
     ):
         for hook in several:
             hook.answer = slow
@@ -727,14 +735,14 @@ async def test_two_processes_send_each_delivery_once(
 
 async def test_another_process_takes_an_expired_claim(database: str) -> None:
     clock = FakeClock()
-    async with receivers() as [hook], rig(database, clock) as broker:
+    async with receivers() as [hook], harness(database, clock) as broker:
         await broker.subscribe(hook.url())
         claimed = millis(NOON + module.LEASE)
         await broker.dispatcher.stop()
         await broker.publish("a")
         held = deliveries.update().values(claimed_until=claimed)
         await broker.store.write(lambda db: db.execute(held))
-        async with rig(database, clock) as other:
+        async with harness(database, clock) as other:
             await asyncio.sleep(0.1)
             assert not hook.got
             clock.now = NOON + module.LEASE

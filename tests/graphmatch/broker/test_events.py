@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from threading import Event, Thread
+from threading import MatchEvent, Thread
 from time import monotonic
 from typing import Any
 from xml.etree import ElementTree
@@ -20,7 +20,7 @@ from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.events import STREAMS
 from graphmatch.broker.running import STOP_SECONDS
 from graphmatch.broker.service import BrokerLimits
-from tests.graphmatch.broker.serving import ServeOptions, wait
+from tests.graphmatch.broker.live_broker import ServeOptions, wait
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 PROXIED = {"X-Forwarded-For": "192.0.2.1"}
@@ -28,7 +28,7 @@ PROXIED = {"X-Forwarded-For": "192.0.2.1"}
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Iterator[ServeOptions]:
+def live_broker(tmp_path: Path) -> Iterator[ServeOptions]:
     with ServeOptions(tmp_path) as running:
         yield running
 
@@ -48,13 +48,13 @@ class StreamOptions:
 
     def __init__(
         self,
-        serving: ServeOptions,
+        live_broker: ServeOptions,
         id: str,
         ticket: dict[str, str],
         query: str = "",
         **headers: str,
     ) -> None:
-        self.connection = HTTPConnection("127.0.0.1", serving.port, timeout=20)
+        self.connection = HTTPConnection("127.0.0.1", live_broker.port, timeout=20)
         OPENED.append(self)
         path = f"/v1/subscriptions/{id}/events{query}"
         self.connection.request("GET", path, headers=ticket | headers)
@@ -88,26 +88,26 @@ class StreamOptions:
         self.connection.close()
 
 
-def test_a_match_is_an_event_with_its_number(serving: ServeOptions) -> None:
-    id, ticket = serving.subscribe()
-    stream = StreamOptions(serving, id, ticket)
+def test_a_match_is_an_event_with_its_number(live_broker: ServeOptions) -> None:
+    id, ticket = live_broker.subscribe()
+    stream = StreamOptions(live_broker, id, ticket)
     assert stream.response.getheader("Content-Type", "").startswith("text/event-stream")
     assert stream.frame() == {"retry": "2000", "id": "0"}
-    seq = serving.publish("<urn:a> a <urn:C> .")
+    seq = live_broker.publish("<urn:a> a <urn:C> .")
     found = stream.match()
     stream.close()
     assert (found["id"], found["subscription"]) == (found["seq"], id)
     assert found["publication"]["seq"] == seq
     assert found["solutions"] == [{"s": "<urn:a>"}]
-    page = serving.call("GET", f"/v1/subscriptions/{id}/matches", headers=ticket).json
+    page = live_broker.call("GET", f"/v1/subscriptions/{id}/matches", headers=ticket).json
     assert [one["seq"] for one in page["matches"]] == [found["seq"]]
 
 
-def test_a_stream_begins_after_the_given_number(serving: ServeOptions) -> None:
-    id, ticket = serving.subscribe()
+def test_a_stream_begins_after_the_given_number(live_broker: ServeOptions) -> None:
+    id, ticket = live_broker.subscribe()
     for number in range(3):
-        serving.publish(f"<urn:{number}> a <urn:C> .")
-    serving.settled()
+        live_broker.publish(f"<urn:{number}> a <urn:C> .")
+    live_broker.settled()
     for query, headers, first in (
         ("?since=0", {}, 1),
         ("?since=2", {}, 3),
@@ -115,10 +115,10 @@ def test_a_stream_begins_after_the_given_number(serving: ServeOptions) -> None:
         ("?since=999", {}, 4),  # A number from an older store must not block matches.
         ("", {}, 4),
     ):
-        stream = StreamOptions(serving, id, ticket, query, **headers)
+        stream = StreamOptions(live_broker, id, ticket, query, **headers)
         stream.frame()
         if first == 4:
-            serving.publish()
+            live_broker.publish()
             assert stream.match()["id"] > 3
         else:
             assert stream.match()["id"] == first
@@ -126,16 +126,18 @@ def test_a_stream_begins_after_the_given_number(serving: ServeOptions) -> None:
 
 
 @pytest.mark.parametrize("cuts", [50, pytest.param(1000, marks=pytest.mark.long)])
-def test_interrupted_streams_have_no_gap_and_no_repeat(serving: ServeOptions, cuts: int) -> None:
+def test_interrupted_streams_have_no_gap_and_no_repeat(
+    live_broker: ServeOptions, cuts: int
+) -> None:
     """Cut streams at any byte, during publishing and a restart."""
     chance = random.Random(cuts)
-    id, ticket = serving.subscribe()
-    other, _ = serving.subscribe("SELECT ?s WHERE { ?s a <urn:C> ; <urn:p> ?o }")
+    id, ticket = live_broker.subscribe()
+    other, _ = live_broker.subscribe("SELECT ?s WHERE { ?s a <urn:C> ; <urn:p> ?o }")
     published: list[int] = []
     stopping = False
 
     def publishing() -> None:
-        client = serving.client()
+        client = live_broker.client()
         while not stopping:
             number = len(published)
             more = " ; <urn:p> 1" if number % 3 == 0 else ""
@@ -149,11 +151,11 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(serving: ServeOptions, cu
     try:
         for cut in range(cuts):
             if cut == cuts // 2:
-                serving.stop()
-                serving.start()
+                live_broker.stop()
+                live_broker.start()
             with suppress(OSError, HTTPException):
                 stream = StreamOptions(
-                    serving, id, ticket, "?since=0", **{"Last-Event-ID": str(last)}
+                    live_broker, id, ticket, "?since=0", **{"Last-Event-ID": str(last)}
                 )
                 stream.frame()
                 for _ in range(chance.randrange(4)):
@@ -165,8 +167,8 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(serving: ServeOptions, cu
     finally:
         stopping = True
         thread.join()
-    serving.settled()
-    stream = StreamOptions(serving, id, ticket, "", **{"Last-Event-ID": str(last)})
+    live_broker.settled()
+    stream = StreamOptions(live_broker, id, ticket, "", **{"Last-Event-ID": str(last)})
     stream.frame()
     while len(seen) < len(published):
         found = stream.match()
@@ -199,7 +201,7 @@ def test_nothing_is_lost_between_reading_and_waiting(patient: ServeOptions) -> N
     id, ticket = patient.subscribe()
     read = patient.streams._page
     told = patient.matcher.told
-    woken = Event()
+    woken = MatchEvent()
 
     def late(db: Any, **what: Any) -> Any:
         found = read(db, **what)
@@ -218,127 +220,129 @@ def test_nothing_is_lost_between_reading_and_waiting(patient: ServeOptions) -> N
 
 
 def test_comments_keep_a_stream_alive(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, options=ApiOptions(alive_seconds=0.05)) as serving:
-        id, ticket = serving.subscribe()
-        stream = StreamOptions(serving, id, ticket)
+    with ServeOptions(tmp_path, options=ApiOptions(alive_seconds=0.05)) as live_broker:
+        id, ticket = live_broker.subscribe()
+        stream = StreamOptions(live_broker, id, ticket)
         stream.frame()
         lines = [stream.response.readline() for _ in range(4)]
         stream.close()
         assert lines == [b": alive\n", b"\n"] * 2
 
 
-def test_the_end_is_announced_and_final(serving: ServeOptions) -> None:
-    id, ticket = serving.subscribe()
-    serving.publish()
-    serving.settled()
-    stream = StreamOptions(serving, id, ticket, "?since=0")
+def test_the_end_is_announced_and_final(live_broker: ServeOptions) -> None:
+    id, ticket = live_broker.subscribe()
+    live_broker.publish()
+    live_broker.settled()
+    stream = StreamOptions(live_broker, id, ticket, "?since=0")
     assert stream.match()["id"] == 1
-    assert serving.call("DELETE", f"/v1/subscriptions/{id}", headers=ticket).status == 204
+    assert live_broker.call("DELETE", f"/v1/subscriptions/{id}", headers=ticket).status == 204
     frame = stream.frame()
     assert frame is not None
     assert frame["event"] == "ended"
     assert "id" not in frame
     assert stream.frame() is None
-    assert StreamOptions(serving, id, ticket, "?since=1").status == 204
-    again = StreamOptions(serving, id, ticket, "?since=0")
+    assert StreamOptions(live_broker, id, ticket, "?since=1").status == 204
+    again = StreamOptions(live_broker, id, ticket, "?since=0")
     assert again.match()["id"] == 1
 
 
 def test_a_limited_replay_is_announced(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, limits=BrokerLimits(replayed=timedelta(hours=1))) as serving:
-        id, ticket = serving.subscribe(expires_in=10**6)
-        serving.publish("<urn:old> a <urn:C> .")
-        serving.settled()
-        serving.clock.forward = timedelta(hours=2)
-        serving.publish("<urn:new> a <urn:C> .")
-        serving.settled()
-        stream = StreamOptions(serving, id, ticket, "?since=0")
+    with ServeOptions(tmp_path, limits=BrokerLimits(replayed=timedelta(hours=1))) as live_broker:
+        id, ticket = live_broker.subscribe(expires_in=10**6)
+        live_broker.publish("<urn:old> a <urn:C> .")
+        live_broker.settled()
+        live_broker.clock.forward = timedelta(hours=2)
+        live_broker.publish("<urn:new> a <urn:C> .")
+        live_broker.settled()
+        stream = StreamOptions(live_broker, id, ticket, "?since=0")
         stream.frame()
         frame = stream.frame()
         assert frame is not None
         assert (frame["event"], "id" in frame) == ("cut", False)
         assert stream.match()["solutions"] == [{"s": "<urn:new>"}]
         stream.close()
-        page = serving.call("GET", f"/v1/subscriptions/{id}/matches", headers=ticket).json
+        page = live_broker.call("GET", f"/v1/subscriptions/{id}/matches", headers=ticket).json
         assert len(page["matches"]) == 2
 
 
-def test_streams_are_for_their_owner_only(serving: ServeOptions) -> None:
-    mine, ticket = serving.subscribe()
-    other, others = serving.subscribe()
-    assert StreamOptions(serving, mine, others).status == 404
-    assert StreamOptions(serving, mine, PROXIED).status == 401
-    assert StreamOptions(serving, mine, {}, "?key=gmr_no").status == 404
-    key = serving.call("GET", f"/v1/subscriptions/{mine}", headers=ticket).json["links"]["feed"]
+def test_streams_are_for_their_owner_only(live_broker: ServeOptions) -> None:
+    mine, ticket = live_broker.subscribe()
+    other, others = live_broker.subscribe()
+    assert StreamOptions(live_broker, mine, others).status == 404
+    assert StreamOptions(live_broker, mine, PROXIED).status == 401
+    assert StreamOptions(live_broker, mine, {}, "?key=gmr_no").status == 404
+    key = live_broker.call("GET", f"/v1/subscriptions/{mine}", headers=ticket).json["links"]["feed"]
     key = key.partition("key=")[2]
-    assert StreamOptions(serving, other, {}, f"?key={key}").status == 404
-    stream = StreamOptions(serving, mine, {}, f"?key={key}")
+    assert StreamOptions(live_broker, other, {}, f"?key={key}").status == 404
+    stream = StreamOptions(live_broker, mine, {}, f"?key={key}")
     assert stream.status == 200
     stream.close()
 
 
-def test_the_number_of_streams_is_limited(serving: ServeOptions) -> None:
-    id, ticket = serving.subscribe()
-    open_ = [StreamOptions(serving, id, ticket) for _ in range(STREAMS)]
+def test_the_number_of_streams_is_limited(live_broker: ServeOptions) -> None:
+    id, ticket = live_broker.subscribe()
+    open_ = [StreamOptions(live_broker, id, ticket) for _ in range(STREAMS)]
     assert [one.status for one in open_] == [200] * STREAMS
-    wait(lambda: len(serving.streams) == STREAMS)
-    assert StreamOptions(serving, id, ticket).status == 429
+    wait(lambda: len(live_broker.streams) == STREAMS)
+    assert StreamOptions(live_broker, id, ticket).status == 429
     for one in open_:
         one.close()
-    wait(lambda: len(serving.streams) == 0)
-    assert StreamOptions(serving, id, ticket).status == 200
+    wait(lambda: len(live_broker.streams) == 0)
+    assert StreamOptions(live_broker, id, ticket).status == 200
     OPENED.pop().close()
 
 
 def test_a_stop_ends_open_streams(tmp_path: Path) -> None:
-    serving = ServeOptions(tmp_path)
-    serving.start()
-    id, ticket = serving.subscribe()
-    stream = StreamOptions(serving, id, ticket)
+    live_broker = ServeOptions(tmp_path)
+    live_broker.start()
+    id, ticket = live_broker.subscribe()
+    stream = StreamOptions(live_broker, id, ticket)
     stream.frame()
     begun = monotonic()
-    serving.stop()
+    live_broker.stop()
     assert stream.frame() is None
     assert monotonic() - begun < STOP_SECONDS / 2
 
 
-def test_a_stream_reads_pages(serving: ServeOptions) -> None:
+def test_a_stream_reads_pages(live_broker: ServeOptions) -> None:
     """A late client needs more than one page."""
-    id, ticket = serving.subscribe()
+    id, ticket = live_broker.subscribe()
     lines = "\n".join(json.dumps({"data": f"<urn:{n}> a <urn:C> ."}) for n in range(130))
-    said = serving.call("POST", "/v1/publications", lines, {"Content-Type": "application/x-ndjson"})
+    said = live_broker.call(
+        "POST", "/v1/publications", lines, {"Content-Type": "application/x-ndjson"}
+    )
     assert len(said.json["publications"]) == 130
-    serving.settled()
-    stream = StreamOptions(serving, id, ticket, "?since=0")
+    live_broker.settled()
+    stream = StreamOptions(live_broker, id, ticket, "?since=0")
     assert [stream.match()["id"] for _ in range(130)] == list(range(1, 131))
     stream.close()
-    several = serving.client().matches(id, ticket["Authorization"].split()[1])
+    several = live_broker.client().matches(id, ticket["Authorization"].split()[1])
     assert [one.seq for one in several] == list(range(1, 131))
 
 
 def test_many_solutions_are_truncated_with_a_link(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, limits=BrokerLimits(payload_bytes=1000)) as serving:
-        id, ticket = serving.subscribe("SELECT ?o WHERE { ?s <urn:p> ?o }")
-        serving.publish("<urn:a> <urn:p> " + ", ".join(f'"{n:0100}"' for n in range(50)) + " .")
-        serving.settled()
-        stream = StreamOptions(serving, id, ticket, "?since=0")
+    with ServeOptions(tmp_path, limits=BrokerLimits(payload_bytes=1000)) as live_broker:
+        id, ticket = live_broker.subscribe("SELECT ?o WHERE { ?s <urn:p> ?o }")
+        live_broker.publish("<urn:a> <urn:p> " + ", ".join(f'"{n:0100}"' for n in range(50)) + " .")
+        live_broker.settled()
+        stream = StreamOptions(live_broker, id, ticket, "?since=0")
         found = stream.match()
         stream.close()
         assert found["cut"]
         assert 0 < len(found["solutions"]) < 10
-        path = found["url"].removeprefix(serving.url)
-        assert len(serving.call("GET", path, headers=ticket).json["solutions"]) == 50
+        path = found["url"].removeprefix(live_broker.url)
+        assert len(live_broker.call("GET", path, headers=ticket).json["solutions"]) == 50
 
 
-def test_the_atom_feed_has_all_matches(serving: ServeOptions) -> None:
-    id, ticket = serving.subscribe(name="A < B & \x07")
-    feed = serving.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
-    path = feed.removeprefix(serving.url)
+def test_the_atom_feed_has_all_matches(live_broker: ServeOptions) -> None:
+    id, ticket = live_broker.subscribe(name="A < B & \x07")
+    feed = live_broker.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
+    path = feed.removeprefix(live_broker.url)
     item = '<urn:i> a <urn:C> ; <http://purl.org/dc/terms/title> "<b>\\u0007 & c" .'
-    serving.publish(item)
-    serving.publish("<urn:second> a <urn:C> .")
-    serving.settled()
-    said = serving.call("GET", path)
+    live_broker.publish(item)
+    live_broker.publish("<urn:second> a <urn:C> .")
+    live_broker.settled()
+    said = live_broker.call("GET", path)
     assert said.status == 200
     root = ElementTree.fromstring(said.content)
     assert [one.findtext(f"{ATOM}id") for one in root.iter(f"{ATOM}entry")] == [
@@ -348,13 +352,13 @@ def test_the_atom_feed_has_all_matches(serving: ServeOptions) -> None:
     assert root.findtext(f"{ATOM}title") == "A < B & \ufffd"
     assert "gmt_" not in said.content.decode()
     tag = {"If-None-Match": said.headers["etag"]}
-    again = serving.call("GET", path, headers=tag)
+    again = live_broker.call("GET", path, headers=tag)
     assert (again.status, again.content) == (304, b"")
-    serving.publish("<urn:third> a <urn:C> .")
-    serving.settled()
-    assert serving.call("GET", path, headers=tag).status == 200
-    assert serving.call("GET", path[:-1] + "_").status == 404
+    live_broker.publish("<urn:third> a <urn:C> .")
+    live_broker.settled()
+    assert live_broker.call("GET", path, headers=tag).status == 200
+    assert live_broker.call("GET", path[:-1] + "_").status == 404
     for method, rest in (("DELETE", ""), ("GET", ""), ("POST", "/pause")):
         key = path.partition("?")[2]
-        only = serving.call(method, f"/v1/subscriptions/{id}{rest}?{key}", headers=PROXIED)
+        only = live_broker.call(method, f"/v1/subscriptions/{id}{rest}?{key}", headers=PROXIED)
         assert only.status == 401, "the key is for reading matches"

@@ -40,7 +40,7 @@ from graphmatch.broker.feeds import (
 )
 from semantic.errors import InputError, Problem, Severity
 from semantic.feeds import read_feed
-from tests.graphmatch.broker.rig import FakeClock, Got, Receiver, receivers, status
+from tests.graphmatch.broker.harness import FakeClock, Got, Receiver, receivers, status
 
 START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)  # This is a Monday.
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

@@ -30,7 +30,7 @@ from graphmatch.broker.tables import (
 )
 from graphmatch.engine import Engine
 from semantic.errors import Problem
-from tests.graphmatch.broker.rig import NOON, QUERY, FakeClock, Rig, rig
+from tests.graphmatch.broker.harness import NOON, QUERY, BrokerHarness, FakeClock, harness
 
 GIVEN = {"query": QUERY}
 OTHER = {"query": "SELECT ?s { ?s a <urn:D> }"}
@@ -41,11 +41,11 @@ async def log(broker: Broker, name: str, of: str = "C") -> None:
     await broker.publish(text.encode(), format="ttl", name=f"urn:{name}")
 
 
-async def found(one: Rig) -> list[tuple[int, int]]:
+async def found(one: BrokerHarness) -> list[tuple[int, int]]:
     return [(row["subscription"], row["publication"]) for row in await one.rows(matches)]
 
 
-async def test_a_subscription_sees_publications_after_its_commit(idle: Rig) -> None:
+async def test_a_subscription_sees_publications_after_its_commit(idle: BrokerHarness) -> None:
     await idle.broker.subscribe(GIVEN, Settings())
     await log(idle.broker, "a")
     await idle.broker.subscribe(GIVEN, Settings())  # Subscribe before `a` is matched.
@@ -62,7 +62,7 @@ async def test_a_subscription_sees_publications_after_its_commit(idle: Rig) -> N
     ]
 
 
-async def test_a_change_applies_to_later_publications(idle: Rig) -> None:
+async def test_a_change_applies_to_later_publications(idle: BrokerHarness) -> None:
     made = await idle.broker.subscribe(GIVEN, Settings())
 
     async def change(**to: object) -> None:
@@ -82,7 +82,7 @@ async def test_a_change_applies_to_later_publications(idle: Rig) -> None:
     assert {row["generation"] for row in await idle.rows(matches)} == {2}
 
 
-async def test_nothing_matches_after_the_end(clock: FakeClock, idle: Rig) -> None:
+async def test_nothing_matches_after_the_end(clock: FakeClock, idle: BrokerHarness) -> None:
     await idle.broker.subscribe(GIVEN, Settings())
     clock.forward(days=1)
     await log(idle.broker, "a")
@@ -90,7 +90,7 @@ async def test_nothing_matches_after_the_end(clock: FakeClock, idle: Rig) -> Non
     assert await found(idle) == []
 
 
-async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: Rig) -> None:
+async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: BrokerHarness) -> None:
     long = "x" * 20_000
     text = f"REPLACE(REPLACE(STR(?s), '', '{long}'), '', '{long}')"
     costly = {"query": f"ASK {{ ?s a <urn:C> FILTER(STRLEN({text}) = 3) }}"}
@@ -134,7 +134,7 @@ async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: Rig
 
 @pytest.mark.parametrize("when", ["before the commit", "after the commit"])
 async def test_each_match_is_stored_once_despite_a_kill_around_the_commit(
-    when: str, idle: Rig
+    when: str, idle: BrokerHarness
 ) -> None:
     class Killed(BaseException):
         pass
@@ -208,7 +208,9 @@ def _ids(broker: Broker) -> set[str]:
     return {one.id for one in broker.engine.subscriptions}
 
 
-async def test_a_stored_query_that_is_invalid_now_ends_its_subscription(idle: Rig) -> None:
+async def test_a_stored_query_that_is_invalid_now_ends_its_subscription(
+    idle: BrokerHarness,
+) -> None:
     await idle.broker.subscribe(GIVEN, Settings())
     broken = subscriptions.update().values(query="SELECT", change=5)
     await idle.store.write(lambda db: db.execute(broken))
@@ -219,7 +221,7 @@ async def test_a_stored_query_that_is_invalid_now_ends_its_subscription(idle: Ri
 
 
 async def test_solutions_have_a_limit(tmp_path: Path) -> None:
-    async with rig(tmp_path, running=False, limits=BrokerLimits(solutions=3)) as one:
+    async with harness(tmp_path, running=False, limits=BrokerLimits(solutions=3)) as one:
         await one.broker.subscribe({"query": "SELECT ?o { ?s <urn:p> ?o }"}, Settings())
         construct = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
         await one.broker.subscribe({"query": construct}, Settings())
@@ -232,7 +234,7 @@ async def test_solutions_have_a_limit(tmp_path: Path) -> None:
         assert len(solutions[1]["graph"]) == 3
 
 
-async def test_matches_are_announced_after_the_commit(idle: Rig) -> None:
+async def test_matches_are_announced_after_the_commit(idle: BrokerHarness) -> None:
     told: list[tuple[int, int]] = []
 
     def note(numbers: object) -> None:
@@ -248,7 +250,7 @@ async def test_matches_are_announced_after_the_commit(idle: Rig) -> None:
 
 
 async def test_two_processes_match_each_publication_once(database: str) -> None:
-    async with rig(database, running=False) as one, rig(database, running=False) as two:
+    async with harness(database, running=False) as one, harness(database, running=False) as two:
         await one.broker.subscribe(GIVEN, Settings(sink={"kind": "inbox", "url": "http://a/"}))
         for n in range(3):
             text = "".join(
@@ -276,7 +278,7 @@ def test_a_circuit_breaker_is_for_a_host_and_port(sink: dict[str, str], host: st
 
 
 @pytest.mark.parametrize("form", ["*", "DISTINCT ?a0"])
-async def test_the_search_ends_at_the_limit_of_solutions(form: str, idle: Rig) -> None:
+async def test_the_search_ends_at_the_limit_of_solutions(form: str, idle: BrokerHarness) -> None:
     """This query has 42 to the power of 9 solutions, which must not delay others."""
     patterns = " . ".join(f"?a{n} ?b{n} ?c{n}" for n in range(9))
     triples = "".join(f"<urn:s{n % 7}> <urn:p{n}> {n} .\n" for n in range(42))

@@ -16,8 +16,8 @@ from graphmatch.broker.asking import WAITING
 from graphmatch.broker.page.routes import STREAMS
 from graphmatch.broker.page.session import COOKIE, FORM_BYTES
 from graphmatch.broker.tables import subscriptions
-from tests.graphmatch.broker.serving import Answer
-from tests.graphmatch.broker.visiting import NEWS, Broking, Visitor, item
+from tests.graphmatch.broker.live_broker import Answer
+from tests.graphmatch.broker.page_client import NEWS, PageServer, Visitor, item
 
 CLIMATE = "https://graphmatch.example/news#Climate"
 GERMAN = Path("data/subscriptions/feeds-climate-german.rq").read_text()
@@ -25,14 +25,14 @@ HOSTILE = "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&g
 
 
 @pytest.fixture(scope="module")
-def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
-    with Broking(tmp_path_factory.mktemp("page")) as made:
+def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    with PageServer(tmp_path_factory.mktemp("page")) as made:
         yield made
 
 
 @pytest.fixture
-def visitor(broking: Broking) -> Visitor:
-    return Visitor(broking.port)
+def visitor(page_server: PageServer) -> Visitor:
+    return Visitor(page_server.port)
 
 
 def subscribed(visitor: Visitor, **fields: str) -> str:
@@ -45,9 +45,9 @@ def subscribed(visitor: Visitor, **fields: str) -> str:
 # -- All pages ----------------------------------------------------------------------------------
 
 
-def test_every_page_is_well_made(broking: Broking, visitor: Visitor) -> None:
+def test_every_page_is_well_made(page_server: PageServer, visitor: Visitor) -> None:
     subscribed(visitor, topics="Climate", name="Well made")
-    broking.publish_item(item("Climate change", HOSTILE, "javascript:alert(1)"))
+    page_server.publish_item(item("Climate change", HOSTILE, "javascript:alert(1)"))
     seen, waiting = set[str](), deque(["/", "/help", "/subscriptions/new?way=example&item=3"])
     shapes = set[str]()
     while waiting:
@@ -99,10 +99,10 @@ def well_made(path: str, answer: Answer) -> list[str]:
     return [base + h if h.startswith("?") else h for h in links if h.startswith(("/", "?"))]
 
 
-def test_published_markup_is_shown_as_text(broking: Broking, visitor: Visitor) -> None:
+def test_published_markup_is_shown_as_text(page_server: PageServer, visitor: Visitor) -> None:
     title = f"{HOSTILE} {{{{ 7 * 7 }}}} &lt;/title&gt;"
-    seq = broking.publish_item(item(title, HOSTILE, "javascript:alert(document.cookie)"))
-    huge = broking.publish_item(item("climate " * 4_000, "x" * 300_000))
+    seq = page_server.publish_item(item(title, HOSTILE, "javascript:alert(document.cookie)"))
+    huge = page_server.publish_item(item("climate " * 4_000, "x" * 300_000))
     for path in ("/", "/items", f"/items/{seq}", f"/items/{huge}"):
         answer = visitor.get(path)
         assert "<script>alert" not in answer.text
@@ -160,12 +160,12 @@ def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
 
 
 def test_a_subscription_to_topics_shows_matches_with_reasons(
-    broking: Broking, visitor: Visitor
+    page_server: PageServer, visitor: Visitor
 ) -> None:
     path = subscribed(visitor, topics="Umwelt", **{"not-words": "coal"}, name="Green")
     assert "Green" in " ".join(visitor.get("/subscriptions").all("//tbody//a"))
-    seq = broking.publish_item(item("Climate change reaches the vineyards"))
-    broking.publish_item(item("Climate change and coal"))
+    seq = page_server.publish_item(item("Climate change reaches the vineyards"))
+    page_server.publish_item(item("Climate change and coal"))
     answer = visitor.get(path)
     assert answer.all("//ol[@id='matches']//a[@class='title']") == [
         "Climate change reaches the vineyards"
@@ -179,9 +179,9 @@ def test_a_subscription_to_topics_shows_matches_with_reasons(
     assert "Green" in visitor.get(f"/items/{seq}").all("//section[2]//a[@class='title']")
 
 
-def test_a_miss_is_explained(broking: Broking, visitor: Visitor) -> None:
+def test_a_miss_is_explained(page_server: PageServer, visitor: Visitor) -> None:
     path = subscribed(visitor, way="sparql", query=GERMAN)
-    seq = broking.publish_item(item("Climate change in English"))
+    seq = page_server.publish_item(item("Climate change in English"))
     id = path.rpartition("/")[2]
     answer = visitor.get(f"/items/{seq}/why?subscription={id}")
     assert "does not match" in answer.text
@@ -240,7 +240,7 @@ def test_a_refused_subscription_stays_in_the_form(
         assert answer.page.xpath("//input[@id='topics']/@value") == [fields["topics"]]
 
 
-def test_an_example_is_generalised(broking: Broking, visitor: Visitor) -> None:
+def test_an_example_is_generalised(page_server: PageServer, visitor: Visitor) -> None:
     found = visitor.get("/items?q=sea+walls").page.xpath("//main//a[@class='title']/@href")[0]
     seq = found.rpartition("/")[2]
     editor = visitor.get(f"/subscriptions/new?way=example&item={seq}")
@@ -267,13 +267,15 @@ def test_the_secret_of_a_webhook_is_shown_once(visitor: Visitor) -> None:
     assert secret not in visitor.get(path).text
 
 
-def test_a_feed_reader_can_use_the_address_on_the_page(broking: Broking, visitor: Visitor) -> None:
+def test_a_feed_reader_can_use_the_address_on_the_page(
+    page_server: PageServer, visitor: Visitor
+) -> None:
     path = subscribed(visitor, topics="Climate", sink="feed")
-    broking.publish_item(item("Climate change for feed readers"))
+    page_server.publish_item(item("Climate change for feed readers"))
     (address,) = visitor.get(path).all("//dt[.='Feed']/following-sibling::dd[1]/a/@href")
-    assert address.startswith(f"{broking.url}/v1/subscriptions/")
+    assert address.startswith(f"{page_server.url}/v1/subscriptions/")
     # A remote reader has only the key.
-    answer = visitor.get(address.removeprefix(broking.url), **{"X-Forwarded-For": "192.0.2.1"})
+    answer = visitor.get(address.removeprefix(page_server.url), **{"X-Forwarded-For": "192.0.2.1"})
     assert answer.status == 200
     assert "Climate change for feed readers" in answer.text
 
@@ -285,54 +287,56 @@ def filled(visitor: Visitor, path: str) -> dict[str, str]:
     return dict(form.form_values())
 
 
-def kept(broking: Broking, path: str) -> dict[str, Any]:
+def kept(page_server: PageServer, path: str) -> dict[str, Any]:
     id, table = path.rpartition("/")[2], subscriptions
     chosen = select(table).where(table.c.id == id)
-    return dict(broking.broker.store.read_now(lambda db: db.execute(chosen).mappings().one()))
+    return dict(page_server.broker.store.read_now(lambda db: db.execute(chosen).mappings().one()))
 
 
-def test_query_and_sink_are_changed_on_the_page(broking: Broking, visitor: Visitor) -> None:
+def test_query_and_sink_are_changed_on_the_page(page_server: PageServer, visitor: Visitor) -> None:
     hook = {"sink": "webhook", "target": "https://hooks.example/a", "digest": "daily"}
     fields = {"way": "topics", "topics": "Health, Energy", "not-words": "tax", **hook}
     made = visitor.post("/subscriptions", fields)
     path = made.page.xpath("//main//a[@class='button']/@href")[0]
     assert f"{path}/edit" in visitor.get(path).all("//main//a/@href")
-    before = kept(broking, path)
+    before = kept(page_server, path)
     shown = filled(visitor, path)
     assert {key: shown[key] for key in fields} == fields
     visitor.post(f"{path}/edit", {**shown, "name": "Renamed"})
-    same = kept(broking, path)
+    same = kept(page_server, path)
     changed = {key for key in before if before[key] != same[key]}
     assert changed == {"name", "change"}  # The secret, the matches and the end stay.
     visitor.post(f"{path}/edit", {**shown, "topics": "Climate"})
-    other = kept(broking, path)
+    other = kept(page_server, path)
     assert other["given"] == {"topics": ["Climate"], "not-words": ["tax"]}
     assert (other["generation"], other["sink"]) == (2, before["sink"])
     shown = filled(visitor, path)
     moved = visitor.post(f"{path}/edit", {**shown, "target": "https://hooks.example/b"})
     (secret,) = (text for text in moved.all("//code") if text.startswith("whsec_"))
-    assert kept(broking, path)["sink"]["secret"] == secret != before["sink"]["secret"]
+    assert kept(page_server, path)["sink"]["secret"] == secret != before["sink"]["secret"]
     visitor.post(f"{path}/edit", {**filled(visitor, path), "sink": "feed", "digest": ""})
-    last = kept(broking, path)
+    last = kept(page_server, path)
     assert (last["sink"], last["digest"]) == ({"kind": "feed"}, None)
 
 
-def test_settings_that_the_form_lacks_stay(broking: Broking, visitor: Visitor) -> None:
+def test_settings_that_the_form_lacks_stay(page_server: PageServer, visitor: Visitor) -> None:
     """Keep attributes, the time of a digest, and the setting for reasons."""
     sink = {"kind": "email", "address": "a@example.org", "why": True}
     body = {"where": {"dcterms:title": "x"}, "sink": sink, "digest": {"at": ["09:30"]}}
-    path = f"/subscriptions/{broking.call('POST', '/v1/subscriptions', body).json['id']}"
-    before, shown = kept(broking, path), filled(visitor, path)
+    path = f"/subscriptions/{page_server.call('POST', '/v1/subscriptions', body).json['id']}"
+    before, shown = kept(page_server, path), filled(visitor, path)
     assert (shown["way"], shown["query"]) == ("sparql", before["query"].strip())
     assert visitor.post(f"{path}/edit", {**shown, "target": "b@example.org"}).status == 303
-    after = kept(broking, path)
+    after = kept(page_server, path)
     assert after["sink"] == {**sink, "address": "b@example.org"}
     assert all(after[key] == before[key] for key in ("given", "digest", "generation"))
 
 
-def test_a_mistake_in_a_change_is_shown_in_the_editor(broking: Broking, visitor: Visitor) -> None:
+def test_a_mistake_in_a_change_is_shown_in_the_editor(
+    page_server: PageServer, visitor: Visitor
+) -> None:
     path = subscribed(visitor, way="sparql", query=GERMAN, name="Deutsch")
-    before, fields = kept(broking, path), {**filled(visitor, path), "query": "SELECT"}
+    before, fields = kept(page_server, path), {**filled(visitor, path), "query": "SELECT"}
     for to in (f"{path}/edit", "/subscriptions/preview"):
         answer = visitor.post(to, fields)
         assert answer.page.xpath("//form[@id='editor']/@action") == [f"{path}/edit"]
@@ -340,11 +344,11 @@ def test_a_mistake_in_a_change_is_shown_in_the_editor(broking: Broking, visitor:
         assert answer.page.xpath("//textarea[@id='query-text']")[0].text == "SELECT"
     empty = visitor.post(f"{path}/edit", {**fields, "query": " "})
     assert "Nothing is asked for yet" in " ".join(empty.all("//*[@role='alert']"))
-    assert kept(broking, path) == before
+    assert kept(page_server, path) == before
 
 
 def test_a_subscription_is_paused_resumed_renewed_and_ended(
-    broking: Broking, visitor: Visitor
+    page_server: PageServer, visitor: Visitor
 ) -> None:
     path = subscribed(visitor, words="zeppelin", valid="day")
     for action, state in (("pause", "paused"), ("resume", "active")):
@@ -360,12 +364,12 @@ def test_a_subscription_is_paused_resumed_renewed_and_ended(
     assert path in visitor.get("/subscriptions?ended=1").text
 
 
-def test_matches_appear_live(broking: Broking, visitor: Visitor) -> None:
+def test_matches_appear_live(page_server: PageServer, visitor: Visitor) -> None:
     path = subscribed(visitor, words="zeppelins", name="Airships")
     id = path.rpartition("/")[2]
     live = visitor.get(path).page.xpath("//@data-live")[0]
-    broking.publish_item(item("Two zeppelins over the harbour", HOSTILE))
-    broking.publish_item(item("Zeppelins &lt;b&gt;again&lt;/b&gt;"))
+    page_server.publish_item(item("Two zeppelins over the harbour", HOSTILE))
+    page_server.publish_item(item("Zeppelins &lt;b&gt;again&lt;/b&gt;"))
     first, second = visitor.events(live, 2)
     assert "Two zeppelins over the harbour" in first["data"]
     assert "&lt;b&gt;again" in second["data"]
@@ -412,9 +416,9 @@ def test_the_ontology_is_a_tree(visitor: Visitor) -> None:
     assert "Climate change" in suggested.all("//button/@data-add")
 
 
-def test_what_if_shows_gained_and_lost_matches(broking: Broking, visitor: Visitor) -> None:
+def test_what_if_shows_gained_and_lost_matches(page_server: PageServer, visitor: Visitor) -> None:
     path = subscribed(visitor, topics="Sport", name="Sporting")
-    broking.publish_item(item("The half-marathon was won by a baker"))
+    page_server.publish_item(item("The half-marathon was won by a baker"))
     text = NEWS.read_text()
     sooner = '"Sport"@en'
     assert sooner in text
@@ -434,7 +438,7 @@ def test_what_if_shows_gained_and_lost_matches(broking: Broking, visitor: Visito
         assert said in refused.text
 
 
-def test_health_names_findings(broking: Broking, visitor: Visitor) -> None:
+def test_health_names_findings(page_server: PageServer, visitor: Visitor) -> None:
     subscribed(
         visitor,
         way="sparql",
@@ -443,7 +447,7 @@ def test_health_names_findings(broking: Broking, visitor: Visitor) -> None:
     )
     subscribed(visitor, words="dirigible", name="First of two")
     subscribed(visitor, words="dirigible", name="Second of two")
-    broking.settled()
+    page_server.settled()
     found = visitor.get("/health").all("//li[contains(@class, 'finding')]")
     assert any("can never match" in one and "Impossible" in one for one in found)
     assert any("duplicate" in one and "“First of two”" in one for one in found)
@@ -452,7 +456,7 @@ def test_health_names_findings(broking: Broking, visitor: Visitor) -> None:
 # -- Feeds and deliveries -----------------------------------------------------------------------
 
 
-def test_feeds_are_added_listed_and_removed(broking: Broking, visitor: Visitor) -> None:
+def test_feeds_are_added_listed_and_removed(page_server: PageServer, visitor: Visitor) -> None:
     answer = visitor.get("/feeds")
     assert "The Harbour Daily" in answer.text
     assert "503, 3 times" in answer.text
@@ -469,14 +473,14 @@ def test_feeds_are_added_listed_and_removed(broking: Broking, visitor: Visitor) 
     assert "https://new.example/feed" not in visitor.get("/feeds").text
 
 
-def test_deliveries_can_be_retried(broking: Broking, visitor: Visitor) -> None:
+def test_deliveries_can_be_retried(page_server: PageServer, visitor: Visitor) -> None:
     fields = {"way": "topics", "words": "blimp", "sink": "webhook", "name": "Blimps"}
     visitor.post("/subscriptions", {**fields, "target": "https://hooks.example/blimps"})
-    broking.publish_item(item("A blimp lands"))
+    page_server.publish_item(item("A blimp lands"))
     answer = visitor.get("/deliveries?state=waiting")
     (action,) = answer.page.xpath("//tr[contains(., 'Blimps')]//form/@action")
     assert visitor.post(action, {"back": "//evil.example"}).headers["location"] == "/"
-    assert broking.retried == [int(action.split("/")[2])]
+    assert page_server.retried == [int(action.split("/")[2])]
     assert visitor.post("/deliveries/999999/retry", {}).status == 404
 
 
@@ -520,27 +524,27 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
 
 
 def test_too_many_requests_are_refused(
-    broking: Broking, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+    page_server: PageServer, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broking.page.asking._short, "waiting", WAITING)
+    monkeypatch.setattr(page_server.page.asking._short, "waiting", WAITING)
     answer = visitor.get("/ontology")
     assert answer.status == 503
     assert "Many others are asking" in answer.text
-    monkeypatch.setattr(broking.page, "streams", STREAMS)
+    monkeypatch.setattr(page_server.page, "streams", STREAMS)
     assert visitor.get("/live").status == 503
 
 
 def test_users_log_in_with_tokens(tmp_path: Path) -> None:
-    with Broking(tmp_path, local=False, filled=False) as broking:
-        ada, bob = Visitor(broking.port), Visitor(broking.port)
+    with PageServer(tmp_path, local=False, filled=False) as page_server:
+        ada, bob = Visitor(page_server.port), Visitor(page_server.port)
         answer = ada.get("/subscriptions")
         assert answer.status == 303
         assert answer.headers["location"] == "/login?back=/subscriptions"
         assert ada.part("/items").headers["hx-redirect"].startswith("/login")
         assert ada.post("/login", {"token": "gmk_wrong"}).status == 403
-        assert ada.post("/login", {"token": broking.token("p", "publish")}).status == 403
+        assert ada.post("/login", {"token": page_server.token("p", "publish")}).status == 403
         for visitor, name in ((ada, "ada"), (bob, "bob")):
-            token = broking.token(name, "subscribe")
+            token = page_server.token(name, "subscribe")
             answer = visitor.post("/login", {"token": token, "back": "https://evil.example/"})
             assert answer.headers["location"] == "/"
             cookie = answer.headers["set-cookie"].lower()
@@ -548,7 +552,7 @@ def test_users_log_in_with_tokens(tmp_path: Path) -> None:
             assert "samesite=strict" in cookie
             assert token not in visitor.get("/").text
         path = subscribed(ada, topics="Climate", name="Only Ada's")
-        broking.publish_item(item("Climate change"))
+        page_server.publish_item(item("Climate change"))
         assert "Climate change" in ada.get(path).text
         assert bob.get(path).status == 404
         assert bob.post(f"{path}/end", {}).status == 404

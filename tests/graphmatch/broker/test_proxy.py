@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 from graphmatch.broker.access import ApiOptions
 from graphmatch.cli import app
 from graphmatch.command.serve import ServeOptions
-from tests.graphmatch.broker.serving import TURTLE, Answer, Called, Process, wait
-from tests.graphmatch.broker.visiting import Broking, Visitor, item
+from tests.graphmatch.broker.live_broker import TURTLE, Answer, Called, Process, wait
+from tests.graphmatch.broker.page_client import PageServer, Visitor, item
 
 GUIDE = Path("docs/guides/broker.md")
 URL = "https://broker.example.org"
@@ -50,28 +50,28 @@ CALLS: Mapping[str, tuple[str, str, object]] = {
     "import feeds": ("POST", "/v1/feeds.opml", "https://e.example/feed"),
     "metrics": ("GET", "/metrics", None),
     "what if": ("POST", "/v1/ontology:what-if", "<urn:A> <urn:p> <urn:B> ."),
-    "health": ("GET", "/v1/health", None),
+    "health": ("GET", "/v1/subscription-health", None),
     "make a token": ("POST", "/v1/tokens", {"owner": "eve", "scopes": ["admin"]}),
 }
 PAGES = ("/", "/subscriptions", "/items", "/feeds", "/what-if", "/health", "/deliveries")
 
 
 @pytest.fixture(scope="module")
-def broking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broking]:
-    with Broking(tmp_path_factory.mktemp("proxy"), filled=False) as made:
+def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    with PageServer(tmp_path_factory.mktemp("proxy"), filled=False) as made:
         made.publish_item(item("Climate change"))
         yield made
 
 
 @contextmanager
-def allowing(broking: Broking, options: ApiOptions) -> Iterator[None]:
+def allowing(page_server: PageServer, options: ApiOptions) -> Iterator[None]:
     """Change the broker's permissions until the block ends."""
-    before = broking.page.api.options
-    broking.page.api.options = options
+    before = page_server.page.api.options
+    page_server.page.api.options = options
     try:
         yield
     finally:
-        broking.page.api.options = before
+        page_server.page.api.options = before
 
 
 @dataclass
@@ -146,31 +146,31 @@ def check_pages_ask_for_a_token(port: int, **headers: str) -> None:
 # -- Without nginx ------------------------------------------------------------------------------
 
 
-def test_local_clients_need_no_token(broking: Broking) -> None:
-    answers = called(broking)
+def test_local_clients_need_no_token(page_server: PageServer) -> None:
+    answers = called(page_server)
     assert allowed(answers) == CALLS.keys() - {"make a token"}
-    assert all(Visitor(broking.port).get(path).status == 200 for path in PAGES)
+    assert all(Visitor(page_server.port).get(path).status == 200 for path in PAGES)
 
 
-def test_a_local_subscription_belongs_to_the_local_user(broking: Broking) -> None:
+def test_a_local_subscription_belongs_to_the_local_user(page_server: PageServer) -> None:
     """The API and the page list it, and change it without its ticket."""
-    made = broking.call(*CALLS["subscribe"]).json  # type: ignore[arg-type]
+    made = page_server.call(*CALLS["subscribe"]).json  # type: ignore[arg-type]
     own = f"/v1/subscriptions/{made['id']}"
-    listed = broking.call("GET", "/v1/subscriptions").json["subscriptions"]
+    listed = page_server.call("GET", "/v1/subscriptions").json["subscriptions"]
     assert made["id"] in [one["id"] for one in listed]
-    assert broking.call("POST", f"{own}/pause").status == 200
-    visitor = Visitor(broking.port)
+    assert page_server.call("POST", f"{own}/pause").status == 200
+    visitor = Visitor(page_server.port)
     assert f"/subscriptions/{made['id']}" in visitor.get("/subscriptions").text
     assert visitor.post(f"/subscriptions/{made['id']}/resume", {}).status == 303
-    assert broking.call("DELETE", own).status == 204
-    other = {"Authorization": f"Bearer {broking.token('ada', 'subscribe')}"}
-    theirs = broking.call(*CALLS["subscribe"], other).json  # type: ignore[arg-type]
-    assert broking.call("GET", f"/v1/subscriptions/{theirs['id']}").status == 404
+    assert page_server.call("DELETE", own).status == 204
+    other = {"Authorization": f"Bearer {page_server.token('ada', 'subscribe')}"}
+    theirs = page_server.call(*CALLS["subscribe"], other).json  # type: ignore[arg-type]
+    assert page_server.call("GET", f"/v1/subscriptions/{theirs['id']}").status == 404
 
 
-def test_local_publications_are_listed_with_those_of_feeds(broking: Broking) -> None:
-    sent = broking.call("POST", "/v1/publications", "<urn:a> a <urn:C> .", TURTLE)
-    listed = broking.call("GET", "/v1/publications").json["contains"]
+def test_local_publications_are_listed_with_those_of_feeds(page_server: PageServer) -> None:
+    sent = page_server.call("POST", "/v1/publications", "<urn:a> a <urn:C> .", TURTLE)
+    listed = page_server.call("GET", "/v1/publications").json["contains"]
     seqs = [int(one.rpartition("/")[2]) for one in listed]
     assert {1, sent.json["publications"][0]["seq"]} <= {*seqs}  # The first has no owner.
 
@@ -183,9 +183,9 @@ def test_local_publications_are_listed_with_those_of_feeds(broking: Broking) -> 
         *("X-Cluster-Client-IP", "X-Original-Forwarded-For", "CDN-Loop", "Client-IP", "CF-Ray"),
     ],
 )
-def test_forwarded_requests_need_a_token(broking: Broking, header: str) -> None:
+def test_forwarded_requests_need_a_token(page_server: PageServer, header: str) -> None:
     headers = {header: "127.0.0.1"}
-    answers = called(broking, headers)
+    answers = called(page_server, headers)
     assert allowed(answers) == set()
     said = answers["subscribe"].json
     assert said["what"] == (
@@ -193,71 +193,74 @@ def test_forwarded_requests_need_a_token(broking: Broking, header: str) -> None:
         f"which added the header {header.lower()}"
     )
     assert "graphmatch serve --new-token OWNER:SCOPE" in said["remedy"]
-    check_pages_ask_for_a_token(broking.port, **headers)
-    login = Visitor(broking.port).get("/login", **headers).text
+    check_pages_ask_for_a_token(page_server.port, **headers)
+    login = Visitor(page_server.port).get("/login", **headers).text
     assert f"which added the header {header.lower()}" in login
     assert "--new-token" in login
 
 
-def test_forwarded_requests_are_answered_with_a_token(broking: Broking) -> None:
-    token = broking.token("ada", "publish", "subscribe", "feeds")
+def test_forwarded_requests_are_answered_with_a_token(page_server: PageServer) -> None:
+    token = page_server.token("ada", "publish", "subscribe", "feeds")
     headers = {"X-Forwarded-For": "192.0.2.1", "Authorization": f"Bearer {token}"}
-    refused = CALLS.keys() - allowed(called(broking, headers))
+    refused = CALLS.keys() - allowed(called(page_server, headers))
     assert refused == {"metrics", "what if", "make a token"}
 
 
-def test_old_http_needs_a_token(broking: Broking) -> None:
+def test_old_http_needs_a_token(page_server: PageServer) -> None:
     """nginx before 1.29.7 uses HTTP/1.0 by default, and adds no header."""
-    with socket.create_connection(("127.0.0.1", broking.port), timeout=10) as connection:
-        head = f"GET /v1/feeds HTTP/1.0\r\nHost: 127.0.0.1:{broking.port}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", page_server.port), timeout=10) as connection:
+        head = f"GET /v1/feeds HTTP/1.0\r\nHost: 127.0.0.1:{page_server.port}\r\n\r\n"
         connection.sendall(head.encode())
         said = b"".join(iter(lambda: connection.recv(65536), b""))
     assert said.split()[1] == b"401"
     assert b"the request uses HTTP/1.0, as a proxy does" in said
 
 
-def test_a_broker_with_a_public_address_needs_tokens(broking: Broking) -> None:
-    with allowing(broking, ApiOptions(local=False, hosts=None, url=URL)):
-        answers = called(broking)
+def test_a_broker_with_a_public_address_needs_tokens(page_server: PageServer) -> None:
+    with allowing(page_server, ApiOptions(local=False, hosts=None, url=URL)):
+        answers = called(page_server)
         assert allowed(answers) == set()
         assert "the broker is open to other machines" in answers["publish"].json["what"]
-        check_pages_ask_for_a_token(broking.port)
+        check_pages_ask_for_a_token(page_server.port)
 
 
-def test_anonymous_clients_publish_and_subscribe_only(broking: Broking) -> None:
-    with allowing(broking, ApiOptions(local=False, anonymous=True, hosts=None)):
-        answers = called(broking)
+def test_anonymous_clients_publish_and_subscribe_only(page_server: PageServer) -> None:
+    with allowing(page_server, ApiOptions(local=False, anonymous=True, hosts=None)):
+        answers = called(page_server)
         assert allowed(answers) == {"subscribe", "publish"}
-        check_pages_ask_for_a_token(broking.port)
+        check_pages_ask_for_a_token(page_server.port)
         made = answers["subscribe"].json
         ticket, own = (
             {"Authorization": f"Ticket {made['ticket']}"},
             f"/v1/subscriptions/{made['id']}",
         )
-        for path in (own, f"{own}/matches", f"{own}/deliveries", "/v1/health"):
-            assert broking.call("GET", path, headers=ticket).status == 200
-            assert broking.call("GET", path).status == 401
-    listed = broking.call("GET", "/v1/subscriptions").json["subscriptions"]
+        for path in (own, f"{own}/matches", f"{own}/deliveries", "/v1/subscription-health"):
+            assert page_server.call("GET", path, headers=ticket).status == 200
+            assert page_server.call("GET", path).status == 401
+    listed = page_server.call("GET", "/v1/subscriptions").json["subscriptions"]
     assert made["id"] not in [one["id"] for one in listed]
-    assert Visitor(broking.port).get(f"/subscriptions/{made['id']}").status == 404
+    assert Visitor(page_server.port).get(f"/subscriptions/{made['id']}").status == 404
 
 
 @pytest.mark.parametrize("options", [ApiOptions(local=False), ApiOptions()])
-def test_no_endpoint_is_forgotten(broking: Broking, options: ApiOptions) -> None:
+def test_no_endpoint_is_forgotten(page_server: PageServer, options: ApiOptions) -> None:
     """Each documented endpoint refuses clients without a token, a ticket or a key."""
     bodies: dict[str, object] = {path: body for _, path, body in CALLS.values() if body}
-    bodies |= {"/v1/subscriptions:try": {"words": ["a"]}, "/v1/subscriptions/{id}": {"name": "a"}}
+    bodies |= {
+        "/v1/subscriptions:backtest": {"words": ["a"]},
+        "/v1/subscriptions/{id}": {"name": "a"},
+    }
     bodies |= {"/v1/publications/{seq}/query": {"facts": ["a"]}}
     answered = set()
-    with allowing(broking, options):
-        paths = broking.call("GET", "/openapi.json").json["paths"]
+    with allowing(page_server, options):
+        paths = page_server.call("GET", "/openapi.json").json["paths"]
         assert len(paths) > 25
         for template, methods in paths.items():
             path = re.sub(r"\{id\}|\{owner\}", "a", re.sub(r"\{seq\}|\{number\}", "1", template))
             for method in map(str.upper, methods):
                 body = bodies.get(template) if method in ("PATCH", "POST") else None
                 headers = {"X-Forwarded-For": "192.0.2.1"} | (TURTLE if type(body) is str else {})
-                answer = broking.call(method, f"{path}?publication=1", body, headers)  # type: ignore[arg-type]
+                answer = page_server.call(method, f"{path}?publication=1", body, headers)  # type: ignore[arg-type]
                 if answer.status != 401:
                     answered.add((method, template))
     open_to_all = {("GET", path) for path in ("/", "/healthz", "/readyz", "/docs")}
@@ -265,14 +268,14 @@ def test_no_endpoint_is_forgotten(broking: Broking, options: ApiOptions) -> None
 
 
 def test_what_if_on_the_page_needs_an_admin(
-    broking: Broking, monkeypatch: pytest.MonkeyPatch
+    page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(type(broking.page.asking), "what_if", lambda *_: asked.append(1))
-    with allowing(broking, ApiOptions(local=False, hosts=None)):
+    monkeypatch.setattr(type(page_server.page.asking), "what_if", lambda *_: asked.append(1))
+    with allowing(page_server, ApiOptions(local=False, hosts=None)):
         for scopes, status in ((("subscribe", "feeds"), 403), (("admin",), 200)):
-            visitor = Visitor(broking.port)
-            visitor.post("/login", {"token": broking.token("ada", *scopes)})
+            visitor = Visitor(page_server.port)
+            visitor.post("/login", {"token": page_server.token("ada", *scopes)})
             assert visitor.get("/what-if").status == status
             assert ("What if" in visitor.get("/").all("//nav/a")) == (status == 200)
             if status == 403:
@@ -303,14 +306,16 @@ def test_invalid_addresses_are_refused(tmp_path: Path, url: str) -> None:
 
 
 @pytest.mark.parametrize("settings", ["defaults", "guide"])
-def test_through_nginx_all_need_a_token(broking: Broking, tmp_path: Path, settings: str) -> None:
+def test_through_nginx_all_need_a_token(
+    page_server: PageServer, tmp_path: Path, settings: str
+) -> None:
     """The broker recognizes a proxy without configuration, as far as possible."""
     server = DEFAULT if settings == "defaults" else documented()
-    with nginx(tmp_path, server, broking.port) as proxy:
+    with nginx(tmp_path, server, page_server.port) as proxy:
         assert allowed(called(proxy)) == set()
         check_pages_ask_for_a_token(proxy.port)
         assert proxy.call("GET", "/healthz").status == 200
-        forged = {"Origin": f"http://127.0.0.1:{broking.port}", "Host": "localhost"}
+        forged = {"Origin": f"http://127.0.0.1:{page_server.port}", "Host": "localhost"}
         for origin in (forged["Origin"], "http://localhost"):
             answer = Visitor(proxy.port).post("/feeds", {}, **{**forged, "Origin": origin})
             assert answer.status == 403 or answer.headers["location"].startswith("/login")

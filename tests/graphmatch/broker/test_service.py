@@ -30,13 +30,13 @@ from graphmatch.broker.settings import (
 from graphmatch.broker.tables import publications, requests, subscriptions, tokens
 from graphmatch.engine import Engine
 from semantic.errors import SubscriptionError
-from tests.graphmatch.broker.rig import QUERY, Rig, rig
+from tests.graphmatch.broker.harness import QUERY, BrokerHarness, harness
 
 TEXT = b"<urn:a> a <urn:C> ."
 GIVEN = {"query": QUERY}
 
 
-async def test_tickets_and_tokens_are_not_stored(idle: Rig) -> None:
+async def test_tickets_and_tokens_are_not_stored(idle: BrokerHarness) -> None:
     broker = idle.broker
     made = await broker.subscribe(GIVEN, Settings(name=" a\n b "))
     [row] = await idle.rows(subscriptions)
@@ -48,7 +48,7 @@ async def test_tickets_and_tokens_are_not_stored(idle: Rig) -> None:
         await broker.new_token("ann", ["all"])
 
 
-async def test_a_key_that_is_used_again_publishes_nothing(idle: Rig) -> None:
+async def test_a_key_that_is_used_again_publishes_nothing(idle: BrokerHarness) -> None:
     publish = idle.broker.publish
     at_once = await asyncio.gather(
         *(publish(TEXT, format="ttl", name="urn:p", key="k") for _ in range(5))
@@ -64,7 +64,7 @@ async def test_a_key_that_is_used_again_publishes_nothing(idle: Rig) -> None:
     assert len(await idle.rows(requests)) == 2
 
 
-async def test_publications_and_further_changes_are_committed_together(idle: Rig) -> None:
+async def test_publications_and_further_changes_are_committed_together(idle: BrokerHarness) -> None:
     found, _ = idle.broker.read(TEXT, format="ttl", name="urn:p")
 
     def fails(_: object) -> None:
@@ -77,7 +77,7 @@ async def test_publications_and_further_changes_are_committed_together(idle: Rig
 
 async def test_limits_are_kept(tmp_path: Path) -> None:
     limits = BrokerLimits(subscriptions=2, publications=2, query_characters=100)
-    async with rig(tmp_path, limits=limits, running=False) as one:
+    async with harness(tmp_path, limits=limits, running=False) as one:
         broker = one.broker
         for _ in range(2):
             made = await broker.subscribe(GIVEN, Settings())
@@ -95,7 +95,7 @@ async def test_limits_are_kept(tmp_path: Path) -> None:
             await broker.publish(several.encode(), format="nq")
 
 
-async def test_an_invalid_subscription_leaves_nothing_behind(idle: Rig) -> None:
+async def test_an_invalid_subscription_leaves_nothing_behind(idle: BrokerHarness) -> None:
     bad: list[dict[str, Any]] = [{}, {"query": QUERY, "topics": ["a"]}, {"sparql": QUERY}]
     for each in bad:
         with pytest.raises(RefusedError):
@@ -197,7 +197,7 @@ def test_invalid_times_are_refused(digest: dict[str, Any]) -> None:
 
 
 async def test_a_query_is_checked_without_the_engine_that_matches(
-    monkeypatch: pytest.MonkeyPatch, idle: Rig
+    monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
 ) -> None:
     """The check must be independent of 100,000 subscriptions and running matches."""
 

@@ -44,8 +44,16 @@ from graphmatch.broker.tables import (
 from graphmatch.cli import app
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
-from tests.graphmatch.broker.rig import QUERY, FakeClock, Receiver, Rig, receivers, rig, until
-from tests.graphmatch.broker.serving import Answer, ServeOptions, wait
+from tests.graphmatch.broker.harness import (
+    QUERY,
+    BrokerHarness,
+    FakeClock,
+    Receiver,
+    harness,
+    receivers,
+    until,
+)
+from tests.graphmatch.broker.live_broker import Answer, ServeOptions, wait
 
 DOWN = StoreError(Problem("nothing was written: it is down", Place("store"), "Wait."))
 GIVEN = {"query": QUERY}
@@ -151,13 +159,13 @@ async def log(broker: Broker, *names: str) -> None:
         await broker.publish(text.encode(), format="ttl", name=f"urn:{name}")
 
 
-async def matched(one: Rig) -> list[tuple[int, int]]:
+async def matched(one: BrokerHarness) -> list[tuple[int, int]]:
     return [(row["subscription"], row["publication"]) for row in await one.rows(matches)]
 
 
 @pytest.mark.parametrize("error", [ValueError("no luck"), Panic("it is empty")])
 async def test_a_publication_that_cannot_be_matched_is_set_aside(
-    monkeypatch: pytest.MonkeyPatch, error: BaseException, idle: Rig
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, idle: BrokerHarness
 ) -> None:
     filtered = Engine.filter
 
@@ -181,7 +189,7 @@ async def test_a_publication_that_cannot_be_matched_is_set_aside(
 
 
 async def test_a_publication_whose_matches_cannot_be_stored_is_set_aside(
-    monkeypatch: pytest.MonkeyPatch, idle: Rig
+    monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
 ) -> None:
     await idle.broker.subscribe(GIVEN, Settings())
     await log(idle.broker, "a", "bad", "b")
@@ -201,7 +209,7 @@ async def test_a_publication_whose_matches_cannot_be_stored_is_set_aside(
 
 
 async def test_a_subscription_that_cannot_be_added_is_ended(
-    monkeypatch: pytest.MonkeyPatch, idle: Rig
+    monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
 ) -> None:
     subscribe = Engine.subscribe_many
 
@@ -222,7 +230,9 @@ async def test_a_subscription_that_cannot_be_added_is_ended(
     assert states[1][1].startswith("refused: UnicodeEncodeError")
 
 
-async def test_a_match_whose_delivery_cannot_be_made_is_kept(hook: Receiver, idle: Rig) -> None:
+async def test_a_match_whose_delivery_cannot_be_made_is_kept(
+    hook: Receiver, idle: BrokerHarness
+) -> None:
     for _ in range(2):
         await idle.subscribe(hook.url())
     quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
@@ -237,8 +247,8 @@ async def test_a_match_whose_delivery_cannot_be_made_is_kept(hook: Receiver, idl
 def test_readyz_names_a_task_that_fails_until_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ServeOptions(tmp_path) as serving:
-        good, broken = serving.matcher.step, threading.Event()
+    with ServeOptions(tmp_path) as live_broker:
+        good, broken = live_broker.matcher.step, threading.Event()
         broken.set()
 
         def step() -> int:
@@ -246,20 +256,20 @@ def test_readyz_names_a_task_that_fails_until_it_works(
                 raise ValueError("no luck with gmt_secret")
             return good()
 
-        monkeypatch.setattr(serving.matcher, "step", step)
-        serving.subscribe()
-        serving.publish()
-        wait(lambda: serving.call("GET", "/readyz").status == 503)
-        said = serving.call("GET", "/readyz").json
+        monkeypatch.setattr(live_broker.matcher, "step", step)
+        live_broker.subscribe()
+        live_broker.publish()
+        wait(lambda: live_broker.call("GET", "/readyz").status == 503)
+        said = live_broker.call("GET", "/readyz").json
         assert said["reasons"] == ["matching fails: ValueError: no luck with gmt_…"]
-        text = serving.call("GET", "/metrics").content.decode()
+        text = live_broker.call("GET", "/metrics").content.decode()
         assert 'graphmatch_task_failures_total{task="matching"}' in text
         broken.clear()
-        wait(lambda: serving.call("GET", "/readyz").status == 200)
-        serving.settled()
-        with serving.broker.supervisor.record("feeds", "https://e.org/"):
+        wait(lambda: live_broker.call("GET", "/readyz").status == 200)
+        live_broker.settled()
+        with live_broker.broker.supervisor.record("feeds", "https://e.org/"):
             raise ValueError("no luck")
-        said = serving.call("GET", "/readyz")
+        said = live_broker.call("GET", "/readyz")
         assert (said.status, said.json["set_aside"]) == (200, ["feeds: 1 set aside"])
 
 
@@ -287,7 +297,7 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
 
     async with (
         receivers() as [site],
-        rig(tmp_path, clock, running=False) as one,
+        harness(tmp_path, clock, running=False) as one,
         aiohttp.ClientSession() as http,
     ):
 
@@ -322,7 +332,7 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
 
     async with (
         receivers() as [site],
-        rig(tmp_path, clock, running=False) as one,
+        harness(tmp_path, clock, running=False) as one,
         aiohttp.ClientSession() as http,
     ):
 
@@ -349,20 +359,20 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
 
 @pytest.mark.usefixtures("bad_titles")
 def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, matching=False) as serving:
+    with ServeOptions(tmp_path, matching=False) as live_broker:
         lines = [{"id": f"urn:{one}", "data": "<urn:a> a <urn:C> ."} for one in ("a", "bad", "b")]
         headers = {"Content-Type": "application/x-ndjson"}
 
         def publish(*several: Any) -> Answer:
             body = "\n".join(map(json.dumps, several))
-            return serving.call("POST", "/v1/publications", body, headers)
+            return live_broker.call("POST", "/v1/publications", body, headers)
 
         said = publish(*lines)
         assert said.status == 202
         assert [one["id"] for one in said.json["publications"]] == ["urn:a", "urn:b"]
         assert [one["where"]["source"] for one in said.json["problems"]] == ["urn:bad"]
         assert publish(lines[1]).status == 422
-        ready = serving.call("GET", "/readyz").json
+        ready = live_broker.call("GET", "/readyz").json
         assert ready["set_aside"] == ["http: 2 set aside"]
 
 
@@ -472,7 +482,7 @@ def test_a_kafka_that_does_not_answer_is_reported() -> None:
 
 
 async def test_a_delivery_whose_message_cannot_be_made_has_failed(
-    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: Rig
+    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: BrokerHarness
 ) -> None:
     made, tried = dispatching.message, list[int]()
 
@@ -498,7 +508,7 @@ async def test_a_delivery_whose_message_cannot_be_made_has_failed(
 
 
 async def test_a_sender_that_fails_counts_as_an_attempt(
-    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: Rig
+    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: BrokerHarness
 ) -> None:
     of = broker.dispatcher.senders.of
 
@@ -521,7 +531,7 @@ async def test_a_sender_that_fails_counts_as_an_attempt(
 
 
 async def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
-    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: Rig
+    monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: BrokerHarness
 ) -> None:
     write = dispatching.write_back
 
@@ -540,7 +550,7 @@ async def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
 
 
 async def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(
-    hook: Receiver, clock: FakeClock, idle: Rig
+    hook: Receiver, clock: FakeClock, idle: BrokerHarness
 ) -> None:
 
     for _ in range(2):
@@ -573,7 +583,7 @@ def broken_round(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 async def test_tasks_of_the_dispatcher_go_on(
-    broken_round: str, hook: Receiver, broker: Rig
+    broken_round: str, hook: Receiver, broker: BrokerHarness
 ) -> None:
     await broker.subscribe(hook.url())
     await broker.publish("a")

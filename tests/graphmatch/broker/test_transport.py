@@ -57,7 +57,7 @@ from graphmatch.broker.transport import (
     checked_mailbox,
     shortened,
 )
-from tests.graphmatch.broker.rig import (
+from tests.graphmatch.broker.harness import (
     LOOPBACK,
     Receiver,
     Smtp,

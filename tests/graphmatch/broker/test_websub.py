@@ -46,7 +46,7 @@ from graphmatch.broker.websub_hub import (
     Hub,
 )
 from semantic.feeds.model import Channel
-from tests.graphmatch.broker.rig import FakeClock, receivers
+from tests.graphmatch.broker.harness import FakeClock, receivers
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -40,8 +40,8 @@ from graphmatch.broker.websub_service import MatchFeeds, StoredRecords, WebSub, 
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from semantic.feeds import open_feed
-from tests.graphmatch.broker.rig import LOOPBACK, QUERY, TYPE, Receiver, receivers, until
-from tests.graphmatch.broker.serving import Clock
+from tests.graphmatch.broker.harness import LOOPBACK, QUERY, TYPE, Receiver, receivers, until
+from tests.graphmatch.broker.live_broker import Clock
 
 ITEM = "<item><title>{0}</title><guid isPermaLink='false'>{0}</guid></item>"
 TITLED = "SELECT ?t { ?s <http://purl.org/rss/1.0/title> ?t }"
@@ -116,14 +116,14 @@ async def running(
             parts = replace(Parts(LOOPBACK, base=base, asks_hubs=True), **more)
             over = asyncio.Event()
             async with started(broker, matcher, parts) as app:
-                serving = asyncio.create_task(serve(app, listening, over.is_set))
+                live_broker = asyncio.create_task(serve(app, listening, over.is_set))
                 try:
                     async with aiohttp.ClientSession() as http:
                         websub = app.state.websub
                         yield Service(broker, base, http, websub, websub._poller)
                 finally:
                     over.set()
-                    await serving
+                    await live_broker
                     listening.close()
         finally:
             matcher.stop()

@@ -11,7 +11,12 @@ import pytest
 
 from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
 from graphmatch.published import make_order
-from graphmatch.published.sequential import Order, Outcome, Predicate, Subscription
+from graphmatch.published.sequential import (
+    EvaluationOrder,
+    Predicate,
+    PredicateConjunction,
+    PredicateResult,
+)
 
 
 class Workload:
@@ -35,7 +40,7 @@ class Workload:
         self.costs = [rng.lognormvariate(0, 1.5) if lognormal else 1.0 for _ in all_]
         self.statistics = Statistics()
         self.statistics.expect("o", 1.0)
-        self._orders: dict[str, Order] = {}
+        self._orders: dict[str, EvaluationOrder] = {}
 
     def event(self) -> list[bool]:
         return [self.rng.random() < p for p in self.p]
@@ -76,8 +81,8 @@ class Workload:
             order = self._orders[name] = make_order(name, **told)
             for number, several in enumerate(self.subscriptions):
                 predicates = tuple(Predicate(str(t)) for t in several)
-                order.subscribe(Subscription(str(number), predicates))
-        decision = self._orders[name].decide(lambda t: Outcome(truth[int(t.operator)]))
+                order.subscribe(PredicateConjunction(str(number), predicates))
+        decision = self._orders[name].decide(lambda t: PredicateResult(truth[int(t.operator)]))
         return [int(t.operator) for t in decision.evaluated]
 
     def _estimate(self, predicate: Predicate) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
-from graphmatch.published.base import Below, Equal, Interval, Present
+from graphmatch.published.attribute_matcher import Below, Equal, Interval, Present
 from semantic import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import SUBCLASS, XSD

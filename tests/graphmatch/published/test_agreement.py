@@ -18,12 +18,12 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 from graphmatch import SubscriptionParser
 from graphmatch.matcher import Matcher, UnsupportedError
 from graphmatch.published import MATCHERS, make
-from graphmatch.published.base import (
+from graphmatch.published.attribute_matcher import (
+    AttributeEvent,
+    AttributeMatcher,
     Below,
     Conjunction,
     Equal,
-    Event,
-    FlatMatcher,
     Interval,
     Present,
     Tally,
@@ -213,7 +213,7 @@ def compare(
             assert found.keys() <= queries.keys()
             continue
         assert found == right
-        if isinstance(matcher, FlatMatcher) and len({s for s, *_ in publication.triples}) == 1:
+        if isinstance(matcher, AttributeMatcher) and len({s for s, *_ in publication.triples}) == 1:
             # No candidate was rejected.
             assert report.counters.verified == report.counters.matched
 
@@ -265,7 +265,7 @@ def test_many_subscriptions_match_as_each_alone(name: str) -> None:
     """Cells hold several subscriptions, and arrays grow."""
     options: Options = {} if name in ("gryphon-general", "opindex") else {"domain": DOMAIN}
     made = make(name, Ontology(), **options)
-    assert isinstance(made, FlatMatcher)
+    assert isinstance(made, AttributeMatcher)
     random = Random(5)
     rows: list[dict[NamedNode, Interval]] = []
     for number in range(300):
@@ -288,4 +288,4 @@ def test_many_subscriptions_match_as_each_alone(name: str) -> None:
             if all(a in numbers and i.holds(numbers[a]) for a, i in row.items())
         ]
         terms = {attribute: Literal(number) for attribute, number in numbers.items()}
-        assert sorted(made.matched(Event.of(terms), Tally())) == right
+        assert sorted(made.matched(AttributeEvent.of(terms), Tally())) == right

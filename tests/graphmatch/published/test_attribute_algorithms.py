@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.published import make
-from graphmatch.published.base import (
+from graphmatch.published.attribute_matcher import (
+    AttributeEvent,
+    AttributeMatcher,
     Conjunction,
     Constraint,
     Equal,
-    Event,
-    FlatMatcher,
     Interval,
     Present,
     Row,
@@ -30,22 +30,22 @@ P, Q, R, CITY, HEAT = (NamedNode(f"urn:{name}") for name in ("p", "q", "r", "cit
 WIDE, NARROW = Interval(0, 10), Interval(1, 2)
 
 
-def index(name: str, *rows: Row, **options: Any) -> FlatMatcher:
+def index(name: str, *rows: Row, **options: Any) -> AttributeMatcher:
     made = make(name, Ontology(), **options)
-    assert isinstance(made, FlatMatcher)
+    assert isinstance(made, AttributeMatcher)
     for number, row in enumerate(rows):
         made.add(Conjunction(str(number), P, (row,)))
     return made
 
 
-def work(made: FlatMatcher, **values: float | str) -> tuple[list[int], int, int, int]:
+def work(made: AttributeMatcher, **values: float | str) -> tuple[list[int], int, int, int]:
     """Return the matches of an event, and its numbers of probes, gates and candidates."""
-    event = Event.of({NamedNode(f"urn:{name}"): Literal(v) for name, v in values.items()})
+    event = AttributeEvent.of({NamedNode(f"urn:{name}"): Literal(v) for name, v in values.items()})
     tally = Tally()
     return sorted(made.matched(event, tally)), tally.probes, tally.index_hits, tally.candidates
 
 
-def candidates(made: FlatMatcher, **values: float | str) -> int:
+def candidates(made: AttributeMatcher, **values: float | str) -> int:
     return work(made, **values)[3]
 
 
@@ -131,7 +131,7 @@ def test_tama_counts_the_entries_of_the_values_cells() -> None:
 # --- H-Tree ---------------------------------------------------------------------------------------
 
 
-def htree(*rows: Row, **options: Any) -> FlatMatcher:
+def htree(*rows: Row, **options: Any) -> AttributeMatcher:
     return index("htree", *rows, **{"domain": (0, 10), "levels": 2, "cells": 10, **options})
 
 
@@ -175,7 +175,7 @@ def test_htree_refuses_more_levels_than_its_lists_have_numbers() -> None:
 # --- BE-Tree --------------------------------------------------------------------------------------
 
 
-def betree(*rows: Row, **options: Any) -> FlatMatcher:
+def betree(*rows: Row, **options: Any) -> AttributeMatcher:
     return index("betree", *rows, **{"domain": (0, 16), "capacity": 2, **options})
 
 
@@ -224,7 +224,7 @@ def test_betree_indexes_terms_and_presence_as_attributes_of_their_own() -> None:
 def test_betree_may_be_deep() -> None:
     row = {NamedNode(f"urn:{n}"): Interval(0.2, 0.4) for n in range(150)}
     made = betree(*[row] * 3, atom=0.01)
-    assert list(made.matched(Event({}, dict.fromkeys(row, 0.3)), Tally())) == [0, 1, 2]
+    assert list(made.matched(AttributeEvent({}, dict.fromkeys(row, 0.3)), Tally())) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["betree", "htree"])
@@ -246,7 +246,7 @@ print(work(index("{name}", *rows, domain=(0, 100)), p=50, q=45)[0])
 YORK, COLD = Equal(Literal("New York")), Interval(high=nextafter(40, -1))
 
 
-def gryphon(*rows: Row) -> FlatMatcher:
+def gryphon(*rows: Row) -> AttributeMatcher:
     return index("gryphon-general", *rows, attributes=[CITY, HEAT])
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from graphmatch.published import make
-from graphmatch.published.base import Conjunction, Event, Interval, Tally
+from graphmatch.published.attribute_matcher import AttributeEvent, Conjunction, Interval, Tally
 from graphmatch.published.dexin import (
     SEARCHED,
     Dexin,
@@ -71,7 +71,7 @@ def test_each_step_costs_what_its_plan_says(
     candidates: int,
 ) -> None:
     """An exclusive step visits failed constraints, an inclusive one the remaining candidates."""
-    made, event, tally = crowd(name), Event({}, {P: 5.5, Q: 5.5, R: 5.5}), Tally()
+    made, event, tally = crowd(name), AttributeEvent({}, {P: 5.5, Q: 5.5, R: 5.5}), Tally()
     plan = made.plan(event)
     assert [(step.attribute, step.method) for step in plan] == [step[:2] for step in steps]
     assert [step.cost for step in plan] == pytest.approx([cost for _, _, cost in steps])
@@ -83,7 +83,7 @@ def test_rates_are_estimated_from_whole_slots() -> None:
     """Formula 3 counts the entries of the value's own slots, up to the total."""
     near = ({P: Interval(low, high)} for low, high in ((5.25, 5.75), (5.4, 5.6), (5.5, 5.5)))
     made = dexin("dexin", *near, {Q: Interval(5.25, 9)})
-    rates = {step.attribute: step.rate for step in made.plan(Event({}, {P: 5.5, Q: 5.5}))}
+    rates = {step.attribute: step.rate for step in made.plan(AttributeEvent({}, {P: 5.5, Q: 5.5}))}
     assert rates == {P: 0, Q: 0.75}  # P has six entries of four subscriptions.
 
 

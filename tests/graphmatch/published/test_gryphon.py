@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.bench.experiments import expected_bound
-from graphmatch.published.base import Conjunction, Equal, Event, Tally
+from graphmatch.published.attribute_matcher import AttributeEvent, Conjunction, Equal, Tally
 from graphmatch.published.gryphon import STAR, Gryphon
 from semantic import Ontology
 
@@ -45,7 +45,7 @@ def matched(made: Gryphon, *values: int) -> tuple[list[int], Tally]:
     """Return the matches of an event; its values count from 1, and 0 is a missing value."""
     tally = Tally()
     terms = {A[n]: VALUES[value - 1] for n, value in enumerate(values) if value}
-    return sorted(made.matched(Event(terms), tally)), tally
+    return sorted(made.matched(AttributeEvent(terms), tally)), tally
 
 
 def visits(made: Gryphon) -> float:

@@ -21,11 +21,11 @@ from graphmatch.published import ORDERS
 from graphmatch.published.sequential import (
     Bindings,
     Decision,
-    Order,
-    Outcome,
+    EvaluationOrder,
     Predicate,
+    PredicateConjunction,
+    PredicateResult,
     Sequential,
-    Subscription,
     Variable,
 )
 
@@ -43,21 +43,21 @@ class World:
     """Operators, the subscriptions that use them, and the failing shapes."""
 
     relations: Mapping[str, Relation]
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[PredicateConjunction, ...]
     failing: frozenset[Predicate]
 
-    def evaluate(self, predicate: Predicate) -> Outcome:
+    def evaluate(self, predicate: Predicate) -> PredicateResult:
         if predicate in self.failing:
-            return Outcome(None)
+            return PredicateResult(None)
         relation = self.relations[predicate.operator]
         if relation is None:
-            return Outcome(None)
+            return PredicateResult(None)
         found = [
             tuple(values[name] for name in predicate.variables)
             for values in assignments(predicate)
             if substituted(predicate, values) in relation
         ]
-        return Outcome(bool(found), found)
+        return PredicateResult(bool(found), found)
 
     def truth(self, predicate: Predicate) -> bool | None:
         if predicate.shape in self.failing or self.relations[predicate.operator] is None:
@@ -124,7 +124,7 @@ def worlds(draw: st.DrawFn) -> World:
             max_size=8,
         )
     )
-    subscriptions = tuple(Subscription(str(n), *parts) for n, parts in enumerate(several))
+    subscriptions = tuple(PredicateConjunction(str(n), *parts) for n, parts in enumerate(several))
     shapes = sorted({t.shape for s in subscriptions for t in s.predicates}, key=repr)
     failing = draw(st.sets(st.sampled_from(shapes), max_size=1)) if shapes else set()
     return World(relations, subscriptions, frozenset(failing))
@@ -226,36 +226,41 @@ def test_the_greedy_order_takes_the_best(world: World) -> None:
 P1, P2, P3, P4 = (Predicate(f"P{n}") for n in range(1, 5))
 
 
-def filled(order: Order, **subscriptions: tuple[Predicate, ...]) -> Order:
+def filled(order: EvaluationOrder, **subscriptions: tuple[Predicate, ...]) -> EvaluationOrder:
     for id, predicates in subscriptions.items():
-        order.subscribe(Subscription(id, predicates))
+        order.subscribe(PredicateConjunction(id, predicates))
     return order
 
 
 def test_sequential_decides_as_in_figure_2() -> None:
     """S2 comes first; P2 is false, so S1 is decided, too; S3 is left, and needs only P4."""
     order = filled(Sequential(), S2=(P2, P3), S1=(P1, P2), S3=(P3, P4))
-    decision = order.decide(lambda t: Outcome(t != P2))
+    decision = order.decide(lambda t: PredicateResult(t != P2))
     assert decision.evaluated == (P2, P3, P4)
     assert list(decision.matches) == ["S3"]
 
 
 def test_the_naive_order_evaluates_discarded_subscriptions() -> None:
     naive = filled(orders(estimate)["naive"], S1=(P1,), S2=(P2, P1))
-    assert naive.decide(lambda t: Outcome(t != P1)).evaluated == (P1, P2)
-    assert len(filled(Sequential(), S1=(P1,), S2=(P2, P1)).decide(lambda _: Outcome(False))[2]) == 1
+    assert naive.decide(lambda t: PredicateResult(t != P1)).evaluated == (P1, P2)
+    assert (
+        len(filled(Sequential(), S1=(P1,), S2=(P2, P1)).decide(lambda _: PredicateResult(False))[2])
+        == 1
+    )
 
 
 def test_that_bindings_are_renamed_and_shared() -> None:
     asked = []
 
-    def near(predicate: Predicate) -> Outcome:
+    def near(predicate: Predicate) -> PredicateResult:
         asked.append(predicate)
-        return Outcome(True, [(1, 2), (2, 2), (1, 2)])
+        return PredicateResult(True, [(1, 2), (2, 2), (1, 2)])
 
     order = Sequential()
-    order.subscribe(Subscription("there", (Predicate("near", (X, Y)),)))
-    order.subscribe(Subscription("back", (Predicate("near", (X, Y)), Predicate("near", (Y, X)))))
+    order.subscribe(PredicateConjunction("there", (Predicate("near", (X, Y)),)))
+    order.subscribe(
+        PredicateConjunction("back", (Predicate("near", (X, Y)), Predicate("near", (Y, X))))
+    )
     assert order.decide(near).matches == {
         "there": ({"x": 1, "y": 2}, {"x": 2, "y": 2}),
         "back": ({"x": 2, "y": 2},),
@@ -266,11 +271,11 @@ def test_that_bindings_are_renamed_and_shared() -> None:
 def test_ids_are_unique() -> None:
     order = filled(Sequential(), s=(P1,))
     with pytest.raises(DuplicateSubscriptionError):
-        order.subscribe(Subscription("s", (P2,)))
+        order.subscribe(PredicateConjunction("s", (P2,)))
     with pytest.raises(UnsupportedError, match="without predicates"):
-        order.subscribe(Subscription("t", ()))
+        order.subscribe(PredicateConjunction("t", ()))
     with pytest.raises(UnknownSubscriptionError):
         order.unsubscribe("t")
     order.unsubscribe("s")
     assert not order.subscribers
-    assert order.decide(lambda _: Outcome(True)) == ({}, frozenset(), ())
+    assert order.decide(lambda _: PredicateResult(True)) == ({}, frozenset(), ())

@@ -7,12 +7,12 @@ from random import Random
 
 from graphmatch.bench.operators import (
     MATCHING,
+    OperatorWorkload,
     Setting,
-    Workload,
     counts,
 )
 from graphmatch.published import make_order
-from graphmatch.published.sequential import Outcome, Predicate, Subscription
+from graphmatch.published.sequential import Predicate, PredicateConjunction, PredicateResult
 from graphmatch.published.suborder import Chain, SubOrder
 
 Estimates = dict[Predicate, tuple[float, float]]
@@ -85,14 +85,16 @@ A, B, C, D = map(Predicate, "ABCD")
 def suborder(estimates: Estimates, *subscriptions: tuple[Predicate, ...]) -> SubOrder:
     order = SubOrder(estimates.__getitem__)
     for number, predicates in enumerate(subscriptions):
-        order.subscribe(Subscription(str(number), predicates))
+        order.subscribe(PredicateConjunction(str(number), predicates))
     return order
 
 
 def test_that_chains_do_not_cross() -> None:
     """A and B are false equally often; both chains have them in one order."""
     order = suborder({A: (0.5, 1), B: (0.5, 1)}, (A, B), (B, A))
-    evaluated = {order.decide(lambda t, false=t: Outcome(t != false)).evaluated for t in (A, B)}
+    evaluated = {
+        order.decide(lambda t, false=t: PredicateResult(t != false)).evaluated for t in (A, B)
+    }
     assert evaluated == {(A,), (A, B)}
 
 
@@ -108,14 +110,14 @@ def test_that_costs_decide_where_probabilities_do_not() -> None:
     assert suborder(estimates, (A, D), (B, D)).order == ("0", "1")
     assert suborder(estimates, (B, D), (A, D)).order == ("1", "0")
     cheap_first = suborder({A: (0.1, 100.0), B: (0.2, 1.0)}, (A, B))
-    assert cheap_first.decide(lambda _: Outcome(False)).evaluated == (B,)
+    assert cheap_first.decide(lambda _: PredicateResult(False)).evaluated == (B,)
 
 
 def test_that_every_chain_is_in_the_order_once() -> None:
-    workload = Workload(Setting(300, 40), "iid", seed=3)
+    workload = OperatorWorkload(Setting(300, 40), "iid", seed=3)
     order = SubOrder(lambda t: ((int(t.operator) % 9) / 10, 1.0), partners=4)
     for number, held in enumerate(workload.subscriptions):
-        order.subscribe(Subscription(str(number), tuple(Predicate(str(t)) for t in held)))
+        order.subscribe(PredicateConjunction(str(number), tuple(Predicate(str(t)) for t in held)))
     assert sorted(order.order, key=int) == [str(number) for number in range(300)]
     order.unsubscribe("7")
     assert len(order.order) == 299
@@ -130,7 +132,7 @@ def test_the_workload() -> None:
     """Section 5.2: lengths, no repetitions, and the share of matches, in both models."""
     setting = Setting(3000, 500, 1.0, 7)
     for model in ("planted", "iid"):
-        workload = Workload(setting, model, seed=5)
+        workload = OperatorWorkload(setting, model, seed=5)
         lengths = [len(held) for held in workload.subscriptions]
         assert (min(lengths), max(lengths)) == (3, 7)
         assert all(len(set(held)) == len(held) for held in workload.subscriptions)

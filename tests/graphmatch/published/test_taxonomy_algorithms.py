@@ -10,13 +10,13 @@ from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch import SubscriptionParser
 from graphmatch.published import make
-from graphmatch.published.base import (
+from graphmatch.published.attribute_matcher import (
+    AttributeEvent,
+    AttributeMatcher,
     Below,
     Conjunction,
     Constraint,
     Equal,
-    Event,
-    FlatMatcher,
     Interval,
     Present,
     Tally,
@@ -40,19 +40,19 @@ ATTRIBUTE_TREE: tuple[Triple, ...] = ((Q, SUBPROPERTY, P), (R, SUBPROPERTY, P))
 
 def index(
     name: str, *rows: dict[NamedNode, Constraint], ontology: tuple[Triple, ...] = TREE
-) -> FlatMatcher:
+) -> AttributeMatcher:
     options = {"domain": (0, 100), "cells": 5} if name == "ctps" else {}
     made = make(name, Ontology(ontology), **options)
-    assert isinstance(made, FlatMatcher)
+    assert isinstance(made, AttributeMatcher)
     for number, row in enumerate(rows):
         made.add(Conjunction(str(number), Variable("x"), (row,)))
     return made
 
 
-def work(made: FlatMatcher, terms: dict[NamedNode, Term]) -> tuple[list[int], int, int, int]:
+def work(made: AttributeMatcher, terms: dict[NamedNode, Term]) -> tuple[list[int], int, int, int]:
     """Return the matches of an event, and its numbers of probes, gates and candidates."""
     tally = Tally()
-    found = sorted(made.matched(Event.of(terms), tally))
+    found = sorted(made.matched(AttributeEvent.of(terms), tally))
     return found, tally.probes, tally.index_hits, tally.candidates
 
 
@@ -182,7 +182,7 @@ def test_ctps_repairs_what_its_paper_prints(
     matches: bool,
 ) -> None:
     matcher = make("ctps", Ontology(ontology), domain=DOMAIN)
-    assert isinstance(matcher, FlatMatcher)
+    assert isinstance(matcher, AttributeMatcher)
     matcher.add(Conjunction("s", Variable("x"), (row,)))
     assert (work(matcher, terms)[0] == [0]) is matches
 
@@ -229,7 +229,7 @@ def test_stopss_derives_an_event_for_each_choice_of_superclasses() -> None:
     """D is below B and A, and C below A. Unused attributes create no events."""
     made = index("stopss", {P: Below(A), Q: Below(B)})
     assert isinstance(made, SToPSS)
-    events = list(made.general(Event.of({P: D, Q: C, R: D})))
+    events = list(made.general(AttributeEvent.of({P: D, Q: C, R: D})))
     assert {(event.terms[P], event.terms[Q]) for event in events} == {
         (p, q) for p in (D, B, A) for q in (C, A)
     }

@@ -177,7 +177,7 @@ ASKED = "http://www.w3.org/2002/07/owl#"
 
 
 @contextmanager
-def serving() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def live_broker() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Serve ontologies on loopback; yield the address and the list of requests."""
     asked: list[tuple[str, str]] = []
 
@@ -237,7 +237,7 @@ def serving() -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 def test_nothing_is_fetched_unless_asked(tmp_path: Path) -> None:
-    with serving() as (address, asked):
+    with live_broker() as (address, asked):
         root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
         files, (problem,) = load(root)
         assert files == ["root.ttl"]
@@ -250,7 +250,7 @@ def test_nothing_is_fetched_unless_asked(tmp_path: Path) -> None:
 
 
 def test_imports_in_the_folder_are_not_fetched(tmp_path: Path) -> None:
-    with serving() as (address, asked):
+    with live_broker() as (address, asked):
         root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
         write(tmp_path / "library" / "here.ttl", address + "/turtle")
         assert load(root, imports=tmp_path / "library", fetch=True)[0] == ["root.ttl", "here.ttl"]
@@ -258,7 +258,7 @@ def test_imports_in_the_folder_are_not_fetched(tmp_path: Path) -> None:
 
 
 def test_a_redirect_is_followed_and_relative_names_are_its_own(tmp_path: Path) -> None:
-    with serving() as (address, _):
+    with live_broker() as (address, _):
         root = write(tmp_path / "root.ttl", EX + "root", address + "/moved")
         problems: list[Problem] = []
         read = read_sources([root], problems.append, DEFAULT_LIMITS, LoadOptions(None, True))
@@ -276,7 +276,7 @@ def test_a_redirect_is_followed_and_relative_names_are_its_own(tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_fetched_is_missing(tmp_path: Path, path: str, reason: str) -> None:
-    with serving() as (address, _):
+    with live_broker() as (address, _):
         root = write(tmp_path / "root.ttl", EX + "root", address + path)
         files, (problem,) = load(root, fetch=True, limits=Limits(document_bytes=50_000))
     assert files == ["root.ttl"]
@@ -293,7 +293,7 @@ def test_only_http_is_fetched(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/drip-head", "/drip-body"])
 def test_a_slow_server_is_given_up(tmp_path: Path, path: str) -> None:
-    with serving() as (address, _):
+    with live_broker() as (address, _):
         root = write(tmp_path / "root.ttl", EX + "root", address + path)
         begin = time.monotonic()
         _, (problem,) = load(root, fetch=True, limits=Limits(fetch_seconds=0.5))
@@ -302,6 +302,6 @@ def test_a_slow_server_is_given_up(tmp_path: Path, path: str) -> None:
 
 
 def test_plain_text_may_be_turtle(tmp_path: Path) -> None:
-    with serving() as (address, _):
+    with live_broker() as (address, _):
         root = write(tmp_path / "root.ttl", EX + "root", address + "/plain")
         assert load(root, fetch=True) == (["root.ttl", "net"], [])

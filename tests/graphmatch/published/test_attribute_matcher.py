@@ -14,7 +14,7 @@ from pyoxigraph import Literal, NamedNode
 from graphmatch import SubscriptionParser
 from graphmatch.matcher import UnsupportedError
 from graphmatch.published import MATCHERS, make
-from graphmatch.published.base import Below, Conjunction, Equal, Interval, Present
+from graphmatch.published.attribute_matcher import Below, Conjunction, Equal, Interval, Present
 from semantic import Ontology, Publication
 from semantic.values import ComparisonOperator
 

@@ -1,9 +1,9 @@
 """Hostile input of every kind is handled, or refused with the limit's name, at low cost.
 
 Each input has its own process, which tries the library and all commands that read such a file,
-and measures each: ``python tests/test_hostile.py "subclass chain" folder``. The first part of a
-file name in the table selects the readers; `WAYS` lists the commands. Costs are CPU time, which a
-busy machine does not change, and memory of the whole process, imports included.
+and measures each: ``python tests/test_untrusted_input.py "subclass chain" folder``. The first part
+of a file name in the table selects the readers; `WAYS` lists the commands. Costs are CPU time,
+which a busy machine does not change, and memory of the whole process, imports included.
 """
 
 from __future__ import annotations

@@ -41,21 +41,21 @@ from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
 from tests.feed_subscriptions import FeedSubscriptions
-from tests.graphmatch.broker.rig import (
+from tests.graphmatch.broker.harness import (
     TYPE,
+    BrokerHarness,
     Cluster,
     FakeClock,
     Receiver,
-    Rig,
     Smtp,
     hang,
+    harness,
     receivers,
-    rig,
     status,
     talking,
     until,
 )
-from tests.graphmatch.broker.serving import ALL, Answer, Process, ServeOptions, wait
+from tests.graphmatch.broker.live_broker import ALL, Answer, Process, ServeOptions, wait
 
 ROOT = Path(__file__).parents[3]
 MONTH: Mapping[str, Any] = {"expires_in": timedelta(days=30)}
@@ -160,7 +160,7 @@ async def test_a_clock_that_jumps_loses_nothing(tmp_path: Path) -> None:
     """Jump two days ahead and back while a host fails, and back an hour while a digest waits."""
 
     clock = FakeClock()
-    async with receivers(3) as [good, bad, digests], rig(tmp_path, clock) as broker:
+    async with receivers(3) as [good, bad, digests], harness(tmp_path, clock) as broker:
         for hook in (good, bad):
             await broker.subscribe(hook.url(), **MONTH)
         await broker.subscribe(digests.url(), digest={"every": 3600}, **MONTH)
@@ -198,7 +198,7 @@ async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str
     """A process with a wrong clock claims two days ahead, and is killed."""
 
     ahead, clock = FakeClock(), FakeClock()
-    async with receivers() as [hook], rig(database, ahead, running=False) as killed:
+    async with receivers() as [hook], harness(database, ahead, running=False) as killed:
         await killed.subscribe(hook.url(), **MONTH)
         await killed.publish("a")
         ahead.forward(days=2)
@@ -209,21 +209,23 @@ async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str
         held = await killed.store.write(lambda db: claim(db, wanted, at, until_))
         assert [one.id for one in held] == [1]
         assert len(await killed.store.write(killed.matcher._claimed)) == 1
-        async with rig(database, clock) as broker:
+        async with harness(database, clock) as broker:
             await broker.match()
             await broker.publish("c")
             await until(lambda: once("a", "b", "c")(hook))
 
 
 def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path) as serving:
-        id, ticket = serving.subscribe(expires_in=30 * 86400)
+    with ServeOptions(tmp_path) as live_broker:
+        id, ticket = live_broker.subscribe(expires_in=30 * 86400)
         jumps = [timedelta(0), timedelta(days=2), -timedelta(days=2), -timedelta(hours=1)]
         for number in range(12):
-            serving.clock.forward += jumps[number % 4]
-            serving.publish(f"<urn:{number}> a <urn:C> .")
+            live_broker.clock.forward += jumps[number % 4]
+            live_broker.publish(f"<urn:{number}> a <urn:C> .")
         found = []
-        for event in Client(serving.url).events(id, ticket["Authorization"].split()[1], since=0):
+        for event in Client(live_broker.url).events(
+            id, ticket["Authorization"].split()[1], since=0
+        ):
             found.append(event)
             if len(found) == 12:
                 break
@@ -232,7 +234,7 @@ def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
 
 
 async def test_snapshots_are_saved_if_the_clock_stands_still(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: Rig
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
 ) -> None:
     monkeypatch.setattr(matching, "_SAVE_SECONDS", 0.01)
 
@@ -315,7 +317,7 @@ async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
 ) -> None:
     """The matcher continues at once, before the claim expires."""
 
-    async with rig(database, running=False) as broker:
+    async with harness(database, running=False) as broker:
         await broker.broker.subscribe({"query": ALL}, Settings())
         await broker.broker.publish(quad("a").encode(), format="nq")
         commit = broker.matcher._commit
@@ -344,7 +346,7 @@ async def test_feeds_are_polled_after_an_outage_of_the_database(cluster: Cluster
 
     async with (
         receivers() as [site],
-        rig(url, clock, running=False) as broker,
+        harness(url, clock, running=False) as broker,
         aiohttp.ClientSession() as http,
     ):
 
@@ -394,7 +396,7 @@ async def test_receivers_that_return_get_everything_once(tmp_path: Path) -> None
     clock = FakeClock()
     async with (
         receivers(4) as [good, silent, torn, away],
-        rig(tmp_path, clock, seconds=1.5) as broker,
+        harness(tmp_path, clock, seconds=1.5) as broker,
     ):
         silent.answer, torn.answer = hang, reset
         await away.leave()
@@ -436,7 +438,7 @@ async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
     clock, server = FakeClock(), Smtp({"text": "451 later"})
     async with talking(server.talk) as port:
         smtp = SmtpServer("127.0.0.1", "broker@example.com", port, "none")
-        async with rig(tmp_path, clock, smtp=smtp) as broker:
+        async with harness(tmp_path, clock, smtp=smtp) as broker:
             sink = {"kind": "email", "address": "ann@example.org"}
             given = {"query": ALL}
             await broker.broker.subscribe(given, Settings("Soup", sink, **MONTH))
@@ -484,7 +486,7 @@ def mails(server: Smtp) -> list[EmailMessage]:
 
 
 async def test_ntfy_is_retried_and_has_digests(
-    hook: Receiver, clock: FakeClock, broker: Rig
+    hook: Receiver, clock: FakeClock, broker: BrokerHarness
 ) -> None:
     sink = {"kind": "ntfy", "url": hook.url("/topic"), "token": "tk_secret"}
     for path, more in (("/topic", {}), ("/digest", {"digest": {"every": 60}})):
@@ -602,7 +604,7 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
             {"words": ["space"]},
             {"topics": ["Politics"], "words": ["vote"]},
         ]
-        async with rig(place, clock, engine=engine, running=False) as broker:
+        async with harness(place, clock, engine=engine, running=False) as broker:
             for one in given:
                 await broker.broker.subscribe(one, Settings(**MONTH))
             for begin in range(0, len(items), 50):

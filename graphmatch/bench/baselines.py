@@ -276,7 +276,7 @@ class _Pyoxigraph(Adapter):
         return [[n for n, query in queries for store in event if store.query(query)]]
 
 
-PEERS: Mapping[str, type[Adapter]] = {
+BASELINES: Mapping[str, type[Adapter]] = {
     "dictionary": _Dictionary,
     "scan": _Scan,
     "duckdb": _DuckDB,

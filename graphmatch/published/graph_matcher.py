@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 from pyoxigraph import Variable
 
 from graphmatch.matcher import Capabilities, UnsupportedError
-from graphmatch.published.base import PublishedMatcher, Tally
+from graphmatch.published.attribute_matcher import PublishedMatcher, Tally
 from graphmatch.report import MatchReport
 from graphmatch.subscription import Subscription
 from semantic.branch import Filter, QueryForm, TaxonomyOperator, TaxonomyTest

@@ -149,7 +149,7 @@ async def hang(_: web.Request) -> web.Response:
     return web.Response()
 
 
-class Rig:
+class BrokerHarness:
     """A broker, its matcher and its dispatcher, on one store."""
 
     def __init__(
@@ -207,7 +207,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(
+async def harness(
     place: Path | str,
     clock: Any = None,
     *,
@@ -217,12 +217,12 @@ async def rig(
     seconds: float = 20.0,
     smtp: SmtpServer | None = None,
     engine: Engine | None = None,
-) -> AsyncIterator[Rig]:
+) -> AsyncIterator[BrokerHarness]:
     url = str(place / "broker.db") if isinstance(place, Path) else place
     store = Store(url)
     try:
         async with HttpClient(allow, total_seconds=seconds) as client:
-            made = Rig(store, clock or FakeClock(), limits, client, smtp, engine)
+            made = BrokerHarness(store, clock or FakeClock(), limits, client, smtp, engine)
             task = asyncio.create_task(made.dispatcher.run()) if running else None
             try:
                 yield made

@@ -200,7 +200,7 @@ def number_of(term: Term) -> float | None:
 
 
 @dataclass(slots=True)
-class Event:
+class AttributeEvent:
     """One value for each attribute: `terms`, and `numbers` for the numeric ones.
 
     `links` maps terms to their direct parents, as stated in the publication.
@@ -211,7 +211,7 @@ class Event:
     links: Links = field(default_factory=dict)
 
     @classmethod
-    def of(cls, terms: Mapping[NamedNode, Term], links: Links | None = None) -> Event:
+    def of(cls, terms: Mapping[NamedNode, Term], links: Links | None = None) -> AttributeEvent:
         """Make an event of terms."""
         numbers = ((attribute, number_of(term)) for attribute, term in terms.items())
         return cls(terms, {a: n for a, n in numbers if n is not None}, links or {})
@@ -224,11 +224,13 @@ class Resource:
     subject: Term
     values: Mapping[NamedNode, list[Term]]
 
-    def events(self, asked: Container[NamedNode], links: Links | None = None) -> Iterator[Event]:
+    def events(
+        self, asked: Container[NamedNode], links: Links | None = None
+    ) -> Iterator[AttributeEvent]:
         """Yield an event for each choice of values of the attributes in `asked`."""
         chosen = {a: values for a, values in self.values.items() if a in asked}
         for terms in product(*chosen.values()):
-            yield Event.of(dict(zip(chosen, terms, strict=True)), links)
+            yield AttributeEvent.of(dict(zip(chosen, terms, strict=True)), links)
 
 
 def resources(publication: Publication) -> list[Resource]:
@@ -372,7 +374,7 @@ class PublishedMatcher(Matcher):
         return size
 
 
-class FlatMatcher(PublishedMatcher):
+class AttributeMatcher(PublishedMatcher):
     """The common part of the algorithms on attributes, which add `clear`, `insert` and `matched`.
 
     `kinds` are the supported constraints. `asked` counts the conjunctions with each attribute.
@@ -393,7 +395,7 @@ class FlatMatcher(PublishedMatcher):
         """Put a conjunction into the index; numbers are consecutive, from 0."""
 
     @abstractmethod
-    def matched(self, event: Event, tally: Tally) -> Iterable[int]:
+    def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
         """Return the numbers of the conjunctions that an event matches, without duplicates."""
 
     def cell(self, value: float, cells: int) -> int:
@@ -428,7 +430,7 @@ class FlatMatcher(PublishedMatcher):
                     found.setdefault(id, []).extend(solutions)
         return self.report(publication, found, tally)
 
-    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
+    def events(self, resource: Resource, links: Links) -> Iterable[AttributeEvent]:
         """Return the events that an algorithm matches for a resource."""
         return resource.events(self.asked, links)
 
@@ -468,7 +470,7 @@ Way: TypeAlias = tuple[Term, ...]
 """A term and its ancestors."""
 
 
-class ConceptMatcher(FlatMatcher):
+class ConceptMatcher(AttributeMatcher):
     """The common part of the algorithms that use synonyms, subattributes and subclasses.
 
     CTPS (sections 3 and 4) and S-ToPSS replace synonyms in subscriptions and events by their root.
@@ -494,7 +496,7 @@ class ConceptMatcher(FlatMatcher):
     def match(self, publication: Publication) -> MatchReport:
         return super().match(self.ontology.rewrite(publication))
 
-    def events(self, resource: Resource, links: Links) -> Iterable[Event]:
+    def events(self, resource: Resource, links: Links) -> Iterable[AttributeEvent]:
         """Return the events over the attributes in `asked` and their subattributes.
 
         If two names in `asked`, an attribute's own and an ancestor's, share several values, each
