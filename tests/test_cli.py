@@ -476,7 +476,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
 def test_a_terminal_gets_colours_and_progress() -> None:
     seen, _ = on_a_terminal(*FILTER)
     assert COLOUR.search(seen)
-    assert "OntologyOptions the ontology" in seen
+    assert "Loading the ontology" in seen
     assert "Filtering" in seen
     assert "\x1b[1mSolar power overtakes coal in the Valmora grid" in seen
     bars = [line for line in re.split(r"[\r\n]", seen) if "Filtering" in line]

@@ -233,7 +233,7 @@ class ResultOptions:
 class OntologyOptions:
     """The options for loading files as one ontology."""
 
-    panel: ClassVar = "OntologyOptions the ontology"
+    panel: ClassVar = "Loading the ontology"
     imports: Path | None = option(None, "Folder that is searched for owl:imports.")
     fetch_imports: bool = option(False, "Fetch the other owl:imports from the network.")
     reason: Literal["hermit", "pellet"] | None = option(

@@ -135,7 +135,7 @@ class Session:
 
     def ontology(self, files: Sequence[Path], ontology_options: OntologyOptions) -> Ontology:
         """Load the ontology files."""
-        with self.waiting("OntologyOptions the ontology") if files else nullcontext():
+        with self.waiting("Loading the ontology") if files else nullcontext():
             return load(files, ontology_options, self.report)
 
     def engine(self, engine_options: EngineOptions, limits: Limits | None = None) -> Engine:
@@ -165,7 +165,7 @@ class Session:
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
         """Add the subscriptions of files and folders; report refused ones."""
-        with self.waiting("InputOptions subscriptions"):
+        with self.waiting("Reading subscriptions"):
             subscribe_files(engine, paths, self.report)
 
     def take_in(self, engine: Engine, subscription_options: SubscriptionOptions) -> None:

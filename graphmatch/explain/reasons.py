@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from graphmatch import _native
 from graphmatch.enrichment import EnrichedPublication, Enricher
 from graphmatch.explain.evidence import Evidence, evidence
-from graphmatch.explain.explanation import Explanation, explain
 from graphmatch.explain.index_plan import IndexPlan
 from graphmatch.explain.provenance import Provenance
 from graphmatch.operators.evaluator import OperatorEvaluator
@@ -23,6 +23,9 @@ from graphmatch.subscription import Query, Subscription
 from semantic.errors import GraphMatchError, OnProblem, Place, Problem, Severity
 from semantic.limits import Limits
 from semantic.publication import Publication
+
+if TYPE_CHECKING:
+    from graphmatch.explain.explanation import Explanation
 
 
 def explained(
@@ -41,6 +44,8 @@ def explained(
     GraphMatchError
         If the query of the subscription cannot be evaluated.
     """
+    from graphmatch.explain.explanation import explain
+
     matches, id = report.matches, plan.subscription.id
     assert isinstance(matches, CoreMatches)
     if why := dict(matches.failed).get(id):

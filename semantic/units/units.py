@@ -393,7 +393,7 @@ def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fract
     """Convert a number to a base unit of the same dimension; `name` is the unit's text."""
     if unit.base != base.unit.base:
         what = f"{name} cannot be converted to {_name(base.term)}"
-        raise UnitError(what, "ConstantUse a unit of the same dimension.")
+        raise UnitError(what, "Use a unit of the same dimension.")
     return base.unit.from_base(unit.to_base(number))
 
 
