@@ -152,7 +152,7 @@ class StreamOptions(TableOptions):
 @app.command()
 @partial(grouped, without={"operators"})
 def filter(
-    bulk_options: BulkOptions,
+    bulk: BulkOptions,
     subscription_options: SubscriptionOptions,
     engine_options: EngineOptions,
     spark_options: SparkOptions,
@@ -167,17 +167,17 @@ def filter(
     from graphmatch.command.session import Session
 
     with Session(verbosity) as session:
-        bulk_options.check("parquet")
+        bulk.check("parquet")
         settings = spark_options.settings()
         engine = _engine(session, engine_options, subscription_options)
-        with _started(session, spark_options.master, settings, bulk_options.form) as spark:
-            return _filtered(session, bulk_options, engine, engine_options, spark, json=json)
+        with _started(session, spark_options.master, settings, bulk.form) as spark:
+            return _filtered(session, bulk, engine, engine_options, spark, json=json)
 
 
 @app.command()
 @partial(grouped, without={"saved", "operators"})
 def watch(
-    stream_options: StreamOptions,
+    stream: StreamOptions,
     subscription_options: SubscriptionOptions,
     engine_options: EngineOptions,
     spark_options: SparkOptions,
@@ -192,16 +192,14 @@ def watch(
     from graphmatch.spark.spark_session import connector
 
     with Session(verbosity) as session:
-        stream_options.check("parquet")
-        stream_options.check_source()
+        stream.check("parquet")
+        stream.check_source()
         settings = spark_options.settings()
         changes = EngineFiles(session, engine_options, subscription_options)
         engine = changes.engine()
-        packages = () if stream_options.kafka is None else (connector(),)
-        with _started(
-            session, spark_options.master, settings, stream_options.form, packages
-        ) as spark:
-            return _watched(session, stream_options, engine, changes, spark, engine_options)
+        packages = () if stream.kafka is None else (connector(),)
+        with _started(session, spark_options.master, settings, stream.form, packages) as spark:
+            return _watched(session, stream, engine, changes, spark, engine_options)
 
 
 def _engine(
@@ -253,7 +251,7 @@ _GLOB = re.compile(r"([\\*?\[\]{}])")
 
 def _filtered(
     session: Session,
-    bulk_options: BulkOptions,
+    bulk: BulkOptions,
     engine: Engine,
     engine_options: EngineOptions,
     spark: SparkSession,
@@ -272,22 +270,22 @@ def _filtered(
 
     started = time.perf_counter()
     with session.waiting("Matching"):
-        parts = list(_parts(session, bulk_options, engine, engine_options, spark))
+        parts = list(_parts(session, bulk, engine, engine_options, spark))
         if not parts:
             return session.status
         observation = Observation("graphmatch")
         found = observed(reduce(DataFrame.unionByName, parts), observation)
         try:
-            found.write.format(bulk_options.form).mode(bulk_options.mode).save(bulk_options.output)
+            found.write.format(bulk.form).mode(bulk.mode).save(bulk.output)
         except AnalysisException as error:
             if error.getCondition() != "PATH_ALREADY_EXISTS":
                 raise
             what, remedy = "is there already", "Pass --mode overwrite or --mode append."
-            raise SparkError(what, bulk_options.output, remedy) from error
+            raise SparkError(what, bulk.output, remedy) from error
         did = {name: value or 0 for name, value in observation.get.items()}
         del did["engine"], did["milliseconds"]
-        if did["refused"] and bulk_options.mode != "append":
-            written = spark.read.format(bulk_options.form).load(bulk_options.output)
+        if did["refused"] and bulk.mode != "append":
+            written = spark.read.format(bulk.form).load(bulk.output)
             refused = (
                 written.where("_corrupt_record IS NOT NULL").select("_corrupt_record").limit(_SHOWN)
             )
@@ -296,19 +294,19 @@ def _filtered(
     did["refused"] += session.refused
     seconds = time.perf_counter() - started
     if json:
-        summary = {**did, "subscriptions": len(engine), "output": bulk_options.output}
+        summary = {**did, "subscriptions": len(engine), "output": bulk.output}
         session.out.write_json({**summary, "seconds": round(seconds, 3)})
     session.note(
         f"{plural(did['publications'], 'publication')}, {plural(len(engine), 'subscription')}: "
         f"{plural(did['matches'], 'match', 'matches')}, {did['refused']} refused, "
-        f"{plural(did['warnings'], 'warning')}, {seconds:.2f} s, in {bulk_options.output}"
+        f"{plural(did['warnings'], 'warning')}, {seconds:.2f} s, in {bulk.output}"
     )
     return REFUSED if did["refused"] else DONE
 
 
 def _parts(
     session: Session,
-    bulk_options: BulkOptions,
+    bulk: BulkOptions,
     engine: Engine,
     engine_options: EngineOptions,
     spark: SparkSession,
@@ -320,7 +318,7 @@ def _parts(
     from graphmatch.spark.matching import matches
 
     matching: Any = partial(matches, engine, now=engine_options.now)
-    tables, lines, documents = _listed(session, bulk_options, spark)
+    tables, lines, documents = _listed(session, bulk, spark)
     if tables:
         found = spark.read.parquet(*tables)
         yield matching().rows(found)
@@ -332,7 +330,7 @@ def _parts(
         files = spark.read.format("binaryFile").load(documents)
         named = files.select("content", _named("path"))
         spread = named.repartition(4 * spark.sparkContext.defaultParallelism, sql.rand(seed=1))
-        yield matching(document="content", source="path", **bulk_options.input_options).rows(spread)
+        yield matching(document="content", source="path", **bulk.input_options).rows(spread)
 
 
 def _named(column: str) -> Any:
@@ -346,7 +344,7 @@ def _named(column: str) -> Any:
 
 
 def _listed(
-    session: Session, bulk_options: BulkOptions, spark: SparkSession
+    session: Session, bulk: BulkOptions, spark: SparkSession
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the files of tables, of lines that may be split anywhere, and of documents."""
     from pyspark.errors import AnalysisException
@@ -354,7 +352,7 @@ def _listed(
     from semantic.errors import Place, Problem
 
     tables, lines, documents = list[str](), list[str](), list[str]()
-    for path in bulk_options.publications:
+    for path in bulk.publications:
         there = _GLOB.sub(r"\\\1", path) if Path(path).exists() else path
         try:
             listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
@@ -369,27 +367,25 @@ def _listed(
         for row in rows:
             name = row["path"]
             escaped = _GLOB.sub(r"\\\1", name)
-            if bulk_options.format == "parquet" or (
-                bulk_options.format is None and _TABLE.search(name)
-            ):
+            if bulk.format == "parquet" or (bulk.format is None and _TABLE.search(name)):
                 tables.append(escaped)
-            elif _is_lines(bulk_options, name):
+            elif _is_lines(bulk, name):
                 lines.append(escaped)
             else:
                 documents.append(escaped)
     return tables, lines, documents
 
 
-def _is_lines(bulk_options: BulkOptions, name: str) -> bool:
+def _is_lines(bulk: BulkOptions, name: str) -> bool:
     from pyoxigraph import RdfFormat
 
     from semantic.syntax_detection import format_of_media_type
 
-    if bulk_options.split_by not in ("auto", "graph"):
+    if bulk.split_by not in ("auto", "graph"):
         return False
-    if bulk_options.format is None:
+    if bulk.format is None:
         return _LINES.search(name) is not None
-    return format_of_media_type(bulk_options.format) == RdfFormat.N_QUADS
+    return format_of_media_type(bulk.format) == RdfFormat.N_QUADS
 
 
 # -- watch ----------------------------------------------------------------------------------------
@@ -450,7 +446,7 @@ class EngineFiles:
 
 def _watched(
     session: Session,
-    stream_options: StreamOptions,
+    stream: StreamOptions,
     engine: Engine,
     changes: EngineFiles,
     spark: SparkSession,
@@ -461,14 +457,12 @@ def _watched(
     if spark.conf.get(_PARTITIONS) == _MANY:  # each partition keeps state, even for small batches
         spark.conf.set(_PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     matching = matches(engine, triples="triples", now=engine_options.now)
-    found = _arriving(stream_options, spark).transform(matching)
-    checkpoint = stream_options.checkpoint or f"{stream_options.output.rstrip('/')}-checkpoint"
-    _check_output(stream_options.output, checkpoint, spark)
-    writer = found.writeStream.format(stream_options.form).option("checkpointLocation", checkpoint)
-    trigger: Any = (
-        {"availableNow": True} if stream_options.once else {"processingTime": stream_options.every}
-    )
-    query = writer.option("path", stream_options.output).trigger(**trigger).start()
+    found = _arriving(stream, spark).transform(matching)
+    checkpoint = stream.checkpoint or f"{stream.output.rstrip('/')}-checkpoint"
+    _check_output(stream.output, checkpoint, spark)
+    writer = found.writeStream.format(stream.form).option("checkpointLocation", checkpoint)
+    trigger: Any = {"availableNow": True} if stream.once else {"processingTime": stream.every}
+    query = writer.option("path", stream.output).trigger(**trigger).start()
     return _followed(session, query, matching, changes)
 
 
@@ -487,7 +481,7 @@ def _check_output(output: str, checkpoint: str, spark: SparkSession) -> None:
         raise SparkError(what, output, remedy)
 
 
-def _arriving(stream_options: StreamOptions, spark: SparkSession) -> DataFrame:
+def _arriving(stream: StreamOptions, spark: SparkSession) -> DataFrame:
     """Return publications as they arrive, without duplicates."""
     from pyspark.sql import functions as sql
 
@@ -495,26 +489,26 @@ def _arriving(stream_options: StreamOptions, spark: SparkSession) -> DataFrame:
     from semantic.tables import COLUMNS
 
     reader = spark.readStream
-    if stream_options.kafka is not None:
+    if stream.kafka is not None:
         records = (
             reader.format("kafka")
-            .option("kafka.bootstrap.servers", stream_options.kafka)
-            .option("subscribe", ",".join(stream_options.kafka_topic or ()))
+            .option("kafka.bootstrap.servers", stream.kafka)
+            .option("subscribe", ",".join(stream.kafka_topic or ()))
             .option("startingOffsets", "earliest")
-            .option("maxOffsetsPerTrigger", stream_options.max_per_trigger or 100_000)
+            .option("maxOffsetsPerTrigger", stream.max_per_trigger or 100_000)
             .load()
         )
         place = sql.concat_ws("/", "topic", "partition", "offset").alias("path")
         key = sql.col("key").cast("string").alias("key")
         given = records.select("value", key, place, sql.col("timestamp").alias("time"))
-        read = publications(
-            "value", publication="key", keep=["time"], **stream_options.input_options
-        )(given)
+        read = publications("value", publication="key", keep=["time"], **stream.input_options)(
+            given
+        )
     else:
         reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", "1000000000d")
-        reader = reader.option("maxFilesPerTrigger", stream_options.max_per_trigger or 100)
-        folder = _GLOB.sub(r"\\\1", stream_options.folder or "")
-        if stream_options.format == "parquet":
+        reader = reader.option("maxFilesPerTrigger", stream.max_per_trigger or 100)
+        folder = _GLOB.sub(r"\\\1", stream.folder or "")
+        if stream.format == "parquet":
             rows = reader.schema(", ".join(f"{name} string" for name in COLUMNS))
             time_ = sql.col("_metadata.file_modification_time").alias("time")
             read = together(rows.parquet(folder).select(*COLUMNS, time_), keep=["time"])
@@ -522,15 +516,13 @@ def _arriving(stream_options: StreamOptions, spark: SparkSession) -> DataFrame:
             files = reader.format("binaryFile").schema(_LISTED).load(folder)
             time_ = sql.col("modificationTime").alias("time")
             given = files.select("content", _named("path"), time_)
-            read = publications("content", keep=["time"], **stream_options.input_options)(given)
+            read = publications("content", keep=["time"], **stream.input_options)(given)
     # Rejected input has no time, so it is never late, and never a duplicate of a publication.
     on_time = sql.least("time", sql.current_timestamp())
     keyed = read.withColumn(
         "time", sql.when(sql.col("publication").isNotNull(), on_time)
     ).withColumn("key", sql.coalesce("publication", "_corrupt_record"))
-    once = keyed.withWatermark("time", stream_options.watermark).dropDuplicatesWithinWatermark(
-        ["key"]
-    )
+    once = keyed.withWatermark("time", stream.watermark).dropDuplicatesWithinWatermark(["key"])
     return once.select("publication", "triples", "_corrupt_record")
 
 

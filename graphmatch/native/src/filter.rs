@@ -6,7 +6,7 @@
 //! Source: SPARQL 1.1 sections 17.3 (operators) and 17.4 (functions); RFC 4647 section 3.3.1 for
 //! `LANGMATCHES`.
 
-use crate::branch::{Comparison, Filter, Folding, TaxonomyOperator, TextOperator, TermPart};
+use crate::branch::{Comparison, Filter, Folding, TaxonomyOperator, TermPart, TextOperator};
 use crate::dictionary::{Id, Kind, Terms, inline};
 use crate::lexical::{LiteralParts, unescape};
 use crate::values::{Scalar, SortKey, Value, compare};
@@ -179,7 +179,9 @@ fn view_of(term: &[u8], view: TermPart) -> Option<&[u8]> {
     match (Kind::of(term), view) {
         (Kind::Iri, TermPart::Str) => term.strip_prefix(b"<")?.strip_suffix(b">"),
         (Kind::Literal, TermPart::Str) => Some(LiteralParts::of(term)?.lexical),
-        (Kind::Literal, TermPart::Lang) => Some(LiteralParts::of(term)?.language().unwrap_or_default()),
+        (Kind::Literal, TermPart::Lang) => {
+            Some(LiteralParts::of(term)?.language().unwrap_or_default())
+        }
         (Kind::Literal, TermPart::Term) => LiteralParts::of(term)
             .filter(|literal| literal.datatype.is_none())
             .map(|found| found.lexical),

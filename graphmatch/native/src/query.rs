@@ -13,7 +13,7 @@ use crate::algebra::{
     projection as projected, substitute, visit,
 };
 use crate::branch::{
-    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, Tested, TextOperator, TermPart,
+    Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, TermPart, Tested, TextOperator,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::lexical::{LiteralParts, read_term, write_quoted};

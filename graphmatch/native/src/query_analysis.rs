@@ -13,8 +13,8 @@ use crate::algebra::{
     comparison_of, conjuncts, group, operands, parts, slot_of_iri, slot_of_literal,
 };
 use crate::branch::{
-    Comparison, Filter, Folding, GM, Node, Pattern, Slot, TaxonomyOperator, Tested, TextOperator,
-    TermPart,
+    Comparison, Filter, Folding, GM, Node, Pattern, Slot, TaxonomyOperator, TermPart, Tested,
+    TextOperator,
 };
 use crate::operators::Operators;
 use hashbrown::{HashMap, HashSet};

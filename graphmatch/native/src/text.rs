@@ -14,7 +14,7 @@
 //! Aho-Corasick automata must be built again as keywords come and go. They took five times as long
 //! for 100,000 keywords, and sixty times as long to add one.
 
-use crate::branch::{Filter, Folding, TextOperator, TermPart};
+use crate::branch::{Filter, Folding, TermPart, TextOperator};
 use crate::dictionary::{Dictionary, Id};
 use crate::filter::FilterEvaluator;
 use crate::lexical::LiteralParts;

@@ -4,7 +4,7 @@
 //! found once for all of them.
 
 use crate::branch::{
-    Branch, Comparison, Filter, Folding, Node, Pattern, Tested, TextOperator, TermPart,
+    Branch, Comparison, Filter, Folding, Node, Pattern, TermPart, Tested, TextOperator,
 };
 use crate::dictionary::{Dictionary, Id};
 use crate::lexical::LiteralParts;

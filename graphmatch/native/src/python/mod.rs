@@ -227,8 +227,7 @@ impl SharedCore {
                     let id = worker.publication.id.to_string();
                     let (enricher, version) = (Arc::clone(&guarded.enricher), guarded.version);
                     let left = progress.left;
-                    let request =
-                        EnrichmentRequest { id, triples, steps, enricher, version, left };
+                    let request = EnrichmentRequest { id, triples, steps, enricher, version, left };
                     break MatchOutcome::Enrichment(request);
                 }
                 Err(Needs::Indexes(questions)) => {

@@ -6,7 +6,7 @@
 
 use super::bad_query;
 use super::terms::{object_of, term_object, variable_object, write_text};
-use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TextOperator, TermPart};
+use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TermPart, TextOperator};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
 use crate::evaluate::Prepared;
