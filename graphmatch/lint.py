@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import chain, combinations
 from typing import TypeAlias, TypeVar
 
-from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, Store, Variable
+from pyoxigraph import Literal, NamedNode, QuerySolutions, Store, Variable
 
 from graphmatch.parse_tree import Expression, Op, definitions, parse_tree, unbound
 from graphmatch.subscription import Subscription, SubscriptionParser
@@ -235,19 +235,14 @@ class _ParsedSubscription:
         return [triple.args for op in self.ops if op.name == "bgp" for triple in op.ops] + paths
 
     @cached_property
-    def properties(self) -> Mapping[Expression, set[Expression]]:
-        """The properties and classes that patterns ask of each subject."""
-        found = defaultdict(set)
+    def items(self) -> frozenset[Expression]:
+        """The subjects that must be feed items, by their properties and classes."""
+        found: defaultdict[Expression, set[Expression]] = defaultdict(set)
         for subject, predicate, object_ in self.triples:
             found[subject].add(object_ if predicate == TYPE else predicate)
-        return found
-
-    @cached_property
-    def items(self) -> frozenset[Expression]:
-        """The subjects that must be feed items."""
         return frozenset(
             subject
-            for subject, properties in self.properties.items()
+            for subject, properties in found.items()
             if properties & _ONLY_ITEMS and RSS["channel"] not in properties
         )
 
@@ -634,21 +629,6 @@ def _unread(asked: _ParsedSubscription) -> Iterator[_Finding]:
         yield what, "Write it as several subscriptions, or with fewer brackets."
 
 
-def _aggregates(asked: _ParsedSubscription) -> Iterator[_Finding]:
-    once = {o: s for s, p, o in asked.triples if p in _ONCE and s in asked.items}
-    for group in asked.ops:
-        if group.name != "group":
-            continue
-        grouped, pairs = group.ops[:2]
-        for op in chain.from_iterable(pair.ops for pair in pairs.ops):
-            over = next((arg for arg in op.args if isinstance(arg, Variable)), None)
-            item = None if over is None else once.get(over, over)
-            if item in asked.items and item not in grouped.args:
-                what = f"{asked.show(op)} is over one feed item: each is a publication of its own"
-                remedy = f"Group by {asked.show(item)} if it is about one item's values."
-                yield what, remedy
-
-
 def _everything(asked: _ParsedSubscription) -> Iterator[_Finding]:
     subscription = asked.subscription
     if _HARMLESS.issuperset(subscription.remainder):
@@ -675,18 +655,6 @@ def _is_met_by_all(patterns: Sequence[TriplePattern]) -> bool:
     )
 
 
-def _channels(asked: _ParsedSubscription) -> Iterator[_Finding]:
-    parts = {o for s, p, o in asked.triples if p == DCTERMS["isPartOf"] and s in asked.items}
-    for subject, properties in asked.properties.items():
-        is_channel = RSS["channel"] in properties or subject in parts
-        wrong = properties & _ONLY_ITEMS
-        if is_channel and isinstance(subject, Variable | BlankNode) and wrong:
-            shown = ", ".join(sorted(map(asked.show, wrong)))
-            what = f"{subject} is a channel, and only items have {shown}"
-            remedy = "Ask a channel for dcterms:title or dcterms:description."
-            yield what, remedy
-
-
 _RULES: Mapping[str, Callable[[_ParsedSubscription], Iterator[_Finding]]] = {
     "unknown-term": _unknown_terms,
     "unbound-variable": _unbound,
@@ -696,9 +664,7 @@ _RULES: Mapping[str, Callable[[_ParsedSubscription], Iterator[_Finding]]] = {
     "invalid-regex": _regexes,
     "contradictory-filters": _contradictions,
     "not-examined": _unread,
-    "aggregate-of-one-item": _aggregates,
     "matches-everything": _everything,
-    "channel-and-item": _channels,
 }
 CODES = (*_RULES, "duplicate")
 """The codes of all warnings; docs/reference/errors.md explains them."""

@@ -114,7 +114,7 @@ def test_command_for_an_extra_names_the_wheel_without_a_clone(
 def test_extras_named_in_messages_exist() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in sources("*.py"))
-    named = re.findall(r"""pip_install\(["'](\w+)["']\)""", text)
+    named = re.findall(r"""(?:pip_install\(|require\("[a-z ]+", )["'](\w+)["']\)""", text)
     assert {"broker", "java", "spark"} <= set(named) <= set(project["optional-dependencies"])
 
 

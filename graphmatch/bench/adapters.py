@@ -46,8 +46,7 @@ class Adapter(ABC):
     `forms` are the workloads that it can express, with the forms of their events. If `matches` is
     false, it is a lower bound for others. If it is not `exact`, it may report other subscriptions
     than those that match. Without `topics` it cannot find a thesaurus's concepts in texts. If
-    `shares` is true, several engines use the same arguments. A `slow` engine is only measured by
-    name.
+    `shares` is true, several engines use the same arguments.
     """
 
     forms: Mapping[str, Sequence[str]]
@@ -55,7 +54,6 @@ class Adapter(ABC):
     exact: bool = True
     topics: bool = True
     shares: bool = False
-    slow: bool = False
 
     def given(self, workload: Any) -> Any:
         """Return the subscriptions in the engine's form; not timed."""
@@ -295,5 +293,5 @@ class _Read(_Parse):
 
 
 _OWN: Mapping[str, type[Adapter]] = {"graphmatch": _Engine, "parse": _Parse, "read": _Read}
-ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "pyoxigraph", "parse", "read")
+ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "parse", "read")
 """The engines besides the published algorithms, in the order of the list."""

@@ -1,4 +1,4 @@
-"""Alternatives to the engine: a dictionary, a scan, DuckDB, pyoxigraph.
+"""Alternatives to the engine: a dictionary, a scan, DuckDB.
 
 The dictionary is an afternoon's work in Python. Its cost: the look-ups of an event, and the
 subscriptions whose rarest part it has. The scan is compiled; its cost is linear in the rows.
@@ -6,7 +6,6 @@ subscriptions whose rarest part it has. The scan is compiled; its cost is linear
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -15,18 +14,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Quad, Store
 
 from graphmatch.bench.adapters import TABULAR, Adapter
 from graphmatch.bench.workloads import TabularWorkload, Workload
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
-from semantic.ontology.ontology import Ontology
 
 Ids: TypeAlias = NDArray[np.int32]
 Key: TypeAlias = tuple[int | None, int, int | None]
 
-_BELOW = re.compile(r"\?(\w+) FILTER\(<[^<>]+descendantOf>\(\?\1, (<[^<>]+>)\)\)")
 SAMPLED_EVENTS, SAMPLED_ROWS = 20, 5000
 BLOCK = 4096
 """The number of rows that the scan tests per column at a time: they fit into a cache."""
@@ -246,40 +242,9 @@ class _DuckDB(Adapter):
         self._connection.close()
 
 
-class _Pyoxigraph(Adapter):
-    """One ASK per subscription, on a store with the publication and its derived triples."""
-
-    forms = dict.fromkeys(("graph", "attributes", "concepts", "keywords"), ("store",))
-    slow = True
-    topics = False
-
-    def given(self, workload: Workload) -> tuple[Ontology, list[str]]:
-        """Return the texts as ASK, because a query may stop at its first solution."""
-        texts = (_BELOW.sub(r"\2 .", text) for text in workload.texts())
-        return workload.ontology(), [f"ASK {text[text.index('{') :]}" for text in texts]
-
-    def build(self, given: tuple[Ontology, list[str]]) -> None:
-        self._ontology, self._queries = given
-
-    def event(self, workload: Any, number: int, serial: int | None, form: str) -> list[Store]:  # noqa: ARG002
-        """Return a store for each publication, with the classes above its objects."""
-        stores = []
-        for publication in workload.publications(number, serial):
-            stores.append(Store())
-            for s, p, o in publication.triples:
-                for each in (o, *self._ontology.ancestors(o)):
-                    stores[-1].add(Quad(s, p, each))
-        return stores
-
-    def match(self, event: list[Store], form: str) -> list[list[int]]:  # noqa: ARG002 - only one form
-        queries = enumerate(self._queries)
-        return [[n for n, query in queries for store in event if store.query(query)]]
-
-
 BASELINES: Mapping[str, type[Adapter]] = {
     "dictionary": _Dictionary,
     "scan": _Scan,
     "duckdb": _DuckDB,
-    "pyoxigraph": _Pyoxigraph,
 }
 """The classes by name."""

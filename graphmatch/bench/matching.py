@@ -49,8 +49,6 @@ class RunOptions:
         Determines the generated data.
     engines, forms
         The compared engines and forms of events; the usual ones by default.
-    documents
-        ``"again"`` for repeated documents, ``"new"`` for new ones, or ``"both"``.
     core
         Whether to measure the core alone, too.
     """
@@ -60,7 +58,6 @@ class RunOptions:
     seed: int = 1
     engines: Sequence[str] = ()
     forms: Sequence[str] = ()
-    documents: str = "both"
     core: bool = False
 
 
@@ -96,20 +93,17 @@ def run(
 def columns_of(workload: str, chosen: RunOptions, parameters: Mapping[str, Any]) -> Iterator[str]:
     """Yield each engine in each form, with repeated events and new ones.
 
-    The engines are the named ones, or all that support the workload and are not slow.
+    The engines are the named ones, or all that support the workload.
     """
     known = {name: one for name in ENGINES if workload in (one := adapter(name)).forms}
-    usual = [name for name, one in known.items() if not one.slow]
-    engines = report.named(chosen.engines or usual, known, "--engines")
+    engines = report.named(chosen.engines or known, known, "--engines")
     if parameters.get("topics"):
         engines = [name for name in engines if known[name].topics]
     forms = known["graphmatch"].forms[workload]
     wanted = chosen.forms or DEFAULT_FORMS[workload]
     wanted = report.named(wanted, forms, "--forms")
     wanted += ["core"] if chosen.core else []
-    documents = {"both": ("", "+new"), "new": ("+new",), "again": ("",)}[chosen.documents]
-    if not workload_class(workload).renews:
-        documents = ("",)
+    documents = ("", "+new") if workload_class(workload).renews else ("",)
     for name in engines:
         takes = known[name].forms[workload]
         own = [form for form in wanted if form in takes]

@@ -23,7 +23,7 @@ from graphmatch.subscription import Subscription
 _NEVER = frozenset(
     {
         *("unknown-term", "unbound-variable", "never-comparable", "no-arithmetic"),
-        *("invalid-literal", "invalid-regex", "contradictory-filters", "channel-and-item"),
+        *("invalid-literal", "invalid-regex", "contradictory-filters"),
     }
 )
 """Warnings of the linter because of which a subscription, or a part of it, can't match."""

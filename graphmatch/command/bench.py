@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import typer
 
-from graphmatch.command.options import Json, grouped, option
+from graphmatch.command.options import Json, grouped, option, require
 
 if TYPE_CHECKING:
     from graphmatch.bench.matching import RunOptions
@@ -73,9 +73,6 @@ class BenchOptions:
         "Forms of events: nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.",
         metavar="A[,B…]",
     )
-    documents: Literal["again", "new", "both"] = option(
-        "both", "graph: repeated documents, new ones, or both."
-    )
     core: bool = option(False, "Also measure the core alone.")
 
     def options(self) -> RunOptions:
@@ -99,7 +96,6 @@ class BenchOptions:
             self.seed,
             _listed(self.engines),
             _listed(self.forms),
-            self.documents,
             self.core,
         )
 
@@ -175,7 +171,7 @@ def run(
         for group in (bench_options, workload_options, suite_options)
         for n, v in _given(group).items()
     }
-    _require("ahocorasick_rs", "bitarray", "duckdb", "matplotlib", "numba", "pandas")
+    require("graphmatch bench", "bench")
     match what:
         case "paper":
             _refuse(what, given, {"scale", "output"}, names=True)
@@ -193,7 +189,7 @@ def run(
         _refuse(what, given, {"subscriptions", "events", "seed", "shapes"}, names=not names)
         if "events" not in given:
             bench_options = replace(bench_options, events=_PUBLICATIONS)
-        _require("fastapi", "httptools", "sqlalchemy", extra="broker")
+        require("graphmatch bench broker", "broker")
         from graphmatch.bench import broker
 
         return broker.run(bench_options.options(), workload_options.shapes or 0, json=json)
@@ -201,24 +197,10 @@ def run(
 
     class_ = workload_class(what)
     known = set(parameters_of(class_))
-    own = {field.name for field in fields(bench_options)} - (
-        set() if class_.renews else {"documents"}
-    )
+    own = {field.name for field in fields(bench_options)}
     _refuse(what, given, known | own, names=not names)
     parameters = {name: value for name, value in given.items() if name in known}
     return matching.run(what, bench_options.options(), parameters, json=json)
-
-
-def _require(*modules: str, extra: str = "bench") -> None:
-    """Raise `InputError` if libraries of an extra are not installed."""
-    from importlib.util import find_spec
-
-    from semantic.errors import InputError, Place, Problem, pip_install
-
-    missing = [module for module in modules if find_spec(module) is None]
-    if missing:
-        remedy = f"Install the extra: {pip_install(extra)}"
-        raise InputError(Problem(f"it needs {', '.join(missing)}", Place("bench"), remedy))
 
 
 def _given(group: Any) -> dict[str, Any]:

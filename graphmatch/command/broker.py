@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import typer
 
-from graphmatch.command.options import EngineOptions, Verbosity, grouped, option
+from graphmatch.command.options import EngineOptions, Verbosity, grouped, option, require
 
 app = typer.Typer(
     name="broker",
@@ -46,10 +46,12 @@ def match(store_options: StoreOptions, engine_options: EngineOptions, verbosity:
     from semantic.errors import InputError, Place, Problem
 
     with Session(verbosity) as session:
+        require("graphmatch broker", "broker")
         from graphmatch.broker.matching import Matcher
         from graphmatch.broker.service import ENGINE_LIMITS, Broker
+        from graphmatch.broker.store import Store
 
-        store = _store(store_options)
+        store = Store(store_options.store)
         try:
             if store.is_sqlite:
                 what = "only one process can use a SQLite store"
@@ -72,13 +74,3 @@ def match(store_options: StoreOptions, engine_options: EngineOptions, verbosity:
             store.close()
         session.note("stopped")
         return session.status
-
-
-def _store(store_options: StoreOptions) -> Any:
-    try:
-        from graphmatch.broker.store import Store
-    except ImportError as error:
-        from graphmatch.command.serve import missing
-
-        raise missing(error.name) from error
-    return Store(store_options.store)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from graphmatch.command.filter import check, nothing_to_match, read
+from graphmatch.command.filter import check, nothing_to_match
 from graphmatch.command.options import EngineOptions, InputOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.console import reader_language, visible
 from semantic.errors import GraphMatchError, Place, Problem
+from semantic.publication import Publication
+from semantic.reading import SplitBy, read_publications
 
 
 def run(
@@ -33,7 +35,7 @@ def run(
         if subscription not in engine:
             raise _unknown(subscription, [known.id for known in engine.subscriptions])
         found = False
-        for each in read(session, input_options):
+        for each in _publications(session, input_options):
             if publication not in (None, each.id):
                 continue
             found = True
@@ -47,6 +49,19 @@ def run(
         if not found:
             raise _nothing_read(input_options, publication)
         return session.status
+
+
+def _publications(session: Session, input_options: InputOptions) -> Iterator[Publication]:
+    """Yield the publications to read, then the events."""
+    for source in session.tracked(input_options.publications or ()):
+        yield from read_publications(
+            source,
+            split_by=SplitBy(input_options.split_by),
+            format=input_options.format,
+            base_iri=input_options.base,
+            on_problem=session.report,
+        )
+    yield from session.events(input_options.events or ())
 
 
 def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:

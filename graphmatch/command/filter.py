@@ -33,7 +33,6 @@ from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem
 from semantic.files import files_in, is_special
 from semantic.publication import Publication
-from semantic.reading import SplitBy
 from semantic.vocabulary import DCTERMS
 
 if TYPE_CHECKING:
@@ -177,17 +176,6 @@ def _summary(session: Session, engine: Engine, tally: FilterCounts, seconds: flo
         f"{plural(tally.matched, 'publication')}{left_out}, "
         f"{session.refused} refused, {seconds:.2f} s"
     )
-
-
-def read(session: Session, input_options: InputOptions) -> Iterator[Publication]:
-    """Yield the publications to read, then the events."""
-    yield from session.publications(
-        input_options.publications or (),
-        SplitBy(input_options.split_by),
-        input_options.format,
-        input_options.base,
-    )
-    yield from session.events(input_options.events or ())
 
 
 def filter_all(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from graphmatch.command.terms import (
 )
 from graphmatch.console import plural, reader_language, styled
 from graphmatch.mapping import MappingFunctions
-from semantic.errors import InputError, Place, Problem, Severity
+from semantic.errors import InputError, Place, Problem
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Mention
 from semantic.vocabulary import DOMAIN, RANGE, RDFS, SKOS
@@ -37,11 +36,6 @@ LISTED = 12
 """The maximum number of terms in one line of a description."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
-_SEVERITIES = (
-    (Severity.REFUSED, "refused", "refused"),
-    (Severity.WARNING, "warning", "warnings"),
-)
-
 
 def run(
     files: Sequence[Path],
@@ -52,8 +46,10 @@ def run(
     json: bool,
 ) -> int:
     """Load, show; return the exit status."""
-    with Session(verbosity, keeps=view_options.problems) as session:
-        _check(view_options)
+    with Session(verbosity) as session:
+        if view_options.search is not None and view_options.term is not None:
+            what = "--search and --term are given together"
+            raise InputError(Problem(what, Place("--term"), "Leave one of them out."))
         view = OntologyView(session.ontology(files, ontology_options), reader_language(os.environ))
         session.show_warnings()
         shown = _OntologyPrinter(session, view, json=json)
@@ -61,18 +57,9 @@ def run(
             shown.search(view_options.search)
         elif view_options.term is not None:
             shown.term(view_options.term)
-        elif view_options.problems:
-            shown.problems()
         else:
             shown.trees(view_options.depth)
         return session.status
-
-
-def _check(view_options: ViewOptions) -> None:
-    chosen = view_options.chosen()
-    if len(chosen) > 1:
-        what, remedy = f"{' and '.join(chosen)} are given together", "Give one of them."
-        raise InputError(Problem(what, Place(chosen[-1]), remedy))
 
 
 class _OntologyPrinter:
@@ -140,13 +127,6 @@ class _OntologyPrinter:
         description = describe(self._view, resolve(self._view, text))
         row = {key: _plain(value) for key, value in description.items()}
         self._show([row], _description_lines(self._view, description))
-
-    def problems(self) -> None:
-        """Show the problems, grouped by severity and file."""
-        problems = self._session.problems
-        self._show(map(problem_as_json, problems), _problem_lines(problems))
-        if not self._json:
-            self._session.note(f"{plural(len(problems), 'problem')}")
 
 
 def tree_lines(taxonomy: Taxonomy, view: OntologyView, depth: int) -> Iterator[Text]:
@@ -277,24 +257,6 @@ def count_all(view: OntologyView, problems: Sequence[Problem]) -> dict[str, obje
     counts["names with another root"] = len(ontology.roots)
     counts["problems"] = [str(problem) for problem in problems]
     return counts
-
-
-def problem_as_json(problem: Problem) -> dict[str, object]:
-    """Return a problem for JSON."""
-    texts = {"what": problem.what, "remedy": problem.remedy}
-    return {"severity": problem.severity.value, **asdict(problem.where), **texts}
-
-
-def _problem_lines(problems: Sequence[Problem]) -> Iterator[Text]:
-    for severity, one, more in _SEVERITIES:
-        several = [problem for problem in problems if problem.severity is severity]
-        for source in dict.fromkeys(problem.where.source for problem in several):
-            here = [problem for problem in several if problem.where.source == source]
-            yield styled((source, "bold"), f"  {plural(len(here), one, more)}")
-            for problem in here:
-                where = str(problem.where)[len(source) :].lstrip(": ")
-                text = f"{problem.what}. {problem.remedy}"
-                yield styled(f"  {where}: {text}" if where else f"  {text}")
 
 
 # --- Mapping functions and base units ------------------------------------------------------------

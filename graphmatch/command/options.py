@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
+from importlib.util import find_spec
 from inspect import Parameter, Signature, signature
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -25,6 +26,15 @@ from typer.core import TyperCommand
 _FILES = "RDF files, .csv synonyms, .rq mapping functions"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _ANNOTATED: Any = Annotated
+_EXTRAS = {
+    "bench": ("ahocorasick_rs", "bitarray", "duckdb", "matplotlib", "numba", "pandas"),
+    "broker": (
+        *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
+        *("prometheus_client", "sqlalchemy", "structlog", "uvicorn"),
+    ),
+    "kafka": ("confluent_kafka",),
+}
+"""The packages of extras."""
 CONFIG = "graphmatch.toml"
 """The configuration of `graphmatch filter` if the command line names no input."""
 
@@ -94,6 +104,16 @@ def networks(texts: Sequence[str] | None) -> list[IPv4Network | IPv6Network]:
             problem = Problem(f"{text!r} is not a network", Place("--allow"), "Write 10.0.0.0/8.")
             raise InputError(problem) from error
     return found
+
+
+def require(command: str, extra: str) -> None:
+    """Raise `InputError` if packages of an extra are not installed."""
+    from semantic.errors import InputError, Place, Problem, pip_install
+
+    missing = [module for module in _EXTRAS[extra] if find_spec(module) is None]
+    if missing:
+        remedy = f"Install the extra: {pip_install(extra)}"
+        raise InputError(Problem(f"it needs {', '.join(missing)}", Place(command), remedy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,13 +328,7 @@ class ViewOptions:
         None, "Show the terms with the text in a label or name.", metavar="TEXT"
     )
     term: str | None = option(None, "Show everything about one term.", metavar="TERM")
-    problems: bool = option(False, "Show only the problems, grouped by file.")
     depth: int = option(4, "Number of tree levels to show.", min=1)
-
-    def chosen(self) -> tuple[str, ...]:
-        """Return the given options, of which only one is allowed."""
-        several = ("search", "term", "problems")
-        return tuple(f"--{name}" for name in several if getattr(self, name) not in (None, False))
 
 
 def grouped(command: Callable[..., int], without: Collection[str] = ()) -> Callable[..., None]:

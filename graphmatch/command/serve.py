@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,10 +19,9 @@ from urllib.parse import urlsplit
 
 import typer
 
-from graphmatch.command.options import EngineOptions, Verbosity, grouped, networks, option
+from graphmatch.command.options import EngineOptions, Verbosity, grouped, networks, option, require
 
 if TYPE_CHECKING:
-    from graphmatch.broker.feed_list import ListedFeed
     from graphmatch.broker.matching import Matcher
     from graphmatch.broker.running import Parts
     from graphmatch.broker.service import Broker
@@ -32,11 +30,6 @@ if TYPE_CHECKING:
     from graphmatch.command.session import Session
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-
-_PACKAGES = (
-    *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
-    *("prometheus_client", "sqlalchemy", "structlog", "uvicorn"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +154,9 @@ def serve(serve_options: ServeOptions, engine_options: EngineOptions, verbosity:
 
 def run(session: Session, serve_options: ServeOptions, engine_options: EngineOptions) -> int:
     """Serve until a signal arrives; return the exit status."""
-    for name in _PACKAGES:
-        if find_spec(name) is None:
-            raise missing(name)
-    if serve_options.kafka is not None and find_spec("confluent_kafka") is None:
-        raise missing("confluent_kafka", "kafka")
+    require("graphmatch serve", "broker")
+    if serve_options.kafka is not None:
+        require("graphmatch serve", "kafka")
     from graphmatch.broker.feed_list import read_feed_list
     from graphmatch.broker.matching import Matcher
     from graphmatch.broker.service import ENGINE_LIMITS, Broker
@@ -200,7 +191,11 @@ def run(session: Session, serve_options: ServeOptions, engine_options: EngineOpt
             snapshots = _snapshots(serve_options, store) if mark else None
             matcher = Matcher(broker, snapshots, mark, int(mark[:15] or "0", 16))
             _load(matcher)
-            parts = _parts(serve_options, mail, followed, address)
+            from graphmatch.broker.running import Parts
+
+            servers, topic = serve_options.kafka, serve_options.kafka_topic
+            kafka = None if servers is None else (servers, topic)
+            parts = Parts(serve_options.allow or (), mail, followed, kafka, address)
             matcher.start()
             try:
                 _serve(session, serve_options, parts, broker, matcher, listening, stops)
@@ -218,31 +213,6 @@ def _load(matcher: Matcher) -> None:
     answering.start()
     matcher.load()
     answering.join()
-
-
-def _parts(
-    serve_options: ServeOptions,
-    mail: SmtpServer | None,
-    followed: Sequence[ListedFeed],
-    address: str,
-) -> Parts:
-    from graphmatch.broker.running import Parts
-
-    return Parts(
-        serve_options.allow or (),
-        mail,
-        followed,
-        None if serve_options.kafka is None else (serve_options.kafka, serve_options.kafka_topic),
-        address,
-    )
-
-
-def missing(module: str | None, extra: str = "broker") -> Exception:
-    """Return the error for a missing package."""
-    from semantic.errors import pip_install
-
-    what = f"this command needs {module}, which is not installed"
-    return _wrong(what, "graphmatch serve", f"Install it: {pip_install(extra)}")
 
 
 def ended() -> Exception:

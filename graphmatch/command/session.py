@@ -41,7 +41,6 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
 from semantic.publication import Publication
-from semantic.reading import SplitBy, read_publications
 
 LISTED = 20
 """The maximum number of listed refusals per source; --verbose lists all."""
@@ -60,12 +59,9 @@ class Session:
     verbosity
         Quiet: neither warnings nor notes nor progress are shown. Verbose, the default: each warning
         is shown at once.
-    keeps
-        Only keep problems: the command shows them itself.
     """
 
     verbosity: Verbosity = field(default_factory=lambda: Verbosity(verbose=True))
-    keeps: bool = False
     out: CommandConsole = field(default_factory=CommandConsole)
     err: CommandConsole = field(default_factory=lambda: CommandConsole(stderr=True))
     problems: list[Problem] = field(default_factory=list)
@@ -88,8 +84,6 @@ class Session:
     def report(self, problem: Problem) -> None:
         """Store a problem; show refusals at once."""
         self.problems.append(problem)
-        if self.keeps:
-            return
         if problem.severity is Severity.REFUSED:
             self._refused[problem.where.source] += 1
             if self.verbosity.verbose or self._refused[problem.where.source] <= LISTED:
@@ -178,15 +172,6 @@ class Session:
         without = tuple(subscription_options.not_word or ())
         if topics or words or without:
             subscribe_topics(engine, Topics(topics, words, without, subscription_options.any_of))
-
-    def publications(
-        self, sources: Sequence[str], split_by: SplitBy, format: str | None, base: str | None
-    ) -> Iterator[Publication]:
-        """Yield the publications of the sources, with a progress bar on a terminal."""
-        for source in self.tracked(sources):
-            yield from read_publications(
-                source, split_by=split_by, format=format, base_iri=base, on_problem=self.report
-            )
 
     def tracked(self, sources: Sequence[str]) -> Iterable[str]:
         """Yield the sources, with a progress bar on a terminal; addresses are refused."""

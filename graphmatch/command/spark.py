@@ -7,14 +7,12 @@ that Spark supports.
 from __future__ import annotations
 
 import re
-import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import typer
@@ -530,15 +528,16 @@ def _followed(
     session: Session, query: StreamingQuery, matching: matches, changes: EngineFiles
 ) -> int:
     """Report each batch until the stream ends; return the exit status."""
+    from graphmatch.command.serve import stopping
     from graphmatch.command.session import REFUSED
 
     total: dict[str, int] = {}
     told = -1
-    with _signals() as come:
+    with stopping() as stops:  # A handler must not call Spark, whose connection may be in use.
         is_active = True
         while is_active:
             is_active = not query.awaitTermination(1)
-            if is_active and come:
+            if is_active and stops:
                 query.stop()
                 is_active = False
             for progress in query.recentProgress:
@@ -575,22 +574,3 @@ def _counts(did: Mapping[str, int]) -> str:
         f"{plural(did['duplicates'], 'duplicate')}, {did['late']:,} late, "
         f"{plural(did['matches'], 'match', 'matches')}, {did['refused']:,} refused"
     )
-
-
-@contextmanager
-def _signals() -> Iterator[Sequence[int]]:
-    """Yield the received signals, which end the stream.
-
-    A handler must not call Spark itself, because it interrupts a call on the same connection.
-    """
-    come: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        come.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield come
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -23,6 +22,7 @@ from graphmatch.command.options import (
     grouped,
     networks,
     option,
+    require,
 )
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from graphmatch.engine import Engine
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-
-_NEEDED = ("aiohttp", "listparser")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,8 @@ def watch(
     from graphmatch.command.output import writer
     from graphmatch.command.session import Session
 
-    _check(watch_options)
+    networks(watch_options.allow)
+    require("graphmatch watch", "broker")
     from graphmatch.broker.feed_list import read_feed_list
     from graphmatch.broker.feed_store import SqliteFeedStore
 
@@ -105,18 +104,6 @@ def watch(
             watch = _Watch(session, engine, made, watch_options, FilterCounts())
             asyncio.run(watch.run(listed, store))
         return watch.status
-
-
-def _check(watch_options: WatchOptions) -> None:
-    """Check the networks, and that the required packages are installed."""
-    from semantic.errors import InputError, Place, Problem, pip_install
-
-    networks(watch_options.allow)
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        what = f"it needs {' and '.join(missing)}"
-        remedy = f"Install the extra: {pip_install('broker')}"
-        raise InputError(Problem(what, Place("graphmatch watch"), remedy))
 
 
 @dataclass(slots=True)

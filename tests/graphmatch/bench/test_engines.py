@@ -18,6 +18,7 @@ from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
 from graphmatch.cli import app
+from graphmatch.command import options
 from semantic.errors import pip_install
 
 FEEDS = str(Path(__file__).parents[3] / "data/feeds")
@@ -214,7 +215,7 @@ def test_columns_that_are_chosen() -> None:
         "parse:turtle",
         "parse:turtle+new",
     ]
-    chosen = matching.RunOptions(engines=["graphmatch", "scan"], documents="new")
+    chosen = matching.RunOptions(engines=["graphmatch", "scan"])
     assert list(matching.columns_of("concepts", chosen, {})) == [
         "graphmatch:arrow",
         "graphmatch:dicts",
@@ -228,10 +229,11 @@ def test_columns_that_are_chosen() -> None:
 def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "in_own_process", lambda _, asked: runner.measure(asked))
     arguments = ["graph", "--subscriptions", "60", "--events", "4", "--engines", "dictionary,parse"]
-    status, out, err = invoked(*arguments, "--documents", "new", "--json")
+    status, out, err = invoked(*arguments, "--json")
     assert status == 0, err
     rows = [json.loads(line) for line in out.splitlines()]
-    assert [row["column"] for row in rows] == ["dictionary:integers+new", "parse:nt+new"]
+    engines = "dictionary:integers", "parse:nt"
+    assert [row["column"] for row in rows] == [e + new for e in engines for new in ("", "+new")]
     assert rows[0]["ratio"] == 1
     status, out, err = invoked(*arguments, "--forms", "turtle")
     assert status == 0, err
@@ -242,7 +244,6 @@ def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Non
     ("arguments", "said"),
     [
         (["graph", "--height", "3"], "bench graph takes no --height"),
-        (["concepts", "--documents", "new"], "bench concepts takes no --documents"),
         (["graph", "a.ttl"], "bench graph takes no FILES"),
         (["all", "--subscriptions", "5"], "bench all takes no --subscriptions"),
         (["all", "nothing"], "bench all: 'nothing' is unknown"),
@@ -263,7 +264,7 @@ def test_wrong_arguments_are_refused(arguments: list[str], said: str) -> None:
 
 
 def test_that_the_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
     status, _, err = invoked("paper", "LIST")
     assert status == 2
     assert "it needs ahocorasick_rs, bitarray, duckdb, matplotlib, numba, pandas" in err

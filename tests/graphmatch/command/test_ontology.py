@@ -145,37 +145,14 @@ def faulty(tmp_path: Path) -> list[Path]:
     return [tmp_path / "o.ttl", tmp_path / "s.csv"]
 
 
-def test_problems(faulty: list[Path]) -> None:
-    result = run(*faulty, "--problems", status=1)
-    lines = result.stdout.splitlines()
-    assert lines[0] == f"{faulty[1]}  2 refused"
-    assert lines[1].startswith("  2: ")
-    assert lines[3] == "ontology  1 warning"
-    assert lines[4].startswith("  a cycle of classes: ")
-    assert len(lines) == 5
-    assert result.stderr == "3 problems\n"
-
-
-def test_problems_for_machines(faulty: list[Path]) -> None:
-    found = rows(*faulty, "--problems", status=1)
-    assert sorted(row["severity"] for row in found) == ["refused", "refused", "warning"]
-    keys = ["severity", "source", "line", "column", "item", "what", "remedy"]
-    assert all(list(row) == keys for row in found)
-
-
-def test_no_problems_or_warnings_only(faulty: list[Path]) -> None:
-    assert run(NEWS, "--problems").stderr == "0 problems\n"
-    assert run(faulty[0], "--problems").stderr == "1 problem\n"
-
-
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    result = run(tmp_path / "missing.ttl", "--problems", status=2)
+    result = run(tmp_path / "missing.ttl", status=2)
     assert "missing.ttl: cannot be read: " in result.stderr
 
 
 def test_two_ways_to_look() -> None:
-    result = run(NEWS, "--problems", "--search", "x", status=2)
-    assert "--search and --problems are given together" in result.stderr
+    result = run(NEWS, "--term", "x", "--search", "x", status=2)
+    assert "--search and --term are given together" in result.stderr
 
 
 # --- Mapping functions and units -----------------------------------------------------------------

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphmatch.cli import app
-from graphmatch.command import watch
+from graphmatch.command import options
 from semantic.errors import pip_install
 
 ROOT = Path(__file__).parents[3]
@@ -168,11 +168,12 @@ def test_that_a_list_without_feeds_is_refused(tmp_path: Path) -> None:
 
 
 def test_it_names_the_missing_package(feeds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "find_spec", lambda _: None)
+    monkeypatch.setattr(options, "find_spec", lambda _: None)
     status, _, err = run("--feeds", feeds, *WORDS)
     assert status == 2
     install = pip_install("broker")
-    assert f"it needs aiohttp and listparser. Install the extra: {install}" in err
+    assert "it needs aiohttp, alembic, " in err
+    assert f"Install the extra: {install}" in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
