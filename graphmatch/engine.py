@@ -203,7 +203,7 @@ class Engine(Matcher):
 
         Raises
         ------
-        UnknownError
+        UnknownSubscriptionError
             If the id is unknown.
         """
         found = _asked(self._core.subscription, id)
@@ -242,7 +242,7 @@ class Engine(Matcher):
         SubscriptionError
             If the text is not a valid subscription; with line and column. Also if one of its units
             is unknown or incompatible with the attribute.
-        DuplicateError
+        DuplicateSubscriptionError
             If the id is taken.
         """
         with self._changing:
@@ -255,7 +255,7 @@ class Engine(Matcher):
 
         Raises
         ------
-        UnknownError
+        UnknownSubscriptionError
             If the id is unknown.
         SubscriptionError
             As for `subscribe`; the old subscription then stays.
@@ -279,7 +279,7 @@ class Engine(Matcher):
 
         Raises
         ------
-        UnknownError
+        UnknownSubscriptionError
             If the id is unknown.
         """
         with self._changing:
@@ -404,7 +404,7 @@ class Engine(Matcher):
 
         Raises
         ------
-        UnknownError
+        UnknownSubscriptionError
             If an id is unknown.
         """
         from graphmatch.lint import Linter
@@ -672,7 +672,7 @@ class Engine(Matcher):
 
         Raises
         ------
-        UnknownError
+        UnknownSubscriptionError
             If the id is unknown.
         """
         return tuple(self._operators.describe(self.subscription(id)))
@@ -684,7 +684,7 @@ class Engine(Matcher):
 
         Raises
         ------
-        UnknownError
+        UnknownSubscriptionError
             If the id is unknown.
         """
         from graphmatch.explain.index_plan import IndexPlan
@@ -704,7 +704,7 @@ class Engine(Matcher):
 
         Raises
         ------
-        UnknownError
+        UnknownSubscriptionError
             If the id of the subscription is unknown.
         """
         from graphmatch.explain.reasons import explained

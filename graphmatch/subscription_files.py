@@ -79,7 +79,7 @@ def subscribe_topics(
     ------
     SubscriptionError
         If the engine's ontology has no such topic, or there is no topic and no word.
-    DuplicateError
+    DuplicateSubscriptionError
         If the id is taken.
 
     Examples

@@ -347,7 +347,7 @@ NEWS = "https://graphmatch.example/news#"
 SENSORS = "https://graphmatch.example/sensors#"
 PAPER_17 = "data/publications/paper17.ttl"
 
-TermMatch = dict[str, dict[str, Any]]
+SampleMatches = dict[str, dict[str, Any]]
 """Matches by subscription and publication."""
 
 
@@ -373,12 +373,12 @@ def solutions(match: Any) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def sample_matches() -> TermMatch:
+def sample_matches() -> SampleMatches:
     """Match all sample publications with all sample subscriptions."""
     from graphmatch import Engine
     from semantic import Ontology, read_publications
 
-    found: TermMatch = {name: {} for name in subscriptions()}
+    found: SampleMatches = {name: {} for name in subscriptions()}
     read: list[str] = []
     with chdir(ROOT):
         engine = Engine(Ontology.load(*ONTOLOGIES))
@@ -397,7 +397,7 @@ def sample_matches() -> TermMatch:
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_matches_what_it_should_and_nothing_else(name: str, sample_matches: TermMatch) -> None:
+def test_matches_what_it_should_and_nothing_else(name: str, sample_matches: SampleMatches) -> None:
     assert set(sample_matches[name]) == EXPECTED[name]
 
 
@@ -418,17 +418,17 @@ def test_sample_starts_with_its_purpose(name: str) -> None:
 # --- Examples from the papers ----------------------------------------------------------------
 
 
-def test_gtopss_figure_5a(sample_matches: TermMatch) -> None:
+def test_gtopss_figure_5a(sample_matches: SampleMatches) -> None:
     (solution,) = solutions(sample_matches["gtopss-figure-5a"][PAPER_17])
     assert solution == {"z": "2001"}
 
 
-def test_gtopss_figure_5b(sample_matches: TermMatch) -> None:
+def test_gtopss_figure_5b(sample_matches: SampleMatches) -> None:
     (solution,) = solutions(sample_matches["gtopss-figure-5b"][PAPER_17])
     assert solution == {"y": f"{AC}ArnosPaper17", "x": "2001"}
 
 
-def test_ctps_figure_3_finds_the_laptop_for_350_dollars(sample_matches: TermMatch) -> None:
+def test_ctps_figure_3_finds_the_laptop_for_350_dollars(sample_matches: SampleMatches) -> None:
     (solution,) = solutions(sample_matches["ctps-figure-3"][f"{OFFERS}laptop-350"])
     assert solution == {"offer": f"{OFFERS}laptop-350#offer", "amount": "350"}
 
@@ -443,18 +443,18 @@ def test_ctps_figure_3_finds_the_laptop_for_350_dollars(sample_matches: TermMatc
         pytest.param("taishiji", id="no price"),
     ],
 )
-def test_ctps_figure_3_leaves_out(offer: str, sample_matches: TermMatch) -> None:
+def test_ctps_figure_3_leaves_out(offer: str, sample_matches: SampleMatches) -> None:
     assert f"{OFFERS}{offer}" not in sample_matches["ctps-figure-3"]
 
 
-def test_stopss_example_needs_the_mapping_function(sample_matches: TermMatch) -> None:
+def test_stopss_example_needs_the_mapping_function(sample_matches: SampleMatches) -> None:
     """The CV gives school and graduation year; the subscription uses neither word."""
     candidate = "https://graphmatch.example/candidates/toronto"
     (solution,) = solutions(sample_matches["stopss-example"][candidate])
     assert solution == {"person": f"{candidate}#me"}
 
 
-def test_units_are_those_of_the_attribute(sample_matches: TermMatch) -> None:
+def test_units_are_those_of_the_attribute(sample_matches: SampleMatches) -> None:
     """All notations of forty gigabytes match; a weight in pounds is returned in kilograms."""
     machine = "https://graphmatch.example/machines/"
     for name in ("quantity", "tera", "node", "plain"):
@@ -467,13 +467,13 @@ def test_units_are_those_of_the_attribute(sample_matches: TermMatch) -> None:
 # --- Surprising bindings ----------------------------------------------------------------------
 
 
-def test_german_item_on_climate_change_is_about_the_environment(sample_matches: TermMatch) -> None:
+def test_german_item_on_climate_change_is_about_the_environment(sample_matches: SampleMatches) -> None:
     item = "https://notebook.example/almen"
     (solution,) = solutions(sample_matches["feeds-environment"][item])
     assert solution == {"item": item, "title": "Der Klimawandel erreicht die Almen"}
 
 
-def test_topic_is_named_in_french_by_the_ontology(sample_matches: TermMatch) -> None:
+def test_topic_is_named_in_french_by_the_ontology(sample_matches: SampleMatches) -> None:
     item = "https://notebook.example/almen"
     (solution,) = solutions(sample_matches["feeds-climate-french-name"][item])
     assert solution == {
@@ -483,7 +483,7 @@ def test_topic_is_named_in_french_by_the_ontology(sample_matches: TermMatch) -> 
     }
 
 
-def test_optional_part_binds_only_if_it_matches(sample_matches: TermMatch) -> None:
+def test_optional_part_binds_only_if_it_matches(sample_matches: SampleMatches) -> None:
     matches = sample_matches["feeds-elections-with-audio"]
     (heard,) = solutions(matches["https://podcast.example/41-missed"])
     assert heard["address"] == "https://podcast.example/audio/41.mp3"
@@ -491,12 +491,12 @@ def test_optional_part_binds_only_if_it_matches(sample_matches: TermMatch) -> No
     assert "address" not in read
 
 
-def test_repeated_variable_is_one_term_not_one_value(sample_matches: TermMatch) -> None:
+def test_repeated_variable_is_one_term_not_one_value(sample_matches: SampleMatches) -> None:
     (match,) = sample_matches["sensors-as-expected"].values()
     assert solutions(match) == [{"instrument": f"{SENSORS}barometer1", "reading": "1013.0"}]
 
 
-def test_graph_is_named_after_the_publication(sample_matches: TermMatch) -> None:
+def test_graph_is_named_after_the_publication(sample_matches: SampleMatches) -> None:
     (solution,) = solutions(sample_matches["shop-which-publication"][f"{OFFERS}laptop-euro"])
     assert solution == {
         "publication": f"{OFFERS}laptop-euro",
@@ -504,13 +504,13 @@ def test_graph_is_named_after_the_publication(sample_matches: TermMatch) -> None
     }
 
 
-def test_name_is_made_of_its_parts(sample_matches: TermMatch) -> None:
+def test_name_is_made_of_its_parts(sample_matches: SampleMatches) -> None:
     candidate = "https://graphmatch.example/candidates/nairobi"
     (solution,) = solutions(sample_matches["jobs-experienced"][candidate])
     assert solution == {"person": f"{candidate}#me", "name": "Wanjiru Kamau"}
 
 
-def test_mean_is_computed_over_one_publication(sample_matches: TermMatch) -> None:
+def test_mean_is_computed_over_one_publication(sample_matches: SampleMatches) -> None:
     (match,) = sample_matches["sensors-mean"].values()
     (solution,) = solutions(match)
     assert solution["sensor"] == f"{SENSORS}thermo1"

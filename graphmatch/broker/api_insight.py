@@ -264,7 +264,7 @@ async def what_if(request: Request, api: TheApi, by: TheCaller) -> show.Differen
     )
 
 
-@questions.get("/health", summary="Ask what is wrong with one's subscriptions")
+@questions.get("/subscription-health", summary="Ask what is wrong with one's subscriptions")
 async def health(api: TheApi, by: TheCaller) -> show.FindingsView:
     """Return what never matches, can never match, is there twice, or is not delivered.
 

@@ -428,7 +428,7 @@ def why(
 
     Raises
     ------
-    UnknownError
+    UnknownSubscriptionError
         When there is no subscription with this id.
 
     Examples

@@ -284,9 +284,7 @@ def _filtered(
         del did["engine"], did["milliseconds"]
         if did["refused"] and bulk.mode != "append":
             written = spark.read.format(bulk.form).load(bulk.output)
-            refused = (
-                written.where("_corrupt_record IS NOT NULL").select("_corrupt_record").limit(_SHOWN)
-            )
+            refused = written.where("_corrupt IS NOT NULL").select("_corrupt").limit(_SHOWN)
             for row in refused.collect():
                 session.err.print(f"refused  {row[0]}", markup=False)
     did["refused"] += session.refused
@@ -519,9 +517,9 @@ def _arriving(stream: StreamOptions, spark: SparkSession) -> DataFrame:
     on_time = sql.least("time", sql.current_timestamp())
     keyed = read.withColumn(
         "time", sql.when(sql.col("publication").isNotNull(), on_time)
-    ).withColumn("key", sql.coalesce("publication", "_corrupt_record"))
+    ).withColumn("key", sql.coalesce("publication", "_corrupt"))
     once = keyed.withWatermark("time", stream.watermark).dropDuplicatesWithinWatermark(["key"])
-    return once.select("publication", "triples", "_corrupt_record")
+    return once.select("publication", "triples", "_corrupt")
 
 
 def _followed(

@@ -58,9 +58,9 @@ def publications(
     keep: Sequence[str] = (),
     mode: Mode | str = Mode.PERMISSIVE,
 ) -> Callable[[DataFrame], DataFrame]:
-    """Return a transform of documents into ``publication``, ``triples``, ``_corrupt_record``.
+    """Return a transform of documents into ``publication``, ``triples``, ``_corrupt``.
 
-    ``triples`` is N-Triples. In rows of rejected input only ``_corrupt_record`` is not null.
+    ``triples`` is N-Triples. In rows of rejected input only ``_corrupt`` is not null.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def _line(triple: Triple) -> str:
 
 
 def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
-    """Return rows of ``publication``, ``triples`` and ``_corrupt_record`` for rows of triples.
+    """Return rows of ``publication``, ``triples`` and ``_corrupt`` for rows of triples.
 
     Rows of one publication may be anywhere in the table, or in the micro-batch of a stream.
 

@@ -60,11 +60,11 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     ``subscription`` the id of the subscription
     ``solution``     a map of variables to terms as N-Triples; empty for ASK
     ``graph``        the result of CONSTRUCT or DESCRIBE, as N-Triples
-    ``_corrupt_record``     the problem, its place, and the remedy; then the others are null
+    ``_corrupt``     the problem, its place, and the remedy; then the others are null
     ================ ==============================================================================
 
     and the columns in ``keep``, from the publication's first row. Rows of the DataFrame with a
-    ``_corrupt_record`` are passed on: those of `graphmatch.spark.publications` and of the source
+    ``_corrupt`` are passed on: those of `graphmatch.spark.publications` and of the source
     ``rdf``.
 
     Parameters

@@ -63,7 +63,7 @@ def register(spark: SparkSession) -> None:
 
     The rows are triples: ``publication``, ``subject``, ``predicate``, ``object``, with terms as
     N-Triples. With ``rows`` set to ``publications`` they are whole publications: ``publication``,
-    and ``triples`` as N-Triples. The column ``_corrupt_record`` has the problem of rejected input,
+    and ``triples`` as N-Triples. The column ``_corrupt`` has the problem of rejected input,
     with place and cause. The others are null then.
 
     ========== ====================================================================================

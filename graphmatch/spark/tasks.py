@@ -40,7 +40,7 @@ ID, TEXTS, ROWS, DOCUMENT, SOURCE = "publication", "triples", "rows", "document"
 """
 NOW, FIXED = "_now", "_fixed_now"
 """The time of the query or the micro-batch, and the one that the caller set."""
-CORRUPT, METRICS = "_corrupt_record", "_metrics"
+CORRUPT, METRICS = "_corrupt", "_metrics"
 KEPT = "_kept_"
 """The prefix of kept columns in tasks."""
 MATCHES_SQL = (

@@ -102,7 +102,7 @@ def test_ids_and_queries_that_are_not_unicode() -> None:
     for ask in (
         engine.unsubscribe,
         engine.index_plan,
-        engine.calls,
+        engine.operator_calls,
         lambda id: list(engine.lint(id)),
     ):
         with pytest.raises(

@@ -33,7 +33,7 @@ Texts = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class InputOptions:
+class ReadItem:
     """One reader's values of an item; a missing field is empty."""
 
     title: Texts
@@ -56,8 +56,8 @@ class InputOptions:
 class Case:
     """Two readings of one item, and the context that the rules need."""
 
-    ours: InputOptions
-    theirs: InputOptions
+    ours: ReadItem
+    theirs: ReadItem
     feed_authors: Texts
     captions: frozenset[str]
 
@@ -65,7 +65,7 @@ class Case:
 # Readings -----------------------------------------------------------------------------------
 
 
-def our_reading(publication: Publication) -> InputOptions:
+def our_reading(publication: Publication) -> ReadItem:
     def values(subject: Term, predicate: NamedNode) -> Texts:
         return tuple(o.value for s, p, o in publication.triples if (s, p) == (subject, predicate))
 
@@ -76,7 +76,7 @@ def our_reading(publication: Publication) -> InputOptions:
     (channel,) = {o for s, p, o in publication.triples if (s, p) == (item, DCTERMS["isPartOf"])}
     files = [o for s, p, o in publication.triples if (s, p) == (item, ENCLOSURE["enclosure"])]
     described = ("url", "type", "length")
-    return InputOptions(
+    return ReadItem(
         title=last(item, RSS["title"]),
         link=last(item, RSS["link"]),
         id=values(item, DCTERMS["identifier"]),
@@ -96,7 +96,7 @@ def our_reading(publication: Publication) -> InputOptions:
     )
 
 
-def their_reading(entry: Any, feed: Any) -> InputOptions:
+def their_reading(entry: Any, feed: Any) -> ReadItem:
     links = [(x.get("href", ""), x.get("type", ""), x.get("length", "")) for x in entry.enclosures]
     media = [
         (x.get("url", ""), x.get("type", ""), x.get("filesize", ""))
@@ -104,7 +104,7 @@ def their_reading(entry: Any, feed: Any) -> InputOptions:
     ]
     detail = entry.get("title_detail") or entry.get("summary_detail") or {}
     languages = texts(entry.get("language"), detail.get("language"), feed.get("language"))
-    return InputOptions(
+    return ReadItem(
         title=texts(entry.get("title")),
         link=texts(entry.get("link")),
         id=texts(entry.get("id")),
@@ -244,7 +244,7 @@ ALLOWED: dict[str, tuple[Texts, str, Callable[[Case], bool]]] = {
 
 def differences(case: Case) -> Iterator[tuple[str, str | None]]:
     """Yield the fields that differ, each with the rule that allows it, or ``None``."""
-    for field in (field.name for field in fields(InputOptions)):
+    for field in (field.name for field in fields(ReadItem)):
         if getattr(case.ours, field) != getattr(case.theirs, field):
             rules = (name for name, rule in ALLOWED.items() if field in rule[0] and rule[2](case))
             yield field, next(rules, None)

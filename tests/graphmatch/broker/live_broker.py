@@ -102,7 +102,7 @@ class Called:
             connection.close()
 
 
-class ServeOptions(Called):
+class LiveBroker(Called):
     """A broker with its matcher and server, which can restart on one store."""
 
     def __init__(

@@ -19,7 +19,7 @@ from graphmatch.broker.service import Principal
 from graphmatch.broker.settings import Settings
 from semantic.publication import Publication
 from semantic.reading import read_publications
-from tests.graphmatch.broker.live_broker import Answer, Called, ServeOptions
+from tests.graphmatch.broker.live_broker import Answer, Called, LiveBroker
 
 SAMPLES = ("library.rdf", "podcast.json", "science.atom", "daily.rss")
 NEWS = Path("ontologies/news.ttl")
@@ -54,7 +54,7 @@ class Polled:
         del self.feeds[url]
 
 
-class PageServer(ServeOptions):
+class PageServer(LiveBroker):
     """A running broker with its page, and with sample data if wanted."""
 
     def __init__(self, folder: Path, *, local: bool = True, filled: bool = True) -> None:

@@ -24,7 +24,7 @@ from graphmatch.broker.problems import TYPE
 from graphmatch.broker.service import BrokerLimits
 from graphmatch.broker.store import counted
 from graphmatch.broker.tables import audit, deliveries, owners
-from tests.graphmatch.broker.live_broker import ALL, TURTLE, Answer, ServeOptions
+from tests.graphmatch.broker.live_broker import ALL, TURTLE, Answer, LiveBroker
 from tests.graphmatch.broker.page_client import Polled
 
 LDN = "http://www.w3.org/ns/ldp"
@@ -32,19 +32,19 @@ LINES = {"Content-Type": "application/x-ndjson"}
 
 
 @pytest.fixture(scope="module")
-def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
-    with ServeOptions(tmp_path_factory.mktemp("api")) as running:
+def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
+    with LiveBroker(tmp_path_factory.mktemp("api")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
     options = ApiOptions(local=False, hosts=None)
-    with ServeOptions(tmp_path_factory.mktemp("public"), options=options) as running:
+    with LiveBroker(tmp_path_factory.mktemp("public"), options=options) as running:
         yield running
 
 
-def token(live_broker: ServeOptions, owner: str, *scopes: str) -> dict[str, str]:
+def token(live_broker: LiveBroker, owner: str, *scopes: str) -> dict[str, str]:
     made = asyncio.run(live_broker.broker.new_token(owner, scopes))
     return {"Authorization": f"Bearer {made}"}
 
@@ -67,7 +67,7 @@ def check(answer: Answer, status: int, what: str = "") -> Any:
 # -- Linked Data Notifications: the checks of ldn-tests for receivers ---------------------------
 
 
-def test_the_root_names_the_inbox(live_broker: ServeOptions) -> None:
+def test_the_root_names_the_inbox(live_broker: LiveBroker) -> None:
     for method in ("GET", "HEAD"):
         said = live_broker.call(method, "/")
         inbox = f"{live_broker.url}/v1/publications"
@@ -75,7 +75,7 @@ def test_the_root_names_the_inbox(live_broker: ServeOptions) -> None:
     assert live_broker.call("GET", "/").json["inbox"] == inbox
 
 
-def test_options_and_head_describe_the_inbox(live_broker: ServeOptions) -> None:
+def test_options_and_head_describe_the_inbox(live_broker: LiveBroker) -> None:
     said = live_broker.call("OPTIONS", "/v1/publications")
     assert said.status == 204
     assert {"GET", "HEAD", "OPTIONS", "POST"} == set(said.headers["allow"].split(", "))
@@ -87,7 +87,7 @@ def test_options_and_head_describe_the_inbox(live_broker: ServeOptions) -> None:
 
 @pytest.mark.parametrize("profile", ["", '; profile="http://www.w3.org/ns/activitystreams"'])
 def test_a_notification_is_accepted_listed_and_read(
-    live_broker: ServeOptions, profile: str
+    live_broker: LiveBroker, profile: str
 ) -> None:
     body = {"@context": {"n": "http://example.org/"}, "@id": "", "n:p": "Hello"}
     sent = live_broker.call(
@@ -117,7 +117,7 @@ def test_a_notification_is_accepted_listed_and_read(
     check(live_broker.call("GET", path, headers={"Accept": "image/png"}), 406)
 
 
-def test_a_refused_notification_links_to_the_constraints(live_broker: ServeOptions) -> None:
+def test_a_refused_notification_links_to_the_constraints(live_broker: LiveBroker) -> None:
     for body, media_type, status in (
         (b"{", "application/ld+json", 422),
         (b"<a>", "text/turtle", 422),
@@ -133,7 +133,7 @@ def test_a_refused_notification_links_to_the_constraints(live_broker: ServeOptio
 # -- Publishing ---------------------------------------------------------------------------------
 
 
-def test_many_publications_are_published_at_once(live_broker: ServeOptions) -> None:
+def test_many_publications_are_published_at_once(live_broker: LiveBroker) -> None:
     quads = b"<urn:a> <urn:p> <urn:b> <urn:g1> .\n<urn:a> <urn:p> <urn:c> <urn:g2> .\n"
     said = live_broker.call(
         "POST", "/v1/publications", quads, {"Content-Type": "application/n-quads"}
@@ -156,7 +156,7 @@ def test_many_publications_are_published_at_once(live_broker: ServeOptions) -> N
     check(live_broker.call("POST", "/v1/publications", "\n", LINES), 422, "no publication in it")
 
 
-def test_a_feed_is_published_under_any_media_type(live_broker: ServeOptions) -> None:
+def test_a_feed_is_published_under_any_media_type(live_broker: LiveBroker) -> None:
     feed = Path("data/feeds/science.atom").read_bytes()
     for media_type in ("application/atom+xml", "application/xml", "text/plain", ""):
         sent = {"Content-Type": media_type} if media_type else {}
@@ -168,7 +168,7 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
     limits = BrokerLimits(body_bytes=1000, publications=3)
     fine, large = b"<urn:a> <urn:p> 1 .", b"<urn:a> <urn:p> 1 ." + b" " * 1000
     gz = TURTLE | {"Content-Encoding": "gzip"}
-    with ServeOptions(tmp_path, limits=limits) as live_broker:
+    with LiveBroker(tmp_path, limits=limits) as live_broker:
 
         def sent(body: bytes, headers: dict[str, str], **more: Any) -> Answer:
             return live_broker.call("POST", "/v1/publications", body, headers, **more)
@@ -190,7 +190,7 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
 
 
 def test_a_body_that_does_not_arrive_times_out(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, options=ApiOptions(body_seconds=0.2)) as live_broker:
+    with LiveBroker(tmp_path, options=ApiOptions(body_seconds=0.2)) as live_broker:
         head = b"POST /v1/publications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n1"
         with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
             connection.sendall(head)
@@ -234,7 +234,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_bodies_never_cause_server_errors(live_broker: ServeOptions, number: int) -> None:
+def test_hostile_bodies_never_cause_server_errors(live_broker: LiveBroker, number: int) -> None:
     body = HOSTILE[number]
     for path, media_types in (
         ("/v1/subscriptions", ("application/json", "text/plain", "")),
@@ -266,14 +266,14 @@ LINES_TYPE = LINES["Content-Type"]
         b"HELLO\r\n\r\n",
     ],
 )
-def test_hostile_heads_never_cause_server_errors(live_broker: ServeOptions, head: bytes) -> None:
+def test_hostile_heads_never_cause_server_errors(live_broker: LiveBroker, head: bytes) -> None:
     assert live_broker.raw(head).startswith(b"HTTP/1.1 4")
 
 
 # -- Requests forged through browsers -----------------------------------------------------------
 
 
-def test_pages_of_other_sites_cannot_use_the_api(live_broker: ServeOptions) -> None:
+def test_pages_of_other_sites_cannot_use_the_api(live_broker: LiveBroker) -> None:
     path, body = "/v1/publications", "<urn:a> <urn:p> 1 ."
     check(live_broker.call("GET", "/", headers={"Host": "evil.example"}), 421)
     foreign = {"Origin": "http://evil.example"}
@@ -286,7 +286,7 @@ def test_pages_of_other_sites_cannot_use_the_api(live_broker: ServeOptions) -> N
 # -- Permissions --------------------------------------------------------------------------------
 
 
-def test_each_scope_allows_its_requests(public: ServeOptions) -> None:
+def test_each_scope_allows_its_requests(public: LiveBroker) -> None:
     publishing = token(public, "one", "publish")
     subscribing = token(public, "one", "subscribe")
     asked, body = {"query": ALL}, "<urn:a> a <urn:C> ."
@@ -312,7 +312,7 @@ def test_each_scope_allows_its_requests(public: ServeOptions) -> None:
 _WHY = ("GET", "/v1/subscriptions/{id}/why")
 
 
-def test_objects_of_other_owners_are_not_found(public: ServeOptions) -> None:
+def test_objects_of_other_owners_are_not_found(public: LiveBroker) -> None:
     mine, other = token(public, "mine", "subscribe", "publish"), token(public, "o", "subscribe")
     made = public.call("POST", "/v1/subscriptions", {"query": ALL}, mine).json
     id, ticket = made["id"], {"Authorization": f"Ticket {made['ticket']}"}
@@ -376,7 +376,7 @@ def _filled(template: str, value: object) -> str:
     return f"{template.partition('{')[0]}{value}"
 
 
-def _delivery(live_broker: ServeOptions, id: str) -> int:
+def _delivery(live_broker: LiveBroker, id: str) -> int:
     """Return a failed delivery of a subscription."""
     from graphmatch.broker.tables import subscriptions
 
@@ -393,7 +393,7 @@ def _delivery(live_broker: ServeOptions, id: str) -> int:
     return live_broker.store.write_now(work)
 
 
-def test_a_failed_delivery_can_be_retried(live_broker: ServeOptions) -> None:
+def test_a_failed_delivery_can_be_retried(live_broker: LiveBroker) -> None:
     id, ticket = live_broker.subscribe()
     number = _delivery(live_broker, id)
     (one,) = live_broker.call("GET", f"/v1/subscriptions/{id}/deliveries", headers=ticket).json[
@@ -408,7 +408,7 @@ def test_a_failed_delivery_can_be_retried(live_broker: ServeOptions) -> None:
     check(live_broker.call("POST", f"{path}/retry", headers=ticket), 409)
 
 
-def test_administrators_create_and_revoke_tokens(public: ServeOptions) -> None:
+def test_administrators_create_and_revoke_tokens(public: LiveBroker) -> None:
     admin = token(public, "root", "admin")
     asked = {"owner": "new", "scopes": ["publish", "subscribe"]}
     check(public.call("POST", "/v1/tokens", asked, token(public, "x", "publish")), 403)
@@ -432,7 +432,7 @@ def test_administrators_create_and_revoke_tokens(public: ServeOptions) -> None:
 # -- Subscriptions ------------------------------------------------------------------------------
 
 
-def test_secrets_are_shown_once(live_broker: ServeOptions) -> None:
+def test_secrets_are_shown_once(live_broker: LiveBroker) -> None:
     sink = {"kind": "ntfy", "url": "https://ntfy.example/x", "token": "tk_secret"}
     made = live_broker.call("POST", "/v1/subscriptions", {"query": ALL, "sink": sink})
     headers = {"Authorization": f"Ticket {made.json['ticket']}"}
@@ -443,7 +443,7 @@ def test_secrets_are_shown_once(live_broker: ServeOptions) -> None:
     assert made.headers["cache-control"] == "no-store"
 
 
-def test_null_removes_a_digest(live_broker: ServeOptions) -> None:
+def test_null_removes_a_digest(live_broker: LiveBroker) -> None:
     id, ticket = live_broker.subscribe(digest={"every": 600})
     path = f"/v1/subscriptions/{id}"
     assert live_broker.call("PATCH", path, {"name": "n"}, ticket).json["subscription"]["digest"]
@@ -451,7 +451,7 @@ def test_null_removes_a_digest(live_broker: ServeOptions) -> None:
     assert said.json["subscription"]["digest"] is None
 
 
-def test_a_changed_query_matches_later_publications(live_broker: ServeOptions) -> None:
+def test_a_changed_query_matches_later_publications(live_broker: LiveBroker) -> None:
     id, ticket = live_broker.subscribe("SELECT ?s { ?s a <urn:Never> }")
     live_broker.publish("<urn:x> a <urn:Changed> .")
     path = f"/v1/subscriptions/{id}"
@@ -470,7 +470,7 @@ def test_a_changed_query_matches_later_publications(live_broker: ServeOptions) -
 # -- The whole API ------------------------------------------------------------------------------
 
 
-def test_errors_name_the_address_the_method_and_the_field(live_broker: ServeOptions) -> None:
+def test_errors_name_the_address_the_method_and_the_field(live_broker: LiveBroker) -> None:
     check(live_broker.call("GET", "/nix"), 404)
     for path, allowed in (
         ("/v1/publications", {"GET", "HEAD", "OPTIONS", "POST"}),
@@ -497,7 +497,7 @@ def test_an_internal_error_has_no_secrets(tmp_path: Path, monkeypatch: pytest.Mo
         raise ZeroDivisionError("gmt_secret")
 
     monkeypatch.setattr(Asking, "reasons", reasons)
-    with ServeOptions(tmp_path) as live_broker:
+    with LiveBroker(tmp_path) as live_broker:
         id, ticket = live_broker.subscribe()
         live_broker.publish()
         live_broker.settled()
@@ -509,7 +509,7 @@ def test_an_internal_error_has_no_secrets(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_log_has_no_secrets(tmp_path: Path) -> None:
     log = StringIO()
-    with ServeOptions(tmp_path, log=log) as live_broker:
+    with LiveBroker(tmp_path, log=log) as live_broker:
         id, ticket = live_broker.subscribe()
         feed = live_broker.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"][
             "feed"
@@ -525,7 +525,7 @@ def test_the_log_has_no_secrets(tmp_path: Path) -> None:
     assert feed.partition("gmr_")[2] not in said
 
 
-def test_metrics_count_publications(live_broker: ServeOptions) -> None:
+def test_metrics_count_publications(live_broker: LiveBroker) -> None:
     live_broker.publish()
     live_broker.settled()
     sleep(0.05)
@@ -540,7 +540,7 @@ def test_metrics_count_publications(live_broker: ServeOptions) -> None:
 
 
 def test_a_broker_without_a_matcher_is_not_ready(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, matching=False) as live_broker:
+    with LiveBroker(tmp_path, matching=False) as live_broker:
         said = live_broker.call("GET", "/readyz")
         assert (said.status, said.json["status"]) == (503, "not ready")
         assert live_broker.call("GET", "/healthz").status == 200
@@ -548,7 +548,7 @@ def test_a_broker_without_a_matcher_is_not_ready(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("media_type", ["text/turtle", LINES["Content-Type"]])
 def test_the_server_responds_while_a_body_is_read(
-    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch, media_type: str
+    live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch, media_type: str
 ) -> None:
     begun, goes_on = Event(), Event()
     read = live_broker.broker.read
@@ -574,7 +574,7 @@ def test_the_server_responds_while_a_body_is_read(
     assert seconds < 4
 
 
-def test_every_endpoint_is_described(live_broker: ServeOptions) -> None:
+def test_every_endpoint_is_described(live_broker: LiveBroker) -> None:
     said = live_broker.call("GET", "/openapi.json").json
     for path, methods in said["paths"].items():
         for method, one in methods.items():
@@ -618,7 +618,7 @@ def test_generated_requests_conform_to_the_description(tmp_path: Path, examples:
         response_schema_conformance,
         status_code_conformance,
     ]
-    with ServeOptions(tmp_path, feeds=Polled(datetime.now(UTC))) as live_broker:
+    with LiveBroker(tmp_path, feeds=Polled(datetime.now(UTC))) as live_broker:
         id, ticket = live_broker.subscribe()
         live_broker.publish()
         live_broker.settled()
@@ -671,7 +671,7 @@ def _given(strategy: Any, run: Any, how: Any) -> None:
 
 @pytest.mark.parametrize("body", [b"-1\r\na\r\n", b"5\r\n<urn"])
 def test_an_interrupted_body_is_not_logged_as_an_error(
-    live_broker: ServeOptions, body: bytes, caplog: pytest.LogCaptureFixture
+    live_broker: LiveBroker, body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     head = f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n"
     head += "Content-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -681,7 +681,7 @@ def test_an_interrupted_body_is_not_logged_as_an_error(
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_an_endless_head_closes_the_connection(live_broker: ServeOptions) -> None:
+def test_an_endless_head_closes_the_connection(live_broker: LiveBroker) -> None:
     head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n".encode()
     with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         connection.sendall(head + b"X: ")
@@ -691,7 +691,7 @@ def test_an_endless_head_closes_the_connection(live_broker: ServeOptions) -> Non
 
 
 def test_a_slow_head_closes_the_connection(
-    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "HEAD_SECONDS", 0.3)
     ask = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n".encode()
@@ -709,7 +709,7 @@ def test_a_slow_head_closes_the_connection(
             sleep(0.5)
 
 
-def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: ServeOptions) -> None:
+def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: LiveBroker) -> None:
     body = b"<urn:a> a <urn:C> .\n#" + b" " * 5_000_000
     head = (
         f"POST /v1/publications HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n"
@@ -737,7 +737,7 @@ def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: ServeOptions
     ],
 )
 def test_a_nul_is_refused_and_its_field_named(
-    live_broker: ServeOptions, path: str, body: Any, field: str
+    live_broker: LiveBroker, path: str, body: Any, field: str
 ) -> None:
     """PostgreSQL cannot store it, so a backup of SQLite could not be restored there."""
     said = live_broker.call("POST", path, body, TURTLE if isinstance(body, str) else None)
@@ -746,7 +746,7 @@ def test_a_nul_is_refused_and_its_field_named(
     assert "NUL" in said.json["what"]
 
 
-def test_a_very_long_id_is_refused(live_broker: ServeOptions) -> None:
+def test_a_very_long_id_is_refused(live_broker: LiveBroker) -> None:
     """PostgreSQL could not index it."""
     data = f"<urn:{'x' * 3000}> {{ <urn:s> <urn:p> 1 }} <urn:short> {{ <urn:s> <urn:p> 1 }}"
     answer = live_broker.call(
@@ -756,13 +756,13 @@ def test_a_very_long_id_is_refused(live_broker: ServeOptions) -> None:
     assert "an id of more than 2,000 bytes" in str(answer.json["problems"])
 
 
-def test_a_wrong_ticket_needs_a_token_even_locally(live_broker: ServeOptions) -> None:
+def test_a_wrong_ticket_needs_a_token_even_locally(live_broker: LiveBroker) -> None:
     headers = {"Authorization": "Ticket gmt_wrong"}
     body = {"query": "SELECT ?x { ?x a <urn:C> }"}
     assert live_broker.call("POST", "/v1/subscriptions", body, headers).status == 401
 
 
-def test_a_nul_in_an_id_of_a_line_refuses_that_line(live_broker: ServeOptions) -> None:
+def test_a_nul_in_an_id_of_a_line_refuses_that_line(live_broker: LiveBroker) -> None:
     lines = '{"id": "urn:a\\u0000", "data": ""}\n{"id": "urn:b", "data": "<urn:a> a <urn:C> ."}'
     said = live_broker.call("POST", "/v1/publications", lines, LINES).json
     assert [one["id"] for one in said["publications"]] == ["urn:b"]

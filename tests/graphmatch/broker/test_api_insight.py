@@ -18,7 +18,7 @@ from graphmatch.broker.api_insight import _ONTOLOGIES
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.feed_list import parse_feed_list
 from graphmatch.broker.tables import audit
-from tests.graphmatch.broker.live_broker import ALL, TURTLE, Process, ServeOptions, wait
+from tests.graphmatch.broker.live_broker import ALL, TURTLE, Process, LiveBroker, wait
 from tests.graphmatch.broker.page_client import Polled
 from tests.graphmatch.broker.test_api import HOSTILE, check, token
 
@@ -39,9 +39,9 @@ def about(name: str, topic: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
+def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
     folder, polled = tmp_path_factory.mktemp("insight"), Polled(datetime.now(UTC))
-    with ServeOptions(folder, knowing=[NEWS], feeds=polled) as running:
+    with LiveBroker(folder, knowing=[NEWS], feeds=polled) as running:
         for name, topic in (("one", "WindPower"), ("two", "WindPower"), ("three", "Sport")):
             running.publish(about(name, topic))
         running.settled()
@@ -49,14 +49,14 @@ def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptio
 
 
 @pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
     options = ApiOptions(local=False, hosts=None)
     feeds = Polled(datetime.now(UTC))
-    with ServeOptions(tmp_path_factory.mktemp("public"), options=options, feeds=feeds) as running:
+    with LiveBroker(tmp_path_factory.mktemp("public"), options=options, feeds=feeds) as running:
         yield running
 
 
-def audited(live_broker: ServeOptions) -> int:
+def audited(live_broker: LiveBroker) -> int:
     return live_broker.read(lambda db: db.scalar(select(func.count()).select_from(audit))) or 0
 
 
@@ -64,7 +64,7 @@ def audited(live_broker: ServeOptions) -> int:
 
 
 @pytest.mark.parametrize("way", ["try", "preview"])
-def test_a_backtest_shows_past_matches(live_broker: ServeOptions, way: str) -> None:
+def test_a_backtest_shows_past_matches(live_broker: LiveBroker, way: str) -> None:
     client = live_broker.client()
     ask = client.try_subscription if way == "try" else client.preview
     said = ask(topics=["Energy"], words=["two"])
@@ -93,7 +93,7 @@ def test_a_backtest_shows_past_matches(live_broker: ServeOptions, way: str) -> N
     check(live_broker.call("POST", path, {"query": ALL, "expires_in": 1}), 422)
 
 
-def test_questions_need_a_scope(public: ServeOptions) -> None:
+def test_questions_need_a_scope(public: LiveBroker) -> None:
     publishing, asking = token(public, "p", "publish"), token(public, "s", "subscribe")
     public.publish(**publishing)
     for path, body in (
@@ -116,7 +116,7 @@ def test_questions_need_a_scope(public: ServeOptions) -> None:
 
 
 def test_too_many_questions_are_refused(
-    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Long questions have their own limit, so they do not block short ones."""
     asking = live_broker.app.state.api.asking
@@ -131,7 +131,7 @@ def test_too_many_questions_are_refused(
 
 
 def test_the_number_of_recent_publications_is_limited(
-    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def seqs(**limits: int) -> tuple[list[str], bool]:
         recent = reading.Recent(live_broker.store, **limits)
@@ -150,7 +150,7 @@ def test_the_number_of_recent_publications_is_limited(
 # -- Publications -------------------------------------------------------------------------------
 
 
-def test_facts_of_an_item_become_a_subscription(live_broker: ServeOptions) -> None:
+def test_facts_of_an_item_become_a_subscription(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     said = client.facts(1)
     assert said["publication"]["seq"] == 1
@@ -173,7 +173,7 @@ def test_facts_of_an_item_become_a_subscription(live_broker: ServeOptions) -> No
     assert audited(live_broker) == before + 2
 
 
-def test_matches_and_misses_are_explained(live_broker: ServeOptions) -> None:
+def test_matches_and_misses_are_explained(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     made = client.subscribe(topics=["Wind power"])
     before = client.why_not(made.id, 1, made.ticket)
@@ -200,7 +200,7 @@ def test_matches_and_misses_are_explained(live_broker: ServeOptions) -> None:
 # -- Ontology and health ------------------------------------------------------------------------
 
 
-def test_what_if_shows_gained_and_lost_matches(live_broker: ServeOptions) -> None:
+def test_what_if_shows_gained_and_lost_matches(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     made = client.subscribe(topics=["Sport"], name="Sporting")
     client.subscribe(query="SELECT ?s { ?s a <urn:Nothing> }")
@@ -223,7 +223,7 @@ def test_what_if_shows_gained_and_lost_matches(live_broker: ServeOptions) -> Non
     check(live_broker.call("POST", path, b" " * 4_000_001, TURTLE), 413)
 
 
-def test_health_shows_only_own_subscriptions(public: ServeOptions) -> None:
+def test_health_shows_only_own_subscriptions(public: LiveBroker) -> None:
     mine, other = token(public, "mine", "subscribe"), token(public, "other", "subscribe")
     never = "SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }"
     twice = "SELECT ?x { ?x a <urn:Twice> }"
@@ -259,7 +259,7 @@ def test_health_shows_only_own_subscriptions(public: ServeOptions) -> None:
     assert none == {"findings": [], "subscriptions": 0, "examined": 0}
 
 
-def test_health_works_with_a_ticket_or_locally(live_broker: ServeOptions) -> None:
+def test_health_works_with_a_ticket_or_locally(live_broker: LiveBroker) -> None:
     """The local user owns subscriptions made without a token; a ticket shows only one."""
     client = live_broker.client()
     made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
@@ -284,7 +284,7 @@ def test_health_works_with_a_ticket_or_locally(live_broker: ServeOptions) -> Non
 
 
 def test_feeds_are_added_listed_and_removed(
-    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = live_broker.client()
     before = [one["url"] for one in client.feeds()]
@@ -313,7 +313,7 @@ def test_feeds_are_added_listed_and_removed(
     assert live_broker.call("POST", "/v1/feeds", {"url": made["url"]}).status == 201
 
 
-def test_opml_is_imported_and_exported(live_broker: ServeOptions) -> None:
+def test_opml_is_imported_and_exported(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     body = (
         '<opml version="2.0"><body><outline text="A &amp; &quot;B&quot;" '
@@ -345,7 +345,7 @@ def test_opml_is_imported_and_exported(live_broker: ServeOptions) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_bodies_never_cause_server_errors(live_broker: ServeOptions, number: int) -> None:
+def test_hostile_bodies_never_cause_server_errors(live_broker: LiveBroker, number: int) -> None:
     for path, media_types in (
         ("/v1/subscriptions:preview", ("application/json",)),
         ("/v1/publications/1/query", ("application/json",)),
@@ -361,12 +361,12 @@ def test_hostile_bodies_never_cause_server_errors(live_broker: ServeOptions, num
 
 
 def test_feeds_are_refused_if_the_broker_polls_none(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path) as live_broker:
+    with LiveBroker(tmp_path) as live_broker:
         check(live_broker.call("GET", "/v1/feeds"), 404, "not polled by this process")
 
 
 def test_a_long_question_returns_its_memory(
-    live_broker: ServeOptions, monkeypatch: pytest.MonkeyPatch
+    live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[bool] = []
     monkeypatch.setattr(asking, "_give_back_memory", lambda: given.append(True))

@@ -12,16 +12,16 @@ import pytest
 from graphmatch.broker.client import BrokerError, Client
 from graphmatch.broker.events import read_key
 from graphmatch.broker.service import digest_of
-from tests.graphmatch.broker.live_broker import ALL, ServeOptions
+from tests.graphmatch.broker.live_broker import ALL, LiveBroker
 
 
 @pytest.fixture(scope="module")
-def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeOptions]:
-    with ServeOptions(tmp_path_factory.mktemp("client")) as running:
+def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
+    with LiveBroker(tmp_path_factory.mktemp("client")) as running:
         yield running
 
 
-def test_a_client_manages_a_subscription(live_broker: ServeOptions) -> None:
+def test_a_client_manages_a_subscription(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     made = client.subscribe(query=ALL, name="all", expires_in=600)
     assert made.ticket not in repr(made)
@@ -38,7 +38,7 @@ def test_a_client_manages_a_subscription(live_broker: ServeOptions) -> None:
     assert client.subscription(made.id, made.ticket)["reason"] == "unsubscribed"
 
 
-def test_a_client_publishes_and_reads(live_broker: ServeOptions) -> None:
+def test_a_client_publishes_and_reads(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     made = client.subscribe(topics=["Energy"], not_words=["coal"])
     assert client.subscription(made.id, made.ticket)["given"]["not-words"] == ["coal"]
@@ -54,7 +54,7 @@ def test_a_client_publishes_and_reads(live_broker: ServeOptions) -> None:
     assert list(client.deliveries(made.id, made.ticket)) == []
 
 
-def test_a_request_with_a_key_is_accepted_once(live_broker: ServeOptions) -> None:
+def test_a_request_with_a_key_is_accepted_once(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     first = client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one")
     assert client.publish("<urn:a> a <urn:D> .", "text/turtle", key="one") == first
@@ -63,7 +63,7 @@ def test_a_request_with_a_key_is_accepted_once(live_broker: ServeOptions) -> Non
     assert caught.value.status == 409
 
 
-def test_a_request_without_an_answer_is_sent_again(live_broker: ServeOptions) -> None:
+def test_a_request_without_an_answer_is_sent_again(live_broker: LiveBroker) -> None:
     """The server swallows the first response."""
     swallowed: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -99,7 +99,7 @@ def test_a_request_without_an_answer_is_sent_again(live_broker: ServeOptions) ->
 
 
 def test_events_continue_after_a_restart(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path) as live_broker:
+    with LiveBroker(tmp_path) as live_broker:
         client = live_broker.client()
         made = client.subscribe(query=ALL)
         events = client.events(made.id, made.ticket, since=0)
@@ -113,7 +113,7 @@ def test_events_continue_after_a_restart(tmp_path: Path) -> None:
         assert list(events) == []
 
 
-def test_a_refusal_has_a_status_and_a_problem(live_broker: ServeOptions) -> None:
+def test_a_refusal_has_a_status_and_a_problem(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     with pytest.raises(BrokerError) as caught:
         client.subscribe(query="SELECT")

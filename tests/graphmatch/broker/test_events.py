@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from threading import MatchEvent, Thread
+from threading import Event, Thread
 from time import monotonic
 from typing import Any
 from xml.etree import ElementTree
@@ -20,7 +20,7 @@ from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.events import STREAMS
 from graphmatch.broker.running import STOP_SECONDS
 from graphmatch.broker.service import BrokerLimits
-from tests.graphmatch.broker.live_broker import ServeOptions, wait
+from tests.graphmatch.broker.live_broker import LiveBroker, wait
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 PROXIED = {"X-Forwarded-For": "192.0.2.1"}
@@ -28,12 +28,12 @@ PROXIED = {"X-Forwarded-For": "192.0.2.1"}
 
 
 @pytest.fixture
-def live_broker(tmp_path: Path) -> Iterator[ServeOptions]:
-    with ServeOptions(tmp_path) as running:
+def live_broker(tmp_path: Path) -> Iterator[LiveBroker]:
+    with LiveBroker(tmp_path) as running:
         yield running
 
 
-OPENED: list[StreamOptions] = []
+OPENED: list[EventStream] = []
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +43,12 @@ def _closing() -> Iterator[None]:
         OPENED.pop().close()
 
 
-class StreamOptions:
+class EventStream:
     """An open event stream, read line by line."""
 
     def __init__(
         self,
-        live_broker: ServeOptions,
+        live_broker: LiveBroker,
         id: str,
         ticket: dict[str, str],
         query: str = "",
@@ -88,9 +88,9 @@ class StreamOptions:
         self.connection.close()
 
 
-def test_a_match_is_an_event_with_its_number(live_broker: ServeOptions) -> None:
+def test_a_match_is_an_event_with_its_number(live_broker: LiveBroker) -> None:
     id, ticket = live_broker.subscribe()
-    stream = StreamOptions(live_broker, id, ticket)
+    stream = EventStream(live_broker, id, ticket)
     assert stream.response.getheader("Content-Type", "").startswith("text/event-stream")
     assert stream.frame() == {"retry": "2000", "id": "0"}
     seq = live_broker.publish("<urn:a> a <urn:C> .")
@@ -103,7 +103,7 @@ def test_a_match_is_an_event_with_its_number(live_broker: ServeOptions) -> None:
     assert [one["seq"] for one in page["matches"]] == [found["seq"]]
 
 
-def test_a_stream_begins_after_the_given_number(live_broker: ServeOptions) -> None:
+def test_a_stream_begins_after_the_given_number(live_broker: LiveBroker) -> None:
     id, ticket = live_broker.subscribe()
     for number in range(3):
         live_broker.publish(f"<urn:{number}> a <urn:C> .")
@@ -115,7 +115,7 @@ def test_a_stream_begins_after_the_given_number(live_broker: ServeOptions) -> No
         ("?since=999", {}, 4),  # A number from an older store must not block matches.
         ("", {}, 4),
     ):
-        stream = StreamOptions(live_broker, id, ticket, query, **headers)
+        stream = EventStream(live_broker, id, ticket, query, **headers)
         stream.frame()
         if first == 4:
             live_broker.publish()
@@ -127,7 +127,7 @@ def test_a_stream_begins_after_the_given_number(live_broker: ServeOptions) -> No
 
 @pytest.mark.parametrize("cuts", [50, pytest.param(1000, marks=pytest.mark.long)])
 def test_interrupted_streams_have_no_gap_and_no_repeat(
-    live_broker: ServeOptions, cuts: int
+    live_broker: LiveBroker, cuts: int
 ) -> None:
     """Cut streams at any byte, during publishing and a restart."""
     chance = random.Random(cuts)
@@ -154,7 +154,7 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(
                 live_broker.stop()
                 live_broker.start()
             with suppress(OSError, HTTPException):
-                stream = StreamOptions(
+                stream = EventStream(
                     live_broker, id, ticket, "?since=0", **{"Last-Event-ID": str(last)}
                 )
                 stream.frame()
@@ -168,7 +168,7 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(
         stopping = True
         thread.join()
     live_broker.settled()
-    stream = StreamOptions(live_broker, id, ticket, "", **{"Last-Event-ID": str(last)})
+    stream = EventStream(live_broker, id, ticket, "", **{"Last-Event-ID": str(last)})
     stream.frame()
     while len(seen) < len(published):
         found = stream.match()
@@ -181,27 +181,27 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(
 
 
 @pytest.fixture
-def patient(tmp_path: Path) -> Iterator[ServeOptions]:
+def patient(tmp_path: Path) -> Iterator[LiveBroker]:
     """Yield a broker whose streams wake only when notified."""
-    with ServeOptions(tmp_path, options=ApiOptions(alive_seconds=600)) as running:
+    with LiveBroker(tmp_path, options=ApiOptions(alive_seconds=600)) as running:
         yield running
 
 
-def test_matches_wake_streams(patient: ServeOptions) -> None:
+def test_matches_wake_streams(patient: LiveBroker) -> None:
     id, ticket = patient.subscribe()
-    stream = StreamOptions(patient, id, ticket)
+    stream = EventStream(patient, id, ticket)
     stream.frame()
     for number in range(20):
         patient.publish(f"<urn:{number}> a <urn:C> .")
         assert stream.match()["solutions"] == [{"s": f"<urn:{number}>"}]
 
 
-def test_nothing_is_lost_between_reading_and_waiting(patient: ServeOptions) -> None:
+def test_nothing_is_lost_between_reading_and_waiting(patient: LiveBroker) -> None:
     """A match can arrive after a stream has read, but before it waits."""
     id, ticket = patient.subscribe()
     read = patient.streams._page
     told = patient.matcher.told
-    woken = MatchEvent()
+    woken = Event()
 
     def late(db: Any, **what: Any) -> Any:
         found = read(db, **what)
@@ -215,25 +215,25 @@ def test_nothing_is_lost_between_reading_and_waiting(patient: ServeOptions) -> N
         patient.server_loop.call_soon_threadsafe(woken.set)
 
     patient.streams._page, patient.matcher.told = late, noted
-    stream = StreamOptions(patient, id, ticket)
+    stream = EventStream(patient, id, ticket)
     assert stream.match()["solutions"] == [{"s": "<urn:late>"}]
 
 
 def test_comments_keep_a_stream_alive(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, options=ApiOptions(alive_seconds=0.05)) as live_broker:
+    with LiveBroker(tmp_path, options=ApiOptions(alive_seconds=0.05)) as live_broker:
         id, ticket = live_broker.subscribe()
-        stream = StreamOptions(live_broker, id, ticket)
+        stream = EventStream(live_broker, id, ticket)
         stream.frame()
         lines = [stream.response.readline() for _ in range(4)]
         stream.close()
         assert lines == [b": alive\n", b"\n"] * 2
 
 
-def test_the_end_is_announced_and_final(live_broker: ServeOptions) -> None:
+def test_the_end_is_announced_and_final(live_broker: LiveBroker) -> None:
     id, ticket = live_broker.subscribe()
     live_broker.publish()
     live_broker.settled()
-    stream = StreamOptions(live_broker, id, ticket, "?since=0")
+    stream = EventStream(live_broker, id, ticket, "?since=0")
     assert stream.match()["id"] == 1
     assert live_broker.call("DELETE", f"/v1/subscriptions/{id}", headers=ticket).status == 204
     frame = stream.frame()
@@ -241,20 +241,20 @@ def test_the_end_is_announced_and_final(live_broker: ServeOptions) -> None:
     assert frame["event"] == "ended"
     assert "id" not in frame
     assert stream.frame() is None
-    assert StreamOptions(live_broker, id, ticket, "?since=1").status == 204
-    again = StreamOptions(live_broker, id, ticket, "?since=0")
+    assert EventStream(live_broker, id, ticket, "?since=1").status == 204
+    again = EventStream(live_broker, id, ticket, "?since=0")
     assert again.match()["id"] == 1
 
 
 def test_a_limited_replay_is_announced(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, limits=BrokerLimits(replayed=timedelta(hours=1))) as live_broker:
+    with LiveBroker(tmp_path, limits=BrokerLimits(replayed=timedelta(hours=1))) as live_broker:
         id, ticket = live_broker.subscribe(expires_in=10**6)
         live_broker.publish("<urn:old> a <urn:C> .")
         live_broker.settled()
         live_broker.clock.forward = timedelta(hours=2)
         live_broker.publish("<urn:new> a <urn:C> .")
         live_broker.settled()
-        stream = StreamOptions(live_broker, id, ticket, "?since=0")
+        stream = EventStream(live_broker, id, ticket, "?since=0")
         stream.frame()
         frame = stream.frame()
         assert frame is not None
@@ -265,38 +265,38 @@ def test_a_limited_replay_is_announced(tmp_path: Path) -> None:
         assert len(page["matches"]) == 2
 
 
-def test_streams_are_for_their_owner_only(live_broker: ServeOptions) -> None:
+def test_streams_are_for_their_owner_only(live_broker: LiveBroker) -> None:
     mine, ticket = live_broker.subscribe()
     other, others = live_broker.subscribe()
-    assert StreamOptions(live_broker, mine, others).status == 404
-    assert StreamOptions(live_broker, mine, PROXIED).status == 401
-    assert StreamOptions(live_broker, mine, {}, "?key=gmr_no").status == 404
+    assert EventStream(live_broker, mine, others).status == 404
+    assert EventStream(live_broker, mine, PROXIED).status == 401
+    assert EventStream(live_broker, mine, {}, "?key=gmr_no").status == 404
     key = live_broker.call("GET", f"/v1/subscriptions/{mine}", headers=ticket).json["links"]["feed"]
     key = key.partition("key=")[2]
-    assert StreamOptions(live_broker, other, {}, f"?key={key}").status == 404
-    stream = StreamOptions(live_broker, mine, {}, f"?key={key}")
+    assert EventStream(live_broker, other, {}, f"?key={key}").status == 404
+    stream = EventStream(live_broker, mine, {}, f"?key={key}")
     assert stream.status == 200
     stream.close()
 
 
-def test_the_number_of_streams_is_limited(live_broker: ServeOptions) -> None:
+def test_the_number_of_streams_is_limited(live_broker: LiveBroker) -> None:
     id, ticket = live_broker.subscribe()
-    open_ = [StreamOptions(live_broker, id, ticket) for _ in range(STREAMS)]
+    open_ = [EventStream(live_broker, id, ticket) for _ in range(STREAMS)]
     assert [one.status for one in open_] == [200] * STREAMS
     wait(lambda: len(live_broker.streams) == STREAMS)
-    assert StreamOptions(live_broker, id, ticket).status == 429
+    assert EventStream(live_broker, id, ticket).status == 429
     for one in open_:
         one.close()
     wait(lambda: len(live_broker.streams) == 0)
-    assert StreamOptions(live_broker, id, ticket).status == 200
+    assert EventStream(live_broker, id, ticket).status == 200
     OPENED.pop().close()
 
 
 def test_a_stop_ends_open_streams(tmp_path: Path) -> None:
-    live_broker = ServeOptions(tmp_path)
+    live_broker = LiveBroker(tmp_path)
     live_broker.start()
     id, ticket = live_broker.subscribe()
-    stream = StreamOptions(live_broker, id, ticket)
+    stream = EventStream(live_broker, id, ticket)
     stream.frame()
     begun = monotonic()
     live_broker.stop()
@@ -304,7 +304,7 @@ def test_a_stop_ends_open_streams(tmp_path: Path) -> None:
     assert monotonic() - begun < STOP_SECONDS / 2
 
 
-def test_a_stream_reads_pages(live_broker: ServeOptions) -> None:
+def test_a_stream_reads_pages(live_broker: LiveBroker) -> None:
     """A late client needs more than one page."""
     id, ticket = live_broker.subscribe()
     lines = "\n".join(json.dumps({"data": f"<urn:{n}> a <urn:C> ."}) for n in range(130))
@@ -313,7 +313,7 @@ def test_a_stream_reads_pages(live_broker: ServeOptions) -> None:
     )
     assert len(said.json["publications"]) == 130
     live_broker.settled()
-    stream = StreamOptions(live_broker, id, ticket, "?since=0")
+    stream = EventStream(live_broker, id, ticket, "?since=0")
     assert [stream.match()["id"] for _ in range(130)] == list(range(1, 131))
     stream.close()
     several = live_broker.client().matches(id, ticket["Authorization"].split()[1])
@@ -321,11 +321,11 @@ def test_a_stream_reads_pages(live_broker: ServeOptions) -> None:
 
 
 def test_many_solutions_are_truncated_with_a_link(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, limits=BrokerLimits(payload_bytes=1000)) as live_broker:
+    with LiveBroker(tmp_path, limits=BrokerLimits(payload_bytes=1000)) as live_broker:
         id, ticket = live_broker.subscribe("SELECT ?o WHERE { ?s <urn:p> ?o }")
         live_broker.publish("<urn:a> <urn:p> " + ", ".join(f'"{n:0100}"' for n in range(50)) + " .")
         live_broker.settled()
-        stream = StreamOptions(live_broker, id, ticket, "?since=0")
+        stream = EventStream(live_broker, id, ticket, "?since=0")
         found = stream.match()
         stream.close()
         assert found["cut"]
@@ -334,7 +334,7 @@ def test_many_solutions_are_truncated_with_a_link(tmp_path: Path) -> None:
         assert len(live_broker.call("GET", path, headers=ticket).json["solutions"]) == 50
 
 
-def test_the_atom_feed_has_all_matches(live_broker: ServeOptions) -> None:
+def test_the_atom_feed_has_all_matches(live_broker: LiveBroker) -> None:
     id, ticket = live_broker.subscribe(name="A < B & \x07")
     feed = live_broker.call("GET", f"/v1/subscriptions/{id}", headers=ticket).json["links"]["feed"]
     path = feed.removeprefix(live_broker.url)

@@ -55,7 +55,7 @@ from tests.graphmatch.broker.harness import (
     talking,
     until,
 )
-from tests.graphmatch.broker.live_broker import ALL, Answer, Process, ServeOptions, wait
+from tests.graphmatch.broker.live_broker import ALL, Answer, Process, LiveBroker, wait
 
 ROOT = Path(__file__).parents[3]
 MONTH: Mapping[str, Any] = {"expires_in": timedelta(days=30)}
@@ -216,7 +216,7 @@ async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str
 
 
 def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path) as live_broker:
+    with LiveBroker(tmp_path) as live_broker:
         id, ticket = live_broker.subscribe(expires_in=30 * 86400)
         jumps = [timedelta(0), timedelta(days=2), -timedelta(days=2), -timedelta(hours=1)]
         for number in range(12):

@@ -53,7 +53,7 @@ from tests.graphmatch.broker.harness import (
     receivers,
     until,
 )
-from tests.graphmatch.broker.live_broker import Answer, ServeOptions, wait
+from tests.graphmatch.broker.live_broker import Answer, LiveBroker, wait
 
 DOWN = StoreError(Problem("nothing was written: it is down", Place("store"), "Wait."))
 GIVEN = {"query": QUERY}
@@ -247,7 +247,7 @@ async def test_a_match_whose_delivery_cannot_be_made_is_kept(
 def test_readyz_names_a_task_that_fails_until_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ServeOptions(tmp_path) as live_broker:
+    with LiveBroker(tmp_path) as live_broker:
         good, broken = live_broker.matcher.step, threading.Event()
         broken.set()
 
@@ -359,7 +359,7 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
 
 @pytest.mark.usefixtures("bad_titles")
 def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_path: Path) -> None:
-    with ServeOptions(tmp_path, matching=False) as live_broker:
+    with LiveBroker(tmp_path, matching=False) as live_broker:
         lines = [{"id": f"urn:{one}", "data": "<urn:a> a <urn:C> ."} for one in ("a", "bad", "b")]
         headers = {"Content-Type": "application/x-ndjson"}
 

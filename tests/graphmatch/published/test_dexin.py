@@ -55,7 +55,7 @@ def crowd(name: str) -> Dexin:
 
 
 @pytest.mark.parametrize(
-    ("name", "steps", "probes", "gates", "candidates"),
+    ("name", "steps", "probes", "index_hits", "candidates"),
     [
         ("dexin", [(P, 0, 0.6), (Q, 1, 0.4), (R, 1, 0.2)], 12, 12, 8 + 3),
         ("dexin-optimal", [(P, 0, 0.6), (R, 0, 0.0), (Q, 1, 0.4)], 12, 12, 8),

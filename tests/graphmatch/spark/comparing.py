@@ -104,7 +104,7 @@ def on_spark(matches: DataFrame) -> Said:
     """Return Spark's matches, and require that nothing is refused."""
     said: Said = Counter()
     for row in matches.collect():
-        assert row["_corrupt_record"] is None
+        assert row["_corrupt"] is None
         answer = row["solution"]
         if answer is None:
             lines = sorted(_plain(str(row["graph"])).splitlines(keepends=True))

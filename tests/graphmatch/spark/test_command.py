@@ -161,7 +161,7 @@ def test_files_of_every_kind_are_matched(run: Run, subscriptions: Path, tmp_path
         ("urn:g2", "<urn:3>"),
         (document, "<urn:4>"),
     }
-    refused = sorted(row["_corrupt_record"] for row in rows if "_corrupt_record" in row)
+    refused = sorted(row["_corrupt"] for row in rows if "_corrupt" in row)
     assert [text.split(": ")[0] for text in refused] == [
         f"{folder}/a.nq ('bad [line]')",
         f"{folder}/d.trig:1:17",
@@ -192,7 +192,7 @@ def test_an_existing_output_is_refused(run: Run, subscriptions: Path, tmp_path: 
     common = ("filter", tmp_path / "a.nq", "-s", subscriptions, "--output", output)
     run(*common)
     again = run(*common, status=2)
-    said = f"error    {output}: is there already. Say --mode overwrite, or --mode append."
+    said = f"error    {output}: is there already. Pass --mode overwrite or --mode append."
     assert said.split() == again.stderr.split()
 
 
@@ -288,10 +288,10 @@ def test_samples_are_matched(spark: SparkSession, tmp_path: Path) -> None:
     publications = list(read_publications(*FILES, on_problem=unheard))
     expected = locally(samples(), publications)
     own = {key: count for key, count in expected.items() if key[1] != "construct"}
-    assert on_spark(found.where("_corrupt_record IS NULL")) == own
+    assert on_spark(found.where("_corrupt IS NULL")) == own
     assert summary["publications"] == len(publications) + 1
     assert summary["matches"] == len({key[:2] for key in own})
-    assert summary["refused"] == found.where("_corrupt_record IS NOT NULL").count() == 1
+    assert summary["refused"] == found.where("_corrupt IS NOT NULL").count() == 1
     assert f"refused  {bad} ('no line'):" in done.stderr
 
 
@@ -398,7 +398,7 @@ def test_duplicates_and_late_publications_are_skipped(
         "urn:c": '"far ahead"',
         "urn:new": '"new"',
     }
-    (refused,) = (row["_corrupt_record"] for row in rows if row["_corrupt_record"])
+    (refused,) = (row["_corrupt"] for row in rows if row["_corrupt"])
     assert refused.startswith(f"{watched.incoming}/late.nq:2:")
 
 
@@ -445,12 +445,7 @@ def test_a_folder_of_tables_is_watched(run: Run, spark: SparkSession, watched: W
     watched.drop("wrong.parquet", (watched.folder / "t.parquet").read_bytes())
     done = run(*watched.arguments("--once", "--format", "parquet"), *other, status=1)
     assert "5 publications, 0 duplicates, 0 late, 10 matches, 1 refused" in done.stderr
-    refused = (
-        watched.written(spark)
-        .where("_corrupt_record IS NOT NULL")
-        .select("_corrupt_record")
-        .collect()
-    )
+    refused = watched.written(spark).where("_corrupt IS NOT NULL").select("_corrupt").collect()
     assert [row[0] for row in refused] == ["g9: no subject. A subject is an IRI or a blank node."]
 
 
@@ -527,5 +522,5 @@ def test_records_of_kafka_are_matched(
     assert "3 publications, 1 duplicate, 0 late, 6 matches, 1 refused" in done.stderr
     rows = watched.written(spark).collect()
     assert {row["publication"] for row in rows} == {"urn:key", "urn:g", "t/1/3", None}
-    (refused,) = (row["_corrupt_record"] for row in rows if row["_corrupt_record"])
+    (refused,) = (row["_corrupt"] for row in rows if row["_corrupt"])
     assert refused == "t/1/4: there is no document. Leave out rows without one."

@@ -85,7 +85,7 @@ def test_documents_become_publications() -> None:
     assert of[0, "urn:mine"] == '<urn:a> <urn:p> _:b0 .\n_:b0 <urn:q> "ä" .\n'
     assert of[1, "urn:all"].count("\n") == 2
     assert of[8, "urn:t"].count("\n") == 2
-    refused = {row[f"{KEPT}0"]: row["_corrupt_record"] for row in rows if row["_corrupt_record"]}
+    refused = {row[f"{KEPT}0"]: row["_corrupt"] for row in rows if row["_corrupt"]}
     assert {number: text.split(" ")[0] for number, text in refused.items()} == {
         1: "2:2:1:",
         2: "3:2:1:",
@@ -94,14 +94,14 @@ def test_documents_become_publications() -> None:
         9: "10:",
     }
     assert refused[5] == "6: there is no document. Leave out rows without one."
-    assert all(row["triples"] is None for row in rows if row["_corrupt_record"])
+    assert all(row["triples"] is None for row in rows if row["_corrupt"])
     assert read(*GIVEN) == rows, "the same each time"
 
 
 def test_options_decide_how_documents_are_read() -> None:
     relative = (None, "a", "<a> <p> <b> . <c> <p> 1 .")
     (row,) = read(relative)
-    assert row["_corrupt_record"].startswith("a:1:")
+    assert row["_corrupt"].startswith("a:1:")
     how = ReadOptions(SplitBy.SUBJECT, "ttl", "http://x/")
     assert [row[ID] for row in read(relative, how=how)] == ["http://x/a", "http://x/c"]
     assert [row[ID] for row in read(("urn:i", *relative[1:]), how=how)] == ["urn:i"]
@@ -145,7 +145,7 @@ def test_lines_may_be_in_any_batch(files: list[str], cut: int) -> None:
         return {(row[ID], line) for row in found if row[ID] for line in row["triples"].splitlines()}
 
     def refused(found: list[dict[str, Any]]) -> list[str]:
-        return [row["_corrupt_record"] for row in found if row["_corrupt_record"]]
+        return [row["_corrupt"] for row in found if row["_corrupt"]]
 
     assert lines(found) == lines(whole)
     assert refused(found) == refused(whole)
@@ -169,7 +169,7 @@ def test_rows_of_a_publication_are_grouped() -> None:
         ("g", '<urn:a> <urn:p> _:x .\n_:x <urn:p> "2"@en .\n', 1),
         ("h", '<urn:a> <urn:p> "1" .\n', 2),
     ]
-    assert [(row["_corrupt_record"].split(".")[0], row["k"]) for row in found[2:]] == [
+    assert [(row["_corrupt"].split(".")[0], row["k"]) for row in found[2:]] == [
         ("<table>: no publication", None),
         ("h: no object", None),
     ]
@@ -188,20 +188,20 @@ def test_documents_are_matched_on_spark(spark: SparkSession) -> None:
     given = table(spark, rows, "id string, name string, doc string, about map<string, array<int>>")
     how = publications("doc", source="name", publication="id", keep=["about"])
     read_ = given.transform(how)
-    assert read_.columns == ["publication", "triples", "_corrupt_record", "about"]
+    assert read_.columns == ["publication", "triples", "_corrupt", "about"]
     did = Observation()
     found = read_.transform(
         matches(asked(s="ASK { ?s <urn:p> ?o }"), triples="triples", keep=["about"], metrics=did)
     )
     here = read(*GIVEN)
     wanted = [
-        (row[ID], row["_corrupt_record"], row[f"{KEPT}0"])
+        (row[ID], row["_corrupt"], row[f"{KEPT}0"])
         for row in here
-        if row["_corrupt_record"] or "<urn:p>" in row["triples"]
+        if row["_corrupt"] or "<urn:p>" in row["triples"]
     ]
-    rows_ = [(r["publication"], r["_corrupt_record"], r["about"]["n"][0]) for r in found.collect()]
+    rows_ = [(r["publication"], r["_corrupt"], r["about"]["n"][0]) for r in found.collect()]
     assert sorted(rows_, key=str) == sorted(wanted, key=str)
-    assert did.get["refused"] == sum(row["_corrupt_record"] is not None for row in here) == 5
+    assert did.get["refused"] == sum(row["_corrupt"] is not None for row in here) == 5
     assert did.get["publications"] == len(here) - 5
 
 

@@ -71,7 +71,7 @@ def test_a_motif_of_more_than_patterns_is_refused(spark: SparkSession) -> None:
         match_motif(graph(spark, []), subscription)
 
 
-def test_connected_parts_equal_those_of_one_machine(frames: SparkSession) -> None:
+def test_connected_components_equal_those_of_one_machine(frames: SparkSession) -> None:
     random = Random(7)
     nodes = [EX[f"n{n}"] for n in range(60)]
     triples: list[Triple] = [

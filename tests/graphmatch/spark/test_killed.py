@@ -72,13 +72,12 @@ def same(spark: SparkSession, watched: Watched, files: int) -> None:
     for file in sorted(watched.incoming.glob("*.nq")):
         for publication in read_publications(str(file), on_problem=unheard):
             first.setdefault(publication.id, publication)
-    found = on_spark(rows.where("_corrupt_record IS NULL AND publication != 'urn:a'"))
+    found = on_spark(rows.where("_corrupt IS NULL AND publication != 'urn:a'"))
     del first["urn:a"]  # Any of several simultaneous ones may win.
     assert found == locally(asked(**watched.queries), first.values())
     assert rows.where("publication = 'urn:a'").count() == len(watched.queries)
     refused = sorted(
-        row[0]
-        for row in rows.where("_corrupt_record IS NOT NULL").select("_corrupt_record").collect()
+        row[0] for row in rows.where("_corrupt IS NOT NULL").select("_corrupt").collect()
     )
     assert [Path(text.partition(":")[0]).name for text in refused] == [
         f"{number:03}.nq" for number in range(0, files, 4)

@@ -24,7 +24,7 @@ from graphmatch.spark.java import SparkError
 from graphmatch.spark.matching import observed
 from graphmatch.spark.snapshots import Worker
 from graphmatch.spark.spark_session import explained
-from graphmatch.spark.tasks import ID, NOW, TEXTS, Matching, Mode
+from graphmatch.spark.tasks import ID, NOW, TEXTS, MatchTask, Mode
 from graphmatch.spark.tasks import KEPT as KEPTS
 from semantic import read_publications
 from semantic.errors import InputError
@@ -204,7 +204,7 @@ def test_documents_of_text_are_matched(spark: SparkSession) -> None:
     given = table(
         spark, [(n, *row) for n, row in enumerate(rows)], "n int, name string, doc string"
     )
-    found = given.transform(how).orderBy("n", "_corrupt_record").collect()
+    found = given.transform(how).orderBy("n", "_corrupt").collect()
     said = [(row["n"], row["publication"], (row["solution"] or {}).get("o")) for row in found]
     assert said == [
         (0, "a.ttl", "<http://b/#b>"),
@@ -215,7 +215,7 @@ def test_documents_of_text_are_matched(spark: SparkSession) -> None:
         (4, "d.nt", "<urn:e>"),
         (4, None, None),
     ]
-    refused = [row["_corrupt_record"] for row in found if row["_corrupt_record"]]
+    refused = [row["_corrupt"] for row in found if row["_corrupt"]]
     assert refused[0] == "none: there is no document. Leave out rows without one."
     assert refused[1].startswith("d.nt:1:")
 
@@ -359,7 +359,7 @@ def test_columns_of_tables_and_arrays_are_kept(spark: SparkSession) -> None:
         (None, 9),
         (None, 8),
     }
-    refused = {row["k"][0]: row["_corrupt_record"] for row in found if row["_corrupt_record"]}
+    refused = {row["k"][0]: row["_corrupt"] for row in found if row["_corrupt"]}
     assert refused[9].startswith("g9: the predicate 'no IRI' is not a term")
     assert refused[8] == "<table>: no publication. Give the publication an id."
 
@@ -383,7 +383,7 @@ def test_columns_of_tables_and_arrays_are_kept(spark: SparkSession) -> None:
             (
                 row["k"],
                 row["publication"] or "",
-                (row["solution"] or {"o": row["_corrupt_record"]})["o"],
+                (row["solution"] or {"o": row["_corrupt"]})["o"],
             )
             for row in one.transform(how).collect()
         )
@@ -448,7 +448,7 @@ def test_rows_of_a_publication_may_be_in_any_batch(
     ).append(pa.field(f"{KEPTS}0", pa.int32()))
     places = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
     batches = [pa.RecordBatch.from_pylist(rows[a:b], schema) for a, b in pairwise(places)]
-    work = Matching(here, None, False, 1, True, Mode.PERMISSIVE)
+    work = MatchTask(here, None, False, 1, True, Mode.PERMISSIVE)
     found = [row for batch in work(iter(batches)) for row in batch.to_pylist()]
     said = {
         (row["publication"], dict(row["solution"])["o"]): row[f"{KEPTS}0"]
@@ -456,7 +456,7 @@ def test_rows_of_a_publication_may_be_in_any_batch(
         if row["solution"] is not None
     }
     assert said == {(id, f"<urn:{n}>"): ids.index(id) for n, id in enumerate(ids) if id is not None}
-    refused = [row[f"{KEPTS}0"] for row in found if row["_corrupt_record"] is not None]
+    refused = [row[f"{KEPTS}0"] for row in found if row["_corrupt"] is not None]
     assert refused == [n for n, id in enumerate(ids) if id is None]
     did = [row["_metrics"] for row in found if row["_metrics"]]
     assert [one["publications"] for one in did] == ([len({*ids} - {None})] if rows else [])
@@ -500,7 +500,7 @@ def test_invalid_triples_are_refused(spark: SparkSession, form: Form) -> None:
     found = given.transform(matches(asked(s=EVERY), **how, metrics=did)).collect()
     said = sorted((r["publication"], r["solution"]["o"]) for r in found if r["solution"])
     assert said == [("g", "<urn:b>"), ("row 99", '"ok"')]
-    refused = [row["_corrupt_record"] for row in found if row["_corrupt_record"]]
+    refused = [row["_corrupt"] for row in found if row["_corrupt"]]
     assert did.get["refused"] == len(refused) == len(rows) - 2
     assert all(row["solution"] or row[:4] == (None,) * 4 for row in found)
     assert any("publication" in text for text in refused)
@@ -517,10 +517,8 @@ def test_each_mode_treats_malformed_rows(spark: SparkSession, form: Form) -> Non
 
     permissive, refused = done("PERMISSIVE")
     dropped, also_refused = done("DROPMALFORMED")
-    assert (
-        sum(row["_corrupt_record"] is not None for row in permissive) == refused == also_refused > 0
-    )
-    assert [row for row in permissive if row["_corrupt_record"] is None] == dropped
+    assert sum(row["_corrupt"] is not None for row in permissive) == refused == also_refused > 0
+    assert [row for row in permissive if row["_corrupt"] is None] == dropped
     assert {row["publication"] for row in dropped} == {"g", "row 99"}
     with pytest.raises(PySparkException) as caught:
         done("FAILFAST")
@@ -533,13 +531,13 @@ def test_rows_that_were_refused_before_are_passed_on(spark: SparkSession) -> Non
     """Refused rows are counted and keep their columns, even alone in a partition."""
     rows = [("g", "<urn:a>", P, "<urn:b>", None, 1), (None, None, None, None, "a:1: bad. Mend.", 2)]
     terms = "publication string, subject string, predicate string, object string"
-    given = table(spark, rows, f"{terms}, _corrupt_record string, k int")
+    given = table(spark, rows, f"{terms}, _corrupt string, k int")
 
     def done(which: str, mode: str = "PERMISSIVE") -> tuple[list[tuple[Any, ...]], Any]:
         did = Observation()
         how = matches(asked(s=EVERY), keep=["k"], mode=mode, metrics=did)
         found = given.where(which).transform(how).collect()
-        return [(row["publication"], row["_corrupt_record"], row["k"]) for row in found], did.get
+        return [(row["publication"], row["_corrupt"], row["k"]) for row in found], did.get
 
     good, bad = ("g", None, 1), (None, "a:1: bad. Mend.", 2)
     found, counts = done("true")
@@ -603,9 +601,9 @@ def test_a_missing_column_is_named(
         ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE"),
         ({"mode": None}, InputError, "mode: None is unknown. Use one of: PERMISSIVE"),
         (
-            {"keep": ["day", "publication", "_corrupt_record"]},
+            {"keep": ["day", "publication", "_corrupt"]},
             SparkError,
-            "_corrupt_record, publication",
+            "_corrupt, publication",
         ),
         ({"keep": ["day", "day"]}, SparkError, "day"),
     ],
@@ -640,7 +638,7 @@ def test_metrics_may_have_a_name_or_be_omitted(spark: SparkSession) -> None:
     two = given.transform(matches(asked(s=EVERY), metrics="two"))
     assert one.unionAll(two).count() == 2
     assert given.transform(matches(asked(s=EVERY), metrics=None)).count() == 1
-    assert one.columns == ["publication", "subscription", "solution", "graph", "_corrupt_record"]
+    assert one.columns == ["publication", "subscription", "solution", "graph", "_corrupt"]
 
 
 @pytest.mark.long

@@ -80,11 +80,11 @@ def read(path: object, **options: str) -> Rows:
 
 
 def triples(rows: Rows) -> list[tuple[str, ...]]:
-    return [tuple(row.values())[:-1] for row in rows if row["_corrupt_record"] is None]
+    return [tuple(row.values())[:-1] for row in rows if row["_corrupt"] is None]
 
 
 def refused(rows: Rows) -> list[str]:
-    return [row["_corrupt_record"] for row in rows if row["_corrupt_record"] is not None]
+    return [row["_corrupt"] for row in rows if row["_corrupt"] is not None]
 
 
 def named(rows: Rows, folder: Path) -> set[str]:
@@ -116,7 +116,7 @@ def test_each_syntax_is_read(folder: Path, extension: str) -> None:
     assert whole == {
         "publication": str(path),
         "triples": SAME["nt"].replace("_:x", "_:b0"),
-        "_corrupt_record": None,
+        "_corrupt": None,
     }
 
 
@@ -151,7 +151,7 @@ def test_options_decide_how_files_are_read(folder: Path) -> None:
     assert [*read(folder, **options, ROWS="publications")[0]] == [
         "publication",
         "triples",
-        "_corrupt_record",
+        "_corrupt",
     ]
 
 
@@ -297,13 +297,13 @@ def test_tables_are_matched(rdf: SparkSession, folder: Path) -> None:
     rows = rdf.read.format("rdf").load(str(folder))
     found = rows.transform(matches(engine)).cache()
     expected = locally(engine, read_publications(*_sorted(folder, iris), on_problem=unheard))
-    assert on_spark(found.where("_corrupt_record IS NULL")) == expected
+    assert on_spark(found.where("_corrupt IS NULL")) == expected
     assert [
         row[0].split(":")[1]
-        for row in found.where("_corrupt_record IS NOT NULL").select("_corrupt_record").collect()
+        for row in found.where("_corrupt IS NOT NULL").select("_corrupt").collect()
     ] == ["1"]
     found.unpersist()
-    assert rows.where("_corrupt_record IS NULL").select("object").count() == len(iris)
+    assert rows.where("_corrupt IS NULL").select("object").count() == len(iris)
 
 
 def _sorted(folder: Path, rows: list[tuple[str, ...]]) -> list[str]:
@@ -362,7 +362,7 @@ class Streamed:
 
     def objects(self) -> list[str]:
         rows = self.spark.read.parquet(str(self.output)).collect()
-        return sorted(row["object"] or row["_corrupt_record"].split("/")[-1][:7] for row in rows)
+        return sorted(row["object"] or row["_corrupt"].split("/")[-1][:7] for row in rows)
 
 
 @pytest.fixture

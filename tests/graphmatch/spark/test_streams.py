@@ -115,7 +115,7 @@ def test_a_replaced_engine_applies_from_the_next_micro_batch(
     said = {(row["publication"], row["subscription"]) for row in rows if row["solution"]}
     first = {(f"g{n}", name) for n in range(9) for name in ("first", "now")}
     assert said == first | {("h0", "s0"), ("h1", "s1")}
-    assert sum(row["_corrupt_record"] is not None for row in rows) == 2
+    assert sum(row["_corrupt"] is not None for row in rows) == 2
     (now,) = {row["solution"]["n"].split('"')[1] for row in rows if row["subscription"] == "now"}
     assert times[0] < datetime.fromisoformat(now) < times[1]
     assert [(one["publications"], one["matches"], one["refused"]) for one in did] == [
@@ -241,7 +241,7 @@ def test_foreach_batch_matches_and_refuses_null_ids(folder: Folder) -> None:
 
     def take(batch: DataFrame, number: int) -> None:
         rows = batch.transform(how).collect()
-        found.extend((number, row["publication"] or row["_corrupt_record"]) for row in rows)
+        found.extend((number, row["publication"] or row["_corrupt"]) for row in rows)
 
     folder.drop([("g", *TRIPLE)])
     null: Any = None

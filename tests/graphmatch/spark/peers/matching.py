@@ -99,7 +99,7 @@ def hdfs(uri: str, master: str, folder: str) -> None:
     named = named.withColumn("path", sql.replace("path", sql.lit(f"{uri}/docs")))
     of_documents = matches(samples(), document="content", source="path")
     named.transform(of_documents).write.parquet(f"{uri}/out/docs")
-    found = on_spark(spark.read.parquet(f"{uri}/out/docs").where("_corrupt_record IS NULL"))
+    found = on_spark(spark.read.parquet(f"{uri}/out/docs").where("_corrupt IS NULL"))
     assert found == locally(samples(), read_publications(*FILES, on_problem=unheard))
     _tell("binaryFile", solutions=found.total())
     spark.stop()
@@ -110,7 +110,7 @@ def written(uri: str, output: str) -> None:
     from pyspark.sql import functions as sql
 
     spark = session()
-    read = spark.read.parquet(output).where("_corrupt_record IS NULL")
+    read = spark.read.parquet(output).where("_corrupt IS NULL")
     read = read.withColumn("publication", sql.replace("publication", sql.lit(f"{uri}/docs")))
     found = on_spark(read)
     expected = locally(samples(), read_publications(*FILES, on_problem=unheard))
@@ -140,7 +140,7 @@ def connect(url: str, folder: str) -> None:
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(FILES)
     named = files.withColumn("path", sql.regexp_replace("path", "^file:", ""))
     matching = matches(samples(), document="content", source="path", metrics=did)
-    refused = sql.col("_corrupt_record").isNotNull()
+    refused = sql.col("_corrupt").isNotNull()
     found = named.transform(matching)
     expected = locally(samples(), read_publications(*FILES, on_problem=unheard))
     assert on_spark(found.where(~refused)) == expected

@@ -178,12 +178,12 @@ def test_a_stream_killed_while_reading_writes_each_match_once(
         log.info("%s: %s", folder.name, count(folder / "output-checkpoint" / "commits"))
 
     rows = {folder: spark.read.parquet(str(folder / "output")) for folder in (killed, undisturbed)}
-    found = rows[killed].where("_corrupt_record IS NULL")
+    found = rows[killed].where("_corrupt IS NULL")
     assert on_spark(found) == (topic.once if way is command else topic.once + topic.again)
     texts = [Counter(map(as_text, table.collect())) for table in rows.values()]
     assert texts[0] == texts[1]
-    refused = rows[killed].where(sql.col("_corrupt_record").isNotNull())
-    assert refused.count() == refused.select("_corrupt_record").distinct().count() == FAULTS
+    refused = rows[killed].where(sql.col("_corrupt").isNotNull())
+    assert refused.count() == refused.select("_corrupt").distinct().count() == FAULTS
     log.info("rows: %s", texts[0].total())
 
 
