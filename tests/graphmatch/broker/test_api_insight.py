@@ -18,7 +18,7 @@ from graphmatch.broker.api_insight import _ONTOLOGIES
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.feed_list import parse_feed_list
 from graphmatch.broker.tables import audit
-from tests.graphmatch.broker.live_broker import ALL, TURTLE, Process, LiveBroker, wait
+from tests.graphmatch.broker.live_broker import ALL, TURTLE, LiveBroker, Process, wait
 from tests.graphmatch.broker.page_client import Polled
 from tests.graphmatch.broker.test_api import HOSTILE, check, token
 
