@@ -467,7 +467,9 @@ def test_units_are_those_of_the_attribute(sample_matches: SampleMatches) -> None
 # --- Surprising bindings ----------------------------------------------------------------------
 
 
-def test_german_item_on_climate_change_is_about_the_environment(sample_matches: SampleMatches) -> None:
+def test_german_item_on_climate_is_about_the_environment(
+    sample_matches: SampleMatches,
+) -> None:
     item = "https://notebook.example/almen"
     (solution,) = solutions(sample_matches["feeds-environment"][item])
     assert solution == {"item": item, "title": "Der Klimawandel erreicht die Almen"}

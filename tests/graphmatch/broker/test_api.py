@@ -86,9 +86,7 @@ def test_options_and_head_describe_the_inbox(live_broker: LiveBroker) -> None:
 
 
 @pytest.mark.parametrize("profile", ["", '; profile="http://www.w3.org/ns/activitystreams"'])
-def test_a_notification_is_accepted_listed_and_read(
-    live_broker: LiveBroker, profile: str
-) -> None:
+def test_a_notification_is_accepted_listed_and_read(live_broker: LiveBroker, profile: str) -> None:
     body = {"@context": {"n": "http://example.org/"}, "@id": "", "n:p": "Hello"}
     sent = live_broker.call(
         "POST",

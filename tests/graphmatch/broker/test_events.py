@@ -126,9 +126,7 @@ def test_a_stream_begins_after_the_given_number(live_broker: LiveBroker) -> None
 
 
 @pytest.mark.parametrize("cuts", [50, pytest.param(1000, marks=pytest.mark.long)])
-def test_interrupted_streams_have_no_gap_and_no_repeat(
-    live_broker: LiveBroker, cuts: int
-) -> None:
+def test_interrupted_streams_have_no_gap_and_no_repeat(live_broker: LiveBroker, cuts: int) -> None:
     """Cut streams at any byte, during publishing and a restart."""
     chance = random.Random(cuts)
     id, ticket = live_broker.subscribe()

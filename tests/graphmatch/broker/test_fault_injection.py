@@ -55,7 +55,7 @@ from tests.graphmatch.broker.harness import (
     talking,
     until,
 )
-from tests.graphmatch.broker.live_broker import ALL, Answer, Process, LiveBroker, wait
+from tests.graphmatch.broker.live_broker import ALL, Answer, LiveBroker, Process, wait
 
 ROOT = Path(__file__).parents[3]
 MONTH: Mapping[str, Any] = {"expires_in": timedelta(days=30)}
