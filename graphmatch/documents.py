@@ -101,7 +101,7 @@ def match_source(
 
 
 def match_bytes(data: bytes, name: str, via: Pipeline) -> Iterator[MatchReport]:
-    """Match a document in memory, in one call if the core can read it as one publication."""
+    """Match a document in memory, in one call of the core if it is RDF with one publication."""
     now = via.clock()
     found = None
     if data[:HEAD_BYTES].strip(BLANK):
@@ -109,7 +109,7 @@ def match_bytes(data: bytes, name: str, via: Pipeline) -> Iterator[MatchReport]:
         found = via.core.match_bytes(
             data, plain(name), moment(now), extension, via.split_by.value, via.base
         )
-    if found is not None:
+    if found is not None:  # ``None``: a feed, several publications, or an unknown syntax.
         outcome, faults = found
         if faults:
             via.report_faults(faults, name)
@@ -140,7 +140,12 @@ def _match_stream(stream: Readable, name: str, via: Pipeline) -> Iterator[MatchR
 def _match_pieces(
     data: Iterator[bytes], name: str, via: Pipeline, *, waits: bool
 ) -> Iterator[MatchReport]:
-    """Match a document as it arrives: in batches, or one by one what Python reads."""
+    """Match a document while it is read.
+
+    The core reads and matches RDF in batches. Python reads feeds, and RDF that is split by item,
+    subject or component; these publications are matched one by one. `waits` says whether a read
+    may wait for the sender.
+    """
     split_by, base = via.split_by, via.base
     try:
         syntax, data = recognise(data, name, via.syntax, split_by, via.limits)

@@ -449,7 +449,7 @@ class Engine(Matcher):
         -------
         triples, names
             The numbers of changed triples and names.
-        concerned, waiting
+        reindexed, waiting
             The subscriptions that were reindexed, and those that need units or classes resolved
             first.
         """
@@ -520,7 +520,7 @@ class Engine(Matcher):
                 publication = publication_of(found.id, found.triples(), source)
             enricher: Enricher = found.enricher
             steps |= found.steps
-            if found.steps & ITEM:  # From now on, the core finds the labels.
+            if found.steps & ITEM:  # From now on, the core finds labels and words.
                 self._core.set_annotator(enricher.annotator.native, found.version)
             triples, prepared = publication.rows, None
             if steps != ITEM:
@@ -566,7 +566,7 @@ class Engine(Matcher):
             files in it), ``"-"`` for standard input, an `rdflib.Graph` or an `rdflib.Dataset`.
         format
             Media type or extension of the RDF syntax, if neither name nor content shows it.
-        cut
+        split_by
             How to split a document into publications; see `semantic.reading`.
         base
             Base IRI; without one, relative IRIs are errors.
@@ -583,8 +583,8 @@ class Engine(Matcher):
         Raises
         ------
         InputError
-            Before reading, if the format or the cut is unknown, the base is not an absolute IRI, or
-            the file does not exist.
+            Before reading, if `format` or `split_by` is unknown, the base is not an absolute IRI,
+            or the file does not exist.
 
         Examples
         --------

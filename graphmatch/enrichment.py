@@ -1,6 +1,6 @@
 """Enrichment: one ontology, its input for the core, and the steps that run in Python.
 
-A `Enricher` is complete before it is used. The core annotates text and applies root terms and
+An `Enricher` is complete before it is used. The core annotates text and applies root terms and
 rules. Python converts units and runs mapping functions, for publications with a term that needs
 it, and passes the labels to the core before the first feed item.
 

@@ -277,7 +277,7 @@ class _ParsedSubscription:
         return frozenset(o for _, p, o in self.triples if p in given and isinstance(o, Variable))
 
     def kind(self, expression: Expression) -> str | None:
-        """Return the kind of an expression's value, if certain."""
+        """Return the type of an expression's value, such as ``a number``; ``None`` if uncertain."""
         if isinstance(expression, Literal):
             return _kind_of_datatype(expression.datatype)
         if isinstance(expression, NamedNode):

@@ -389,7 +389,7 @@ def report_of(
         The publication enriched by Python, if it was.
     origin
         Returns the publication again; by default from the report.
-    calls, recalled, unknown
+    calls, recalled, undecided
         The operator calls, the number of cached ones, and the undecided subscriptions.
     """
     probes, index_hits, candidates, joins, evaluated, triples = found.counters()

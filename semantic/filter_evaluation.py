@@ -1,7 +1,7 @@
 """Decide whether a term passes a filter.
 
-The answer always equals the SPARQL evaluator's. In uncertain cases (foreign datatypes with ``!=``,
-rare letters with ``LCASE``), the evaluator is called, which is slow but rare.
+The answer equals that of pyoxigraph's evaluator, which is called if Python could differ from it
+(foreign datatypes with ``!=``, non-ASCII letters with ``LCASE``). This is slow but rare.
 
 Source: SPARQL 1.1 sections 17.3 (operators) and 17.4 (functions); RFC 4647 section
 3.3.1 for ``LANGMATCHES``.
@@ -159,9 +159,8 @@ def folded(text: str, folding: Folding) -> str:
     """
     if folding is Folding.NONE:
         return text
-    # Regular expressions use simple case folding, which is the same for ASCII letters.
-    if folding is Folding.CASELESS:
-        return text.casefold()
+    if folding is Folding.CASELESS:  # Only these two other letters have an ASCII lower case.
+        return _ascii_lower(text.translate({0x17F: "s", 0x212A: "k"}))
     if text.isascii():
         return text.lower() if folding is Folding.LOWER else text.upper()
     return _evaluated(folding.value, text)

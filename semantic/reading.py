@@ -188,7 +188,8 @@ def publications_of(
 ) -> Iterator[Publication]:
     """Yield the publications of a document that `recognise` opened.
 
-    Report the error that ends it early, too large publications, and a document without any.
+    Report an error that ends reading early, each publication that is too large, and a document
+    without publications.
     """
     told = False
 
@@ -212,8 +213,8 @@ def publications_of(
     except OSError as error:
         report(unreadable(source, error))
     if not found and not told:
-        what = f"there is no publication in it, with the cut `{split_by.value}`"
-        remedy = "Check that it is the right file, or use another cut."
+        what = f"there is no publication in it, if it is split by `{split_by.value}`"
+        remedy = "Check that it is the right file, or split it in another way."
         report(Problem(what, Place(source), remedy, Severity.WARNING))
 
 
@@ -305,7 +306,7 @@ def recognise(
         if feed is not None and split_by in (SplitBy.AUTO, SplitBy.ITEM):
             return feed, iter([read_whole(whole, source, limits)])
         if feed not in (None, FeedFormat.RSS1):
-            what, remedy = "a feed can only be split into items", "Use the cut `item` or `auto`."
+            what, remedy = "a feed can only be split into items", "Split it by `item` or `auto`."
             raise InputError(Problem(what, Place(source), remedy))
         if (other := _NOT_PUBLICATIONS.get(Path(source).suffix.lower())) is not None:
             what = f"it contains {other[0]} instead of publications"
@@ -405,7 +406,7 @@ def too_large(place: Place, limits: Limits) -> Problem:
     return Problem(what, place, remedy)
 
 
-# -- cuts by terms --------------------------------------------------------------------------
+# -- splitting by terms --------------------------------------------------------------------------
 
 
 def by_subject(triples: Iterable[Triple], source: str) -> Iterator[Publication]:

@@ -92,7 +92,7 @@ are not fetched. Write the text into the document.
     except InputError:
         utf8 = data.decode("latin-1").encode()
     check_attributes(utf8, source)
-    return _Delivery(utf8, source, limits).check()
+    return _LimitedParse(utf8, source, limits).check()
 
 
 def parse_xml(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Element:
@@ -263,8 +263,11 @@ def _decode(data: bytes) -> str:
     raise LookupError(f"unknown encoding: {name}")
 
 
-class _Delivery:
-    """Counter of the characters and the nesting that expat delivers."""
+class _LimitedParse:
+    """A parse by expat that is refused if its nesting, attributes or entities exceed the limits.
+
+    External entities are refused, too.
+    """
 
     def __init__(self, utf8: bytes, source: str, limits: Limits) -> None:
         self._data = utf8

@@ -477,7 +477,7 @@ WARNED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         "a.ttl",
         "# nothing\n",
         0,
-        [": there is no publication in it, with the cut `auto`. Check that it is the right file,"],
+        [": there is no publication in it, if it is split by `auto`. Check that it is the"],
     ),
 }
 
@@ -686,7 +686,10 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
         "SELECT * { ?s ?p ?o SERVICE <http://e/> { ?s ?p ?o } }",
         "*: SERVICE: a subscription cannot read other data. ",
     ),
-    "FROM": ("SELECT * FROM <http://e/> { ?s ?p ?o }", "*: FROM: a subscription does not reach"),
+    "FROM": (
+        "SELECT * FROM <http://e/> { ?s ?p ?o }",
+        "*: FROM: a subscription cannot",
+    ),
     "undeclared prefix": (
         "SELECT * {\n ?s nope:p ?o }",
         ":2:5: the prefix nope: is not declared. Declare it: PREFIX name: <namespace>.",

@@ -467,7 +467,7 @@ def test_units_are_those_of_the_attribute(sample_matches: SampleMatches) -> None
 # --- Surprising bindings ----------------------------------------------------------------------
 
 
-def test_german_item_on_climate_change_is_about_the_environment(
+def test_german_item_on_climate_is_about_the_environment(
     sample_matches: SampleMatches,
 ) -> None:
     item = "https://notebook.example/almen"

@@ -227,7 +227,7 @@ class Client:
 
     # -- before subscribing, and why not ----------------------------------------------------
 
-    def try_subscription(self, **asked: Any) -> dict[str, Any]:
+    def backtest(self, **asked: Any) -> dict[str, Any]:
         """Return what a subscription would have matched of what is stored; it may take ten seconds.
 
         Parameters

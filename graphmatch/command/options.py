@@ -143,7 +143,7 @@ class Since:
             raise typer.BadParameter(what) from error
 
     def cutoff(self, now: datetime) -> datetime:
-        """Return the cutoff as a time."""
+        """Return the time from which on items count: the date, or `now` minus the duration."""
         if isinstance(self.before, datetime):
             return self.before
         try:

@@ -87,7 +87,7 @@ def _text(term: Term | None) -> str:
 
 
 Proof: TypeAlias = Mapping[str, Sequence[Evidence]]
-"""The triples that matched the patterns of each subscription."""
+"""The reasons of the matches, by the id of the subscription."""
 
 
 class Writer:

@@ -57,8 +57,8 @@ class Session:
     Parameters
     ----------
     verbosity
-        Quiet: neither warnings nor notes nor progress are shown. Verbose, the default: each warning
-        is shown at once.
+        Quiet: neither warnings nor notes nor progress are shown. Verbose, the default of this
+        class: each warning is shown at once.
     """
 
     verbosity: Verbosity = field(default_factory=lambda: Verbosity(verbose=True))
@@ -239,7 +239,7 @@ def _uncollected() -> Iterator[None]:
 def load(
     files: Sequence[Path], ontology_options: OntologyOptions, on_problem: OnProblem
 ) -> Ontology:
-    """Load files by the options."""
+    """Load the ontology from files; without files, return an empty ontology."""
     if ontology_options.no_cache and ontology_options.cache is not None:
         what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
         raise OntologyError(Problem(what, Place("--no-cache"), remedy))

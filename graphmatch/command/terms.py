@@ -96,7 +96,7 @@ class OntologyView:
 
     @cached_property
     def resolver(self) -> Concepts:
-        """The terms by name."""
+        """The resolver of names and labels to terms."""
         names = TermNames((), ((name.text, name.term) for name in self.names))
         return Concepts(self.ontology, names, frozenset[Term](self.terms))
 

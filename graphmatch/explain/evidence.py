@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, NamedNode, Variable
+from pyoxigraph import Triple as TripleTerm
 
 from graphmatch._native import Evaluation
 from graphmatch.explain.provenance import Provenance
@@ -118,7 +119,8 @@ def solutions(
     evaluation: Evaluation, branch: Branch, bindings: Solution | None = None, most: int = 1000
 ) -> Iterator[Solution]:
     """Yield up to `most` solutions of a branch that agree with `bindings` and include them."""
-    bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode)}
+    # Blank nodes cannot be written, and deep triple terms take long to parse.
+    bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode | TripleTerm)}
     if not all(_can_be(pattern, bound) for pattern in branch.patterns):
         return
     is_all = len(bound) == len(bindings or {})

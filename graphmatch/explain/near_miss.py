@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
-from itertools import islice
+from itertools import chain, islice, zip_longest
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -98,14 +98,16 @@ class NearMissFinder:
         most = max(sharing.values(), default=0)
         if not most and (name := name_of(pattern.predicate)) is not None:
             return self._to_attribute(name)
-        found = self._kept([t for t, shared in sharing.items() if shared and shared == most])
+        found = self._without_derived(
+            [t for t, shared in sharing.items() if shared and shared == most]
+        )
         rest = [t for t, shared in sharing.items() if 0 < shared < most]
         misses = [(triple, self._object_miss(pattern, triple)) for triple in found]
         misses.sort(key=lambda each: _rank(each[1]))
         more = [(triple, None) for triple in sorted(rest, key=lambda t: -sharing[t])]
         return tuple(self._near(t, miss) for t, miss in [*misses, *more][:MAX_NEAR_MISSES])
 
-    def _kept(self, triples: Sequence[Triple]) -> list[Triple]:
+    def _without_derived(self, triples: Sequence[Triple]) -> list[Triple]:
         """Leave out triples that were derived from others."""
         chosen = frozenset(triples)
         return [t for t in triples if not chosen.intersection(self._provenance.sources(t))]
@@ -147,7 +149,7 @@ class NearMissFinder:
         ]
         if isinstance(wanted, Variable):
             return tuple(self._near(t, None) for t in found[:MAX_NEAR_MISSES])
-        misses = [(t, self._class_miss(t[2], wanted)) for t in self._kept(found)]
+        misses = [(t, self._class_miss(t[2], wanted)) for t in self._without_derived(found)]
         misses.sort(key=lambda each: _rank(each[1]))
         return tuple(self._near(t, miss) for t, miss in misses[:MAX_NEAR_MISSES])
 
@@ -189,7 +191,8 @@ class NearMissFinder:
     def of_join(self, pattern: TriplePattern, other: TriplePattern) -> tuple[NearMiss, ...]:
         """Return triples that match either of two patterns that do not match jointly."""
         found = (self._meeting(p, MAX_NEAR_MISSES - 1) for p in (pattern, other))
-        return tuple(self._near(triple, None) for triples in found for triple in triples)
+        triples = chain.from_iterable(zip_longest(*found))
+        return tuple(self._near(t, None) for t in triples if t is not None)[:MAX_NEAR_MISSES]
 
     def _meeting(self, pattern: TriplePattern, most: int) -> list[Triple]:
         found = solutions(self._evaluation, Branch((pattern,)), None, most)

@@ -28,8 +28,10 @@ class Provenance:
 
     Parameters
     ----------
-    knowledge
-        The enricher.
+    enricher
+        The ontology of the match.
+    enriched
+        The publication as it was matched.
     language
         The reader's language, for the labels of terms.
     """
@@ -122,7 +124,7 @@ class Provenance:
         """Describe where a text names a concept, and by which label."""
         where, name = self._write(property_), self._write(concept)
         if named is None:
-            return f"it has the words of {where}"
+            return f"these are the words of {where}"
         label, form = f"“{named[0]}”", named[1]
         if form == LabelForm.SAME:
             return f"{label} in {where} names {name}"

@@ -186,12 +186,12 @@ class _IndexedOperator:
 
 
 class OperatorEvaluator:
-    """The operators of one engine.
+    """Evaluator of an engine's operators: it makes the calls that the core needs, and caches them.
 
     Parameters
     ----------
     operators
-        Each with an IRI of its own.
+        The operators; their IRIs must differ.
     on_problem
         Called with constants that an operator cannot use, indexes that fail, and operators that
         are suspended.
@@ -368,7 +368,7 @@ class OperatorEvaluator:
     def _put_cached(
         self, calls: Sequence[str], names: Sequence[str], session: CallSession
     ) -> list[int]:
-        """Add cached results; return the numbers of their calls."""
+        """Put cached results into the session; return the positions of their calls in `calls`."""
         found = []
         with self._lock:
             for number, call in enumerate(calls):
@@ -394,7 +394,7 @@ class OperatorEvaluator:
             self._on_problem(Problem(what, Place(operator.iri), remedy, Severity.WARNING))
 
     def calls_of(self, subscription: Subscription, calls: Iterable[Call]) -> tuple[str, ...]:
-        """Return the calls of a subscription and its operators without a call, as lines."""
+        """Describe the calls for a subscription, and name its operators that were not called."""
         constants = {term for term, _ in subscription.query.constants()}
         lines: list[str] = []
         several = list(calls) if self.all else []

@@ -303,11 +303,10 @@ class Runner:
             except RuntimeError as error:
                 self._kill()
                 answers = [[None, str(error)]] * len(group)
-            seconds = (perf_counter() - began) / len(group)
+            each = (perf_counter() - began) / len(group)
             terms = [None if text is None else _native.term(text) for text, _ in answers]
             found += [
-                CallOutcome(term, seconds, why)
-                for term, (_, why) in zip(terms, answers, strict=True)
+                CallOutcome(term, each, why) for term, (_, why) in zip(terms, answers, strict=True)
             ]
         return found
 

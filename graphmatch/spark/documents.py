@@ -83,7 +83,7 @@ def publications(
     Raises
     ------
     InputError
-        If the format, the cut or the mode is unknown, or the base is not an absolute IRI.
+        If `format`, `split_by` or `mode` is unknown, or `base` is not an absolute IRI.
     SparkError
         If a column cannot be kept.
     """
@@ -157,12 +157,14 @@ class ReadOptions:
             yield Publication.of(name, triples)
 
     def refused(self, problem: Problem) -> str | None:
-        """Return the text of a problem's row; ``None`` if the problem has no row.
+        """Return the text of a problem for the column of rejected input.
+
+        Return ``None`` for a warning, and for any problem in mode DROPMALFORMED.
 
         Raises
         ------
         InputError
-            In mode FAILFAST.
+            For rejected input in mode FAILFAST.
         """
         if problem.severity is not Severity.REFUSED or self.mode is Mode.DROPMALFORMED:
             return None

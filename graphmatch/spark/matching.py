@@ -109,7 +109,7 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
     Raises
     ------
     InputError
-        If the format, the cut or the mode is unknown, or the base is not an absolute IRI.
+        If `format`, `split_by` or `mode` is unknown, or `base` is not an absolute IRI.
     SparkError
         If a column cannot be kept.
 

@@ -254,7 +254,7 @@ class _SourceFiles:
 
 
 class _PartTermTexts(TermTexts):
-    """The names of terms of a part: stable, and blank nodes unlike those of other files."""
+    """The texts of terms of a part: the same in every run; blank nodes differ between files."""
 
     def __init__(self, part: _Part) -> None:
         self._has_names = part.end is not None  # `read_lines` has set them
@@ -328,7 +328,7 @@ class _TableReader(DataSourceReader):
 
 
 class _StreamReader(DataSourceStreamReader):
-    """A reader of files as they appear; an offset is the names of the files read."""
+    """A reader of files as they appear; an offset maps the names of files to their sizes."""
 
     def __init__(self, reading: _SourceFiles) -> None:
         self._reading = reading

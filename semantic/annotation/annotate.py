@@ -41,7 +41,10 @@ class Label(NamedTuple):
 
 
 class LabelForm(IntEnum):
-    """The form of a label in a text; if two labels have one place, the lower form wins."""
+    """The form in which a text has a label.
+
+    If two labels match the same words, the form with the smaller number wins.
+    """
 
     SAME = 0  # Equal except for case, Unicode form and punctuation.
     INFLECTED = 1  # A word has another form: "soups" for "soup".

@@ -26,7 +26,7 @@ Said: TypeAlias = tuple[str, str | None, NamedNode]
 
 
 def said_by(triples: Iterable[Triple]) -> list[Said]:
-    """Return the names in triples with `LABELS`."""
+    """Return the texts, languages and subjects of triples whose property is in `LABELS`."""
     return [
         (o.value, o.language, s)
         for s, _, o in triples
@@ -35,7 +35,10 @@ def said_by(triples: Iterable[Triple]) -> list[Said]:
 
 
 class Names:
-    """Names of terms, from labels and synonym files, with roots of terms and texts."""
+    """Names of terms, from labels and synonym files.
+
+    The root of a term or text is the term that stands for all its synonyms.
+    """
 
     def __init__(self, pairs: SynonymPairs, roots: Roots) -> None:
         self._pairs = pairs

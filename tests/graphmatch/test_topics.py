@@ -105,7 +105,7 @@ def test_words_are_derived_if_a_subscription_needs_them(
     other.subscribe_many([("b", "ASK { ?i a rss:item FILTER NOT EXISTS { ?i gm:words ?w } }")])
     other.save(tmp_path / "other")
     assert not Engine.open(tmp_path / "other").match(said)
-    assert "it has the words of rss:title" in str(engine.explain("a", said))
+    assert "these are the words of rss:title" in str(engine.explain("a", said))
     naive = make("naive", ontology or Ontology())
     naive.subscribe(SubscriptionParser().parse("a", text))
     assert naive.match(said)

@@ -400,8 +400,8 @@ def test_a_line_may_not_be_endless() -> None:
     )
     assert publications == []
     assert problems == [
-        "<stream>: a line has more than 327,680 bytes. Raise the limit `document_bytes`, if it is "
-        "meant to be so long."
+        "<stream>: a line has more than 327,680 bytes. Raise the limit `document_bytes` if the "
+        "line is correct."
     ]
     assert source.taken < 10 * PIECE
 
@@ -581,7 +581,7 @@ def test_items_of_a_feed(split_by: str) -> None:
 def test_a_feed_without_rdf_has_items_only(split_by: str) -> None:
     assert read_with_problems(stream(RSS), split_by=split_by) == (
         [],
-        ["<stream>: a feed can only be split into items. Use the cut `item` or `auto`."],
+        ["<stream>: a feed can only be split into items. Split it by `item` or `auto`."],
     )
 
 
@@ -614,8 +614,8 @@ def test_document_without_a_publication_is_reported(text: str, split_by: str) ->
     (problem,) = problems
     assert problem.severity is Severity.WARNING
     assert str(problem) == (
-        f"<stream>: there is no publication in it, with the cut `{split_by}`. "
-        "Check that it is the right file, or use another cut."
+        f"<stream>: there is no publication in it, if it is split by `{split_by}`. "
+        "Check that it is the right file, or split it in another way."
     )
 
 

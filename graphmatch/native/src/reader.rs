@@ -296,8 +296,8 @@ impl Reader {
 
     fn nothing(&self) -> Fault {
         let split_by = self.options.split_by;
-        let what = format!("there is no publication in it, with the cut `{split_by}`");
-        let remedy = "Check that it is the right file, or use another cut.";
+        let what = format!("there is no publication in it, if it is split by `{split_by}`");
+        let remedy = "Check that it is the right file, or split it in another way.";
         Fault { refused: false, ..Fault::new(what, remedy) }
     }
 }

@@ -287,7 +287,11 @@ def _attributes(row: Row) -> Iterator[Attribute]:
 def _match(
     packed: Packed, values: Values, stack: Numbers, found: Numbers
 ) -> tuple[int, int, int, int]:
-    """Return the counts of matches, buckets, buckets with an l-node, and tested subscriptions."""
+    """Write the numbers of the matching subscriptions to `found`; `stack` is scratch space.
+
+    Return the counts of matches, visited buckets, visited buckets with an l-node, and tested
+    subscriptions.
+    """
     buckets, middles, members, begin, tests = packed
     count, probes, index_hits, candidates = 0, 0, 0, 0
     stack[0] = 0

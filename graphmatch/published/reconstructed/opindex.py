@@ -107,7 +107,7 @@ class OpIndex(AttributeMatcher):
         """The number of predicates of each subscription."""
 
     def insert(self, number: int, row: Row) -> None:
-        """Put each predicate into the partition of the row's pivot."""
+        """Put each predicate into the partition of the least frequent attribute of the row."""
         partition = self.partitions.setdefault(min(row, key=self.asked.__getitem__), {})
         predicates = list(_predicates(row))
         self._predicates.append(len(predicates))

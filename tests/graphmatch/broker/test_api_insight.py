@@ -63,10 +63,10 @@ def audited(live_broker: LiveBroker) -> int:
 # -- Before subscribing -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["try", "preview"])
+@pytest.mark.parametrize("way", ["backtest", "preview"])
 def test_a_backtest_shows_past_matches(live_broker: LiveBroker, way: str) -> None:
     client = live_broker.client()
-    ask = client.try_subscription if way == "try" else client.preview
+    ask = client.backtest if way == "backtest" else client.preview
     said = ask(topics=["Energy"], words=["two"])
     assert said["query"].startswith("SELECT")
     assert (said["matched"], said["complete"], said["findings"]) == (1, True, [])
@@ -162,7 +162,7 @@ def test_facts_of_an_item_become_a_subscription(live_broker: LiveBroker) -> None
     assert counts == sorted(counts)
     above = wind["steps"][-1]
     query = client.query_of(1, [above["key"]])
-    tried = client.try_subscription(query=query)
+    tried = client.backtest(query=query)
     assert tried["matched"] == above["count"]
     assert client.subscribe(query=query).id
     body = {"facts": ["0123456789abcdef"]}

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from graphmatch.broker.access import ApiOptions
 from graphmatch.cli import app
-from graphmatch.command.serve import LiveBroker
+from graphmatch.command.serve import ServeOptions
 from tests.graphmatch.broker.live_broker import TURTLE, Answer, Called, Process, wait
 from tests.graphmatch.broker.page_client import PageServer, Visitor, item
 
@@ -285,12 +285,12 @@ def test_what_if_on_the_page_needs_an_admin(
 
 
 def test_only_local_brokers_need_no_token() -> None:
-    assert LiveBroker().trusts_local
-    assert LiveBroker(url="http://localhost:8080").trusts_local
-    assert LiveBroker(host="::1", url="http://[::1]:8080/").trusts_local
-    assert not LiveBroker(url=URL).trusts_local
-    assert not LiveBroker(url="http://192.168.1.7:8080").trusts_local
-    assert not LiveBroker(host="0.0.0.0", public=True, url="http://127.0.0.1").trusts_local
+    assert ServeOptions().trusts_local
+    assert ServeOptions(url="http://localhost:8080").trusts_local
+    assert ServeOptions(host="::1", url="http://[::1]:8080/").trusts_local
+    assert not ServeOptions(url=URL).trusts_local
+    assert not ServeOptions(url="http://192.168.1.7:8080").trusts_local
+    assert not ServeOptions(host="0.0.0.0", public=True, url="http://127.0.0.1").trusts_local
 
 
 @pytest.mark.parametrize(
