@@ -349,7 +349,11 @@ fn bad_documents_are_refused() {
         ("a.jsonld", b"{\n \"@id\": \"a\", \"urn:p\": 5}", ":2:9: a relative IRI (a). "),
         ("a.jsonld", b"{\"@id\": \"urn:caf\xe9\"}", ":1:17: not UTF-8. "),
         ("a.nq", b" \n\t", ": there is no publication in it, if it is split by `auto`. "),
-        ("<stdin>", b"\xef\xbb\xbf\n", ": there is no publication in it, if it is split by `auto`. "),
+        (
+            "<stdin>",
+            b"\xef\xbb\xbf\n",
+            ": there is no publication in it, if it is split by `auto`. ",
+        ),
         ("a.jsonld", b"5", ": the JSON is neither a feed nor JSON-LD"),
     ];
     for (name, text, expected) in cases {
