@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -156,10 +156,15 @@ def _match_pieces(
         via.on_problem(unreadable(name, error))
         return
     if isinstance(syntax, FeedFormat) or split_by.needs_objects:
-        read = publications_of(data, syntax, name, split_by, base, via.on_problem, via.limits)
-        # Reading and matching share the processor's caches badly, so they take turns.
-        while some := tuple(islice(read, _TURN)):
-            yield from map(via.match, some)
+        turn: list[Publication | Problem] = []
+        read = publications_of(data, syntax, name, split_by, base, turn.append, via.limits)
+        # Reading and matching share the processor's caches badly, so items take turns.
+        most = _TURN if isinstance(syntax, FeedFormat) else 1
+        for publication in read:
+            turn.append(publication)
+            if len(turn) >= most:
+                yield from _match_turn(turn, via)
+        yield from _match_turn(turn, via)
         return
     document = via.core.document(
         Pieces(data, name), plain(name), syntax.file_extension, split_by.value, waits, base
@@ -174,6 +179,16 @@ def _match_pieces(
             yield via.report(outcome, None, now, name)
         if before == len(outcomes):
             via.report_faults(faults, name)
+
+
+def _match_turn(turn: list[Publication | Problem], via: Pipeline) -> Iterator[MatchReport]:
+    """Match publications and report problems in their order, and empty the list."""
+    for one in turn:
+        if isinstance(one, Problem):
+            via.on_problem(one)
+        else:
+            yield via.match(one)
+    turn.clear()
 
 
 def match_table(table: ArrowTable | ArrowBatch, via: Pipeline) -> Iterator[MatchReport]:

@@ -308,7 +308,9 @@ class Engine(Matcher):
             others were added.
         """
         given = (
-            registration.row_of(*([row] if isinstance(row, Subscription | str) else row))
+            registration.row_of(*row)
+            if isinstance(row, tuple | list) and len(row) == 2
+            else registration.row_of(row)
             for row in rows
         )
         return self._subscribe_rows(given)

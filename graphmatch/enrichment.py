@@ -165,7 +165,7 @@ class Enricher:
             OntologyAndAnnotator(known, Annotator([])) if isinstance(known, Ontology) else known
         )
         self._making = RLock()
-        self._shared = None if core is None else ref(core)  # The core refers to its knowledge.
+        self._shared = None if core is None else ref(core)  # The core refers to its enricher.
         # Whether a subscription asks for `gm:words`; the engine updates it later.
         self.words = core is not None and core.has_term(str(WORDS))
 

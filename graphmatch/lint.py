@@ -214,8 +214,13 @@ class _ParsedSubscription:
             return f"{shown[0]} {name.upper()} ({', '.join(shown[1:])})"
         if name == "call":
             return f"{shown[0]}({', '.join(shown[1:])})"
+        if name == "triple":
+            return " ".join(shown)
         if name[:1].isalpha():
-            return f"{name.upper()}({', '.join(shown)})"
+            text = ", ".join(shown[shown[:1] == ["distinct"] :]) or "*" * (name == "count")
+            if name == "group_concat":
+                text = text.replace(", ", "; SEPARATOR=", 1)
+            return f"{name.upper()}({'DISTINCT ' * ('distinct' in shown[:1])}{text})"
         return f" {name} ".join(shown) if len(shown) > 1 else name + "".join(shown)
 
     @cached_property

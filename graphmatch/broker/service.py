@@ -494,7 +494,7 @@ class Broker:
             Its media type or extension, where the content does not tell.
         name
             What its publication is called, where it names none itself.
-        cut, base
+        split_by, base
             As `semantic.read_publications` has them.
         key
             What the publisher calls this request: the same one again gives the same answer, and

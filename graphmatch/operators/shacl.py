@@ -41,12 +41,12 @@ class Shacl(Operator):
         self,
         shapes: str | Path,
         *,
-        enricher: str | Path | None = None,
+        knowledge: str | Path | None = None,
         timeout: float | None = SECONDS,
     ) -> None:
         self._pyshacl = needed("pyshacl", "shacl")
         self._shapes = _graph(Path(shapes))
-        self._enricher = None if enricher is None else _graph(Path(enricher))
+        self._knowledge = None if knowledge is None else _graph(Path(knowledge))
         self._last: tuple[Publication, Any] | None = None
         self._lock = Lock()
         super().__init__(
@@ -72,8 +72,8 @@ class Shacl(Operator):
             conforms, _, _ = self._pyshacl.validate(
                 self._last[1],
                 shacl_graph=self._shapes,
-                ont_graph=self._enricher,
-                inference="rdfs" if self._enricher is not None else None,
+                ont_graph=self._knowledge,
+                inference="rdfs" if self._knowledge is not None else None,
                 focus_nodes=[URIRef(resource.value)],
                 use_shapes=[URIRef(shape.value)],
                 inplace=False,

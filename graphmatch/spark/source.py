@@ -139,7 +139,7 @@ class _SourceFiles:
     ----------
     path
         A file, a folder or a pattern.
-    how
+    read_options
         How documents are read.
     whole
         Whether a row is a publication.

@@ -2,7 +2,7 @@
 
 Construction has these steps: stated triples → roots of equivalent terms → triples with roots →
 taxonomies of classes, properties and concepts. Rarely needed parts (the labels) are built on first
-use. The compiled core derives triples by rules (`graphmatch.enrichment.Knowledge`).
+use. The compiled core derives triples by rules (`graphmatch.enrichment.Enricher`).
 
 A taxonomy has one kind of link, but G-ToPSS's operators follow all kinds. A term is below its
 superclasses, its broader concepts, and the classes that it is an instance of. A publication may

@@ -1,4 +1,4 @@
-"""`Engine.filter`: documents in every syntax, cut and limit, from memory, files and streams."""
+"""`Engine.filter`: documents in every syntax, split and limit, from memory, files and streams."""
 
 from __future__ import annotations
 
@@ -409,3 +409,18 @@ def test_that_a_report_keeps_its_publication_and_solutions() -> None:
     assert engine.unsubscribe("all") is None
     assert report.read().source.item == "urn:g"
     assert [len(match.solutions) for match in report] == [1]
+
+
+def test_items_before_a_refused_problem_are_matched() -> None:
+    items = "".join(f"<item><guid>urn:{n}</guid><title>a</title></item>" for n in range(9))
+    feed = f"<rss><channel>{items}<item><pubDate>x</pubDate></item></channel></rss>".encode()
+
+    def refuse(problem: Problem) -> None:
+        raise RuntimeError(problem.what)
+
+    engine = Engine(on_problem=refuse)
+    engine.subscribe("all", "ASK { ?s ?p ?o }")
+    reports = engine.filter(feed)
+    assert [next(reports).publication for _ in range(9)] == [f"urn:{n}" for n in range(9)]
+    with pytest.raises(RuntimeError):
+        next(reports)

@@ -197,8 +197,10 @@ def test_shapes(tmp_path: Path) -> None:
     from graphmatch.operators.shacl import Shacl
 
     (tmp_path / "shapes.ttl").write_text(SHAPES)
+    (tmp_path / "classes.ttl").write_text("<urn:a> a <urn:b> .")
     problems: list[Problem] = []
-    engine = Engine(operators=[Shacl(tmp_path / "shapes.ttl")], on_problem=problems.append)
+    shacl = Shacl(tmp_path / "shapes.ttl", knowledge=tmp_path / "classes.ttl")
+    engine = Engine(operators=[shacl], on_problem=problems.append)
     conforms = "op:conforms(?x, <urn:Shape>)"
     engine.subscribe("ok", f"SELECT DISTINCT ?x {{ ?x <urn:p> ?y FILTER({conforms}) }}")
     engine.subscribe("wrong", f"SELECT DISTINCT ?x {{ ?x <urn:p> ?y FILTER(!{conforms}) }}")

@@ -361,8 +361,8 @@ fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
                 continue;
             }
             match term.cast_exact::<PyString>() {
-                Ok(text) => write_quoted(statements.begin_term(), text.to_str()?),
-                Err(_) => write_text(&term, statements.begin_term())?,
+                Ok(text) if place == 2 => write_quoted(statements.begin_term(), text.to_str()?),
+                _ => write_text(&term, statements.begin_term())?,
             }
             statements.end_term();
             if place == 0 {
