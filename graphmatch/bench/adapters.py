@@ -34,7 +34,7 @@ from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
 
-Asked: TypeAlias = tuple[int, int | None]
+NumberedEvent: TypeAlias = tuple[int, int | None]
 """The number of an event, and a serial number if it must be new."""
 
 TABULAR = tuple(name for name in WORKLOADS if name not in ("graph", "keywords"))
@@ -62,7 +62,7 @@ class Adapter(ABC):
     def build(self, given: Any) -> None:  # noqa: B027 - parsers have none
         """Add the subscriptions; timed. Raise `UnsupportedError` for an inexpressible one."""
 
-    def prepare(self, workload: Any, asked: Sequence[Asked], form: str) -> list[Any]:
+    def prepare(self, workload: Any, asked: Sequence[NumberedEvent], form: str) -> list[Any]:
         """Return events in the engine's form; not timed."""
         return [self.event(workload, number, serial, form) for number, serial in asked]
 
@@ -136,7 +136,7 @@ class _Engine(Adapter):
         self.engine = Engine(ontology)
         take_in(self.engine, subscriptions)
 
-    def prepare(self, workload: Any, asked: Sequence[Asked], form: str) -> list[Any]:
+    def prepare(self, workload: Any, asked: Sequence[NumberedEvent], form: str) -> list[Any]:
         if form == "arrow":
             return [workload.events_table([number for number, _ in asked])]
         return super().prepare(workload, asked, form)

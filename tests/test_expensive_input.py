@@ -1,7 +1,8 @@
 """Small inputs that once took minutes or gigabytes: each ends soon and delays no others.
 
-Each attack runs in its own process: ``python tests/test_attacks.py "cross product"`` tries one and
-prints its cost. An attack returns the engine and the document. The subscription ``other`` is
+Each attack runs in its own process:
+``python tests/test_expensive_input.py "cross product"`` tries one and prints its cost. An attack
+returns the engine and the document. The subscription ``other`` is
 always present, and must match.
 """
 
