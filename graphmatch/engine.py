@@ -532,15 +532,16 @@ class Engine(Matcher):
             calls = None if asked is None else asked.native
             id, time = plain(publication.id), moment(now)
             found = self._core.match_triples(id, triples, time, prepared, found, calls)
-        unknown = self._operators.undecided(found, asked)
+        undecided = self._operators.undecided(found, asked)
         origin: Callable[[], Publication | None]
         if publication is None:
             id, origin = id_of(found.publication, source), partial(read_again, found, source)
         else:
             id, origin = publication.id, lambda: publication
         made = () if asked is None else Calls(asked.made)
-        kept = 0 if asked is None else asked.recalled
-        report = report_of(id, found, self._on_problem, enriched, origin, made, kept, unknown)
+        recalled = 0 if asked is None else asked.recalled
+        outcome = made, recalled, undecided
+        report = report_of(id, found, self._on_problem, enriched, origin, *outcome)
         for problem in report.problems:
             self._on_problem(problem)
         return report
