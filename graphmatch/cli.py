@@ -42,14 +42,14 @@ _LATER = {
 
 
 class Commands(TyperGroup):
-    """The group of all commands; those in `_LATER` load on demand."""
+    """The group of all commands; it imports the modules in `_LATER` when it needs one of them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return list(dict.fromkeys((*super().list_commands(ctx), *_LATER)))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; load all commands of `_LATER` if it is not loaded yet."""
+        """Return a command, or ``None`` if unknown; import those in `_LATER` if needed."""
         if cmd_name not in self.commands:
             for name, module in _LATER.items():
                 self.commands[name] = typer.main.get_command(import_module(module).app)
@@ -217,7 +217,7 @@ def demo(
 
 
 def main() -> None:
-    """Run the command; escape characters that the encoding of the output lacks."""
+    """Run the command line; escape characters that the encoding of the output lacks."""
     if sys.stdout is None:  # Writing to a closed output must fail, as to any other.
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     for stream in (sys.stdout, sys.stderr):

@@ -24,7 +24,7 @@ _HIDDEN_BUT_LINES = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x09\x
 
 
 def reader_language(environment: Mapping[str, str]) -> str:
-    """Return the language of the user's locale; by default English.
+    """Return the language of the user's locale, such as ``de``; by default English.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def reader_language(environment: Mapping[str, str]) -> str:
 
 
 class CommandConsole(Console):
-    """A console that prints plain text, and leaves a closed pipe to its caller."""
+    """A console that reads no markup or emoji, and raises `BrokenPipeError` for a closed pipe."""
 
     def __init__(self, *, stderr: bool = False, file: IO[str] | None = None) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class CommandConsole(Console):
         )
 
     def on_broken_pipe(self) -> None:
-        """Pass the error on."""
+        """Raise `BrokenPipeError`, which `command.options.end` handles; rich would exit."""
         raise BrokenPipeError
 
     def write_json(self, row: object) -> None:
@@ -59,7 +59,7 @@ class CommandConsole(Console):
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Return a text with escaped control characters; `lines` keeps line ends.
+    r"""Return a text with control characters escaped; with `lines`, line feeds stay.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def styled(*parts: str | tuple[str, str]) -> Text:
-    """Return a line of parts, each a text or a text and its style.
+    """Join parts to one line and escape control characters; a part is a text, or (text, style).
 
     Examples
     --------
@@ -102,7 +102,7 @@ def to_json(row: object) -> str:
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:
-    """Return a count and its noun.
+    """Return a count with its noun; `several` is the plural, by default `noun` with an s.
 
     Examples
     --------

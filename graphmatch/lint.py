@@ -106,9 +106,10 @@ _HARMLESS = frozenset({"OPTIONAL", "UNION", "ORDER BY", "LIMIT or OFFSET", "BIND
 
 @dataclass(frozen=True, slots=True)
 class LintWarning(Problem):
-    """A problem with a code of `CODES`; its place is the id of the subscription.
+    """A probable mistake in a subscription: a problem with a code of `CODES`.
 
-    `other` is the id of the subscription of which it is a duplicate.
+    Its place is the subscription's id. For the code ``duplicate``, `other` is the id of the earlier
+    subscription with the same query; otherwise it is empty.
     """
 
     severity: Severity = Severity.WARNING
@@ -122,7 +123,7 @@ _Key = TypeVar("_Key")
 
 
 def lint(subscription: Subscription, ontology: Ontology) -> tuple[LintWarning, ...]:
-    """Return the probable mistakes in a subscription.
+    """Return a warning for each probable mistake in a subscription.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def lint(subscription: Subscription, ontology: Ontology) -> tuple[LintWarning, .
 
 
 class Linter:
-    """Linter of several subscriptions; with `duplicates`, it also warns of equal ones."""
+    """Checks subscriptions one by one; with `duplicates`, also warns of repeated queries."""
 
     def __init__(self, ontology: Ontology, *, duplicates: bool = True) -> None:
         self.ontology = ontology
@@ -150,7 +151,10 @@ class Linter:
         self._first: dict[str, str] = {}
 
     def lint(self, subscription: Subscription) -> tuple[LintWarning, ...]:
-        """Return the probable mistakes in a subscription; see `lint`."""
+        """Return the warnings for a subscription; see `lint`.
+
+        The linter remembers the query, to find later duplicates of it.
+        """
         asked = _ParsedSubscription(subscription, parse_tree(subscription.query), self._known)
         warnings = [(code, *found) for code, rule in _RULES.items() for found in rule(asked)]
         place = Place(subscription.id)
@@ -163,7 +167,10 @@ class Linter:
         )
 
     def _duplicate(self, subscription: Subscription) -> Iterator[LintWarning]:
-        """Yield a warning if an earlier subscription has the same query."""
+        """Yield a warning if an earlier subscription has the same query.
+
+        Otherwise remember this one's query.
+        """
         if not self._duplicates:
             return
         first = self._first.setdefault(_same(subscription.query.text), subscription.id)
@@ -174,7 +181,10 @@ class Linter:
 
 
 def _same(text: str) -> str:
-    """Return the text of a query with its variables numbered by first use."""
+    """Return a key that is equal for queries that differ only in names.
+
+    It is the query's text with variables and blank nodes numbered by first use.
+    """
     numbers: dict[str, int] = {}
 
     def numbered(found: re.Match[str]) -> str:
@@ -188,7 +198,11 @@ def _same(text: str) -> str:
 
 
 class _ParsedSubscription:
-    """A subscription for the rules; `tree` is ``None`` if the query is too large."""
+    """A subscription as the rules in `_RULES` read it: its parse tree, triples and types.
+
+    `ops` are all operators of the tree. If the query is too large, `tree` is ``None``, and `ops` is
+    empty.
+    """
 
     def __init__(self, subscription: Subscription, tree: Op | None, known: _Vocabularies) -> None:
         self.subscription = subscription
@@ -197,7 +211,7 @@ class _ParsedSubscription:
         self.ops = () if tree is None else tuple(tree.walk())
 
     def show(self, expression: Expression) -> str:
-        """Write an expression as SPARQL."""
+        """Return an expression as SPARQL, for warnings."""
         expression = self._computed.get(expression, expression)
         if isinstance(expression, str):
             return expression
@@ -225,7 +239,7 @@ class _ParsedSubscription:
 
     @cached_property
     def _computed(self) -> Mapping[Expression, Expression]:
-        """The aggregates of the variables that stand for them."""
+        """The aggregates, such as ``COUNT(?x)``, by the variables that replace them."""
         pairs = (
             definition for op in self.ops if op.name == "group" for definition in op.ops[1].ops
         )
@@ -233,7 +247,7 @@ class _ParsedSubscription:
 
     @cached_property
     def triples(self) -> list[tuple[Expression, ...]]:
-        """All triple patterns; without a parse tree, those that a solution can use."""
+        """All triple patterns and paths; without a parse tree, the subscription's `supports`."""
         if self.tree is None:
             return [tuple(pattern) for pattern in self.subscription.supports]
         paths = [op.args for op in self.ops if op.name == "path"]
@@ -241,7 +255,7 @@ class _ParsedSubscription:
 
     @cached_property
     def items(self) -> frozenset[Expression]:
-        """The subjects that must be feed items, by their properties and classes."""
+        """The subjects that can match only feed items, because of their properties or classes."""
         found: defaultdict[Expression, set[Expression]] = defaultdict(set)
         for subject, predicate, object_ in self.triples:
             found[subject].add(object_ if predicate == TYPE else predicate)
@@ -253,7 +267,7 @@ class _ParsedSubscription:
 
     @cached_property
     def kinds(self) -> Mapping[Expression, str]:
-        """The kinds of the values of variables, if certain."""
+        """The type of each variable's values, such as ``a number``; only certain ones."""
         found: defaultdict[Expression, set[str | None]] = defaultdict(set)
         for subject, predicate, object_ in self.triples:
             if isinstance(object_, Variable):
@@ -277,7 +291,7 @@ class _ParsedSubscription:
 
     @cached_property
     def dates(self) -> frozenset[Expression]:
-        """The variables with xsd:dateTime values in feeds, whatever other values they have."""
+        """The objects of dc:date and dcterms:modified, which are xsd:dateTime values in feeds."""
         given = (DC["date"], DCTERMS["modified"])
         return frozenset(o for _, p, o in self.triples if p in given and isinstance(o, Variable))
 
@@ -309,20 +323,20 @@ def _kind_of_datatype(datatype: NamedNode) -> str | None:
 
 
 def _certain(found: Mapping[_Key, set[str | None]]) -> dict[_Key, str]:
-    """Return the kinds of the keys that have exactly one."""
+    """Return the type of each key that has exactly one; ``None`` in `found` is an unknown type."""
     alone = ((key, next(iter(kinds))) for key, kinds in found.items() if len(kinds) == 1)
     return {key: kind for key, kind in alone if kind is not None}
 
 
 class _Vocabularies:
-    """The terms of vocabularies and of an ontology."""
+    """The names that well-known vocabularies and an ontology define, to find misspelt terms."""
 
     def __init__(self, ontology: Ontology) -> None:
         self.ontology = ontology
 
     @cached_property
     def vocabularies(self) -> Mapping[str, Sequence[str]]:
-        """The names in well-known namespaces."""
+        """The local names in each well-known namespace, by its IRI."""
         from rdflib import namespace as ns
 
         listed = (ns.RDF, ns.RDFS, ns.OWL, ns.SKOS, ns.XSD, ns.DC, ns.DCTERMS, ns.FOAF)
@@ -348,9 +362,10 @@ class _Vocabularies:
 
     @cached_property
     def own(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
-        """The names in the ontology's own namespaces, by kind and namespace.
+        """The local names in the ontology's own namespaces.
 
-        A namespace is its own if a term in it has a literal, or a link to another term in it. Many
+        The keys are ``class``, ``property`` or ``concept``, then the namespace. A namespace is the
+        ontology's own if a term in it has a literal, or a link to another term in it. Many
         ontologies declare foreign terms, or put some above or below their own.
         """
         stated, root = self.ontology.stated, self.ontology.root
@@ -379,7 +394,7 @@ class _Vocabularies:
 
     @cached_property
     def ranges(self) -> Mapping[Term, str]:
-        """The kinds of the values of the ontology's properties, by their ranges."""
+        """The type of each property's values, such as ``a number``, if its ranges determine it."""
         found: defaultdict[Term, set[str | None]] = defaultdict(set)
         for subject, _, object_ in self.ontology.of(RANGE):
             if isinstance(object_, NamedNode):
@@ -387,7 +402,7 @@ class _Vocabularies:
         return _certain(found)
 
     def is_known(self, term: NamedNode) -> bool:
-        """Whether the ontology contains a term."""
+        """Whether the ontology, its synonyms or its mapping functions contain a term."""
         return term in self.mentioned or self.ontology.root(term) != term
 
 
@@ -418,7 +433,11 @@ def _unknown_terms(asked: _ParsedSubscription) -> Iterator[_Finding]:
 
 
 def _places(asked: _ParsedSubscription) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
-    """Yield the IRIs of a query, each with the kinds of terms allowed at its place."""
+    """Yield the IRIs and datatypes of a query, each with the kinds of terms allowed at its place.
+
+    Kinds are ``class``, ``concept`` and ``property``; none if any term is allowed, or for a
+    datatype.
+    """
     for _, predicate, object_ in asked.triples:
         steps = predicate.walk() if isinstance(predicate, Op) else ()
         for step in (predicate, *chain.from_iterable(op.args for op in steps)):
@@ -482,7 +501,10 @@ def _comparisons(asked: _ParsedSubscription) -> Iterator[_Finding]:
 def _incomparable(
     asked: _ParsedSubscription, one: Expression, other: Expression, operator: str
 ) -> tuple[str, str] | None:
-    """Return why two values never compare; a constant, if any, must come second."""
+    """Return the mistake and the remedy if two values never compare; otherwise ``None``.
+
+    The caller tries both orders, because some mistakes are found only if a constant is `other`.
+    """
     kinds = asked.kind(one), asked.kind(other)
     is_ordered = operator not in ("=", "in") and kinds[1] == _NUMBER
     if is_ordered and isinstance(other, Literal) and not value_of(other) and _has_value(other):
@@ -579,7 +601,7 @@ def _regexes(asked: _ParsedSubscription) -> Iterator[_Finding]:
 
 
 def _contradictions(asked: _ParsedSubscription) -> Iterator[_Finding]:
-    """Yield the first two filters of each variable that exclude each other.
+    """Yield the first two filters of each variable, in each branch, that exclude each other.
 
     IRIs are compared only with each other, by their roots.
     """
@@ -608,7 +630,7 @@ def _contradictions(asked: _ParsedSubscription) -> Iterator[_Finding]:
 
 
 def _value_kind(constant: NamedNode | Literal) -> object:
-    """Return the kind of values that a constant is ordered with; ``None`` if there is no order."""
+    """Return a key that is equal for constants with a common order; ``None`` if it has none."""
     if isinstance(constant, NamedNode):
         return None
     value = value_of(constant)
@@ -616,7 +638,7 @@ def _value_kind(constant: NamedNode | Literal) -> object:
 
 
 def _is_above(one: Comparison, other: Comparison) -> bool:
-    """Whether all values that one comparison allows are above those of another."""
+    """Whether all values that `one` allows are above all values that `other` allows."""
     if one.operator in (ComparisonOperator.LT, ComparisonOperator.LE) or other.operator in (
         ComparisonOperator.GT,
         ComparisonOperator.GE,

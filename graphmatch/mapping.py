@@ -66,7 +66,7 @@ _NARROW = "The publication is matched without it. Narrow its pattern, or raise t
 
 @dataclass(frozen=True, slots=True)
 class AnalysedFunction:
-    """A mapping function after analysis.
+    """A mapping function with its parsed query, the triples that it reads, and those it adds.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class AnalysedFunction:
 
     @classmethod
     def of(cls, function: MappingFunction, parser: SubscriptionParser) -> AnalysedFunction:
-        """Analyse a mapping function.
+        """Parse a mapping function, and find the triples that it reads and adds.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class AnalysedFunction:
 
 
 def _mention(property_: Node, object_: Node) -> Mention:
-    """Return a pattern's property, and its class if it has one."""
+    """Return a pattern's property, and its class if it has one; ``None`` means any."""
     if not isinstance(property_, NamedNode):
         return None, None
     if property_ == TYPE and isinstance(object_, NamedNode):
@@ -151,7 +151,7 @@ class MappingResult:
 
 
 class MappingFunctions:
-    """The mapping functions of an ontology.
+    """Applies the mapping functions of an ontology to publications (`run`).
 
     Parameters
     ----------
@@ -209,11 +209,11 @@ class MappingFunctions:
 
     @property
     def always(self) -> bool:
-        """Whether a function may run for any publication."""
+        """Whether some function may run for every publication, regardless of its triples."""
         return self._reads.always
 
     def reading(self) -> Iterator[Term]:
-        """Yield the properties of publications for which a function may run."""
+        """Yield the properties of triples that can make a function run."""
         return self._reads.properties()
 
     def __len__(self) -> int:
@@ -230,7 +230,7 @@ class MappingFunctions:
         now: datetime | None = None,
         on_problem: OnProblem = warn_problem,
     ) -> MappingResult:
-        """Return the closure of a publication under rules and functions.
+        """Run the functions for a publication; return its closure under rules and functions.
 
         Parameters
         ----------
@@ -289,20 +289,20 @@ def _in_base_units(
 
 
 class Evaluator(Protocol):
-    """An object that applies rules and evaluates queries: `graphmatch.enrichment`."""
+    """The methods of `graphmatch.enrichment.Enricher` that apply rules and evaluate queries."""
 
     def follow(self, triples: Iterable[Triple]) -> Derived:
         """Return triples with root terms, and all triples derived from them by rules."""
 
     def evaluation(self, publication: Publication, now: datetime) -> _native.Evaluation:
-        """Prepare queries over a publication."""
+        """Return an evaluation of queries over a publication; `now` is the value of ``NOW()``."""
 
     def has_term(self, term: Term) -> bool:
         """Return whether the ontology contains a term."""
 
 
 class _Failure(NamedTuple):
-    """A failed function, and the reason."""
+    """A failed function (its position in the list of functions), the reason, and the remedy."""
 
     function: int
     what: str
@@ -310,7 +310,9 @@ class _Failure(NamedTuple):
 
 
 class Triggers:
-    """Look-up of the functions that a triple affects; functions are numbers here.
+    """Look-up of the functions that a triple affects.
+
+    `mentions` has the patterns of each function. A function is its position in it.
 
     Examples
     --------
@@ -343,7 +345,7 @@ class Triggers:
         return bool(self._always) or not self._properties.isdisjoint(t[1] for t in triples)
 
     def of(self, triple: Triple) -> set[int]:
-        """Return the functions that a triple affects."""
+        """Return the positions of the functions that a triple affects."""
         _, property_, object_ = triple
         if property_ not in self._properties:
             return self._always
@@ -355,12 +357,16 @@ class Triggers:
 
 @dataclass(slots=True)
 class _Attempt:
-    """One run of all rounds, without the dropped functions.
+    """One run of all rounds for a publication, without the functions in `dropped`.
 
     Parameters
     ----------
     reads, mentions
         Look-ups of the functions that can use a triple, and of those that depend on it.
+    rooted
+        The publication with root terms.
+    dropped
+        The functions that do not run, because they failed before.
     mapped
         The triples from functions, each with the first function that returned it.
     """
@@ -381,7 +387,11 @@ class _Attempt:
     _awake: set[int] = field(default_factory=set)
 
     def go(self, closed: Derived) -> Derived | list[_Failure]:
-        """Return the closure under rules and functions, or the failures."""
+        """Run functions in rounds until no triple is new, from the closure under rules alone.
+
+        Return the closure under rules and functions, or the failures of the first round that has
+        some. `mapped` and `runs` record the triples and the number of runs.
+        """
         fresh: Iterable[Triple] = closed
         rounds = 0
         while due := self._due(fresh):
@@ -410,7 +420,7 @@ class _Attempt:
         return closed
 
     def _due(self, fresh: Iterable[Triple]) -> list[int]:
-        """Return the functions that are due because of new triples."""
+        """Record the functions that `fresh` triples affect; return those that must run now."""
         for triple in fresh:
             concerned = self.mentions.of(triple)
             if not concerned:
@@ -424,7 +434,7 @@ class _Attempt:
     def _answer(
         self, function: int, closed: Derived, asked: _native.Evaluation
     ) -> list[Triple] | _Failure:
-        """Run a function; return the new triples in its result."""
+        """Run a function; return the triples of its result that `closed` lacks, or its failure."""
         self.runs += 1
         limit = self.limits.mapping_triples
         most = limit + len(closed)
@@ -473,7 +483,7 @@ def _is_new(closed: Derived, evaluator: Evaluator) -> Callable[[BlankNode], bool
 def named_by_content(
     triples: Sequence[Triple], is_new: Callable[[BlankNode], bool]
 ) -> Sequence[Triple]:
-    """Name each new blank node by a digest of its triples.
+    """Return triples in which the name of each new blank node is a digest of its triples.
 
     Each digest includes those of new neighbours. The digests are refined as many times as there are
     new nodes (colour refinement). If two nodes stay indistinguishable, their group keeps its names.
@@ -482,7 +492,7 @@ def named_by_content(
     Parameters
     ----------
     is_new
-        Whether only these triples can contain a blank node.
+        Whether a blank node can occur only in these triples.
 
     Examples
     --------
@@ -510,7 +520,7 @@ def named_by_content(
 
 
 def _parts(about: Mapping[BlankNode, Iterable[Triple]]) -> list[list[BlankNode]]:
-    """Group the nodes by connection through triples."""
+    """Return the nodes in groups that triples connect, directly or through other nodes."""
     parts: list[list[BlankNode]] = []
     seen: set[BlankNode] = set()
     for start in about:
@@ -529,7 +539,7 @@ def _parts(about: Mapping[BlankNode, Iterable[Triple]]) -> list[list[BlankNode]]
 
 
 def _names(about: Mapping[BlankNode, Iterable[Triple]]) -> dict[Term, Term]:
-    """Return the names of the nodes of one group; empty if two would have the same name."""
+    """Return new names for the nodes of one group; empty if two would have the same name."""
     colours: dict[Term, str] = dict.fromkeys(about, "")
     for _ in about:
         colours = {node: _colour(node, triples, colours) for node, triples in about.items()}

@@ -52,7 +52,7 @@ Expression: TypeAlias = Op | Node | str
 
 
 def parse_tree(query: Query) -> Op | None:
-    """Return the tree of a query; ``None`` if the query is too long, or too deep.
+    """Return the tree of a query; ``None`` if longer than `LONGEST`, or deeper than `DEEPEST`.
 
     Examples
     --------
@@ -121,12 +121,15 @@ def _binds(part: Expression) -> Bound:
 
 
 def definitions(pairs: Expression, at: int = 0) -> list[Expression]:
-    """Return one part of each pair of a variable and an expression."""
+    """Return part `at` of each pair in a list; empty if `pairs` is not an operator.
+
+    In BIND, a pair is a variable and its expression; in GROUP BY, an expression and its variable.
+    """
     return [pair.args[at] for pair in pairs.ops] if isinstance(pairs, Op) else []
 
 
 def unbound(op: Expression, outer: Bound = frozenset()) -> Iterator[Use]:
-    """Yield the uses of unbound variables in a part of a pattern.
+    """Yield each use, in an operator of the algebra, of a variable that nothing binds there.
 
     Parameters
     ----------
@@ -160,7 +163,7 @@ def unbound(op: Expression, outer: Bound = frozenset()) -> Iterator[Use]:
 
 
 def _in_expression(expression: Expression, bound: Bound) -> Iterator[Use]:
-    """Yield the unbound variables of an expression."""
+    """Yield each use of a variable that is not in `bound`, also in EXISTS."""
     if isinstance(expression, Variable) and expression not in bound:
         yield expression, expression, bound
     elif isinstance(expression, Op) and expression.name == "exists":

@@ -44,9 +44,10 @@ class Adapter(ABC):
     """An engine with one workload's subscriptions.
 
     `forms` are the workloads that it can express, with the forms of their events. If `matches` is
-    false, it is a lower bound for others. If it is not `exact`, it may report other subscriptions
-    than those that match. Without `topics` it cannot find a thesaurus's concepts in texts. If
-    `shares` is true, several engines use the same arguments.
+    false, it finds no matches, and its time is a lower bound for others. If it is not `exact`, it
+    may report other subscriptions than those that match. Without `topics` it cannot find a
+    thesaurus's concepts in texts. If `shares` is true, the workload caches the result of `given`
+    for several engines, so it is not part of an engine's memory.
     """
 
     forms: Mapping[str, Sequence[str]]
@@ -63,25 +64,28 @@ class Adapter(ABC):
         """Add the subscriptions; timed. Raise `UnsupportedError` for an inexpressible one."""
 
     def prepare(self, workload: Any, asked: Sequence[NumberedEvent], form: str) -> list[Any]:
-        """Return events in the engine's form; not timed."""
+        """Return the events in `asked` in the engine's form; not timed."""
         return [self.event(workload, number, serial, form) for number, serial in asked]
 
     def event(self, workload: Any, number: int, serial: int | None, form: str) -> Any:
-        """Return one event."""
+        """Return one event in the engine's form; new if `serial` is a number."""
         raise NotImplementedError
 
     @abstractmethod
     def match(self, event: Any, form: str) -> Sequence[Any]:
-        """Match the result of `prepare`, and read the ids; timed. Return one answer per event."""
+        """Match one element of the result of `prepare`, and read the ids; timed.
+
+        Return one answer per event in it: an Arrow table has several.
+        """
 
     def numbers(self, answer: Any) -> NDArray[np.int64]:
-        """Return the numbers of the matching subscriptions, in any order; not timed."""
+        """Return the positions of the matching subscriptions, in any order; not timed."""
         if isinstance(answer, np.ndarray):
             return answer.astype(np.int64)
         return np.array([int(id) for id in answer], np.int64)
 
     def counters(self, answer: Any) -> Mapping[str, int]:  # noqa: ARG002 - most count nothing
-        """Return the work of matching: look-ups, candidates, evaluations."""
+        """Return the work of matching for one answer: look-ups, candidates, evaluations."""
         return {}
 
     def nbytes(self) -> int | None:
@@ -183,14 +187,14 @@ class _Engine(Adapter):
 
 
 def take_in(engine: Engine, subscriptions: Any) -> None:
-    """Subscribe rows of ids and texts, or a table; raise the first error."""
+    """Subscribe rows of ids and SPARQL texts, or an Arrow table; raise the first error."""
     many = engine.subscribe_many if isinstance(subscriptions, list) else engine.subscribe_table
     for error in many(subscriptions):
         raise error
 
 
 def _read(reports: Iterable[MatchReport]) -> list[str]:
-    """Read the ids of all reports of a document."""
+    """Return the ids of the matching subscriptions in all reports of a document."""
     found: list[str] = []
     for report in reports:
         found += report.subscriptions
@@ -198,7 +202,7 @@ def _read(reports: Iterable[MatchReport]) -> list[str]:
 
 
 class _Published(Adapter):
-    """A published algorithm.
+    """A published algorithm (`graphmatch.published`) as an engine.
 
     An algorithm on attributes (see its `Capabilities.joins`) gets conjunctions and ``values`` that
     were read before; its `matched` is timed, and returns the matches. An algorithm on graphs gets
@@ -266,7 +270,7 @@ class _Published(Adapter):
 
 
 class _Parse(Adapter):
-    """The bare parser: `pyoxigraph.parse`, without keeping its quads; expat with a tree."""
+    """A parser alone, as a lower bound: `pyoxigraph.parse` without keeping quads, or expat."""
 
     forms = MappingProxyType({"graph": tuple(SYNTAXES), "keywords": ("feed",)})
     matches = False
@@ -283,7 +287,7 @@ class _Parse(Adapter):
 
 
 class _Read(_Parse):
-    """The project's own reader of publications: `semantic.reading.read_publications`."""
+    """The project's own reader, as a lower bound: `semantic.reading.read_publications`."""
 
     def match(self, event: bytes, form: str) -> list[tuple[int, ...]]:
         format = SYNTAXES[form].file_extension if form in SYNTAXES else None

@@ -29,7 +29,7 @@ BLOCK = 4096
 
 
 class _Dictionary(Adapter):
-    """A dictionary and a check for the workload."""
+    """A Python dictionary of subscriptions with a check: `_Graphs` or `_Keywords`."""
 
     topics = False
     forms = MappingProxyType({"graph": ("integers",), "keywords": ("titles",)})
@@ -45,7 +45,7 @@ class _Dictionary(Adapter):
 
 
 class _Graphs:
-    """Each subscription is indexed under its rarest edge, with ``None`` for variables.
+    """The dictionary for graphs: a subscription is under its rarest edge, ``None`` for variables.
 
     Candidates are joined by recursion over dictionaries of the publication's edges. Its advantage
     is that all terms are already integers. It yields ids only, no solutions.
@@ -110,7 +110,10 @@ def _key(edge: list[int]) -> Key:
 
 
 class _Keywords:
-    """One pass finds all words (Aho-Corasick); the dictionary is on the rarest word."""
+    """The dictionary for titles: a subscription is under its rarest word.
+
+    One pass over a title finds all words (Aho-Corasick).
+    """
 
     def __init__(self, workload: KeywordWorkload) -> None:
         from ahocorasick_rs import AhoCorasick, MatchKind
@@ -171,10 +174,10 @@ class _Scan(Adapter):
 
 
 def scan(low: Ids, high: Ids, values: Ids, found: Ids) -> int:
-    """Write the rows whose intervals all contain the values; return their number.
+    """Write to `found` the numbers of rows whose intervals all contain the values.
 
-    `low` and `high` have shape ``(columns, rows)``, `found` has room for all rows. This is
-    compiled; as plain Python it does the same.
+    Return the count. `low` and `high` have shape ``(columns, rows)``, `found` has room for all
+    rows. This is compiled; as plain Python it does the same.
     """
     columns, rows = low.shape
     count = 0
@@ -212,7 +215,10 @@ def _compiled() -> Callable[..., int]:
 
 
 class _DuckDB(Adapter):
-    """``SELECT id … WHERE low0 <= $1 AND high0 >= $1 AND …``, prepared, on one thread."""
+    """DuckDB on one thread, with one prepared statement.
+
+    It is ``SELECT id … WHERE low0 <= $1 AND high0 >= $1 AND …``.
+    """
 
     forms = dict.fromkeys(TABULAR, ("statement",))
 

@@ -58,7 +58,7 @@ _COLUMNS = {
 
 
 def run(chosen: RunOptions, shapes: int = 0, *, json: bool = False) -> int:
-    """Measure, print a table or one JSON object per line, and return the exit status."""
+    """Measure each size; print a table, or one JSON object per line; return the exit status."""
     out = CommandConsole()
     for size in chosen.sizes:
         with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
@@ -107,7 +107,7 @@ async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[
 
 
 def _fill(path: Path, queries: Sequence[str], sink: dict[str, Any]) -> None:
-    """Make a store with subscriptions."""
+    """Create a store with a subscription for each query, all with the same sink."""
     store, now = Store(str(path)), int(time() * 1000)
     same = {"name": "bench", "sink": sink, "state": "active", "generation": 1, "after": 0}
     same |= {"created_at": now, "expires_at": now + 10**9}
@@ -154,7 +154,7 @@ class _Service:
 
 @asynccontextmanager
 async def _served(store: Path, *more: str) -> AsyncIterator[_Service]:
-    """Run the service until the block ends."""
+    """Start the service on a store, yield it when it is ready, and stop it after the block."""
     code = "from graphmatch.cli import main; main()"
     arguments = ["serve", "--store", str(store), "--port", "0", *more]
     begun = perf_counter()
@@ -196,7 +196,10 @@ async def _publish(
     rate: int | None,
     media_type: str = "application/n-triples",
 ) -> tuple[list[float], float]:
-    """Publish documents; return the seconds of each, and those until all are matched."""
+    """Publish documents; return the seconds of each, and those until all are matched.
+
+    `rate` is in documents per second; ``None`` means as fast as possible.
+    """
     times: list[float] = []
     numbered = iter(enumerate(documents))
     headers = {"Content-Type": media_type}

@@ -86,7 +86,7 @@ class Experiment:
             yield variant, x, {**point, "seconds": SECONDS[scale], "passes": PASSES}
 
     def records(self, variant: str, x: float, found: Row) -> Iterator[Record]:
-        """Yield the quantity's values in a point's rows."""
+        """Yield the quantity of each row of a point as a record, and that of the bound, if any."""
         labels = {column: label for label, column in self.algorithms.items()}
         for row in found["rows"]:
             value: Any = row
@@ -146,7 +146,11 @@ def read_results(file: Path = RESULTS) -> Row:
 
 
 def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False) -> int:
-    """Measure figures, or list them; return the exit status. `InputError` for an unknown name."""
+    """Measure figures, print their curves and write them to a folder; return the exit status.
+
+    ``ALL`` means every figure. Without names, or with ``LIST``, only print a list of the figures.
+    Raise `InputError` for an unknown name.
+    """
     out, err = CommandConsole(), CommandConsole(stderr=True)
     if not names or "LIST" in names:
         _list(out, json=json)
@@ -205,7 +209,7 @@ def measured(
 
 
 def write(of: Experiment, scale: Scale, records: Sequence[Record], output: Path) -> None:
-    """Add a figure's curves to FOLDER/results.json, and draw it."""
+    """Add a figure's curves to results.json in a folder, and draw it there as SVG."""
     machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
     short = [(v, a, x, float(f"{value:.5g}")) for v, a, x, value in records]
     file = output / "results.json"

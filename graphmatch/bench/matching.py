@@ -37,7 +37,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The sizes of a comparison, and what is compared.
+    """The sizes of a comparison, and the compared engines and forms of events.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class RunOptions:
 def run(
     workload: str, chosen: RunOptions, parameters: Mapping[str, Any], *, json: bool = False
 ) -> int:
-    """Measure, print a table or one JSON object per line, and return the exit status.
+    """Measure each size; print a table, or one JSON object per line; return the exit status.
 
     Raise `InputError` if an engine or form is unknown.
     """
@@ -91,7 +91,7 @@ def run(
 
 
 def columns_of(workload: str, chosen: RunOptions, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each engine in each form, with repeated events and new ones.
+    """Yield the columns to measure: each engine in each form, with repeated and with new events.
 
     The engines are the named ones, or all that support the workload.
     """

@@ -45,13 +45,16 @@ _FEED = "<rss version='2.0'><channel><title>a</title><item><title>b</title></ite
 
 
 def measure(request: str) -> Row:
-    """Call the function of `MEASURES` that `graphmatch.bench.runner.asked` names as a column."""
+    """Return the rows of the function of `MEASURES` that a request of `runner.asked` names."""
     _, (name,), (subscriptions, _, seed), more = json.loads(request)
     return {"rows": list(MEASURES[name](subscriptions, seed, **more["parameters"]))}
 
 
 def subscribing(subscriptions: int, seed: int = 1, shapes: int = 100) -> Iterator[Row]:
-    """Measure SPARQL texts in bulk (on all cores), one by one, unsubscribing, and parsing alone."""
+    """Measure the rates of subscribing, unsubscribing, and parsing alone.
+
+    SPARQL texts are subscribed in bulk (on all cores), and one by one.
+    """
     made = GraphWorkload(Size(subscriptions, 1, seed), shapes=shapes, matches=0)
     rows = list(zip(ids(subscriptions), made.texts(), strict=True))
     rest = min(SINGLY, subscriptions // 2)
@@ -72,7 +75,10 @@ _PREPARED = "SELECT ?item { ?item a ?class ; <urn:price> ?price FILTER(?price <=
 
 
 def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
-    """Measure rows of ten ranges from Arrow tables, and columns of a query's two parameters."""
+    """Measure the rates of subscribing rows of Arrow tables.
+
+    They are rows of ten ranges, and values of a prepared query's two parameters.
+    """
     import pyarrow as pa
 
     table = AttributeWorkload(Size(subscriptions, 1, seed)).table()
@@ -95,7 +101,10 @@ def _each(do: Callable[..., object]) -> Callable[[Any], object]:
 
 
 def _rate(column: str, items: Any, do: Callable[[Any], object]) -> Row:
-    """Return the number of items processed per second: the median of `PARTS` parts."""
+    """Return a row with the number of items processed per second, and the seconds of all.
+
+    The rate is the median of `PARTS` parts.
+    """
     step = -(-len(items) // PARTS)
     rates, spent = [], 0.0
     for start in range(0, len(items), step):
@@ -113,7 +122,10 @@ def _timed(do: Callable[[], object]) -> float:
 
 
 def _medians(do: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median seconds of each function, in turns; the first turn is discarded."""
+    """Return the median seconds of each function.
+
+    All are called in turn, `REPEATS` + 1 times; the first turn is discarded.
+    """
     turns = [{name: _timed(one) for name, one in do.items()} for _ in range(REPEATS + 1)]
     return {name: median(turn[name] for turn in turns[1:]) for name in do}
 
@@ -127,7 +139,10 @@ def _engine(subscriptions: int, seed: int) -> tuple[Engine, GraphWorkload, float
 
 
 def threads(subscriptions: int, seed: int = 1, documents: int = 4000) -> Iterator[Row]:
-    """Measure N-Quads on one thread, and in turns on two threads with half of them each."""
+    """Measure matching N-Quads on one thread, and on two threads with half of them each.
+
+    Raise `RuntimeError` if the numbers of matches differ.
+    """
     engine, made, _ = _engine(subscriptions, seed)
     new = [
         made.document(n, "nt", n).replace(b" .\n", b" <urn:document:%d> .\n" % n)
@@ -152,7 +167,10 @@ def threads(subscriptions: int, seed: int = 1, documents: int = 4000) -> Iterato
 
 
 def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
-    """Measure saving and opening, and subscribing for comparison."""
+    """Measure saving an engine and opening it, and subscribing for comparison.
+
+    Raise `RuntimeError` if the opened engine finds other matches.
+    """
     engine, made, seconds = _engine(subscriptions, seed)
     yield {"column": "subscribed", "seconds": seconds}
     with TemporaryDirectory(prefix="graphmatch-bench-") as name:
@@ -167,7 +185,7 @@ def opening(subscriptions: int, seed: int = 1) -> Iterator[Row]:
 
 
 def starting(subscriptions: int, seed: int = 1) -> Iterator[Row]:
-    """Measure processes: nothing, an import, and ``graphmatch filter`` of a feed.
+    """Measure whole processes: an empty one, an import, an engine, and ``graphmatch filter``.
 
     In the folder of a clone, the feed and the subscriptions are the samples. The thesaurus has
     `subscriptions` concepts.
@@ -211,7 +229,10 @@ def _thesaurus(concepts: int, seed: int) -> str:
 
 
 def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noqa: ARG001 - common signature
-    """Measure a match of n by n solutions of which only the id is read, and one of n."""
+    """Measure a match with n² solutions of which only the id is read, and one with n.
+
+    n is `subscriptions`.
+    """
     single = "?a <urn:p> ?b"
     queries = {"product": f"{single} . ?c <urn:q> ?d", "single": single}
     triples = [
@@ -233,7 +254,7 @@ def solutions(subscriptions: int = 2000, seed: int = 1) -> Iterator[Row]:  # noq
 
 
 def churn(subscriptions: int, seed: int = 1, rounds: int = 20) -> Iterator[Row]:
-    """Measure the process's memory after rounds of subscribing and unsubscribing."""
+    """Measure memory after the second and the last round of subscribing and unsubscribing all."""
     made = GraphWorkload(Size(subscriptions, 1, seed), matches=0)
     texts, engine = made.texts(), Engine()
     memory = []

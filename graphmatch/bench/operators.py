@@ -70,7 +70,10 @@ class Greedy(EvaluationOrder):
         self._estimate = estimate
 
     def run(self, matching: MatchState) -> None:
-        """Keep a heap whose entries may be out of date, because n only falls."""
+        """Evaluate predicates in this order until all subscriptions are decided.
+
+        The entries of its heap may be out of date, because n only falls.
+        """
         live = {t: len(ids) for t, ids in self.subscribers.items()}
         estimates = {t: self._estimate(t) for t in live}
         rate = {t: (1 - p) / cost for t, (p, cost) in estimates.items()}
@@ -109,7 +112,7 @@ class OperatorWorkload:
         self._p = _probability(range(SHORTEST, setting.longest + 1))
 
     def _drawn(self, weights: np.ndarray, lengths: np.ndarray) -> list[list[int]]:
-        """Draw predicates one by one; draw again if a subscription already has one."""
+        """Draw the predicates of each subscription by weight; draw again if it already has one."""
         ends = np.cumsum(weights / weights.sum())[:-1]
         drawn = np.full((lengths.size, int(lengths.max())), -1)
         for place in range(drawn.shape[1]):
@@ -128,7 +131,7 @@ class OperatorWorkload:
         return 1 - (1 - MATCHING) ** self._held[int(predicate.operator)], 1.0
 
     def event(self) -> frozenset[int]:
-        """Draw an event."""
+        """Draw an event, and return its true predicates."""
         if self._model == "iid":
             true = np.flatnonzero(self._random.random(self._predicates) < self._p)
             return frozenset(true.tolist())
@@ -138,7 +141,10 @@ class OperatorWorkload:
 
 
 def _probability(lengths: Sequence[int]) -> float:
-    """Return the probability of predicates at which the share `MATCHING` matches an event."""
+    """Return the probability of a predicate at which `MATCHING` of the subscriptions match.
+
+    `lengths` are their numbers of predicates, equally frequent.
+    """
     polynomial = np.zeros(max(lengths) + 1)
     polynomial[[0, *lengths]] = [-MATCHING * len(lengths), *(1 for _ in lengths)]
     roots = np.roots(polynomial[::-1])
@@ -175,7 +181,7 @@ def packing_bound(subscriptions: Sequence[Sequence[int]], true: frozenset[int]) 
 
 
 def counts(setting: Setting, model: Model, *, events: int = 10, seed: int = 0) -> dict[str, float]:
-    """Return the number of predicates each order evaluates for an event, and the packing bound.
+    """Return how many predicates each order evaluates per event on average, and the packing bound.
 
     Raise `ValueError` if an order finds other matches than the one before.
     """
@@ -197,7 +203,7 @@ def counts(setting: Setting, model: Model, *, events: int = 10, seed: int = 0) -
 
 
 def measure(request: str) -> Row:
-    """Count evaluations for a request of `graphmatch.bench.runner.asked`."""
+    """Return the rows for a request of `graphmatch.bench.runner.asked`: counted evaluations."""
     _, columns, (subscriptions, events, seed), more = json.loads(request)
     given = dict(more["parameters"])
     model = given.pop("model")

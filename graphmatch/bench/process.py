@@ -38,7 +38,7 @@ def in_own_process(module: str, *arguments: str) -> Row:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Hold the process on the last one of its cores, if the system allows it."""
+    """Run the block on the last one of the process's cores only, if the system allows it."""
     before = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
     if before:
         os.sched_setaffinity(0, {max(before)})
@@ -65,7 +65,7 @@ def resident_bytes() -> int | None:
 
 
 def _status(name: str) -> int:
-    """Return the kilobytes that the system reports for this process."""
+    """Return a field of the process's status on Linux, in kilobytes: ``VmRSS:``."""
     return int(_STATUS.read_text(encoding="ascii").partition(name)[2].split()[0])
 
 

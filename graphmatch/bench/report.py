@@ -28,7 +28,7 @@ INCHES = (6.4, 3.4)
 
 
 def number(value: object) -> str:
-    """Write a number with three digits, or all digits before the point.
+    """Return a value as text: a number with three digits, or all digits before the point.
 
     Examples
     --------
@@ -41,7 +41,10 @@ def number(value: object) -> str:
 
 
 def named(names: Iterable[str], known: Collection[str], parameter: str) -> list[str]:
-    """Return distinct names; raise `InputError` for an unknown one."""
+    """Return `names` without repetitions; raise `InputError` for one that is not in `known`.
+
+    `parameter` is the name of the option for the message.
+    """
     for name in names:
         if name not in known:
             raise unknown_choice(parameter, name, known)
@@ -49,7 +52,7 @@ def named(names: Iterable[str], known: Collection[str], parameter: str) -> list[
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
-    """Return rows as a plain table; `columns` maps keys to headings."""
+    """Return rows as a plain table; `columns` maps keys to headings; unused keys are left out."""
     shown = {key: heading for key, heading in columns.items() if any(key in row for row in rows)}
     cells = [{heading: number(row.get(key)) for key, heading in shown.items()} for row in rows]
     text: str = pd.DataFrame(cells).to_string(index=False)
@@ -69,7 +72,7 @@ def frame(records: Sequence[Record]) -> Any:
 
 
 def curves(records: Sequence[Record], axis: str) -> str:
-    """Return a table: a row for each place on the axis, a column for each curve."""
+    """Return a table as text: a row for each place on the axis, a column for each curve."""
     found = frame(records).rename(columns={"x": axis})
     found["curve"] = (found.algorithm + " " + found.variant).str.rstrip()
     text: str = found.pivot_table("value", axis, "curve", sort=False).to_string(float_format=number)
@@ -77,12 +80,12 @@ def curves(records: Sequence[Record], axis: str) -> str:
 
 
 def section(of: Experiment, picture: str) -> str:
-    """Return a figure as part of a page: the claim and the picture."""
+    """Return a figure as Markdown: its claim, and the image at the address `picture`."""
     return f"{of.figure[0].upper()}{of.figure[1:]}. {of.claim}\n\n![{of.name}]({picture})"
 
 
 def draw(of: Experiment, records: Sequence[Record]) -> bytes:
-    """Return a figure as SVG."""
+    """Draw the measured curves of an experiment, and return the figure as SVG."""
     import matplotlib
     from matplotlib.figure import Figure
 

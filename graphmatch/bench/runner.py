@@ -36,11 +36,12 @@ REHEARSAL, REHEARSED = 200, 3
 
 
 class Configuration(NamedTuple):
-    """The unit of comparison: an engine, with a form and documents.
+    """One column of a benchmark table: an engine, its input format (`form`), and its settings.
 
-    `form` is one of `Adapter.forms`, by default the first. `subscriptions` is their number if it
-    differs from the run's size: a number, or ``/10`` for a tenth. A column may have `parameters` of
-    the workload, and `options` of its algorithm.
+    `form` is one of `Adapter.forms`, by default the first. `new`: each measured event gets new
+    terms; otherwise the same events repeat. `subscriptions` is their number if it differs from the
+    run's size: a number, or ``/10`` for a tenth. A column may have `parameters` of the workload,
+    and `options` of its algorithm.
     """
 
     engine: str
@@ -52,7 +53,7 @@ class Configuration(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Configuration:
-        """Read ``ENGINE:FORM+new@SUBSCRIPTIONS?NAME=VALUE&NAME=VALUE#NAME=VALUE``, parts optional.
+        """Parse ``ENGINE:FORM+new@SUBSCRIPTIONS?NAME=VALUE&NAME=VALUE#NAME=VALUE``, parts optional.
 
         Examples
         --------
@@ -81,7 +82,10 @@ class Configuration(NamedTuple):
 
 @dataclass(slots=True)
 class _Built:
-    """An engine with its subscriptions; memory is in bytes."""
+    """An engine with its subscriptions, and the seconds of adding them.
+
+    `resident` is the growth of the process's memory, `reported` the engine's own figure, in bytes.
+    """
 
     adapter: Adapter
     workload: Workload
@@ -105,16 +109,16 @@ class _Run:
     counted: Counter[str] = field(default_factory=Counter)
 
     def is_done(self) -> bool:
-        """Return whether the column has used up its time."""
+        """Return whether the column has used up its time, with at least `LEAST_EVENTS` events."""
         return len(self.micros) >= LEAST_EVENTS and self.spent > self.seconds
 
     def events(self, block: range, serials: Iterator[int]) -> list[Any]:
-        """Return a block of events; new events have serial numbers of their own."""
+        """Return a block of events in the engine's form; new events get the next `serials`."""
         asked = [(number, next(serials) if self.column.new else None) for number in block]
         return self.built.adapter.prepare(self.built.workload, asked, self.form)
 
     def warm(self, serials: Iterator[int]) -> None:
-        """Match repeated events once, or some new ones, for at most a few seconds."""
+        """Match repeated events once, or some new ones, for at most a few seconds; not recorded."""
         started, events = perf_counter(), self.built.workload.size.events
         for start in range(0, min(events, WARM_NEW) if self.column.new else events, WARM_NEW):
             for event in self.events(range(start, min(start + WARM_NEW, events)), serials):
@@ -123,7 +127,10 @@ class _Run:
                     return
 
     def match(self, block: range, serials: Iterator[int]) -> None:
-        """Match a block of events; time each event alone, and a table as a whole."""
+        """Match a block of events until `is_done`, and record times, matches and counters.
+
+        Each event is timed alone, a table of events as a whole.
+        """
         made, numbers = self.built.adapter, iter(block)
         for event in self.events(block, serials):
             if self.is_done():
@@ -144,7 +151,8 @@ class _Run:
 def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: Any) -> Row:
     """Measure in a process of its own; return ``rows``, and an error in ``wrong``, if any.
 
-    A workload outside of `WORKLOADS` is a module of this package, whose `measure` makes the rows.
+    `size` has the arguments of `Size`, and `more` those of `measured`. A workload outside of
+    `WORKLOADS` is a module of this package, whose `measure` makes the rows.
     """
     module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
     found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
@@ -156,7 +164,7 @@ def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: An
 
 
 def measure(request: str) -> Row:
-    """Measure a request of `asked` in this process."""
+    """Return the rows of a request of `asked`, measured in this process."""
     workload, columns, size, more = json.loads(request)
     return {"rows": measured(workload, columns, Size(*size), **more)}
 
@@ -213,7 +221,10 @@ def _built(
     *,
     alike: bool = False,
 ) -> list[_Run]:
-    """Build each engine once for all of its columns; if `alike`, all with one size."""
+    """Return a run for each column; build each engine once for all of its columns.
+
+    If `alike`, all have the size's number of subscriptions, not one of their own.
+    """
     class_ = workload_class(name)
     workloads: dict[tuple[int, str], Workload] = {}
     engines: dict[tuple[str, str, int, str], _Built] = {}
@@ -249,7 +260,10 @@ def _build(column: Configuration, workload: Workload) -> _Built:
 
 
 def _disagreement(runs: Sequence[_Run]) -> str | None:
-    """Return the reports of the first event whose matches differ between exact columns."""
+    """Return the matches of exact columns for the first event with different ones, as text.
+
+    Return ``None`` if all agree.
+    """
     groups: dict[tuple[int, bool, int], dict[str, tuple[int, int]]] = {}
     for run in runs:
         of = run.column.new, id(run.built.workload)

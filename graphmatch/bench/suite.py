@@ -80,7 +80,7 @@ RUNS: Sequence[Run] = tuple(_runs())
 def run(
     names: Sequence[str], scale: Scale, seed: int, feeds: Path | None, *, json: bool = False
 ) -> int:
-    """Measure all runs, or those with these names; return the exit status.
+    """Measure all runs, or those with these names; print their claims; return the exit status.
 
     Raise `InputError` for an unknown name.
     """
@@ -119,7 +119,7 @@ def measured(one: Run, scale: Scale, seed: int, feeds: Path | None) -> Row:
 
 
 def claims_of(one: Run, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the results of a run's claims."""
+    """Yield a row for each claim: measured values, their ratio, and whether the claim holds."""
     by_column = {row["column"]: row for row in rows}
     for claim in one.claims:
         value = by_column[claim.of][claim.key]

@@ -33,7 +33,7 @@ _PUBLICATIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SuiteOptions:
-    """The options for the whole list and the papers' experiments."""
+    """The options for ``bench all`` (the whole list) and ``bench paper`` (the experiments)."""
 
     panel: ClassVar = "The whole list, and the papers' experiments"
     scale: Literal["small", "full", "paper"] = option(
@@ -102,7 +102,7 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOptions:
-    """The parameters of workloads; each has its own defaults."""
+    """The parameters of workloads; ``None`` stands for a workload's own default."""
 
     panel: ClassVar = "Matching"
     edges: int | None = option(None, "graph: number of edges per subscription.", min=4, max=12)
@@ -163,7 +163,11 @@ def run(
     *,
     json: bool,
 ) -> int:
-    """Measure, and return the exit status."""
+    """Run the measurement `what` and print its results; return the exit status.
+
+    Raise `InputError` for options or files that it does not use. `files` are names of runs or
+    figures.
+    """
     names = [str(name) for name in files]
     scale: Literal["small", "full"] = "small" if suite_options.scale == "small" else "full"
     given = {
@@ -213,7 +217,10 @@ def _given(group: Any) -> dict[str, Any]:
 
 
 def _refuse(what: str, given: dict[str, Any], known: set[str], *, names: bool) -> None:
-    """Refuse options and file names that a workload does not use."""
+    """Raise `InputError` for an option in `given` that is not in `known`.
+
+    Also raise it if `names` is false: file names were given that the workload does not use.
+    """
     from semantic.errors import InputError, Place, Problem
 
     for name in [*([] if names else ["FILES"]), *(name for name in given if name not in known)]:

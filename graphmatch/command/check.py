@@ -20,7 +20,10 @@ def run(
     json: bool,
     strict: bool,
 ) -> int:
-    """Check, show, sum up; return the exit status."""
+    """Print each subscription's index plan, calls and lint warnings; return the exit status.
+
+    Calls are those of operators. If `strict`, warnings make the status 1.
+    """
     with Session(verbosity) as session:
         engine = session.engine(engine_options)
         session.take_in(engine, subscription_options)

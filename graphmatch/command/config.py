@@ -28,7 +28,11 @@ _Parameter: TypeAlias = Any  # typer has its own copy of click, and does not exp
 
 
 def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
-    """Return the values in a file, by the names of the command's parameters."""
+    """Read a configuration file; return its values by the names of the command's parameters.
+
+    Skip keys that only ``filter`` has. If the file has ``[[subscription]]`` tables, add it to the
+    files of subscriptions. Raise `InputError` for an unknown key or an invalid value.
+    """
     try:
         table, lines = read_tables(path)
     except OSError as error:
@@ -77,7 +81,10 @@ def _unknown(key: str, place: Place, known: Sequence[str]) -> Problem:
 
 
 def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place: Place) -> Any:
-    """Return a value as on the command line; raise `InputError` if it is invalid."""
+    """Return a value as the strings of the command line; raise `InputError` if it is invalid.
+
+    A flag stays true or false. File names are resolved against `folder`.
+    """
     key = _key(parameter)
     if getattr(parameter, "is_flag", False):
         if not isinstance(value, bool):

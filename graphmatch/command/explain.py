@@ -25,7 +25,10 @@ def run(
     publication: str | None,
     json: bool,
 ) -> int:
-    """Explain one subscription for the named publication, or for each."""
+    """Print why a subscription matches publications or fails; return the exit status.
+
+    `publication` is the id of the only publication to explain; ``None`` means each.
+    """
     with Session(verbosity) as session:
         engine = session.engine(engine_options)
         check(input_options)

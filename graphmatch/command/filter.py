@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FilterCounts:
-    """The numbers of publications, of those that matched, and of matches.
+    """The counts of a run: publications, those with matches that were written, and these matches.
 
     `older` counts matching publications that were left out because of their date, and `known`
     matches that were delivered before.
@@ -62,7 +62,10 @@ def run(
     verbosity: Verbosity,
     config: Path | None = None,
 ) -> int:
-    """Filter, show, sum up; return the exit status."""
+    """Match all input against the subscriptions, and print or save the matches and a summary.
+
+    Return the exit status. `config` is the configuration file, if any: it must not be overwritten.
+    """
     with Session(verbosity) as session:
         form = _form(result_options)
         check(input_options)
@@ -100,7 +103,7 @@ def run(
 
 
 def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path]) -> None:
-    """Refuse to write to an input, or to a file in a folder of inputs."""
+    """Raise `InputError` if an option's file is an input, or in a folder of inputs."""
     if path is None or is_special(path):
         return
     for name in inputs:
@@ -111,7 +114,7 @@ def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path])
 
 
 def check(input_options: InputOptions) -> None:
-    """Check that there is something to read, and the format and base."""
+    """Raise `InputError` if no input is named, or the format or base is invalid."""
     if not input_options.publications and not input_options.events:
         what, remedy = "there is nothing to read", "Name feeds and RDF files, or --events."
         raise InputError(Problem(what, Place("PUBLICATIONS"), remedy))
@@ -148,7 +151,10 @@ def _delivered(
     form: str,
     now: datetime,
 ) -> FilterCounts:
-    """Filter and write; remember the matches when all are written."""
+    """Match all input and write the matches; return the counts.
+
+    With ``--seen``, record the matches as delivered after all are written.
+    """
     cutoff = None if result_options.since is None else result_options.since.cutoff(now)
     remembered: Seen | nullcontext[None] = nullcontext()
     if result_options.seen is not None:
@@ -186,7 +192,7 @@ def filter_all(
     cutoff: datetime | None = None,
     seen: Seen | None = None,
 ) -> FilterCounts:
-    """Match every publication and write its matches.
+    """Match every publication, write its matches, and return the counts.
 
     Parameters
     ----------
@@ -209,7 +215,11 @@ def write_report(
     cutoff: datetime | None = None,
     seen: Seen | None = None,
 ) -> Sequence[Match]:
-    """Write the matches of one publication, and count them; return the written ones."""
+    """Write the matches of one publication, add to the counts in `tally`, return the written ones.
+
+    Leave out a publication older than `cutoff`, and matches that `seen` has; record the others in
+    it.
+    """
     tally.publications += 1
     if not report:
         return ()
@@ -229,7 +239,7 @@ def write_report(
 
 
 def is_older(publication: Publication, cutoff: datetime) -> bool:
-    """Return whether a publication's date is before a time; a day counts until its end."""
+    """Return whether a publication's date, if any, is before a time; a day counts until its end."""
     text = described(publication).date or ""
     try:
         date = datetime.fromisoformat(text)
@@ -245,7 +255,7 @@ def is_older(publication: Publication, cutoff: datetime) -> bool:
 def _reports(
     session: Session, engine: Engine, input_options: InputOptions
 ) -> Iterator[MatchReport]:
-    """Match the documents to read, then the events; report a source that cannot be read."""
+    """Yield the reports of the documents, then of the events; report unreadable sources."""
     for source in session.tracked(input_options.publications or ()):
         try:
             yield from engine.filter(
@@ -265,7 +275,7 @@ def index(
     output: Path,
     verbosity: Verbosity,
 ) -> int:
-    """Save an engine to a file; return the exit status."""
+    """Save an engine with its ontology and subscriptions to a file; return the exit status."""
     with Session(verbosity) as session:
         engine = session.engine(engine_options)
         session.take_in(engine, subscription_options)
@@ -286,14 +296,14 @@ _DEMO_LINES = 24
 
 
 class _FirstWriter(TextWriter):
-    """A writer of each publication's match with the most reasons, while there is room."""
+    """Writes each publication's match with the most reasons, up to `_DEMO_LINES` lines in all."""
 
     def __init__(self, console: CommandConsole, engine: Engine) -> None:
         super().__init__(console, engine)
         self._room = _DEMO_LINES
 
     def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
-        """Write a match of one publication."""
+        """Write the match with the most reasons, if its lines still fit."""
         best = max(matches, key=lambda match: len(distinct_reasons(evidence[match.subscription])))
         lines = self.lines(publication, [best], evidence)
         self._room -= len(lines)
@@ -302,7 +312,7 @@ class _FirstWriter(TextWriter):
 
 
 def demo(folder: Path) -> int:
-    """Filter the samples in a folder; return the exit status."""
+    """Match the samples in a folder; print matches and next commands; return the exit status."""
     session = Session()
     ontologies = sorted((folder / "ontologies").glob("*.*"))
     if not ontologies:

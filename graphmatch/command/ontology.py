@@ -45,7 +45,7 @@ def run(
     *,
     json: bool,
 ) -> int:
-    """Load, show; return the exit status."""
+    """Load an ontology; print its trees, one term or search results; return the exit status."""
     with Session(verbosity) as session:
         if view_options.search is not None and view_options.term is not None:
             what = "--search and --term are given together"
@@ -63,7 +63,7 @@ def run(
 
 
 class _OntologyPrinter:
-    """One way to look at an ontology, as text or as JSON."""
+    """Prints trees, search results or one term of an ontology, as text or as JSON."""
 
     def __init__(self, session: Session, view: OntologyView, *, json: bool) -> None:
         self._session = session
@@ -71,7 +71,7 @@ class _OntologyPrinter:
         self._json = json
 
     def _show(self, rows: Iterable[Mapping[str, object]], lines: Iterable[Text]) -> None:
-        """Write rows for machines, or lines for people."""
+        """Print `rows` as JSON Lines if JSON is wanted; otherwise print `lines`."""
         if self._json:
             for row in rows:
                 self._session.out.write_json(row)
@@ -80,7 +80,7 @@ class _OntologyPrinter:
                 self._session.out.print(line)
 
     def trees(self, depth: int) -> None:
-        """Show the hierarchies and the counts."""
+        """Print the hierarchies (only as text), mapping functions, base units, and the counts."""
         counts, declared = count_all(self._view, self._session.problems), _declared(self._view)
         trees = (
             [styled((kind, "bold")), *tree_lines(taxonomy, self._view, depth)]
@@ -92,7 +92,7 @@ class _OntologyPrinter:
         self._show([counts | declared], lines)
 
     def search(self, text: str) -> None:
-        """Show the terms with a name that contains a text."""
+        """Print the terms with a name that contains a text; as text, at most `FOUND`."""
         found = search(self._view, text)
         self._show(map(self._found_as_json, found), map(self._found, found[:FOUND]))
         if self._json:
@@ -123,7 +123,7 @@ class _OntologyPrinter:
         }
 
     def term(self, text: str) -> None:
-        """Show the description of a term."""
+        """Print the description of the term with a name or IRI (`resolve`)."""
         description = describe(self._view, resolve(self._view, text))
         row = {key: _plain(value) for key, value in description.items()}
         self._show([row], _description_lines(self._view, description))
@@ -164,7 +164,7 @@ def _named(term: NamedNode, view: OntologyView) -> Iterator[str | tuple[str, str
 def _tops(taxonomy: Taxonomy) -> list[NamedNode]:
     """Return the named terms with no named parent, those with children first.
 
-    The first term represents a cycle without a parent outside of it.
+    A cycle without a parent outside of it is represented by its first term.
     """
     free = (t for t in named(taxonomy) if not any(named(taxonomy.parents(t))))
     heads = (
@@ -177,7 +177,7 @@ def _tops(taxonomy: Taxonomy) -> list[NamedNode]:
 
 
 def describe(view: OntologyView, term: NamedNode) -> dict[str, Any]:
-    """Return a description of one term: terms, texts and counts by name."""
+    """Return the names, related terms and counts of one term, by the keys of the JSON output."""
     triples = view.ontology.triples
     about = [(p, o) for s, p, o in triples if s == term]
     direct = (term, *view.types(term))
@@ -206,7 +206,7 @@ def describe(view: OntologyView, term: NamedNode) -> dict[str, Any]:
 
 
 def _description_lines(view: OntologyView, found: Mapping[str, Any]) -> Iterator[Text]:
-    """Yield a description for people, without its empty parts."""
+    """Yield the lines of a description (`describe`) for people, without its empty parts."""
     yield styled((view.compact(found["term"]), "bold"), "  ", (found["term"].value, "blue"))
     lines = {"kinds": "kind", "labels": "labels", "comments": "comment", "names": "other names"}
     same = ("parents", "children", "domain", "range", "attributes")
@@ -227,14 +227,14 @@ def _description_lines(view: OntologyView, found: Mapping[str, Any]) -> Iterator
 
 
 def _plain(value: object) -> object:
-    """Return a part of a description for JSON, with terms as N-Triples."""
+    """Return a value of a description (`describe`) for JSON, with terms as N-Triples."""
     if isinstance(value, list | tuple):
         return [*map(str, value)]
     return value if isinstance(value, int) else str(value)
 
 
 def count_line(name: str, count: object) -> Text:
-    """Return any count as a line."""
+    """Return a line with a count and its name; `count` is a number, a list, or counts by name."""
     if isinstance(count, dict):
         listed = ", ".join(f"{key} {number:,}" for key, number in count.items())
         return styled(f"          {name}: {listed or 'none'}")
@@ -243,7 +243,7 @@ def count_line(name: str, count: object) -> Text:
 
 
 def count_all(view: OntologyView, problems: Sequence[Problem]) -> dict[str, object]:
-    """Count the contents; the keys are those of docs/reference/command.md."""
+    """Count triples, terms, links and labels, by the keys of docs/reference/command.md."""
     ontology = view.ontology
     counts: dict[str, object] = {"triples": len(ontology.triples)}
     for kind, taxonomy in view.taxonomies.items():
@@ -263,7 +263,10 @@ def count_all(view: OntologyView, problems: Sequence[Problem]) -> dict[str, obje
 
 
 def _declared(view: OntologyView) -> dict[str, Any]:
-    """Return both for JSON; the keys are those of docs/reference/command.md."""
+    """Return the mapping functions and base units for JSON.
+
+    The keys are those of docs/reference/command.md.
+    """
     functions = [
         {
             "name": analysed.function.name,

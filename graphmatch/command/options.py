@@ -70,7 +70,7 @@ Config = Annotated[
 
 
 def parse_time(text: str) -> datetime:
-    """Read a date or a time in ISO 8601; without a zone it is in UTC.
+    """Parse a date or a time in ISO 8601, by default in UTC; raise `typer.BadParameter` if invalid.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def require(command: str, extra: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A date, or a time before now.
+    """The oldest accepted date of items: a date, or a duration before now.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Since:
 
     @classmethod
     def parse(cls, text: str) -> Since:
-        """Read a date, a time, or a number of minutes, hours, days or weeks: ``7d``."""
+        """Parse a date, a time, or a number of minutes, hours, days or weeks: ``7d``."""
         found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
         if found is not None:
             return cls(timedelta(**{_UNITS[found[2]]: int(found[1])}))
@@ -143,7 +143,7 @@ class Since:
             raise typer.BadParameter(what) from error
 
     def cutoff(self, now: datetime) -> datetime:
-        """Return the time from which on items count: the date, or `now` minus the duration."""
+        """Return the oldest accepted time: the date, or `now` minus the duration."""
         if isinstance(self.before, datetime):
             return self.before
         try:
@@ -163,7 +163,7 @@ class DocumentOptions:
     base: str | None = option(None, "IRI that relative IRIs are resolved against.")
 
     def check(self, *others: str) -> None:
-        """Check the format, which may be one of `others`, and the base."""
+        """Raise `InputError` for an invalid base, or a format neither of RDF nor in `others`."""
         from semantic.reading import check_base
         from semantic.syntax_detection import format_of_media_type
 
@@ -322,7 +322,7 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """The options for the views of ``graphmatch ontology`` besides trees and counts."""
+    """The options for the output of ``graphmatch ontology``: search results, a term, or trees."""
 
     search: str | None = option(
         None, "Show the terms with the text in a label or name.", metavar="TEXT"
@@ -332,7 +332,9 @@ class ViewOptions:
 
 
 def grouped(command: Callable[..., int], without: Collection[str] = ()) -> Callable[..., None]:
-    """Replace each parameter that is a group by its options; end with the returned status.
+    """Return a command for Typer in which each parameter that is a group becomes its options.
+
+    It calls `command`, and ends the process with the returned status.
 
     Parameters
     ----------
@@ -372,7 +374,7 @@ def grouped(command: Callable[..., int], without: Collection[str] = ()) -> Calla
 
 
 def _options(group: Any, without: Collection[str]) -> Iterator[Parameter]:
-    """Yield the options of a group, and of the groups in it."""
+    """Yield the options of a group, and of the groups in it, except the fields in `without`."""
     hints = get_type_hints(group, include_extras=True)
     for f in fields(group):
         if is_dataclass(hints[f.name]):
@@ -388,7 +390,7 @@ def _options(group: Any, without: Collection[str]) -> Iterator[Parameter]:
 
 
 def _taken(hint: Any, name: str, given: dict[str, Any]) -> Any:
-    """Return the value of a parameter, or its group."""
+    """Return the value of a parameter in `given`, or its group made of the values there."""
     if not is_dataclass(hint):
         return given[name]
     hints = get_type_hints(hint)
@@ -405,7 +407,11 @@ class ConfiguredCommand(TyperCommand):
     """A command with an option ``--config``: a file with defaults for its options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command line; with a file, parse it again with the file's defaults."""
+        """Parse the command line; with a configuration file, parse it again with its defaults.
+
+        The default file is `CONFIG`, if neither input nor subscriptions are named. An invalid file
+        ends the process.
+        """
         rest = super().parse_args(ctx, list(args))
         config = ctx.params["config"]
         named = any(ctx.params[name] for name in ("publications", "events", "subscriptions"))
@@ -427,7 +433,7 @@ class ConfiguredCommand(TyperCommand):
 
 
 def _fail(error: Exception) -> int:
-    """Show the error that ends the run, and return its exit status."""
+    """Print the error that ends the run, and return its exit status, 2."""
     from graphmatch.console import CommandConsole, styled
 
     CommandConsole(stderr=True).print(styled(("error", "red"), f"    {error}"))
@@ -435,7 +441,10 @@ def _fail(error: Exception) -> int:
 
 
 def end(run: Callable[[], int]) -> NoReturn:
-    """Run a command, and end with its status; an output closed early is not an error."""
+    """Run a command, and end the process with its status; print errors instead of raising them.
+
+    An output that was closed early is not an error.
+    """
     from semantic.errors import GraphMatchError
 
     try:

@@ -37,7 +37,7 @@ TITLE, VALUE = 200, 100
 
 @dataclass(frozen=True, slots=True)
 class PublicationSummary:
-    """A publication's statements about itself; ``None`` for missing ones."""
+    """Title, link, date and guid that a publication states; ``None`` for missing ones."""
 
     title: str | None
     link: str | None
@@ -46,7 +46,10 @@ class PublicationSummary:
 
 
 def described(publication: Publication) -> PublicationSummary:
-    """Return title, link, date and id of the feed item, or of the publication's subject.
+    """Return title, link, date and guid of a publication.
+
+    They are those of its only feed item, otherwise of its subject. If that has no title, a title
+    that is the only one in the publication is used.
 
     Examples
     --------
@@ -91,29 +94,29 @@ Proof: TypeAlias = Mapping[str, Sequence[Evidence]]
 
 
 class Writer:
-    """A writer of matches in one form, as they arrive."""
+    """Writes matches to a console as they arrive; subclasses define the output format."""
 
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
 
     def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
-        """Write the matches of one publication."""
+        """Write the matches of one publication, with their reasons."""
         for match in matches:
             self.write_row(as_json(publication, match, evidence.get(match.subscription, ())))
 
     def write_row(self, row: Mapping[str, Any]) -> None:
-        """Write one match, a result of `as_json`."""
+        """Write one match, a result of `as_json`; subclasses override it or `write`."""
 
 
 class TextWriter(Writer):
-    """Text for people."""
+    """Writes matches as text for people: a publication's title and link, then its matches."""
 
     def __init__(self, console: CommandConsole, engine: Engine) -> None:
         super().__init__(console)
         self._engine = engine
 
     def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
-        """Write the matches of one publication."""
+        """Write the matches of one publication, with their reasons."""
         self._console.print(Text("\n").join(self.lines(publication, matches, evidence)))
 
     def lines(
@@ -136,15 +139,15 @@ class TextWriter(Writer):
 
 
 class JsonLinesWriter(Writer):
-    """One JSON object per line and match; docs/reference/command.md has the keys."""
+    """Writes one JSON object per line and match; docs/reference/command.md has the keys."""
 
     def write_row(self, row: Mapping[str, Any]) -> None:
-        """Write one match."""
+        """Write one match as a line of JSON."""
         self._console.write_json(row)
 
 
 class CsvWriter(Writer):
-    """A row per match: cells contain no line ends, and spreadsheets read none as a formula."""
+    """Writes one CSV row per match. Cells contain no line ends and no formulas of spreadsheets."""
 
     _is_empty = True
 
@@ -168,7 +171,7 @@ def _cell(text: str) -> str:
 
 
 def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
-    """Return the writer of a form: ``text``, ``jsonl`` or ``csv``."""
+    """Return the writer for an output format: ``text``, ``jsonl`` or ``csv``."""
     match form:
         case "jsonl":
             return JsonLinesWriter(console)
@@ -179,7 +182,11 @@ def writer(form: str, console: CommandConsole, engine: Engine) -> Writer:
 
 @contextmanager
 def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConsole]:
-    """Yield the console for results: the given one, or one for a file that replaces `path`."""
+    """Yield a console for results: `console`, or if `path` is given, one that writes a file.
+
+    The file replaces `path` if the block ends without an error. Raise `InputError` if it cannot be
+    written.
+    """
     if path is None:
         yield console
         console.file.flush()
@@ -222,7 +229,7 @@ def _bindings(match: Match, publication: Publication, prefixes: Mapping[str, str
 
 
 def _term(term: Term, prefixes: Mapping[str, str]) -> str:
-    """Write a term; shorten a long literal inside its quotation marks."""
+    """Return a term as text; shorten a long literal inside its quotation marks."""
     if not isinstance(term, Literal) or len(term.value) <= VALUE:
         return compact(term, prefixes)
     value = _short(term.value, VALUE)
@@ -242,7 +249,7 @@ def _short(text: str, width: int) -> str:
 def as_json(
     publication: Publication, match: Match, evidence: Sequence[Evidence]
 ) -> dict[str, object]:
-    """Return one match as JSON, with terms as in SPARQL results."""
+    """Return one match as a row for JSON, with terms as in SPARQL results."""
     return {
         "publication": publication.id,
         **asdict(described(publication)),

@@ -43,7 +43,7 @@ class SeenError(GraphMatchError):
 
 
 class Seen:
-    """The delivered matches; a context manager that locks the file, and makes it if missing.
+    """The file of delivered matches: a context manager that creates it if missing, and locks it.
 
     Parameters
     ----------
@@ -68,11 +68,11 @@ class Seen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Discard uncommitted changes."""
+        """Close the file, which discards uncommitted changes."""
         self._file.close()
 
     def _run(self, statement: str, *values: object) -> list[tuple[int, ...]]:
-        """Return the rows of a statement."""
+        """Execute an SQL statement and return its rows; raise `SeenError` if it fails."""
         try:
             return self._file.execute(statement, values).fetchall()
         except sqlite3.Error as error:
@@ -99,7 +99,7 @@ class Seen:
         self._run(f"PRAGMA user_version = {_VERSION}")
 
     def new(self, publication: Publication, matches: Sequence[Match]) -> list[Match]:
-        """Return the matches that were not delivered before, and record them as delivered."""
+        """Return the matches that were not delivered before; record all with the day of the run."""
         name = _name(publication)
         return [match for match in matches if self._is_new(match.subscription, name)]
 
@@ -112,15 +112,15 @@ class Seen:
         return not days
 
     def commit(self) -> None:
-        """Commit the delivered matches; drop those that were not in the sources for long."""
+        """Commit the records; drop those last in the sources over `KEPT_DAYS` days ago."""
         self._run("DELETE FROM delivered WHERE day < ?", self._day - KEPT_DAYS)
         self._run("COMMIT")
 
 
 def fingerprint(files: Iterable[Path], *options: object) -> bytes | None:
-    """Return a digest of files and options; equal options must have equal texts.
+    """Return a digest of files' contents, options, and this package's version.
 
-    It is ``None`` if a file cannot be read.
+    Equal options must have equal texts. It is ``None`` if a file cannot be read.
     """
     states = [_state(path) for path in files]
     known = [state for state in states if state is not None]
@@ -139,7 +139,7 @@ def _state(path: Path) -> str | None:
 
 
 def _name(publication: Publication) -> str:
-    """Return the key of a publication.
+    """Return the key of a publication: its id, or a digest of its link and title, or its triples.
 
     An item without a guid has its link and title as its key, because other items may also have the
     link. The id of a feed's oldest item is then only the link (docs/decisions/feeds.md).

@@ -78,7 +78,7 @@ class ServeOptions:
 
     @property
     def is_local(self) -> bool:
-        """Whether it listens to this machine only."""
+        """Whether the service listens on a loopback address, which only this machine reaches."""
         return _is_loopback(self.host)
 
     @property
@@ -87,7 +87,7 @@ class ServeOptions:
         return self.is_local and (self.url is None or _is_loopback(_host_of(self.url)))
 
     def check(self) -> None:
-        """Check that the options are compatible; raise `InputError`."""
+        """Raise `InputError` if options are incompatible, or an address or network is invalid."""
         if not self.is_local and not self.public:
             what = "other machines could reach this address"
             remedy = "Pass --public and create tokens with --new-token, or use 127.0.0.1."
@@ -153,7 +153,10 @@ def serve(serve_options: ServeOptions, engine_options: EngineOptions, verbosity:
 
 
 def run(session: Session, serve_options: ServeOptions, engine_options: EngineOptions) -> int:
-    """Serve until a signal arrives; return the exit status."""
+    """Run the broker until a signal arrives; return the exit status.
+
+    It matches the subscriptions of its store; those of a saved engine are left out.
+    """
     require("graphmatch serve", "broker")
     if serve_options.kafka is not None:
         require("graphmatch serve", "kafka")
@@ -250,7 +253,10 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def fingerprint_of(engine_options: EngineOptions) -> str:
-    """Return a digest of the ontology and its options; empty if these are not only files."""
+    """Return a digest of the ontology's files and the engine's options, for snapshots.
+
+    It is empty if the engine also has imports or operators, or a file cannot be read.
+    """
     from graphmatch.command.seen import fingerprint
 
     ontology_options = engine_options.ontology_options
@@ -284,7 +290,10 @@ def _serve(
     listening: socket.socket,
     stops: Sequence[int],
 ) -> None:
-    """Answer requests until the service must stop."""
+    """Create and print the new tokens, then answer requests until a signal arrives.
+
+    Raise `InputError` if matching ends before.
+    """
     import asyncio
 
     from graphmatch.broker.access import LOOPBACK, ApiOptions
@@ -338,7 +347,10 @@ async def _show_samples(broker: Broker) -> None:
 
 @contextmanager
 def stopping() -> Iterator[Sequence[int]]:
-    """Yield the received signals, which stop the service."""
+    """Yield a list to which each SIGINT or SIGTERM in the block is added.
+
+    The service must stop if it is not empty. A second signal raises `KeyboardInterrupt`.
+    """
     come: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:

@@ -52,7 +52,7 @@ _VARIES = re.compile(r"(?<!\w)'.*?'(?!\w)|“.*?”|\".*?\"|<[^>\s]*>|\w+://\S+|
 
 @dataclass(slots=True)
 class Session:
-    """The state of a run; within a ``with`` statement, warnings are grouped.
+    """The output, problems and exit status of a run; a ``with`` block ends by printing warnings.
 
     Parameters
     ----------
@@ -77,12 +77,15 @@ class Session:
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        """Show the remaining warnings."""
+        """Print the remaining warnings, unless the output was closed early."""
         if not isinstance(error, BrokenPipeError):
             self.show_warnings()
 
     def report(self, problem: Problem) -> None:
-        """Store a problem; show refusals at once."""
+        """Store a problem; print a refusal at once, and other problems at once if verbose.
+
+        Unless verbose, print at most `LISTED` refusals per source.
+        """
         self.problems.append(problem)
         if problem.severity is Severity.REFUSED:
             self._refused[problem.where.source] += 1
@@ -94,7 +97,7 @@ class Session:
             self._warned.setdefault(kind_of(problem), []).append(problem)
 
     def show_warnings(self) -> None:
-        """Show the numbers of unlisted refusals, and the warnings since the last call.
+        """Print the numbers of unlisted refusals, and the new warnings; forget both.
 
         Warnings have a line for each kind, with the first of them.
         """
@@ -113,27 +116,27 @@ class Session:
             self.note("--verbose lists each warning")
 
     def note(self, text: str) -> None:
-        """Show text that is neither a result nor a problem."""
+        """Print a text that is neither a result nor a problem, unless quiet."""
         if not self.verbosity.quiet:
             self.err.print(styled(text))
 
     @property
     def refused(self) -> int:
-        """The number of refused items."""
+        """The number of stored problems that are refusals."""
         return sum(problem.severity is Severity.REFUSED for problem in self.problems)
 
     @property
     def status(self) -> int:
-        """The exit status so far."""
+        """The exit status so far: `REFUSED` if anything was refused, otherwise `DONE`."""
         return REFUSED if self.refused else DONE
 
     def ontology(self, files: Sequence[Path], ontology_options: OntologyOptions) -> Ontology:
-        """Load the ontology files."""
+        """Load files as one ontology and report their problems; without files it is empty."""
         with self.waiting("Loading the ontology") if files else nullcontext():
             return load(files, ontology_options, self.report)
 
     def engine(self, engine_options: EngineOptions, limits: Limits | None = None) -> Engine:
-        """Load the ontology files and make an engine, or open the saved one."""
+        """Return an engine for the ontology files, without subscriptions, or open the saved one."""
         now = engine_options.now
         clock = utc_now if now is None else lambda: now
         saved = engine_options.checked().saved
@@ -163,7 +166,7 @@ class Session:
             subscribe_files(engine, paths, self.report)
 
     def take_in(self, engine: Engine, subscription_options: SubscriptionOptions) -> None:
-        """Add the subscriptions of the command line: files and topics."""
+        """Add to an engine the subscriptions in files, and the one of topics and words."""
         self.subscribe(engine, subscription_options.subscriptions or ())
         topics, words = (
             tuple(subscription_options.topic or ()),
@@ -174,7 +177,7 @@ class Session:
             subscribe_topics(engine, Topics(topics, words, without, subscription_options.any_of))
 
     def tracked(self, sources: Sequence[str]) -> Iterable[str]:
-        """Yield the sources, with a progress bar on a terminal; addresses are refused."""
+        """Return the sources, with a progress bar on a terminal; report and leave out addresses."""
         files = [source for source in sources if not self._is_address(source)]
         if self.verbosity.quiet or not self.err.is_terminal:
             return files
@@ -191,7 +194,7 @@ class Session:
         return True
 
     def events(self, sources: Sequence[str]) -> Iterator[Publication]:
-        """Yield the events of files of JSON Lines."""
+        """Yield the events in JSON Lines files as publications; report their problems."""
         for source in sources:
             from semantic.attributes.events import read_events
 
@@ -199,7 +202,7 @@ class Session:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Show on a terminal that the command is waiting."""
+        """Show `what` and a spinner on a terminal while the block runs, unless quiet."""
         if self.verbosity.quiet or not self.err.is_terminal:
             yield
             return
@@ -208,7 +211,7 @@ class Session:
 
 
 def kind_of(problem: Problem) -> str:
-    """Return a problem's text without its variable parts.
+    """Return a problem's text with ``…`` for its variable parts; warnings are grouped by it.
 
     Examples
     --------
@@ -220,7 +223,7 @@ def kind_of(problem: Problem) -> str:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Disable the garbage collector, because an ontology stays until the process ends.
+    """Disable the garbage collector in the block, because an ontology stays until the end.
 
     Otherwise it would scan the terms of a large one repeatedly, for a fifth of the time.
     """

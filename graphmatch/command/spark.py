@@ -63,7 +63,7 @@ class SparkOptions:
     conf: list[str] | None = option(None, "Setting of Spark; repeatable.", metavar="KEY=VALUE")
 
     def settings(self) -> Mapping[str, str]:
-        """Return the settings; raise `InputError` if one is not a key and value."""
+        """Return the settings by key; raise `InputError` if one is not a key and value."""
         from semantic.errors import InputError, Place, Problem
 
         found = {}
@@ -87,14 +87,14 @@ class TableOptions(DocumentOptions):
 
     @property
     def input_options(self) -> dict[str, Any]:
-        """The options for reading documents."""
+        """The options for reading documents, as arguments of `matches` and `publications`."""
         syntax = None if self.format == "parquet" else self.format
         return {"format": syntax, "split_by": self.split_by, "base": self.base}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkOptions(TableOptions):
-    """The options for bulk input."""
+    """The options for bulk input, and for an existing output."""
 
     publications: list[str] = argument(
         MISSING, "Parquet, RDF files, feeds, or folders of them: names or addresses."
@@ -126,7 +126,7 @@ class StreamOptions(TableOptions):
     kafka_topic: list[str] | None = option(None, "Kafka topic; repeatable.", metavar="TOPIC")
 
     def check_source(self) -> None:
-        """Check that there is one source, and the durations; raise `InputError`."""
+        """Raise `InputError` unless there is exactly one source, and both durations are valid."""
         from semantic.errors import InputError, Place, Problem
 
         where = Place("graphmatch spark watch")
@@ -220,7 +220,10 @@ def _started(
     form: str,
     packages: Sequence[str] = (),
 ) -> Iterator[SparkSession]:
-    """Start Spark; explain its errors in plain words."""
+    """Start Spark (with Delta settings if `form` is ``delta``), and stop it at the end.
+
+    Raise errors of Spark in the block as `SparkError`.
+    """
     from importlib import import_module
 
     from graphmatch.spark.spark_session import DELTA, explained
@@ -307,7 +310,7 @@ def _parts(
     engine_options: EngineOptions,
     spark: SparkSession,
 ) -> Iterator[DataFrame]:
-    """Yield the tasks' rows for tables, for lines and for documents."""
+    """Yield DataFrames of matches and counters: one each for tables, lines and documents."""
     from pyspark.sql import functions as sql
 
     from graphmatch.spark.documents import publications
@@ -330,7 +333,7 @@ def _parts(
 
 
 def _named(column: str) -> Any:
-    """Return the paths of files as in a local engine."""
+    """Return a column ``path`` with the paths of files as a local engine names them."""
     from pyspark.sql import functions as sql
 
     address: Any = sql.col(column)
@@ -342,7 +345,10 @@ def _named(column: str) -> Any:
 def _listed(
     session: Session, bulk: BulkOptions, spark: SparkSession
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return the files of tables, of lines that may be split anywhere, and of documents."""
+    """Return the files of tables, of lines that may be split anywhere, and of documents.
+
+    Report missing files and empty folders.
+    """
     from pyspark.errors import AnalysisException
 
     from semantic.errors import Place, Problem
@@ -388,7 +394,7 @@ def _is_lines(bulk: BulkOptions, name: str) -> bool:
 
 
 class EngineFiles:
-    """The files of an engine, and their changes."""
+    """Makes an engine of the files on the command line, and a new one when they change."""
 
     def __init__(
         self,
@@ -404,11 +410,14 @@ class EngineFiles:
         self._before = self._signature()
 
     def engine(self) -> Engine:
-        """Return an engine of the current files."""
+        """Return a new engine of the current files."""
         return _engine(self._session, self._knowing, self._subscribing)
 
     def look(self, matching: matches) -> None:
-        """Replace the engine if the files have changed and are usable."""
+        """Replace the engine of `matching` if the files have changed since the last call.
+
+        If they are not usable, report that, and keep the engine.
+        """
         from semantic.errors import GraphMatchError
 
         if (now := self._signature()) == self._before:
@@ -423,7 +432,7 @@ class EngineFiles:
             self._session.note("reloaded the subscriptions and the ontology")
 
     def _signature(self) -> list[tuple[str, int, int]]:
-        """Return names, times and sizes, which change when a file changes."""
+        """Return names, times and sizes of the files; a change of a file changes them."""
         from semantic.files import files_in
 
         found = []
@@ -463,7 +472,7 @@ def _watched(
 
 
 def _check_output(output: str, checkpoint: str, spark: SparkSession) -> None:
-    """Raise an error if another stream made the output: Spark would skip our first batches."""
+    """Raise `SparkError` if another stream made the output: Spark would skip the first batches."""
     from graphmatch.spark.java import SparkError
 
     def is_there(address: str) -> bool:
@@ -478,7 +487,7 @@ def _check_output(output: str, checkpoint: str, spark: SparkSession) -> None:
 
 
 def _arriving(stream: StreamOptions, spark: SparkSession) -> DataFrame:
-    """Return publications as they arrive, without duplicates."""
+    """Return a stream of the publications in the folder or from Kafka, without duplicates."""
     from pyspark.sql import functions as sql
 
     from graphmatch.spark.documents import publications, together
@@ -525,7 +534,10 @@ def _arriving(stream: StreamOptions, spark: SparkSession) -> DataFrame:
 def _followed(
     session: Session, query: StreamingQuery, matching: matches, changes: EngineFiles
 ) -> int:
-    """Report each batch until the stream ends; return the exit status."""
+    """Print the counters of each batch until the stream ends; return the exit status.
+
+    A signal stops the stream. Each second, look for changes of the engine's files.
+    """
     from graphmatch.command.serve import stopping
     from graphmatch.command.session import REFUSED
 
@@ -551,7 +563,7 @@ def _followed(
 
 
 def _did(progress: Any) -> dict[str, int]:
-    """Return the counters of a micro-batch."""
+    """Return the counters of a micro-batch from Spark's progress report."""
     observed = progress.observedMetrics.get("graphmatch")
     did = {
         name: int((observed and observed[name]) or 0)

@@ -34,14 +34,14 @@ class Name:
     local: bool = False
 
     def __str__(self) -> str:
-        """Return the name for display."""
+        """Return the name for display: a label in quotation marks, with its language."""
         if self.local:
             return self.text
         return f"“{self.text}”" + (f"@{self.language}" if self.language else "")
 
 
 class OntologyView:
-    """An ontology's terms for a reader of a language.
+    """Look-ups of an ontology's terms for people; labels in the reader's language come first.
 
     Examples
     --------
@@ -105,12 +105,12 @@ class OntologyView:
         return self.ontology.shown_names.labels(term, self._language)
 
     def label(self, term: NamedNode) -> str | None:
-        """Return the label for display."""
+        """Return the best label for the reader; ``None`` if the term has none."""
         return next((label.value for label in self.labels(term)), None)
 
     @cached_property
     def labels_by_language(self) -> Mapping[str, int]:
-        """The number of labels in each language, of those searched for in text."""
+        """The number of labels in each language, of those that annotation searches for in texts."""
         labels = self.ontology.labels()
         return dict(Counter(each.language or "without language" for each in labels).most_common())
 
@@ -126,7 +126,7 @@ class OntologyView:
         return tuple([*kinds, "instance"] if self.types(term) else kinds)
 
     def types(self, term: Term) -> tuple[NamedNode, ...]:
-        """Return the classes of an instance."""
+        """Return the named classes of an instance, without those of reserved vocabularies."""
         classes = named(self.ontology.types.get(term, ()))
         return tuple(class_ for class_ in classes if not class_.value.startswith(RESERVED))
 
@@ -161,7 +161,7 @@ def by_name(terms: Iterable[Term]) -> tuple[NamedNode, ...]:
 
 
 def resolve(view: OntologyView, text: str) -> NamedNode:
-    """Return the term with a name."""
+    """Return the term with a name or IRI; raise `UnknownNameError` if unknown or ambiguous."""
     found = view.resolver.find(text)
     assert isinstance(found, NamedNode)
     return found
@@ -196,7 +196,7 @@ def search(view: OntologyView, text: str) -> list[TermMatch]:
 
 
 def _preference(found: tuple[int, Name]) -> tuple[object, ...]:
-    """Order the names of one term: best match, label, English, short."""
+    """Return the sort key of one of a term's names: best match, label, English, short."""
     rank, name = found
     return rank, name.local, name.language not in ("en", None), len(name.text), str(name)
 
@@ -212,7 +212,7 @@ def _rank(form: str, wanted: str) -> int:
 
 
 def _forms(name: Name) -> tuple[str, ...]:
-    """Return a name in one case; ``SolarPower`` is also "solar power"."""
+    """Return a name in one case, and a local name also as words: ``SolarPower``, "solar power"."""
     if not name.local:
         return (folded(name.text),)
     return folded(name.text), folded(_CASE.sub(" ", name.text))

@@ -108,7 +108,7 @@ def watch(
 
 @dataclass(slots=True)
 class _Watch:
-    """One run."""
+    """One run of ``graphmatch watch``: its engine, output, counts, and the event that stops it."""
 
     session: Session
     engine: Engine
@@ -120,13 +120,16 @@ class _Watch:
 
     @property
     def status(self) -> int:
-        """The exit status so far."""
+        """The exit status so far: `REFUSED` if anything was refused, otherwise `DONE`."""
         from graphmatch.command.session import DONE, REFUSED
 
         return REFUSED if self.refused or self.session.refused else DONE
 
     async def run(self, listed: dict[str, str], store: FeedStore) -> None:
-        """Fetch the listed feeds until a signal arrives, or once."""
+        """Fetch feeds until a signal arrives, or once; then print the counts.
+
+        `listed` maps the feeds' addresses to titles.
+        """
         from graphmatch.broker.feeds import Poller
         from graphmatch.broker.safe_http import HttpClient
         from graphmatch.console import plural
@@ -147,7 +150,10 @@ class _Watch:
         )
 
     async def take(self, fetched: Fetched) -> None:
-        """Show the problems of a feed, and the matches of its new items."""
+        """Print the problems of a fetched feed, and the matches of its new items; count both.
+
+        Of consecutive errors, only the first is printed.
+        """
         from graphmatch.command.filter import write_report
         from semantic.clock import utc_now
 
@@ -167,7 +173,7 @@ class _Watch:
 
 @contextmanager
 def _signals(stop: asyncio.Event) -> Iterator[None]:
-    """Set an event when a signal arrives, instead of interrupting the current work."""
+    """Set `stop` when a signal arrives in the block, instead of interrupting the current work."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
     try:

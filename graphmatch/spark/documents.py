@@ -143,7 +143,10 @@ class ReadOptions:
     def read(
         self, data: NamedBytes, id: str | None, on_problem: OnProblem
     ) -> Iterator[Publication]:
-        """Yield the publications of a document; merge the parts of each."""
+        """Yield the publications of a document; merge the parts of each.
+
+        With an `id`, the whole document is one publication.
+        """
         parts: dict[str, list[Triple]] = {}
         for publication in read_publications(
             data,
@@ -183,7 +186,7 @@ class NamedBytes(BytesIO):
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """A reader of rows of documents."""
+    """The work of tasks, for ``mapInArrow``: documents become publications and rejected input."""
 
     read_options: ReadOptions
     kept: int
@@ -222,7 +225,7 @@ def _batch(
     kept: pa.RecordBatch | None = None,
     taken: list[int | None] | None = None,
 ) -> pa.RecordBatch:
-    """Return the rows with their kept columns, and clear the lists."""
+    """Return the rows as a batch with their kept columns, and clear the lists."""
     columns: dict[str, Any] = {
         name: pa.array([row[place] for row in rows], pa.string())
         for place, name in enumerate(_ROWS.names)
@@ -237,7 +240,7 @@ def _batch(
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """A reader of rows of lines: the lines of one graph in a batch become one row."""
+    """The work of tasks, for ``mapInArrow``: the lines of one graph in a batch become one row."""
 
     read_options: ReadOptions
 
@@ -286,7 +289,7 @@ def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Join the rows of each publication in a partition."""
+    """Join the triples of each publication in a partition; add rows of rejected input."""
     several = [batch for batch in batches if batch.num_rows]
     if not several:
         return

@@ -51,7 +51,7 @@ _PLACES = ("subject", "predicate", "object")
 
 
 def coordinate() -> str:
-    """Return the Maven coordinate of the Java part.
+    """Return the Maven coordinate of GraphFrames for its installed Python part.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def graph_frame(triples: DataFrame) -> Any:
 
 
 def frame_of(vertices: DataFrame, edges: DataFrame) -> Any:
-    """Return an untyped graph of GraphFrames.
+    """Return a GraphFrame of `vertices` (``id``) and `edges` (``src`` and ``dst``).
 
     Raises
     ------

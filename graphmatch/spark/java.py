@@ -96,7 +96,7 @@ def version(java: Path) -> int | None:
 
 
 def _launched(java: Path, cache: Path) -> Path:
-    """Return a folder whose ``bin/java`` launches another Java; make it if missing."""
+    """Return a folder whose ``bin/java`` launches `java`; create it in `cache` if missing."""
     text = _LAUNCHER.format(java=shlex.quote(str(java)))
     home = cache / sha256(text.encode()).hexdigest()[:16]
     launcher = home / "bin" / "java"

@@ -185,7 +185,10 @@ class matches:  # noqa: N801 -- it is used as a function: df.transform(matches(e
             self._shipped = spark, ship(spark, self._engine, before)
 
     def rows(self, frame: DataFrame) -> DataFrame:
-        """Return the rows of tasks: matches, and their counters in ``_metrics``."""
+        """Return the rows of tasks: matches, and their counters in ``_metrics``.
+
+        The first call for a session ships the engine.
+        """
         if self._shipped is None or self._shipped[0] is not frame.sparkSession:
             self._shipped = frame.sparkSession, ship(frame.sparkSession, self._engine)
         kept = [frame[name].alias(f"{KEPT}{number}") for number, name in enumerate(self._keep)]
@@ -253,7 +256,7 @@ _STRUCT = (
 
 
 def observed(rows: DataFrame, metrics: Metrics) -> DataFrame:
-    """Return the matches in rows, and observe the counters of tasks."""
+    """Return the matches in rows; sum the counters of tasks under `metrics`, unless ``None``."""
     if metrics is not None:
         names = [part.split()[0] for part in METRICS_SQL.split(", ")]
         sums = [

@@ -34,7 +34,7 @@ _OPENED = 2
 
 
 class Worker:
-    """The state of a worker between tasks: an engine, and its problems.
+    """The state of a worker between tasks: an engine, its time, and its problems.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class SnapshotHandle:
     limits: Limits = DEFAULT_LIMITS
 
     def opened(self, now: datetime) -> Worker:
-        """Return the engine that was in use at a time.
+        """Return the worker's state with the engine that was in use at `now`; set its time to it.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class SnapshotHandle:
 
 @lru_cache(maxsize=_OPENED)
 def _opened(path: str, stamp: int, limits: Limits) -> Worker:
-    """Return the worker's state: the only state that outlives a task.
+    """Open a snapshot and cache the worker's state, the only state that outlives a task.
 
     Spark's workers collect garbage after each task. An engine's objects are never garbage, so they
     are excluded.
@@ -127,7 +127,7 @@ def _opened(path: str, stamp: int, limits: Limits) -> Worker:
 def ship(
     spark: SparkSession, engine: Engine | Path, before: SnapshotHandle | None = None
 ) -> SnapshotHandle:
-    """Make Spark ship an engine to its workers.
+    """Save an engine as a snapshot, and make Spark ship it to its workers.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def ship(
 
 
 def _add(add: Callable[[str], object], engine: Engine, name: str, folder: Path) -> None:
-    """Add a snapshot; then, because that takes a while, a small file with its start time."""
+    """Ship a snapshot; then, because that takes a while, a small file with its start time."""
     path = folder / f"{name}-{uuid4().hex}"
     engine.save(path)
     add(str(path))

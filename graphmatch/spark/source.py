@@ -90,7 +90,7 @@ class RdfSource(DataSource):
         return "rdf"
 
     def schema(self) -> str:
-        """Return the columns."""
+        """Return the names and types of the columns, as Spark's DDL."""
         columns = (ID, TEXTS) if self._reading().whole else COLUMNS
         return ", ".join(f"{name} string" for name in (*columns, CORRUPT))
 
@@ -133,7 +133,7 @@ class _Part(InputPartition):
 
 @dataclass(frozen=True, slots=True)
 class _SourceFiles:
-    """The files to read, and how.
+    """The files of a data source, and the options for reading them.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class _SourceFiles:
         return dict(sorted(found.items()))
 
     def parts(self, files: Mapping[str, int]) -> list[_Part]:
-        """Return the inputs of tasks for files."""
+        """Return the inputs of tasks: large files of lines in ranges of bytes, others whole."""
         found = []
         for path, size in files.items():
             if self._is_lines(path) and size > _RANGE and not self.whole:
@@ -204,7 +204,7 @@ class _SourceFiles:
         return syntax in (RdfFormat.N_QUADS, RdfFormat.N_TRIPLES)
 
     def read(self, part: _Part) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a part."""
+        """Yield the rows of a part in batches, rejected input last."""
         problems: list[Problem] = []
         rows: list[tuple[str | None, ...]] = []
         names = _PartTermTexts(part)
@@ -308,13 +308,13 @@ def _lines_before(file: IO[bytes] | pa.NativeFile, end: int) -> int:
 
 
 class _TableReader(DataSourceReader):
-    """A reader of all files."""
+    """Reads all files once, for ``spark.read``."""
 
     def __init__(self, reading: _SourceFiles) -> None:
         self._reading = reading
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the inputs of tasks."""
+        """Return the inputs of tasks; raise `InputError` if a pattern has no files."""
         files = self._reading.files()
         if not files and _PATTERN.search(path := self._reading.path) and not Path(path).exists():
             what, remedy = "there are no such files", "Check the pattern."
@@ -322,13 +322,16 @@ class _TableReader(DataSourceReader):
         return self._reading.parts(files)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read a part."""
+        """Yield the rows of a part in batches."""
         assert isinstance(partition, _Part)
         return self._reading.read(partition)
 
 
 class _StreamReader(DataSourceStreamReader):
-    """A reader of files as they appear; an offset maps the names of files to their sizes."""
+    """Reads files as they appear, for ``spark.readStream``.
+
+    An offset maps the names of files to their sizes.
+    """
 
     def __init__(self, reading: _SourceFiles) -> None:
         self._reading = reading
@@ -338,7 +341,10 @@ class _StreamReader(DataSourceStreamReader):
         return {"files": {}}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
-        """Return the offset after all present files; the limit is not used."""
+        """Return the offset after all present files; the limit is not used.
+
+        Raise `InputError` if there are too many for a stream.
+        """
         files = {**start["files"], **self._reading.files()}
         if len(files) > _FILES:
             what = f"there are more than {_FILES:,} files"
@@ -352,6 +358,6 @@ class _StreamReader(DataSourceStreamReader):
         return self._reading.parts(new)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read a part."""
+        """Yield the rows of a part in batches."""
         assert isinstance(partition, _Part)
         return self._reading.read(partition)

@@ -146,7 +146,7 @@ def explained(error: Exception) -> SparkError:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """Set the environment in which Spark looks for Java, and for its workers' Python."""
+    """Set JAVA_HOME and PYSPARK_PYTHON for the start of Spark; restore them after the block."""
     wanted = {"JAVA_HOME": str(java_home(os.environ))}
     wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     before = {name: os.environ.get(name) for name in wanted}

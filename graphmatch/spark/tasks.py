@@ -95,8 +95,8 @@ class MatchTask:
     snapshots
         The snapshots of the engine.
     reading
-        The options for reading documents: format, cut and base, as in `Engine.filter`; ``None`` if
-        rows are triples of publications as N-Triples.
+        The options for reading documents: format, split_by and base, as in `Engine.filter`;
+        ``None`` if rows are triples of publications as N-Triples.
     whole
         Whether a row has all of its publication. Otherwise a task reads all of its rows before it
         matches any.
@@ -116,7 +116,7 @@ class MatchTask:
     mode: Mode
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Match the publications of a partition."""
+        """Match the publications of a partition; yield matches, rejected input, and counters."""
         task: _TaskRun | None = None
         for table in self._tables(batches):
             if task is None:
@@ -156,7 +156,7 @@ class _TaskRun:
         )
 
     def match(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Match the publications of a table."""
+        """Match the publications of a table; yield batches of matches and rejected input."""
         kept = [f"{KEPT}{number}" for number in range(self._work.kept)]
         if CORRUPT in table.column_names:
             refused = table.filter(table.column(CORRUPT).is_valid())
@@ -182,7 +182,7 @@ class _TaskRun:
             yield self._taken()
 
     def ended(self) -> pa.RecordBatch:
-        """Return the counters of the task as a row."""
+        """Return the counters of the task as a batch of one row."""
         did: dict[str, Any] = {name: int(value) for name, value in self._did.items()}
         did |= {"engine": self._worker.version, "milliseconds": self._did["milliseconds"]}
         self._add(None, **{METRICS: [did]})
@@ -191,7 +191,7 @@ class _TaskRun:
     # -- publications -----------------------------------------------------------------------
 
     def _reports(self, table: pa.Table) -> Iterator[tuple[int, MatchReport]]:
-        """Yield the report of each publication, and its first row."""
+        """Yield the report of each publication, and its first row; add rows of rejected input."""
         engine, reading = self._worker.engine, self._work.reading
         if reading is not None:
             for row, (data, source) in enumerate(_documents(table)):
@@ -223,7 +223,7 @@ class _TaskRun:
                 self._problem(Problem(what, Place(id), remedy), row)
 
     def _told(self, row: int) -> None:
-        """Add the problems that the engine reported for a row."""
+        """Count, log, or add as rows the problems that the engine has reported; clear them."""
         problems = self._worker.problems
         for problem in problems:
             self._problem(problem, row)
@@ -276,7 +276,10 @@ class _TaskRun:
         self._add(row, publication=[id] * len(said), subscription=asked, solution=said)
 
     def _add(self, row: int | None, **columns: Sequence[Any]) -> None:
-        """Add rows; other columns are null."""
+        """Add rows to the result with these columns; other columns are null.
+
+        `row` is the row of the table that they come from; ``None`` for counters.
+        """
         before, count = len(self._from), 0
         for name, values in columns.items():
             column = self._rows[name]
@@ -339,7 +342,7 @@ def schema_of(columns: str, kept: Mapping[str, StructField]) -> StructType:
 
 
 def _documents(table: pa.Table) -> Iterator[tuple[bytes | None, str]]:
-    """Yield documents with their names."""
+    """Yield each document of a table as bytes, or ``None`` if it is null, with its name."""
     for batch in table.to_batches():
         column = batch.column(DOCUMENT)
         for row, source in enumerate(batch.column(SOURCE).to_pylist()):
@@ -348,7 +351,7 @@ def _documents(table: pa.Table) -> Iterator[tuple[bytes | None, str]]:
 
 
 def _texts(table: pa.Table, *, whole: bool) -> Iterator[tuple[int, str | None, bytes]]:
-    """Yield the publications of a table: their first rows, ids, and texts."""
+    """Yield the publications of a table: their first rows, ids, and triples as text."""
     ids = table.column(ID).to_pylist()
     texts = table.column(ROWS if ROWS in table.column_names else TEXTS).cast(pa.binary())
     if whole:
@@ -369,14 +372,14 @@ def _problem_of(where: Place, _: int, row: str) -> Problem | None:
 
 
 def _one(column: Any) -> Any:
-    """Return a column as one array."""
+    """Return a column with its chunks joined to one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
 
 
 class TermTexts:
-    """The names of terms of one publication outside of it.
+    """Writes terms of one publication as N-Triples; blank nodes get reproducible names.
 
     Parameters
     ----------

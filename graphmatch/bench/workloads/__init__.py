@@ -43,7 +43,7 @@ UNBOUNDED = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 
 
 def parameters_of(class_: type[Workload]) -> list[str]:
-    """Return the parameters of a workload."""
+    """Return the names of a workload's parameters: its fields besides the size."""
     return [field.name for field in fields(class_) if field.name != "size"]
 
 
@@ -55,14 +55,14 @@ def workload_class(name: str) -> type[Workload]:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The number of generated items (at least one of each), and the seed."""
+    """The numbers of generated subscriptions and events (at least one of each), and the seed."""
 
     subscriptions: int
     events: int
     seed: int = 1
 
     def planted(self, matching: float, matches: int | None) -> tuple[int, int]:
-        """Return the number of subscriptions taken from each event, and that of such events.
+        """Return how many subscriptions are taken from an event, and from how many events.
 
         At most half of the subscriptions are taken from events. Further events repeat the first
         ones. `matching` is a share of the subscriptions; `matches`, if given, is their number.
@@ -81,9 +81,9 @@ class Size:
 
 @dataclass(eq=False)
 class Workload(ABC):
-    """Subscriptions and events; all fields besides the size are parameters.
+    """Generates subscriptions and events; all fields besides the size are parameters.
 
-    `renews` is true if a new event has new terms.
+    `renews`: whether it can make events with unseen terms.
     """
 
     size: Size
@@ -95,10 +95,13 @@ class Workload(ABC):
 
     @abstractmethod
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:
-        """Make the publications of an event's document; new if it has a serial number."""
+        """Return the publications of the event `number`.
+
+        If `serial` is given and the workload `renews`, they have terms of their own.
+        """
 
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:
-        """Return an event as bytes of a syntax; new if it has a serial number."""
+        """Return the event `number` as bytes in a syntax; with `serial` as in `publications`."""
         raise NotImplementedError
 
     def ontology(self) -> Ontology:
@@ -108,7 +111,7 @@ class Workload(ABC):
         return Ontology()
 
     def described(self) -> dict[str, object]:
-        """Return the parameters, for the output."""
+        """Return the parameters that have a value, for the output."""
         chosen = {name: getattr(self, name) for name in parameters_of(type(self))}
         return {name: value for name, value in chosen.items() if value is not None}
 
@@ -127,7 +130,7 @@ class TabularData:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The meaning of the numbers of one attribute.
+    """An attribute of a table: its name, and the values that its numbers stand for.
 
     `names` has the text or IRI of each; it is empty if they are plain numbers. If they are
     `classes`, the interval of a class contains its descendants, and begins with its own number.
@@ -153,7 +156,7 @@ class Column:
         return NamedNode(str(named)) if self.classes else Literal(named)
 
     def pattern(self, low: int, high: int) -> str:
-        """Return a subscription's constraint as SPARQL."""
+        """Return a subscription's interval from `low` to `high` as a SPARQL pattern and filter."""
         if self.names and not self.classes:
             return f"?e {self.iri} {self.term(low)} ."
         test = f"?{self.name} >= {low} && ?{self.name} <= {high}"
@@ -162,7 +165,7 @@ class Column:
         return f"?e {self.iri} ?{self.name} FILTER({test})"
 
     def arrow(self, low: NDArray[np.int32], high: NDArray[np.int32]) -> dict[str, Any]:
-        """Return subscriptions' constraints as columns of an Arrow table."""
+        """Return subscriptions' intervals as columns of an Arrow table; null if unconstrained."""
         import pyarrow as pa
 
         if not self.names:
@@ -174,14 +177,14 @@ class Column:
 
 
 class TabularWorkload(Workload):
-    """Subscriptions and events that are tables of attributes: `rows` with these `columns`."""
+    """Subscriptions and events as tables: `rows` has numbers, and `columns` their meaning."""
 
     rows: TabularData
     columns: Sequence[Column]
     _conjunctions: list[Any] | None = None
 
     def texts(self) -> list[str]:
-        """Return the subscriptions: a pattern for each attribute, mostly with a filter."""
+        """Return the subscriptions as SPARQL: a triple pattern for each constrained attribute."""
         return [self._text(row) for row in self._intervals()]
 
     def _text(self, row: Sequence[tuple[int, int]]) -> str:
@@ -203,7 +206,7 @@ class TabularWorkload(Workload):
         return pa.table(found)
 
     def conjunctions(self, read: Callable[[str], Any]) -> list[Any]:
-        """Return the subscriptions as read by published algorithms on attributes, made once.
+        """Return the subscriptions as published algorithms on attributes read them; cached.
 
         `read` reads a SPARQL text, or raises `UnsupportedError`. It only reads one that constrains
         every attribute. The others are made of the same parts, because reading a million texts
@@ -236,21 +239,21 @@ class TabularWorkload(Workload):
         return pa.Table.from_pylist(rows)
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
-        """Return an event: one subject with its attributes."""
+        """Return an event as one publication: one subject with its attributes."""
         event = NamedNode(f"urn:e:{number}")
         pairs = zip(self.columns, self.rows.values[number].tolist(), strict=True)
         return [Publication.of(event.value, [(event, c.iri, c.term(v)) for c, v in pairs])]
 
 
 def ids(count: int) -> list[str]:
-    """Return the ids of `count` subscriptions: their numbers."""
+    """Return the ids of `count` subscriptions: their positions as text, from 0."""
     return list(map(str, range(count)))
 
 
 def distinct_rows(
     random: np.random.Generator, count: int, width: int, below: int
 ) -> NDArray[np.int32]:
-    """Draw rows of different numbers; draw rows with a repeated number again."""
+    """Draw `count` rows of `width` different numbers below `below`."""
     rows = random.integers(0, below, (count, width), dtype=np.int32)
     again = np.arange(count)
     while again.size:

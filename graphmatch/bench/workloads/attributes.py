@@ -58,10 +58,11 @@ class AttributeWorkload(TabularWorkload):
 
 @dataclass(eq=False)
 class RangeWorkload(TabularWorkload):
-    """Points and ranges, with the paper's M, ξ (0 leaves it to the constraints), θ, η and λ.
+    """Points and ranges, with the paper's M, ξ, θ, η and λ.
 
-    A width of ``None`` means random widths. If *mixed*, each attribute has one of the two
-    distributions (section 4.3).
+    They are `attributes`, `matching` (0: constraints and events are drawn independently), `width`,
+    `cardinality` and `points`. A width of ``None`` means random widths. If `mixed`, each attribute
+    has one of the two distributions (section 4.3).
     """
 
     attributes: int = 10
@@ -104,7 +105,10 @@ class RangeWorkload(TabularWorkload):
 
 @dataclass(eq=False)
 class EqualityWorkload(TabularWorkload):
-    """Equalities, with the number of attributes, and of values of each."""
+    """Subscriptions of equality tests: `attributes` attributes, `values` values each.
+
+    Tests have values by Zipf's law, events uniform ones.
+    """
 
     attributes: int = 10
     values: int = 5
@@ -126,9 +130,10 @@ class EqualityWorkload(TabularWorkload):
 
 
 def _away(rows: TabularData, matching: float) -> Shares:
-    """Return the distance of each event's expected share from the wanted one; 0 within factor 2.
+    """Return how far each event's expected share of matches is from `matching`.
 
-    A column's share is counted in the first rows; columns are assumed to be independent.
+    The measure is the binary logarithm of their ratio; 0 within factor 2. A column's share is
+    counted in the first rows; columns are assumed to be independent.
     """
     logarithm: Shares = np.full(len(rows.values), -np.log2(matching))
     for low, high, of in zip(rows.low, rows.high, rows.values.T, strict=True):
@@ -141,7 +146,10 @@ def _away(rows: TabularData, matching: float) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """A source of an attribute's values, as places from 0 to η - 1, and of constraints on it."""
+    """Draws an attribute's values, and constraints on it, at random.
+
+    Values are places from 0 to η - 1; constraints are their first and last places.
+    """
 
     random: np.random.Generator
     of: RangeWorkload
@@ -155,21 +163,21 @@ class _Drawing:
         return places
 
     def distinct(self, count: int) -> Places:
-        """Draw `count` different places, by their distribution."""
+        """Draw `count` different places, with the probabilities of the distribution."""
         every = np.arange(self.of.cardinality)
         weights = 1 / (every + 1.0) if self.zipf else np.ones(every.size)
         found: Places = self.random.choice(every, count, replace=False, p=weights / weights.sum())
         return found
 
     def anywhere(self, count: int) -> Pair:
-        """Draw ranges and points."""
+        """Draw `count` ranges and points anywhere; return their first and last places."""
         width = self._widths(count)
         start = self.random.random(count) * (1 - width)
         point = self.places(self.random.random(count))
         return self._points(point, self.places(start), self.places(start + width))
 
     def around(self, places: Places) -> Pair:
-        """Draw ranges and points that contain these places."""
+        """Draw a range or point around each place; return their first and last places."""
         width, count = self._widths(places.size), self.of.cardinality
         share: Shares = (places + 0.5) / count
         if self.zipf:
@@ -180,7 +188,10 @@ class _Drawing:
         return self._points(places, low, np.maximum(self.places(start + width), places))
 
     def alone(self, events: Places, of: Places) -> Pair:
-        """Draw ranges and points around some events' places that contain no other event's place."""
+        """Draw a range or point around each event in `of` that contains no other event.
+
+        `events` has the place of each event. Return the first and last places.
+        """
         ends = np.concatenate([[-1], np.sort(events), [self.of.cardinality]])
         place = events[of]
         rank = np.searchsorted(ends, place)
@@ -194,6 +205,6 @@ class _Drawing:
         return self.random.uniform(0.2, 0.8, count)
 
     def _points(self, point: Places, low: Places, high: Places) -> Pair:
-        """Replace some ranges by points."""
+        """Replace the share `points` of ranges by points; return their first and last places."""
         is_point = self.random.random(point.size) < self.of.points
         return np.where(is_point, point, low), np.where(is_point, point, high)

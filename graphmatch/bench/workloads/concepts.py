@@ -78,7 +78,7 @@ class ConceptWorkload(TabularWorkload):
         ]
 
     def ontology(self) -> Ontology:
-        """Return the trees."""
+        """Return an ontology with the trees of classes, by rdfs:subClassOf."""
         from semantic.ontology.ontology import Ontology
 
         return Ontology(

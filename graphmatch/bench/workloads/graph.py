@@ -46,15 +46,15 @@ PREFIXES = {"n": "urn:n:", "p": "urn:p:"}
 
 @dataclass(eq=False)
 class GraphWorkload(Workload):
-    """Publications of 90 edges, subscriptions of 4 (a tree) to 12, as int32.
+    """Publications are graphs of 90 edges; subscriptions have 4 (a tree) to 12 edges.
 
-    A publication matches a share of the subscriptions (`matching`), or a number (`matches`).
-    Apart from constants, subscriptions have `shapes` different shapes (0: one each). The share
-    `overlap` has edges in common with others.
+    A publication matches a share of the subscriptions (`matching`), or a number (`matches`). Apart
+    from constants, subscriptions have `shapes` different shapes (0: one each). The share `overlap`
+    has edges in common with others.
 
     `patterns` has shape ``(subscriptions, edges, 3)``: subject, property and object of each triple
-    pattern; negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``; event *e*
-    is publication *e* modulo their number.
+    pattern, as int32. Negative numbers are variables. `graphs` has shape ``(publications, 90, 3)``.
+    Event *e* is publication *e* modulo their number.
     """
 
     edges: int = 8
@@ -85,7 +85,12 @@ class GraphWorkload(Workload):
     def _cut(
         self, random: np.random.Generator, cut: int, names: Ids, properties: Ids
     ) -> tuple[Ids, Ids]:
-        """Take groups from graphs, and draw others: names and properties of each subscription."""
+        """Draw each subscription's node and property ids.
+
+        `cut` of them are taken from each published graph, and match it. Others are taken from
+        unpublished graphs (`overlap`), or are random. Set `_planted`: for each graph, the positions
+        of its subscriptions.
+        """
         count, width = self.size.subscriptions, len(self._motif)
         hidden = max(0, int(count * self.overlap) - cut * len(names))
         parts = [_groups(random, names, properties, np.repeat(np.arange(len(names)), cut), width)]
@@ -117,16 +122,16 @@ class GraphWorkload(Workload):
         ]
 
     def rows(self) -> Iterator[list[list[int]]]:
-        """Yield the patterns, a list for each subscription."""
+        """Yield the triple patterns of each subscription as a list of numbers."""
         return map(np.ndarray.tolist, self.patterns)
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:
-        """Return the one graph of an event."""
+        """Return the graph of an event as one publication."""
         id = f"urn:e:{number}" if serial is None else f"urn:new:{serial}"
         return [Publication.of(id, self._triples(number, serial))]
 
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:
-        """Return the graph as bytes."""
+        """Return the graph of an event as bytes in one of `SYNTAXES`."""
         form = SYNTAXES[syntax]
         triples = (Triple(*triple) for triple in self._triples(number, serial))
         prefixes = PREFIXES if syntax in ("turtle", "rdfxml") else None
@@ -141,7 +146,11 @@ class GraphWorkload(Workload):
         ]
 
     def graph(self, number: int, serial: int | None = None) -> Ids:
-        """Return an event's triples, shape ``(90, 3)``; new names are `NAMES` and above."""
+        """Return an event's triples, shape ``(90, 3)``.
+
+        With a serial number, nodes that its subscriptions do not name get new names, from `NAMES`
+        up.
+        """
         place = number % len(self.graphs)
         found: Ids = self.graphs[place]
         if serial is not None:
@@ -157,7 +166,7 @@ class GraphWorkload(Workload):
 def _shapes(
     motif: list[Pair], made: GraphWorkload, count: int, random: np.random.Generator
 ) -> tuple[NDArray[np.intp], Ids, int]:
-    """Draw distinct shapes; raise `ValueError` if there are none or not enough.
+    """Draw distinct query shapes; raise `ValueError` if there are none or not enough.
 
     Return the edges of each, ``(shapes, edges)``; its nodes' variables, ``(shapes, 5)``, 0 for
     none; and the number of shapes without a variable, which come first.
@@ -182,7 +191,11 @@ def _starred(
     count: int,
     random: np.random.Generator,
 ) -> tuple[NDArray[np.intp], Ids]:
-    """Draw ordered edges and a number of variables for distinct shapes."""
+    """Draw `count` distinct shapes with variables; raise `ValueError` if there are too few.
+
+    Return the edges of each in order, from one of `whole`, and its nodes' variables, 0 for none.
+    `variables` has the possible numbers of variables.
+    """
     draw = Random(int(random.integers(1 << 32)))  # noqa: S311 - no secrets
     choices = [choice for several in variables for choice in combinations(range(GROUP), several)]
     drawn: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
@@ -210,7 +223,7 @@ def _motif(random: np.random.Generator) -> list[Pair]:
 
 
 def _spans(motif: list[Pair], edges: tuple[int, ...]) -> bool:
-    """Return whether edges connect all nodes of a group."""
+    """Return whether some edges of the motif connect all nodes of a group."""
     reached = {0}
     for _ in edges:
         for start, end in (motif[edge] for edge in edges):
@@ -220,7 +233,7 @@ def _spans(motif: list[Pair], edges: tuple[int, ...]) -> bool:
 
 
 def _names(random: np.random.Generator, count: int) -> tuple[Ids, Ids]:
-    """Draw the names and properties of graphs, by the places of their nodes and edges."""
+    """Draw the names of the nodes of `count` graphs, and the properties of their edges."""
     names = distinct_rows(random, count, NODES, NAMES)
     return names, random.integers(0, PROPERTIES, (count, EDGES), dtype=np.int32)
 
@@ -235,14 +248,21 @@ def _edges(motif: list[Pair], names: Ids, properties: Ids) -> Ids:
 def _groups(
     random: np.random.Generator, names: Ids, properties: Ids, of: NDArray[np.int64], width: int
 ) -> tuple[Ids, Ids]:
-    """Return a group's names and properties for each of the given graphs."""
+    """Draw a group of each graph in `of`; return the names of its nodes and its properties.
+
+    `of` has positions in `names` and `properties`; `width` is the number of a group's edges.
+    """
     group = random.integers(0, GROUPS, of.size)[:, None]
     nodes = names[of[:, None], group * GROUP + np.arange(GROUP)]
     return nodes, properties[of[:, None], group * width + np.arange(width)]
 
 
 def _spread(random: np.random.Generator, count: int, shapes: int, named: int) -> Ids:
-    """Draw a shape for each subscription; the share with variables is exact."""
+    """Draw the position of a shape for each subscription.
+
+    Exactly the share `WITH_VARIABLES` gets a shape with variables. If all shapes have some (`named`
+    is 0), each subscription has a shape of its own.
+    """
     if not named:
         return np.arange(count, dtype=np.int32)
     starred = round(count * WITH_VARIABLES) if shapes > named else 0

@@ -39,10 +39,10 @@ _XML = frozenset({FeedFormat.RSS, FeedFormat.RSS1, FeedFormat.ATOM})
 
 @dataclass(eq=False)
 class KeywordWorkload(Workload):
-    """Words in the titles of real feed items (`subscriptions`; empty for a topic), and topics.
+    """Feeds as events; subscriptions to words in the titles of their items, or to topics.
 
-    `heard` is the number of subscriptions whose words are all in titles, `topics` the share of
-    topics.
+    `subscriptions` has the words of each, none for a topic. `heard` is the number of subscriptions
+    whose words are all in titles (``None``: all), `topics` the share of topics.
 
     Raises
     ------
@@ -94,7 +94,7 @@ class KeywordWorkload(Workload):
         ]
 
     def ontology(self) -> Ontology:
-        """Return the thesaurus, if there are topics."""
+        """Return the thesaurus of topics; without topics an empty ontology."""
         from semantic.ontology.ontology import Ontology
 
         if not self.topics:
@@ -106,12 +106,12 @@ class KeywordWorkload(Workload):
         return Ontology([*labels, *below[TOPS:]])
 
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
-        """Return the items of a feed, as if they were just read."""
+        """Return the items of a feed as new objects; `serial` has no effect."""
         _, items = self._documents[number % len(self._documents)]
         return [Publication.of(item.id, item.triples) for item in items]
 
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:  # noqa: ARG002
-        """Return a feed."""
+        """Return the bytes of a feed; `syntax` and `serial` have no effect."""
         data, _ = self._documents[number % len(self._documents)]
         return data
 
@@ -123,7 +123,7 @@ class KeywordWorkload(Workload):
 
 
 def titles(item: Publication) -> list[str]:
-    """Return the titles in a publication, in lower case."""
+    """Return the values of rss:title in a publication, in lower case."""
     return [
         object_.value.lower()
         for _, property_, object_ in item.triples
@@ -132,7 +132,7 @@ def titles(item: Publication) -> list[str]:
 
 
 def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publication]]]:
-    """Return the feeds that any XML reader accepts, with their items."""
+    """Return the feeds that any XML reader accepts, with their items; add to `problems`."""
     found = []
     for path in files_in(str(folder), problems.append):
         try:
@@ -150,7 +150,7 @@ def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publ
 
 @cache
 def _unheard(word: str, text: str) -> str:
-    """Return a word that a text does not contain."""
+    """Return a word reversed, with letters added until the text does not contain it."""
     other = word[::-1]
     while other in text:
         other += "q"
