@@ -141,7 +141,7 @@ def explained(error: Exception) -> SparkError:
     lines = filter(str.strip, text.partition("\n: ")[2].splitlines() or text.splitlines())
     first = _CLASS.sub("", next(lines, "no reason was given"))
     what = (said[-1] if said else first).rstrip(".")
-    return SparkError(what, "spark", "Mend that, and start it again.")
+    return SparkError(what, "spark", "Fix that, and start Spark again.")
 
 
 @contextmanager

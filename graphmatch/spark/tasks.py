@@ -241,7 +241,7 @@ class _TaskRun:
     def _refused(self, said: str, row: int) -> None:
         self._did["refused"] += 1
         if self._work.mode is Mode.FAILFAST:
-            raise SparkError(said, "mode FAILFAST", "Mend it, or choose another mode.")
+            raise SparkError(said, "mode FAILFAST", "Correct the input, or choose another mode.")
         if self._work.mode is Mode.PERMISSIVE:
             self._add(row, **{CORRUPT: [said]})
 

@@ -417,5 +417,5 @@ pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DuplicateIdError", py.get_type::<DuplicateIdError>())?;
     module.add("CorruptSnapshotError", py.get_type::<CorruptSnapshotError>())?;
     module.add("NeedsPythonError", py.get_type::<NeedsPythonError>())?;
-    Ok(())
+    module.delattr("__all__") // The stub file lists the names.
 }
