@@ -45,7 +45,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Texts:
-        """Encode Python strings; replace lone surrogates by question marks."""
+        """Make `Texts` from Python strings; replace lone surrogates by question marks."""
         import numpy as np
 
         data = [text.encode("utf-8", "replace") for text in texts]
@@ -55,7 +55,7 @@ class Texts:
 
     @classmethod
     def of_array(cls, array: ArrowArray) -> Texts:
-        """Encode the values of a column as texts; null becomes an empty text."""
+        """Make `Texts` from the values of a column; null becomes an empty text."""
         import numpy as np
 
         if not is_text(array) or not len(array):
@@ -70,18 +70,18 @@ class Texts:
         return cls(np.frombuffer(data or b"", np.uint8), own.astype(np.int64))
 
     def get(self, number: int) -> str:
-        """Return a text by its index."""
+        """Return the text with the index `number`, counted from 0."""
         begin, end = self.offsets[number : number + 2].tolist()
         return self.data[begin:end].tobytes().decode()
 
     def may_be_dated(self) -> bool:
-        """Return whether any text may be a date, with a hyphen as its fifth byte."""
+        """Return whether any text may be a date: its fifth byte is a hyphen (``2026-01-31``)."""
         fifth = self.offsets[:-1] + 4
         found = self.data[fifth[fifth < self.offsets[1:]]] == ord("-")
         return bool(found.any())
 
     def blank(self) -> NDArray[np.bool_]:
-        """Return for each text whether it is empty or only white space."""
+        """Return a mask of the texts that are empty or only white space."""
         import numpy as np
 
         begins = self.offsets[:-1]
@@ -93,7 +93,7 @@ class Texts:
 
 
 def batches(table: ArrowTable | ArrowBatch) -> Iterator[ArrowBatch]:
-    """Yield the rows of a table or batch, at most `ROWS` at a time."""
+    """Yield the rows of a table or batch as record batches of at most `ROWS` rows."""
     import pyarrow as pa
 
     whole = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
@@ -103,9 +103,10 @@ def batches(table: ArrowTable | ArrowBatch) -> Iterator[ArrowBatch]:
 def texts_of_table(
     table: ArrowTable | ArrowBatch, id: str, query: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the ids and texts of a table; null becomes an empty text.
+    """Yield the id and the query text of each row; null becomes an empty text.
 
-    Raise `InputError` unless there is exactly one column of ids and one of texts.
+    `id` and `query` are the names of the two columns. Raise `InputError` unless exactly one column
+    has each name.
     """
     places = [
         place_of(table, name, "Name one column of ids and one of SPARQL texts.")
@@ -117,7 +118,10 @@ def texts_of_table(
 
 
 def place_of(table: ArrowTable | ArrowBatch, name: str, remedy: str) -> int:
-    """Return the index of a column; raise `InputError` unless exactly one has this name."""
+    """Return the index of the column `name`; raise `InputError` unless exactly one has this name.
+
+    `remedy` is the advice in the error.
+    """
     names = table.schema.names
     if names.count(name) != 1:
         what = f"the table has {names.count(name) or 'no'} columns called {name!r}"
@@ -128,7 +132,8 @@ def place_of(table: ArrowTable | ArrowBatch, name: str, remedy: str) -> int:
 def numbers(array: ArrowArray) -> tuple[Numbers, NDArray[np.bool_] | None] | None:
     """Return a column's numbers (0 for null) and a mask of valid rows (``None`` if all are).
 
-    Return ``None`` if they are neither signed 64-bit integers nor floating-point numbers.
+    Return ``None`` if the type of the column is neither integer nor floating-point, or if an
+    integer does not fit 64 bits with sign.
     """
     kind = str(array.type)
     type_ = _WIDE.get(kind)
@@ -163,7 +168,7 @@ def is_nested(array: ArrowArray) -> bool:
 
 
 def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:
-    """Return each row's index into the values (-1 for null), and the values.
+    """Return each row's index into a list of values (-1 for null), and this list.
 
     Null fields of structs are left out. Lists and structs are not compared, so each row has its own
     value. Raise `ValueError` or `OverflowError` if Python cannot hold a value: a date after the

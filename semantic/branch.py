@@ -20,7 +20,7 @@ _META = frozenset("\\.+*?()|[]{}^$#&-~")
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
-    """Three terms or variables; blank nodes of a query are variables here."""
+    """A triple pattern of SPARQL; blank nodes of the query are variables here."""
 
     subject: Node
     predicate: Node
@@ -31,7 +31,7 @@ class TriplePattern:
         return self.write(PREFIXES)
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the pattern in Turtle syntax, with these prefixes."""
+        """Return the pattern in Turtle; `prefixes` (prefix to namespace) shorten its IRIs."""
         return " ".join(compact(node, prefixes) for node in self)
 
     def __iter__(self) -> Iterator[Node]:
@@ -47,7 +47,7 @@ class TriplePattern:
 
 
 class TaxonomyOperator(Enum):
-    """The is-a operators of G-ToPSS (section 3.2): their signs and filter functions."""
+    """The is-a operators of G-ToPSS (section 3.2), each with the name of its filter function."""
 
     DESCENDANT = "descendantOf"  # ≤
     ANCESTOR = "ancestorOf"  # ≥
@@ -56,7 +56,7 @@ class TaxonomyOperator(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``FILTER(?variable operator constant)``, by value as SPARQL compares."""
+    """The filter ``?variable operator constant``, which compares values as SPARQL does."""
 
     variable: Variable
     operator: ComparisonOperator
@@ -64,28 +64,31 @@ class Comparison:
 
     @property
     def word(self) -> str:
-        """The operator, as named in `Subscription.remainder`."""
+        """The operator as `Subscription.remainder` names it, such as ``<=``."""
         return self.operator.value
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the filter in SPARQL, with these prefixes."""
+        """Return the filter in SPARQL; `prefixes` (prefix to namespace) shorten its IRIs."""
         return _comparison(self.variable, self.word, self.constant, prefixes)
 
 
 @dataclass(frozen=True, slots=True)
 class Unequal:
-    """``FILTER(?variable != constant)`` by value; an error (from a foreign datatype) is false."""
+    """The filter ``?variable != constant``, by value; it is false if SPARQL gives an error.
+
+    Comparison with a literal of a foreign datatype may give such an error.
+    """
 
     variable: Variable
     constant: NamedNode | Literal
 
     @property
     def word(self) -> str:
-        """The operator, as named in `Subscription.remainder`."""
+        """The operator as `Subscription.remainder` names it: ``!=``."""
         return "!="
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the filter in SPARQL, with these prefixes."""
+        """Return the filter in SPARQL; `prefixes` (prefix to namespace) shorten its IRIs."""
         return _comparison(self.variable, self.word, self.constant, prefixes)
 
 
@@ -108,16 +111,16 @@ class TaxonomyTest:
 
     @property
     def word(self) -> str:
-        """The function, as named in `Subscription.remainder`."""
+        """The IRI of the filter function, as `Subscription.remainder` names it."""
         return str(GM[self.operator.value])
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the filter in SPARQL, with these prefixes."""
+        """Return the filter in SPARQL; `prefixes` (prefix to namespace) shorten its IRIs."""
         return f"gm:{self.operator.value}({self.variable}, {compact(self.concept, prefixes)})"
 
 
 class TermPart(Enum):
-    """The part of a term that is tested as text."""
+    """The part of a term that a text filter tests: ``?x`` itself, ``STR(?x)`` or ``LANG(?x)``."""
 
     TERM = ""  # The text of a string literal, with its language.
     STR = "STR"  # The lexical form of a literal, or an IRI as text.
@@ -125,7 +128,7 @@ class TermPart(Enum):
 
 
 class Folding(Enum):
-    """Case conversion of a text before a test."""
+    """The case conversion that a text filter applies to the term's text before the test."""
 
     NONE = ""
     LOWER = "LCASE"
@@ -134,7 +137,7 @@ class Folding(Enum):
 
 
 class TextOperator(Enum):
-    """Comparison of a text with a constant."""
+    """The test of a text filter: a function such as ``CONTAINS``, or ``=``, with a constant."""
 
     CONTAINS = "CONTAINS"
     STARTS = "STRSTARTS"
@@ -145,9 +148,10 @@ class TextOperator(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TextTest:
-    """``FILTER(operator(folding(view(?variable)), argument))``; SPARQL 1.1 sections 17.4.2, 17.4.3.
+    """A text filter: ``operator(folding(view(?variable)), argument)``.
 
-    `argument` is a text with or without a language tag; its case is already converted.
+    `argument` is a text with or without a language tag; its case is already converted. Source:
+    SPARQL 1.1 sections 17.4.2 and 17.4.3.
 
     Examples
     --------
@@ -164,18 +168,18 @@ class TextTest:
 
     @property
     def word(self) -> str:
-        """The operator or function, as named in `Subscription.remainder`."""
+        """The operator or function as `Subscription.remainder` names it, such as ``CONTAINS``."""
         return self.operator.value
 
     def write(self, _: Mapping[str, str]) -> str:
-        """Write the filter in SPARQL."""
+        """Return the filter in SPARQL; it has no IRIs, so prefixes are ignored."""
         text = str(self.variable)
         return self.applied(
             f"{self.view.value}({text})" if self.view is not TermPart.TERM else text
         )
 
     def applied(self, text: str) -> str:
-        """Write the test of an expression that returns the view's text."""
+        """Return the test in SPARQL, with the expression `text` in place of ``view(?variable)``."""
         if self.folding is Folding.CASELESS:
             return f'REGEX({text}, {_quoted(self.argument)}, "i")'
         if self.folding is not Folding.NONE:
@@ -186,7 +190,7 @@ class TextTest:
 
 
 def _quoted(text: Literal) -> Literal:
-    """Return a regular expression that matches only this text."""
+    """Escape a text as a regular expression that matches this text and no other."""
     return Literal("".join(f"\\{c}" if c in _META else c for c in text.value))
 
 
@@ -206,7 +210,7 @@ class AnyOf:
     """The operator in the query: ``||`` or ``IN``."""
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the filter in SPARQL, with these prefixes."""
+        """Return the filter in SPARQL; `prefixes` (prefix to namespace) shorten its IRIs."""
         if self.word == "IN":
             constants = [t.constant for t in self.tests if isinstance(t, Comparison)]
             if len(constants) == len(self.tests):

@@ -18,14 +18,15 @@ _MICROSECOND, _MINUTE = timedelta(microseconds=1), timedelta(minutes=1)
 
 
 def utc_now() -> datetime:
-    """Return the machine's time in UTC."""
+    """Return the machine's current time in UTC."""
     return datetime.now(UTC)
 
 
 def moment(now: datetime) -> tuple[int, int | None]:
-    """Return a time as microseconds since the beginning of 1970 in UTC, and its zone in minutes.
+    """Return a time as microseconds since 1970-01-01 in UTC, and its UTC offset in minutes.
 
-    A time without a zone counts from the beginning of 1970 without a zone.
+    For a time without a zone, the microseconds count from 1970-01-01 without a zone, and the offset
+    is ``None``.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def moment(now: datetime) -> tuple[int, int | None]:
 
 
 def now_text(now: datetime) -> str:
-    """Write a time as ``xsd:dateTime``.
+    """Return a time in the lexical form of ``xsd:dateTime``.
 
     Examples
     --------

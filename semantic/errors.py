@@ -96,14 +96,14 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def shown(value: object) -> str:
-    """Return the type and the beginning of a value, for a message."""
+    """Return a value for a message: its type, and its beginning if it is long."""
     text = repr(value)
     text = text if len(text) <= 60 else f"{text[:59]}…"
     return text if value is None else f"the {type(value).__name__} {text}"
 
 
 def pip_install(extra: str) -> str:
-    """Return the command that installs an extra for this Python, from any folder.
+    """Return the pip command that installs graphmatch with an extra; it works in any folder.
 
     graphmatch is not on PyPI, so the command names the clone, or the wheel.
     """
@@ -131,11 +131,11 @@ class InputError(GraphMatchError):
 
 
 class SubscriptionError(GraphMatchError):
-    """A rejected subscription; `Problem.where` is the position in its text."""
+    """A rejected subscription; `Problem.where` has its id, and the position if known."""
 
 
 class UnknownNameError(GraphMatchError):
-    """A name of no class or concept, or of several; `Problem.where` is the name."""
+    """A name that denotes no term of the ontology, or several; `Problem.where` is the name."""
 
 
 class OntologyError(GraphMatchError):
@@ -143,7 +143,7 @@ class OntologyError(GraphMatchError):
 
 
 def unknown_choice(parameter: str, value: object, choices: Iterable[str]) -> InputError:
-    """Return the error of an invalid value; it lists the valid ones.
+    """Return the error for an invalid value of a parameter; its remedy lists the valid values.
 
     Examples
     --------
@@ -155,7 +155,10 @@ def unknown_choice(parameter: str, value: object, choices: Iterable[str]) -> Inp
 
 
 class Choice(StrEnum):
-    """The values of a parameter, in upper or lower case; for others, see `unknown_choice`."""
+    """Base class for the valid values of a parameter, which are looked up regardless of case.
+
+    Looking up any other value raises the error of `unknown_choice`.
+    """
 
     @classmethod
     def _missing_(cls, value: object) -> Self:

@@ -11,7 +11,7 @@ _IMPORT = re.compile(r"^from (\S+) import (\w+) as \w+$", re.MULTILINE)
 
 
 def lazy_exports(package: str, file: str) -> tuple[Callable[[str], object], list[str]]:
-    """Return a package's ``__getattr__`` and ``__all__``.
+    """Return a package's ``__getattr__``, which imports names on first use, and ``__all__``.
 
     Parameters
     ----------

@@ -29,10 +29,10 @@ PIECE = 1 << 16
 
 @runtime_checkable
 class Readable(Protocol):
-    """A source of bytes."""
+    """A binary stream: any object with a method `read` that returns bytes."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return at most `size` bytes, fewer only at the end."""
+        """Return the next bytes (at most `size`, all if it is -1), or no bytes at the end."""
 
 
 def may_wait(stream: Readable) -> bool:
@@ -56,6 +56,8 @@ def may_wait(stream: Readable) -> bool:
 def pieces(stream: Readable) -> Iterator[bytes]:
     """Yield a stream's bytes; from a pipe, yield available bytes without waiting for more.
 
+    Each piece has at most `PIECE` bytes. Raise `TypeError` if the stream is in text mode.
+
     Examples
     --------
     >>> list(pieces(io.BytesIO(b"abc")))
@@ -71,7 +73,7 @@ def pieces(stream: Readable) -> Iterator[bytes]:
 
 
 class Pieces(io.RawIOBase):
-    """A binary stream over the pieces of an iterator.
+    """A binary stream of the bytes that an iterator yields in pieces.
 
     Examples
     --------
@@ -89,7 +91,10 @@ class Pieces(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer from the current piece, otherwise from the next one."""
+        """Copy bytes of the current piece (if empty, the next) to `buffer`; return their number.
+
+        The number is 0 at the end.
+        """
         if not self._ready:
             self._ready = memoryview(next(self._pieces, b""))
         count = min(len(buffer), len(self._ready))
@@ -99,7 +104,7 @@ class Pieces(io.RawIOBase):
 
 
 def read_whole(data: Iterable[bytes], source: str, limits: Limits) -> bytes:
-    """Join the pieces of a document that must be held in memory.
+    """Join the pieces of a document that must be held in memory; return its bytes.
 
     Raise `InputError` if it is larger than ``limits.document_bytes``.
     """
@@ -118,9 +123,10 @@ def read_whole(data: Iterable[bytes], source: str, limits: Limits) -> bytes:
 
 
 def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Readable]]:
-    """Yield the names and open streams of a file, a folder or standard input (``"-"``).
+    """Yield name and open stream of a file, of each file in a folder, or of stdin (``"-"``).
 
-    Unreadable files are reported and skipped.
+    A missing or unreadable file is reported and skipped. A file is closed when the next one is
+    requested.
     """
     if str(name) == "-":
         if sys.stdin is None:
@@ -143,7 +149,10 @@ def documents(name: str | Path, on_problem: OnProblem) -> Iterator[tuple[str, Re
 
 
 def missing(name: str | Path) -> Problem | None:
-    """Return the problem if the file is missing, or if the name looks like a document."""
+    """Return the problem if a file or folder cannot be found; return ``None`` if it exists.
+
+    If the name looks like the content of a document, the problem says so.
+    """
     text = str(name)
     try:
         Path(name).stat()
@@ -216,9 +225,10 @@ def is_special(path: Path) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file that replaces a file once it is completely written.
+    """Yield a temporary file, open for writing; it replaces `path` if the block ends without error.
 
-    A link stays a link: its target is replaced. A pipe or a device is written directly.
+    The new file gets the permissions of the old one. A link stays a link: its target is replaced. A
+    pipe or a device is written directly.
     """
     if is_special(path):
         with path.open("wb") as file:
@@ -241,11 +251,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def unreadable(name: str, error: OSError) -> Problem:
-    """Return the problem of a file that the system refuses to read."""
+    """Return the problem of a file that the system refuses to read; `error` gives the reason."""
     reason = error.strerror or str(error)
     return Problem(f"cannot be read: {reason}", Place(name), "Check the name and permissions.")
 
 
 def plain(id: str) -> str:
-    """Return an id as valid Unicode, because file names may contain other bytes."""
+    """Return an id as valid Unicode: lone surrogates (from file names) become ``?``."""
     return id if id.isascii() else id.encode("utf-8", "replace").decode()

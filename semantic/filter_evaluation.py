@@ -50,7 +50,7 @@ _STRING, _TAGGED = XSD["string"], RDF["langString"]
 def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
     """Return whether a branch's filter is true for the term that its variable is bound to.
 
-    `isa` decides taxonomy operators, and is required if there are any.
+    `isa` decides taxonomy operators. Raise `ValueError` if there are any, but `isa` is ``None``.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
 def taxonomy_test(
     ontology: Ontology, operator: TaxonomyOperator, term: Term, other: Term, links: Links
 ) -> bool:
-    """Return whether a taxonomy operator holds between two terms.
+    """Return whether `term` is a descendant, ancestor or child of `other`, as `operator` requires.
 
     `links` are the is-a links that the publication itself states.
     """
@@ -93,7 +93,10 @@ def taxonomy_test(
 
 
 def text_of(term: Term, view: TermPart) -> tuple[str, str | None] | None:
-    """Return the text and language tag in a view of a term; return ``None`` for an error."""
+    """Return the text of the part `view` of a term, and its language tag (``None`` if it has none).
+
+    Return ``None`` if the term has no such text, so that a test of it is an error in SPARQL.
+    """
     if isinstance(term, NamedNode):
         return (term.value, None) if view is TermPart.STR else None
     if not isinstance(term, Literal):
@@ -106,7 +109,7 @@ def text_of(term: Term, view: TermPart) -> tuple[str, str | None] | None:
 
 
 def text_holds(test: TextTest, term: Term) -> bool:
-    """Return whether a text test is true for a term."""
+    """Return whether a text filter is true for a term; it is false if SPARQL gives an error."""
     found = text_of(term, test.view)
     if found is None:
         return False
@@ -130,7 +133,7 @@ def text_holds(test: TextTest, term: Term) -> bool:
 
 
 def language_matches(tag: str, range_: str) -> bool:
-    """Return whether a language tag is in a basic language range."""
+    """Return whether a language tag is in a basic language range (RFC 4647), regardless of case."""
     if range_ == "*":
         return tag != ""
     tag, range_ = _ascii_lower(tag), _ascii_lower(range_)
@@ -152,7 +155,7 @@ def _differs(term: Term, constant: NamedNode | Literal) -> bool:
 
 
 def folded(text: str, folding: Folding) -> str:
-    """Change the case of a text exactly as the evaluator does.
+    """Convert the case of a text exactly as pyoxigraph's evaluator does.
 
     Python and the evaluator may have different versions of Unicode, so the evaluator converts
     non-ASCII texts. This takes 50 µs plus 50 ns per character, and recent answers are cached.

@@ -112,7 +112,7 @@ class Limits:
     reasoning_bytes: int = 2 * 1024 * 1024 * 1024
 
     def __post_init__(self) -> None:
-        """Check that each is a number above zero."""
+        """Raise `InputError` unless each limit is positive, and an integer if it is not a time."""
         for limit in fields(self):
             most = getattr(self, limit.name)
             kinds = (int, float) if limit.type == "float" else (int,)

@@ -27,7 +27,7 @@ class MappingFunction:
 
     @property
     def comment(self) -> str:
-        """The ``#`` lines at the beginning of the text."""
+        """The comment at the beginning of the query: its first ``#`` lines, joined by spaces."""
         lines = takewhile(lambda line: line.startswith("#"), self.text.splitlines())
         return " ".join(line.lstrip("#").strip() for line in lines)
 

@@ -52,8 +52,8 @@ class Publication:
     source
         The place of the publication, for messages.
     attributes
-        Number of attributes that subscriptions request; they are the last of the triples. Only
-        patterns that name their property match them.
+        Number of triples at the end of `triples` that hold attributes which subscriptions request.
+        Only patterns that name their property match them.
 
     Examples
     --------
@@ -81,7 +81,10 @@ class Publication:
 
     @property
     def given(self) -> tuple[Triple, ...]:
-        """The triples as given; if `of` made the publication, they may contain duplicates."""
+        """The triples as given, perhaps with duplicates if `of`, `of_terms` or `of_rows` made them.
+
+        The first access converts strings in `rows` to literals, also in `rows` itself.
+        """
         if self._given is None:
             rows = self.rows
             self.rows = self._given = tuple(
@@ -91,7 +94,7 @@ class Publication:
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        """Distinct triples, in the order of the source."""
+        """Distinct triples, in the order of the source; duplicates are removed on first access."""
         if self._triples is None:
             self._triples = tuple(dict.fromkeys(self.given))
         return self._triples
@@ -254,7 +257,10 @@ class Publication:
             yield cls.from_rdflib(source)
 
     def with_derived(self, triples: Iterable[Triple]) -> Publication:
-        """Return the publication with derived triples, except those that it already contains."""
+        """Return a publication with more derived triples, except those that it already contains.
+
+        If none are new, return this publication itself.
+        """
         triples = tuple(triples)
         if not triples:
             return self
@@ -265,27 +271,34 @@ class Publication:
         return self.extended(new)
 
     def with_attributes(self, triples: Iterable[Triple]) -> Publication:
-        """Return the publication with requested attributes; this is the last step."""
+        """Return a publication with the attributes that subscriptions request, as its last triples.
+
+        This must be the last step, because `extended` and `with_triples` reset the number of
+        attributes.
+        """
         found = self.with_derived(triples)
         attributes = self.attributes + len(found.triples) - len(self.triples)
         return Publication(found.id, found.triples, found.derived, found.source, attributes)
 
     @property
     def visible_to_all(self) -> tuple[Triple, ...]:
-        """The triples that patterns with a variable property can match."""
+        """The triples that patterns with a variable property can match: all but attributes."""
         return self.triples[: len(self.triples) - self.attributes]
 
     def with_triples(self, triples: tuple[Triple, ...], derived: frozenset[Triple]) -> Publication:
-        """Return the publication with other triples."""
+        """Return a publication with the same id and source, but other triples.
+
+        `derived` are those of the triples that enrichment added.
+        """
         return Publication(self.id, triples, derived, self.source)
 
     def with_id(self, id: str | None = None, source: Place | None = None) -> Publication:
-        """Return the publication with another id or source."""
+        """Return the publication with another id or source; ``None`` keeps the present one."""
         id, source = self.id if id is None else id, self.source if source is None else source
         return Publication(id, self.triples, self.derived, source, self.attributes)
 
     def extended(self, derived: tuple[Triple, ...]) -> Publication:
-        """Return the publication with derived triples that it does not contain."""
+        """Return a publication with more derived triples, none of which it may contain already."""
         known = self.derived.union(derived)
         return Publication(self.id, self.triples + derived, known, self.source)
 
@@ -308,6 +321,9 @@ def _check(id: str, triples: Iterable[Any]) -> None:
 
 
 def _text(values: list[Term]) -> str | None:
-    """Return the last of an item's values, because an RSS 1.0 item's own values come first."""
+    """Return the text of the last IRI or literal in `values`; return ``None`` if there is none.
+
+    The last, because an RSS 1.0 item's own values come first.
+    """
     texts = [value.value for value in values if isinstance(value, NamedNode | Literal)]
     return texts[-1] if texts else None

@@ -249,7 +249,10 @@ def _publications(
 def _of_bounded_texts(
     items: Iterator[Publication], on_problem: OnProblem, limits: Limits
 ) -> Iterator[Publication]:
-    """Yield a feed's items, except those with too long texts: each text is copied many times."""
+    """Yield a feed's items; report and skip those with a text longer than ``text_characters``.
+
+    Each text is copied many times, so a long one takes much memory.
+    """
     for item in items:
         literals = [o for _, _, o in item.rows if isinstance(o, _LITERALS)]
         texts = (o.value if isinstance(o, Literal) else o for o in literals)
@@ -347,7 +350,7 @@ def read_rdf(
     names
         Prefix of blank node names; the default is unique to this document.
     prefixes
-        Receives the prefixes that the document declares.
+        Receives the prefixes that the document declares, after the last publication.
     may_be_empty
         True if a document without triples is valid.
 
@@ -393,7 +396,10 @@ def publication_of(id: str, triples: Iterable[Triple], source: str) -> Publicati
 
 
 def id_of(id: str, source: str) -> str:
-    """Return a publication's id; restore file names that are not valid Unicode."""
+    """Return a publication's id; if the core's `id` is `plain(source)`, return `source` itself.
+
+    The core needs valid Unicode, but a file name may contain other bytes.
+    """
     return source if id == plain(source) else id
 
 
@@ -410,7 +416,7 @@ def too_large(place: Place, limits: Limits) -> Problem:
 
 
 def by_subject(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
-    """Yield the concise bounded description of each subject that is an IRI."""
+    """Yield a publication for each subject that is an IRI: its concise bounded description."""
     about = _about(triples)
     for subject in about:
         if isinstance(subject, NamedNode):
@@ -419,7 +425,7 @@ def by_subject(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
 
 
 def by_item(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
-    """Yield each ``rss:item`` with the description of its channel."""
+    """Yield a publication for each ``rss:item`` that is an IRI, with its channel's description."""
     about = _about(triples)
     for subject, stated in about.items():
         if isinstance(subject, NamedNode) and (subject, TYPE, RSS["item"]) in stated:
@@ -429,7 +435,7 @@ def by_item(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
 
 
 def by_component(triples: Iterable[Triple], source: str) -> Iterator[Publication]:
-    """Yield the weakly connected components, in the order of their first triples."""
+    """Yield a publication for each weakly connected component, ordered by their first triples."""
     triples = list(dict.fromkeys(triples))
     joined: dict[Term, Term] = {}  # This is a disjoint-set forest.
 
@@ -454,7 +460,7 @@ _GROUPERS = {SplitBy.SUBJECT: by_subject, SplitBy.ITEM: by_item, SplitBy.COMPONE
 
 
 def _describe(subject: Term, about: Mapping[Term, Sequence[Triple]]) -> Iterator[Triple]:
-    """Yield the concise bounded description of a subject."""
+    """Yield the concise bounded description of a subject; `about` maps subjects to triples."""
     seen, queue = {subject}, [subject]
     for node in queue:
         for triple in about.get(node, ()):

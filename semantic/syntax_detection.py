@@ -70,7 +70,9 @@ _ANYTHING = "Give RDF (Turtle, RDF/XML, JSON-LD, N-Quads, …) or a feed (RSS, A
 
 
 def format_of_name(name: str) -> RdfFormat | None:
-    """Return the format of a file name's extension, or ``None`` if it has none.
+    """Return the RDF format of a file name's extension; ``None`` if it does not identify one.
+
+    Extensions such as ``xml`` and ``json`` have other uses, so they identify none.
 
     Examples
     --------
@@ -103,6 +105,8 @@ def format_of_media_type(media_type: str) -> RdfFormat:
 def format_of_content(head: bytes) -> RdfFormat | None:
     """Return the format that a document's beginning looks like, or ``None`` if it is not RDF.
 
+    The result includes simpler syntaxes: TriG stands for Turtle, and N-Quads for N-Triples.
+
     Examples
     --------
     >>> format_of_content(b"@prefix a: <urn:a> .")
@@ -125,7 +129,7 @@ def format_of_content(head: bytes) -> RdfFormat | None:
 
 
 def _is_of_lines(body: str) -> bool:
-    """Return whether most lines are N-Quads statements, and none occurs only in Turtle.
+    """Return whether most lines are N-Quads statements, and none is a directive of Turtle.
 
     The last line may be truncated.
     """
@@ -212,7 +216,7 @@ def _refuse_other_xml(body: str, source: str, named: RdfFormat | None) -> None:
 
 
 def _is_wide(head: bytes) -> bool:
-    """Return whether a document begins like UTF-16: with its mark, or every other byte zero."""
+    """Return whether a document begins like UTF-16 or UTF-32: a mark, or every other byte zero."""
     start = head[:32] if len(head) >= 4 else b"no"
     zeros = not any(start[::2]), not any(start[1::2])
     return head.startswith(_WIDE) or sum(zeros) == 1
@@ -229,7 +233,9 @@ def _is_html(body: str, root: str) -> bool:
 
 
 def root_element(text: str) -> tuple[str, dict[str, str]]:
-    """Return the root element's qualified name and the namespaces that it declares.
+    """Return the root element's qualified name and the namespaces that it declares, by prefix.
+
+    If the text has no root element, the name is empty.
 
     Examples
     --------
@@ -244,7 +250,7 @@ def root_element(text: str) -> tuple[str, dict[str, str]]:
 
 
 def after_root_name(text: str) -> int:
-    """Return the position after the root element's name, before its attributes.
+    """Return the position after the root element's name, before its attributes; 0 without a root.
 
     Examples
     --------
@@ -257,7 +263,7 @@ def after_root_name(text: str) -> int:
 
 
 def decode_head(head: bytes) -> str:
-    """Decode a document's beginning, which may end inside a character."""
+    """Decode a document's beginning, which may end inside a character; replace invalid bytes."""
     try:
         return decode_xml(head).removeprefix("\ufeff")
     except UnicodeDecodeError as error:

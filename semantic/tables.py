@@ -59,7 +59,7 @@ class TripleTable:
     def publications(
         self, on_problem: OnProblem = warn_problem
     ) -> Iterator[tuple[str, bytes, NDArray[np.int64]]]:
-        """Yield ids, lines of N-Triples, and the row number of each line (from 0).
+        """Yield each publication's id, its lines of N-Triples, and each line's row (from 0).
 
         Publications are ordered by their first rows. Invalid rows are reported and skipped.
         """
@@ -101,7 +101,12 @@ class TripleTable:
         return problem_of_terms(texts, where)
 
     def fault(self, numbers: NDArray[np.int64], fault: Problem) -> Problem:
-        """Return the problem of a publication or its line, with the table row as place."""
+        """Return a fault of an N-Triples line with the row of the table as its place.
+
+        `numbers` are the rows of the lines. If the row is not a valid triple, return its own
+        problem. A fault without a line concerns the whole publication, so its place is the
+        publication's id.
+        """
         line = fault.where.line
         if line is None:
             return replace(fault, where=Place(_TABLE, item=fault.where.source))
@@ -141,7 +146,7 @@ def lines_of_rows(
 
 
 def problem_of_row(text: str, where: Place) -> Problem | None:
-    """Return the problem of a row of `lines_of_rows`, or ``None``."""
+    """Return the problem of a row of `lines_of_rows`, or ``None`` if it is a triple."""
     terms = text.split(_BETWEEN)
     if len(terms) == len(_KINDS):
         return problem_of_terms([term or None for term in terms], where)
@@ -150,7 +155,9 @@ def problem_of_row(text: str, where: Place) -> Problem | None:
 
 
 def problem_of_terms(texts: Sequence[str | None], where: Place) -> Problem | None:
-    """Return the problem of a subject, predicate and object, or ``None``.
+    """Return the problem of a subject, predicate and object, or ``None`` if they are a triple.
+
+    `texts` are terms in N-Triples syntax, ``None`` if missing.
 
     Examples
     --------
@@ -200,7 +207,7 @@ def _texts(table: pa.Table, name: str) -> Any:
 
 
 def _rows(columns: Sequence[Any]) -> tuple[NDArray[np.int64], Any]:
-    """Return columns as rows of `lines_of_rows`: the end of each row, and the buffer."""
+    """Join columns to rows of `lines_of_rows`; return the offsets of the rows, and their buffer."""
     import numpy as np
     import pyarrow as pa
 

@@ -43,7 +43,7 @@ _LAST_PART = re.compile(r"[^/#:?]+(?=[/#]?$)")
 
 
 def compact(term: Node, prefixes: Mapping[str, str] = PREFIXES) -> str:
-    """Write a term for display: a prefixed name if a prefix fits, otherwise N-Triples.
+    """Return a term for display: a prefixed name if a prefix fits, otherwise N-Triples.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def expanded(name: str, prefixes: Mapping[str, str]) -> NamedNode:
 
 
 def written(term: Node) -> str:
-    """Write a term in canonical N-Triples, or a variable in SPARQL.
+    """Return a term in canonical N-Triples, or a variable in SPARQL.
 
     Examples
     --------

@@ -33,7 +33,7 @@ from semantic.vocabulary import RDF, XSD
 
 
 class ComparisonOperator(Enum):
-    """The comparisons that an index may support."""
+    """The comparison operators of SPARQL that an index may support: all but ``!=``."""
 
     EQ = "="
     LT = "<"
@@ -44,7 +44,7 @@ class ComparisonOperator(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeric value: exact, or a float or double."""
+    """The value of a numeric literal: a `Decimal` if exact, a `float` for float and double."""
 
     value: Decimal | float
 
@@ -53,8 +53,8 @@ class Number:
 class Instant:
     """A point on the time line (``xsd:dateTime``) or the start of a day (``xsd:date``).
 
-    The two kinds are not comparable. `seconds` are since 0001-01-01T00:00:00, in UTC if there is a
-    zone, otherwise in local time.
+    `kind` is ``dateTime`` or ``date``; the two are not comparable. `seconds` are since
+    0001-01-01T00:00:00, in UTC if there is a zone, otherwise in local time.
     """
 
     kind: str
@@ -156,7 +156,7 @@ def value_of(literal: Literal) -> Value | None:
 
 
 def decidable(operator: ComparisonOperator, constant: NamedNode | Literal) -> bool:
-    """Return whether `compare` gives SPARQL's answer for every term with this constant."""
+    """Return whether `compare` agrees with SPARQL on ``term operator constant``, for every term."""
     if isinstance(constant, NamedNode):
         return operator is ComparisonOperator.EQ
     value = value_of(constant)
@@ -166,7 +166,10 @@ def decidable(operator: ComparisonOperator, constant: NamedNode | Literal) -> bo
 
 
 def is_comparable(constant: NamedNode | Literal) -> bool:
-    """Return whether a constant's kind is certain, which ``!=`` requires."""
+    """Return whether ``!=`` with this constant is certain: an IRI, a text or another known value.
+
+    NaN and literals without a comparable value (`value_of`) are not certain.
+    """
     if isinstance(constant, Literal) and constant.datatype == RDF["langString"]:
         return True
     return decidable(ComparisonOperator.EQ, constant)
@@ -207,13 +210,13 @@ def compare(term: Term, operator: ComparisonOperator, constant: NamedNode | Lite
 
 @lru_cache(maxsize=4096)
 def asked(left: Term, operator: str, right: Term) -> bool:
-    """Ask the evaluator whether a comparison of literals and IRIs is true (50 µs)."""
+    """Return whether SPARQL's evaluator finds ``left operator right`` true (50 µs, then cached)."""
     return bool(evaluator().query(f"ASK {{ FILTER({left} {operator} {right}) }}"))
 
 
 @lru_cache(maxsize=1)
 def evaluator() -> Store:
-    """Return an evaluator of expressions."""
+    """Return the empty store that evaluates SPARQL expressions; all callers share it."""
     return Store()
 
 

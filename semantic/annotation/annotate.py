@@ -41,7 +41,7 @@ class Label(NamedTuple):
 
 
 class LabelForm(IntEnum):
-    """The form in which a text has a label.
+    """The form in which a label occurs in a text.
 
     If two labels match the same words, the form with the smaller number wins.
     """
@@ -86,7 +86,7 @@ class Annotation:
 
 
 class Annotator:
-    """Annotator of text with the labels of an ontology.
+    """Finds the labels of an ontology in texts and feed items.
 
     A label matches consecutive words (`semantic.annotation.words` defines a word) in one paragraph,
     regardless of case, Unicode form and punctuation. If labels overlap, the one with the most
@@ -150,11 +150,14 @@ class Annotator:
         return self._native
 
     def concerns(self, term: Term) -> bool:
-        """Whether a publication that contains the term may have annotations."""
+        """Return whether `term` is ``rss:item``: a publication with it may have annotations.
+
+        If there are no labels, return false.
+        """
         return term == _ITEM and bool(self.labels)
 
     def annotate(self, publication: Publication) -> list[Annotation]:
-        """Return the concepts that a publication's items name, in the order of its literals.
+        """Return the annotations of a publication's feed items, in the order of its literals.
 
         The annotator reads the literals of ``rss:title``, ``rss:description``,
         ``content:encoded`` and ``dc:subject`` of its subjects of type ``rss:item``. A literal's
@@ -165,7 +168,7 @@ class Annotator:
         return self.annotations(publication.triples)
 
     def annotations(self, triples: Iterable[Triple]) -> list[Annotation]:
-        """Return the concepts that items in the triples name; see `annotate`."""
+        """Return the annotations of the feed items in triples; see `annotate`."""
         texts = self.native.texts(triples) if self.labels else ()
         return [
             Annotation(item, name, self._occurrence(*row))
@@ -174,7 +177,9 @@ class Annotator:
         ]
 
     def words(self, triples: Iterable[Triple]) -> dict[Triple, NamedNode]:
-        """Return ``gm:words`` triples of the feed items in triples, with their source properties.
+        """Return a ``gm:words`` triple of each text of feed items, mapped to the text's property.
+
+        If two texts of an item have the same words, the first text's property is used.
 
         Examples
         --------
@@ -192,7 +197,7 @@ class Annotator:
         return found
 
     def find(self, text: str, language: str | None = None) -> list[Occurrence]:
-        """Return the labels in a plain text, by position; markup is treated as text.
+        """Return the occurrences of labels in a plain text, by position; markup is treated as text.
 
         The language is guessed if no tag is given.
         """

@@ -23,11 +23,11 @@ _NO_ID = "Give each row a unique id."
 def queries_of_table(
     table: ArrowTable | ArrowBatch, id: str = "id"
 ) -> Iterator[tuple[str, str] | SubscriptionError]:
-    """Yield the ids and queries of the attribute subscriptions in an Arrow table, and the errors.
+    """Yield the id and SPARQL query of each row of an Arrow table, or the error of an invalid row.
 
     A column name is an attribute, which means equality, or an attribute, a space and an operator:
     ``brand``, ``price.value <=``, ``target isa``, ``title ignore case contains``. Null adds no
-    constraint. `id` is the column with the ids.
+    constraint. `id` is the name of the column with the ids.
 
     Raises
     ------
@@ -53,7 +53,10 @@ def queries_of_table(
 
 
 def _query(id: str, values: Sequence[tuple[str, _Value]]) -> str:
-    """Return the query of a row; raise `UnplacedError` if it is invalid."""
+    """Return the SPARQL query of a row; raise `UnplacedError` if it is invalid.
+
+    `values` are pairs of an attribute and the parsed value of a column.
+    """
     if not id.strip():
         raise UnplacedError("the id is null or empty", _NO_ID)
     shape: defaultdict[str, tuple[Test, ...]] = defaultdict(tuple)
@@ -71,26 +74,26 @@ def _query(id: str, values: Sequence[tuple[str, _Value]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A parsed column name: an attribute, and an operator if the name has one."""
+    """A parsed column name: an attribute, an operator if the name has one, and `ignore_case`."""
 
     attribute: str
     operator: str | None
     ignore_case: bool
 
     def parameterize(self, value: object) -> tuple[tuple[Test, ...], list[Constant]]:
-        """Return the tests and constants of a value in the column."""
+        """Return a value's tests and constants; raise `UnplacedError` if it is invalid."""
         if self.operator is not None:
             value = {self.operator: value, **({IGNORE: True} if self.ignore_case else {})}
         ((_, tests),), constants = parameterize({self.attribute: value})
         return tests, constants
 
     def values(self, array: ArrowArray) -> list[_Value]:
-        """Return the tests and constants of each row, or why its value is invalid.
+        """Return each row's tests and constants, or its error (not raised), or ``None`` for null.
 
         Raises
         ------
         InputError
-            If Python does not have a value of the column.
+            If Python cannot represent a value of the column.
         """
         try:
             places, values = encoded(array)
@@ -110,7 +113,7 @@ class Heading:
 
 
 def headings(names: Sequence[str]) -> list[Heading]:
-    """Parse column names.
+    """Parse the names of columns with constraints.
 
     Raises `InputError` if a name has an unknown operator or no valid attribute, or two names have
     the same attribute and operator.

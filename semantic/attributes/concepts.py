@@ -26,14 +26,16 @@ _LISTED = 10
 
 
 class Concepts:
-    """The terms of one ontology by name: classes and concepts, and instances by IRI.
+    """Finds the term that a name or placeholder denotes: a class, a concept, an instance by IRI.
+
+    A placeholder is a term that `semantic.attributes.names.concept` makes from a name.
 
     Parameters
     ----------
     names
-        Other names, in place of those of classes and concepts.
+        Names to search, in place of those of the ontology's classes and concepts.
     terms
-        The terms that these names denote.
+        Terms that an IRI may denote, in place of the ontology's classes, concepts and instances.
 
     Examples
     --------
@@ -54,7 +56,7 @@ class Concepts:
         self._resolved: dict[Term, Term] = {}
 
     def resolved(self, term: Term) -> Term:
-        """Resolve a placeholder to its term; return any other term unchanged.
+        """Return the term that a placeholder denotes (cached); return any other term unchanged.
 
         Raises `UnknownNameError` if the name is unknown or ambiguous.
         """
@@ -66,7 +68,7 @@ class Concepts:
         return found
 
     def find(self, name: str) -> Term:
-        """Return the term with a name.
+        """Return the only term that a name denotes.
 
         Raises `UnknownNameError` if the name is unknown or ambiguous.
         """
@@ -81,7 +83,7 @@ class Concepts:
         raise UnknownNameError(Problem(what, Place(name), "Give one of these, or its IRI."))
 
     def changed(self, other: Concepts) -> frozenset[Term]:
-        """Return the placeholders resolved here that `other` resolves differently or not at all."""
+        """Return the placeholders resolved so far that `other` resolves to another term or none."""
         resolved = tuple(self._resolved)  # Copied, because other threads may be resolving names.
         return frozenset(term for term in resolved if other._found(term) != self._found(term))
 
@@ -96,7 +98,10 @@ class Concepts:
         return self._ontology.value_names if self._own_names is None else self._own_names
 
     def called(self, name: str) -> tuple[Term, ...]:
-        """Return the terms that a name may denote."""
+        """Return the terms that a name denotes; the first kind of name that fits wins.
+
+        The module lists the kinds of names in this order.
+        """
         if (term := self._known(name)) is not None:
             return (term,)
         found = self._names.terms(name)
@@ -104,7 +109,7 @@ class Concepts:
         return named or found or self._folded.get(folded(name), ())
 
     def _known(self, name: str) -> Term | None:
-        """Return the root term of an IRI or a prefixed name, if the ontology has it."""
+        """Return the root term of an IRI or a prefixed name; ``None`` if it is unknown."""
         ontology = self._ontology
         try:
             term = ontology.root(expanded(name, ontology.prefixes))
@@ -124,7 +129,7 @@ class Concepts:
         return {name: tuple(terms) for name, terms in found.items()}
 
     def _advice(self, name: str) -> str:
-        """Suggest terms for an unknown name."""
+        """Return advice for an unknown name: up to three similar names' terms, if there are any."""
         local = re.split("[:/#]", name.removesuffix(">"))[-1]
         near = get_close_matches(folded(local), list(self._folded), 3)
         meant = dict.fromkeys(self._compact(term) for each in near for term in self._folded[each])
@@ -137,7 +142,7 @@ class Concepts:
 
 
 def folded(text: str) -> str:
-    """Return a text in one case, with single spaces.
+    """Return a text case-folded, with single spaces, and none at its ends.
 
     Examples
     --------

@@ -94,9 +94,9 @@ def attribute_query(id: str, where: object) -> str:
 
 
 def parameterize(where: object) -> tuple[Shape, list[Constant]]:
-    """Return the shape of an attribute subscription and its constants.
+    """Return the shape of constraints (attributes, operators, kinds of values), and the constants.
 
-    Raises `TermError` if `where` contains an invalid constraint.
+    `where` is the JSON object of the constraints. Raises `TermError` if it contains an invalid one.
 
     Examples
     --------
@@ -122,7 +122,10 @@ def parameterize(where: object) -> tuple[Shape, list[Constant]]:
 
 
 def _tests(given: Any, constants: list[Constant]) -> tuple[Test, ...]:
-    """Return the tests of one attribute, and append their constants to `constants`."""
+    """Return the tests in the constraint of one attribute; append their constants to `constants`.
+
+    Raise `TermError` if the constraint is invalid.
+    """
     if type(given) is not dict or "value" in given or "iri" in given:
         return (_test("=", given, constants),)
     if IGNORE in given:
@@ -141,7 +144,10 @@ def _tests(given: Any, constants: list[Constant]) -> tuple[Test, ...]:
 
 
 def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Move ``ignore case`` of a constraint into the names of its operators."""
+    """Return a constraint without ``ignore case``; if it was true, it prefixes each operator.
+
+    Raise `TermError` if its value is not a boolean, or if an operator cannot ignore case.
+    """
     if not isinstance(given[IGNORE], bool):
         raise TermError(f"{IGNORE!r} is neither true nor false", "Write true or false.")
     rest = {operator: operand for operator, operand in given.items() if operator != IGNORE}
@@ -154,7 +160,10 @@ def _folded(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
-    """Return a test, and append its constants to `constants`."""
+    """Return the test of an operator with its operand; append its constants to `constants`.
+
+    Raise `TermError` if the operator is unknown or cannot have this operand.
+    """
     if type(operand) is str and operator == "=" and not may_be_dated(operand):
         constants.append(plain(operand))
         return operator, "text"
@@ -193,7 +202,11 @@ def _test(operator: str, operand: object, constants: list[Constant]) -> Test:
 
 
 def _constant(operator: str, operand: object) -> Constant:
-    """Return the term of a value; in a comparison, a text may be a date."""
+    """Return the term of an operand; a text in a comparison or ``in`` becomes a date if it is one.
+
+    Raise `TermError` if an operand of ``<``, ``<=``, ``>`` or ``>=`` looks like a date, but is not
+    one.
+    """
     term = term_of(operand)
     if not isinstance(operand, str) or not (operator in NUMERIC or operator == "in"):
         return term
@@ -206,7 +219,10 @@ def _constant(operator: str, operand: object) -> Constant:
 
 
 def _class(constant: Constant) -> NamedNode:
-    """Return the IRI of a class, or a placeholder for its name until the ontology is known."""
+    """Return the IRI of a class, or a placeholder for its name until the ontology is known.
+
+    Raise `TermError` if the operand is neither an IRI nor a text.
+    """
     if isinstance(constant, NamedNode):
         return constant
     if _kind(constant) != "text" or not constant.value.strip():
@@ -236,9 +252,10 @@ def _kind(constant: Constant) -> str:
 
 
 def sparql(shape: Shape, constants: Sequence[Constant | str]) -> str:
-    """Return the query of a shape with its constants, or with variables instead.
+    """Return the SPARQL query of a shape, with its constants in place.
 
-    Raises `AttributeNameError` if an attribute name is invalid.
+    A string among the constants, such as a variable, is inserted as it is. Raises
+    `AttributeNameError` if an attribute name is invalid.
     """
     parts = _parts(shape)
     return "".join([str(constants[p]) if isinstance(p, int) else str(p) for p in parts])
@@ -271,7 +288,7 @@ def _parts(shape: Shape) -> tuple[_Part, ...]:
 
 
 def _variable(name: str, variables: dict[str, None]) -> str:
-    """Return a new variable named after the attribute."""
+    """Return an unused variable name made from an attribute's name, and add it to `variables`."""
     plain = _NOT_IN_A_NAME.sub("_", name).strip("_") or "value"
     chosen, number = plain, 1
     while chosen in variables:

@@ -49,7 +49,7 @@ _VALUES = frozenset({"value", "datatype", "language", "unit"})
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Attributes and their values, before conversion to RDF terms.
+    """An event: its attributes and their values, before conversion to RDF terms.
 
     Parameters
     ----------
@@ -98,7 +98,10 @@ def _subject(id: str) -> NamedNode | BlankNode:
 
 
 def _triples(subject: Term, path: str, value: object) -> Iterator[Triple]:
-    """Yield the triples of a value or object at a path."""
+    """Yield the triples of a JSON value at an attribute path; nested objects extend the path.
+
+    Raise `UnplacedError` if a name or a value cannot be written as RDF.
+    """
     if isinstance(value, Mapping) and not (path and _is_value(value)):
         for name, inner in value.items():
             if not isinstance(name, str):
@@ -115,7 +118,7 @@ def _triples(subject: Term, path: str, value: object) -> Iterator[Triple]:
 
 
 def _is_value(value: Mapping[Any, object]) -> bool:
-    """Whether an object is a value with its datatype, language or unit, or an IRI.
+    """Return whether a JSON object is a value with datatype, language or unit, or an IRI.
 
     ``{"value": 399}`` alone is the attribute ``value``.
     """
@@ -167,9 +170,10 @@ def _of_row(row: dict[str, Any], name: str, place: Place) -> Publication:
 
 
 class EventColumns:
-    """The events of a record batch, one per row, column by column.
+    """The events of an Arrow record batch (one per row), with access by row and by column.
 
-    `id` names the column with the ids; `before` is the number of rows in earlier batches.
+    `id` names the column with the ids; `before` is the number of rows in earlier batches. An event
+    without an id gets its row number, such as ``row 5``.
     """
 
     def __init__(self, batch: ArrowBatch, id: str, before: int) -> None:
@@ -184,12 +188,12 @@ class EventColumns:
             self.ids = Texts.of(f"row {n}" if name is None else str(name) for n, name in named)
 
     def event(self, row: int) -> Event:
-        """Return the event of a row."""
+        """Return the event of a row, counted from 0 in this batch."""
         values = {name: array[row].as_py() for name, array in self._arrays.items()}
         return Event(self.ids.get(row), values)
 
     def columns(self) -> list[EventColumn] | None:
-        """Return properties with values and masks; ``None`` if rows may differ in their paths.
+        """Return each attribute's property, values and mask; ``None`` if paths may differ by row.
 
         Raises `InputError` if a name or a value cannot be written as RDF.
         """
@@ -206,7 +210,10 @@ class EventColumns:
         return found
 
     def _flat(self) -> Iterator[tuple[str, ArrowArray | None, bool]]:
-        """Yield paths, values (``None`` if rows may differ), and whether the values are IRIs."""
+        """Yield each attribute's path, its values, and whether they are IRIs; flatten structs.
+
+        If rows may differ in their paths, the values are ``None``.
+        """
         from pyarrow import types
 
         waiting = list(self._arrays.items())[::-1]
@@ -230,7 +237,7 @@ class EventColumns:
 
 
 def _values(array: ArrowArray, are_names: bool) -> tuple[Values, NDArray[np.bool_] | None]:
-    """Return values as numbers, texts or IRIs if the core reads these; otherwise as terms."""
+    """Return a column's values and mask: numbers, texts or IRIs for the core, otherwise terms."""
     if is_text(array) and len(array):
         texts = Texts.of_array(array)
         first = texts.get(0)

@@ -37,7 +37,7 @@ _CACHED = 65_536
 
 
 class AttributeNameError(UnplacedError):
-    """The name of an attribute is invalid."""
+    """An invalid name of an attribute."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, "Separate the steps with dots: target.hardDisk.size.value.")
@@ -80,9 +80,10 @@ def steps(name: str) -> tuple[str, ...]:
 
 
 def canonical(name: str) -> str:
-    """Expand prefixed names in an attribute's name: ``foaf:name`` is one property.
+    """Return an attribute's name with prefixed names written as IRIs in angle brackets.
 
-    Raises the errors of `steps`, and `AttributeNameError` if angle brackets hold an invalid IRI.
+    A prefixed name such as ``foaf:name`` is therefore one property. Raises the errors of `steps`,
+    and `AttributeNameError` if angle brackets hold an invalid IRI.
 
     Examples
     --------
@@ -106,13 +107,19 @@ def _written_out(step: str) -> str:
 
 @lru_cache(maxsize=_CACHED)
 def attribute(name: str) -> NamedNode:
-    """Return the property of an attribute; errors are those of `canonical`."""
+    """Return the property of an attribute, ``urn:graphmatch:attribute:NAME``.
+
+    Raises the errors of `canonical`.
+    """
     return _property(ATTRIBUTE.iri, canonical(name))
 
 
 @lru_cache(maxsize=_CACHED)
 def isa(name: str) -> NamedNode:
-    """Return the property for the classes of an attribute's values; errors as in `canonical`."""
+    """Return the property for the classes of an attribute's values, ``urn:graphmatch:isa:NAME``.
+
+    Raises the errors of `canonical`.
+    """
     return _property(ISA.iri, canonical(name))
 
 
@@ -124,18 +131,18 @@ def _property(namespace: str, name: str) -> NamedNode:
 
 
 def name_of(property_: object) -> str | None:
-    """Return the attribute name of a property of `attribute`; ``None`` for another term."""
+    """Return the attribute's name in a property that `attribute` made, otherwise ``None``."""
     return _after(ATTRIBUTE.iri, property_)
 
 
 def isa_name_of(property_: object) -> str | None:
-    """Return the attribute name of a property of `isa`; ``None`` for another term."""
+    """Return the attribute's name in a property that `isa` made, otherwise ``None``."""
     return _after(ISA.iri, property_)
 
 
 @lru_cache(maxsize=_CACHED)
 def is_derived(property_: object) -> bool:
-    """Whether `attribute` or `isa` made a property."""
+    """Return whether a property comes from an attribute: `attribute` or `isa` returned it."""
     return name_of(property_) is not None or isa_name_of(property_) is not None
 
 
@@ -181,5 +188,5 @@ def concept(name: str) -> NamedNode:
 
 
 def concept_name_of(term: object) -> str | None:
-    """Return the name in a placeholder of `concept`; ``None`` for another term."""
+    """Return the name in a placeholder that `concept` made, otherwise ``None``."""
     return _after(_CONCEPT, term)

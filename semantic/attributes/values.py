@@ -41,11 +41,11 @@ _ORDERED = frozenset(XSD[n] for n in ("integer", "decimal", "double", "float", "
 
 
 class TermError(UnplacedError):
-    """A value cannot be converted to an RDF term."""
+    """A value or a constraint that cannot be converted to RDF terms."""
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object with the given fields; raise `TermError` if a name repeats."""
+    """Return the JSON object that has these fields; raise `TermError` if a name repeats."""
     made = dict(pairs)
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
@@ -195,7 +195,7 @@ def _checked(literal: Literal) -> Literal:
 
 
 def _iri(text: str) -> NamedNode:
-    """Parse an IRI or a prefixed name."""
+    """Parse an IRI or a prefixed name; raise `TermError` if it is neither."""
     try:
         return expanded(text, PREFIXES)
     except ValueError as error:
@@ -204,12 +204,12 @@ def _iri(text: str) -> NamedNode:
 
 
 def may_be_dated(text: str) -> bool:
-    """Whether a text may be a date, so that `dated` must parse it."""
+    """Return whether a text may be a date, so that `dated` must parse it: a hyphen comes fifth."""
     return text[4:5] == "-"
 
 
 def looks_dated(text: str) -> bool:
-    """Whether a text has the form of a date or time, even if the day does not exist."""
+    """Return whether a text has the form of a date or time, even if the day does not exist."""
     return _DATE.fullmatch(text) is not None
 
 
@@ -252,7 +252,10 @@ class LineReader:
             yield from self.rows(file)
 
     def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield line numbers and objects; skip empty lines."""
+        """Yield the number (from 1) and the object of each line; skip empty lines.
+
+        Invalid and too long lines are reported and skipped.
+        """
         for number, line in enumerate(lines, 1):
             if not (text := line.removeprefix(BOM_UTF8).strip(b" \t\r\n")):
                 continue

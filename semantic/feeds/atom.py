@@ -28,7 +28,9 @@ _ROOTS = frozenset({"feed", "atom:feed", "atom:entry"})
 
 
 def atom_channel(root: Element) -> Channel:
-    """Read Atom's feed element, which may be inside an XHTML page.
+    """Return the channel of an Atom document, whose feed element may be inside an XHTML page.
+
+    If the document is a single entry, the channel has only a base and a language.
 
     Examples
     --------
@@ -57,7 +59,9 @@ def atom_channel(root: Element) -> Channel:
 
 
 def atom_entry(number: int, line: int | None, element: Element, channel: Channel) -> Item:
-    """Read an Atom entry; if it has no authors, take those of its source or its feed.
+    """Return the item of an Atom entry; without authors, it has those of its source or its feed.
+
+    `number` is its position in the feed, `line` its first line.
 
     Examples
     --------

@@ -55,7 +55,7 @@ _DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 
 @dataclass(slots=True)
 class FeedDocument:
-    """The readable part of a document.
+    """The readable part of a feed in XML.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class FeedDocument:
 
 
 def read_document(data: bytes, report: ProblemReporter, limits: Limits) -> FeedDocument:
-    """Read a document's items and report truncation, repairs and skipped text.
+    """Parse a feed's XML, if necessary after repairs; report truncation, repairs and skipped text.
 
     Parameters
     ----------
@@ -166,10 +166,11 @@ def _begun(data: bytes) -> int:
 
 
 class _Reading:
-    """One strict parse, up to the first error.
+    """The result of one strict parse up to the first error: the document and the `error`, if any.
 
-    Recovery moves lines and can nest items inside an unclosed item, so a recovered document counts
-    nested items. In other documents, an entry inside an entry is content.
+    `cut_line` is the first line of an item that the error truncated. Recovery moves lines and can
+    nest items inside an unclosed item, so a recovered document counts nested items. In other
+    documents, an entry inside an entry is content.
     """
 
     def __init__(
@@ -236,13 +237,16 @@ class _Reading:
         self._depth -= 1
 
     def _skipped(self, name: str, is_parameter: bool) -> None:
-        """Resolve an entity of a DTD that is not fetched, because RSS 0.91 uses those of HTML."""
+        """Add the character of an HTML entity, which expat skips because no DTD is fetched.
+
+        RSS 0.91 declares these entities by a reference to its DTD. Unknown ones stay as written.
+        """
         if not is_parameter:
             self._builder.data(html5.get(f"{name};", f"&{name};"))
 
 
 class _Tags(dict[str, tuple[str, bool]]):
-    """By the name that expat reports, the element's tag and whether it is an item."""
+    """Cache from an element's name in expat's form to its tag, and whether it is an item."""
 
     def __missing__(self, name: str) -> tuple[str, bool]:
         tag = _qualified(name)
@@ -299,7 +303,9 @@ def _declare_prefixes(text: str) -> str:
 
 
 def recover(data: bytes) -> bytes:
-    """Close open elements with libxml2, without expanding entities or fetching files.
+    """Repair XML with libxml2, which closes open elements; return no bytes if nothing can be read.
+
+    Entities are not expanded, and no files are fetched.
 
     Examples
     --------
@@ -317,5 +323,8 @@ def recover(data: bytes) -> bytes:
 
 
 def _without_asides(text: str) -> str:
-    """Drop comments and CDATA sections, except unclosed ones: they may contain items."""
+    """Return a text without comments and CDATA sections.
+
+    Unclosed ones stay, because they may contain items.
+    """
     return _ASIDES.sub(lambda found: "" if found[0].endswith(("]]>", "-->")) else found[0], text)

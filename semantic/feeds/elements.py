@@ -52,6 +52,8 @@ _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0
 def short_name(tag: str) -> str:
     """Return an element's name in lower case with its usual prefix.
 
+    A tag in an unknown namespace is returned unchanged.
+
     Examples
     --------
     >>> short_name("{http://search.yahoo.com/mrss}title"), short_name("{urn:a}b"), short_name("B")
@@ -65,12 +67,12 @@ def short_name(tag: str) -> str:
 
 
 class Fields:
-    """The children of an element, by name.
+    """The children of an element by name; its methods return their texts, links and enclosures.
 
     Parameters
     ----------
     elements
-        The parent element, or any elements.
+        The parent element, whose children are used, or any elements.
     own
         The format's own prefix, ``rss`` or ``atom``.
 
@@ -94,51 +96,63 @@ class Fields:
         return chain(*self._children.values())
 
     def all(self, *names: str) -> Iterator[Element]:
-        """Return the children of the first name, then those of the second."""
+        """Yield the children with the first of these names, then those with the second, etc."""
         return chain.from_iterable(filter(None, map(self._children.get, names)))
 
     def within(self, *names: str) -> Fields:
-        """Return the fields of all children of these names."""
+        """Return the children of all children with these names, as `Fields`."""
         return Fields([inner for child in self.all(*names) for inner in child], self._own)
 
     def element(self, *names: str) -> Element | None:
-        """Return the first child that has text, trying the names in order."""
+        """Return the first child that has text, trying the names in order; ``None`` if none has."""
         return next(filter(text_of, self.all(*names)), None)
 
     def first(self, *names: str) -> str:
-        """Return the first nonempty text."""
+        """Return the first nonempty text of a child, trying the names in order, or ``""``."""
         return next(filter(None, map(text_of, self.all(*names))), "")
 
     def markup(self, *names: str) -> str:
-        """Return the first nonempty text or markup: a picture has no text."""
+        """Return the first nonempty markup of a child, trying the names in order, or ``""``.
+
+        An element such as a picture has markup, but no text.
+        """
         return next(filter(None, map(markup_of, self.all(*names))), "")
 
     def texts(self, *names: str) -> tuple[str, ...]:
-        """Return the distinct nonempty texts."""
+        """Return the distinct nonempty texts of all children with these names."""
         return distinct(map(text_of, self.all(*names)))
 
     def href(self, name: str, rel: str = "alternate") -> str:
-        """Return the first Atom link with this relation; the default relation is ``alternate``."""
+        """Return the address of the first Atom link with this relation; ``""`` if there is none.
+
+        `name` is the name of the link elements.
+        """
         return next(iter(self.hrefs(name, rel=rel)), "")
 
     def hrefs(self, *names: str, rel: str) -> tuple[str, ...]:
-        """Return the distinct Atom links with this relation."""
+        """Return the distinct addresses of Atom links with a relation.
+
+        `names` are the names of the link elements.
+        """
         links = (link for link in self.all(*names) if link.get("rel", "alternate") == rel)
         return distinct(link.get("href", "").strip() for link in links)
 
     def people(self, name: str) -> tuple[str, ...]:
-        """Return the names of Atom's persons; without a name, the email address or URI."""
+        """Return the names of Atom's persons; without a name, the email address or URI.
+
+        `name` is the name of the person elements, such as ``author``.
+        """
         persons = (Fields(person, "atom") for person in self.all(name))
         return distinct(person.first("name", "email", "uri", "url") for person in persons)
 
     def media(self) -> Fields:
-        """Return the fields of the item's media, including groups."""
+        """Return the children of ``media:group`` and ``media:content``, also inside groups."""
         both = self.within("media:group", "media:content")
         inner = both.within("media:content")
         return Fields([*both, *inner], self._own) if inner._children else both
 
     def keywords(self) -> tuple[str, ...]:
-        """Return the categories and keywords of podcasts and media."""
+        """Return the distinct categories and keywords in elements of iTunes and Media RSS."""
         if _KEYWORDS.isdisjoint(self._children):
             return ()  # Most items have none.
         media = self.media()
@@ -154,7 +168,7 @@ class Fields:
         return distinct((*words, *map(str.strip, shows), *map(str.strip, kinds)))
 
     def enclosures(self) -> tuple[Enclosure, ...]:
-        """Collect distinct RSS enclosures, Atom enclosure links and Media RSS contents."""
+        """Return the enclosures of RSS, Atom (links) and Media RSS, one for each address."""
         files = [*self.all("enclosure")]
         files += [e for e in self.all("link", "atom:link") if e.get("rel") == "enclosure"]
         files += self.all("media:content")
@@ -170,13 +184,16 @@ class Fields:
 
 
 def attribute(element: Element, name: str) -> str:
-    """Return an attribute's value, ignoring the case of its name."""
+    """Return an attribute's value without white space at its ends; ``""`` if it is missing.
+
+    `name` is in lower case, but the case of the element's attributes is ignored.
+    """
     found = (value for key, value in element.items() if key.lower() == name)
     return next(found, "").strip()
 
 
 def text_of(element: Element | None) -> str:
-    """Return the text of an element, without markup.
+    """Return the text of an element without markup, decoded if it is base64; ``""`` for ``None``.
 
     Examples
     --------
@@ -210,7 +227,7 @@ def _from_base64(text: str) -> str:
 
 
 def markup_of(element: Element) -> str:
-    """Return HTML as delivered, or serialize it if it was given as elements."""
+    """Return an element's HTML: its text as delivered, or its child elements, serialized."""
     if len(element) == 0:
         return text_of(element)
     if len(element) == 1 and short_name(element[0].tag) == "xhtml:div":
@@ -238,7 +255,7 @@ def unescaped(text: str) -> str:
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct nonempty texts.
+    """Return the distinct nonempty texts, in order.
 
     Examples
     --------
@@ -249,12 +266,15 @@ def distinct(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def language_of(*elements: Element) -> str:
-    """Return the ``xml:lang`` of the first element that has one."""
+    """Return the ``xml:lang`` of the first element that has one; otherwise ``""``."""
     return next(filter(None, (element.get(_XML + "lang", "") for element in elements)), "")
 
 
 def base_of(base: str, *elements: Element) -> str:
-    """Return the base IRI for links inside the last of nested elements (``xml:base``)."""
+    """Return the base IRI of links in the last of nested elements: `base`, then each ``xml:base``.
+
+    Each is resolved against the one before. An invalid base is ignored.
+    """
     for element in elements:
         try:
             base = urljoin(base, element.get(_XML + "base", "").strip())

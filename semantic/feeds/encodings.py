@@ -74,7 +74,10 @@ Encode the text once, and declare UTF-8.
 
 
 def _recoded(data: bytes, report: ProblemReporter) -> bytes:
-    """Recode a document; if its encoding is wrong, guess another."""
+    """Recode a document as UTF-8; if its encoding is wrong, guess another, and report it.
+
+    Raise `InputError` if no other encoding is detected.
+    """
     try:
         return recode_xml(data, report.source)
     except InputError as error:
@@ -90,10 +93,11 @@ def _recoded(data: bytes, report: ProblemReporter) -> bytes:
 
 
 def _guess(data: bytes, cause: BaseException | None) -> tuple[str, str] | None:
-    """Decode by byte order mark, as UTF-8 with a few errors, or with the detector.
+    """Return text and encoding of a document: by its mark, UTF-8 with few errors, or detector.
 
-    If the detector finds windows-1252 as likely as its best guess, windows-1252 wins: it is by far
-    the most common.
+    Return ``None`` if the detector finds no encoding. If it finds windows-1252 as likely as its
+    best guess, windows-1252 wins: it is by far the most common. `cause` is the error of strict
+    decoding.
     """
     if isinstance(cause, UnicodeDecodeError) and is_wide(cause.encoding):
         return data.decode(cause.encoding, "replace"), cause.encoding

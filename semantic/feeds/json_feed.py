@@ -17,7 +17,7 @@ _SEPARATOR = re.compile(r"[\s,]*(?=\{)")
 
 
 class _Object:
-    """A JSON object with access by type."""
+    """A JSON object of a feed; its methods return fields of one type, and report others."""
 
     def __init__(self, value: dict[str, Any], report: ProblemReporter, item: str) -> None:
         self._value = value
@@ -25,7 +25,10 @@ class _Object:
         self._item = item
 
     def text(self, *names: str) -> str:
-        """Return the first of these fields that holds text."""
+        """Return the first of these fields that holds text; otherwise ``""``.
+
+        A field before it that is neither text nor null is reported.
+        """
         for name in names:
             value = self._value.get(name)
             if isinstance(value, str) and value.strip():
@@ -35,14 +38,14 @@ class _Object:
         return ""
 
     def identifier(self) -> str:
-        """Return the id; a number is accepted, because it is common and unambiguous."""
+        """Return the field ``id``; a number is accepted, because it is common and unambiguous."""
         value = self._value.get("id")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value)
         return self.text("id")
 
     def size(self, name: str) -> str:
-        """Return a nonnegative number as text."""
+        """Return the field's nonnegative number as text; report any other value, return ``""``."""
         value = self._value.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             return str(value).removesuffix(".0")
@@ -51,7 +54,7 @@ class _Object:
         return ""
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list's distinct strings."""
+        """Return the distinct strings in the field's list; report and skip other members."""
         texts = []
         for value in self._list(name):
             if isinstance(value, str):
@@ -61,7 +64,7 @@ class _Object:
         return distinct(texts)
 
     def objects(self, name: str) -> Iterator[_Object]:
-        """Yield a list's objects."""
+        """Yield the objects in the field's list; report and skip other members."""
         for value in self._list(name):
             if isinstance(value, dict):
                 yield _Object(value, self._report, self._item)
@@ -69,7 +72,10 @@ class _Object:
                 self._pass_over(f"{name}' member '{value}", "an object")
 
     def names(self) -> tuple[str, ...]:
-        """Return the authors' names: version 1.1 has a list, version 1 one object."""
+        """Return the distinct names of the authors (without a name, the URL).
+
+        Version 1.1 has a list of authors, version 1 one object.
+        """
         authors = list(self.objects("authors"))
         author = self._value.get("author")
         if isinstance(author, dict):
@@ -93,7 +99,7 @@ class _Object:
 
 
 def read_json_feed(text: str, report: ProblemReporter) -> tuple[Channel, list[Item]]:
-    """Read a JSON Feed.
+    """Return the channel and the items of a JSON Feed; report fields of the wrong type.
 
     Raises
     ------
@@ -146,7 +152,10 @@ def _parse(text: str, report: ProblemReporter) -> dict[str, Any]:
 
 
 def _salvage(text: str, error: json.JSONDecodeError, report: ProblemReporter) -> dict[str, Any]:
-    """Return the complete items before the error, and the fields before the items."""
+    """Return the fields before the items and the complete items of a feed that is not valid JSON.
+
+    Report the first item that is incomplete. Raise `InputError` if none is complete.
+    """
     what = f"the JSON is not valid ({error.msg}) at {error.lineno}:{error.colno}"
     remedy = "No item is complete. Get the whole document."
     start = _ITEMS.search(text)
@@ -174,7 +183,7 @@ def _complete(text: str, position: int) -> list[Any]:
 
 
 def _sound(text: str) -> str:
-    """Replace lone surrogates, which JSON can escape and RDF cannot hold."""
+    """Strip a text, and replace lone surrogates, which JSON can escape and RDF cannot hold."""
     return SURROGATE.sub("?", text.strip())
 
 

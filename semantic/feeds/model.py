@@ -84,7 +84,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class ProblemReporter:
-    """Reporter of a feed's problems.
+    """Passes the problems of one feed to `on_problem`; their place is in `source`, the feed's name.
 
     Examples
     --------
@@ -99,14 +99,14 @@ class ProblemReporter:
     def warn(
         self, what: str, remedy: str, line: int | None = None, item: str | None = None
     ) -> None:
-        """Report text that was skipped or repaired."""
+        """Report a warning: a part of the feed was skipped or repaired."""
         place = Place(self.source, line, item=item)
         self.on_problem(Problem(what, place, remedy, Severity.WARNING))
 
     def refuse(
         self, what: str, remedy: str, line: int | None = None, item: str | None = None
     ) -> None:
-        """Report an item that is lost."""
+        """Report that one or more items are lost."""
         self.on_problem(Problem(what, Place(self.source, line, item=item), remedy))
 
     def fail(

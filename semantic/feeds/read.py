@@ -82,7 +82,7 @@ def read_feed(
     limits: Limits = DEFAULT_LIMITS,
     kind: FeedFormat | None = None,
 ) -> Iterator[Publication]:
-    """Read a feed of any format; never fetch documents that it refers to.
+    """Return the publications of a feed of any format; never fetch documents that it refers to.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def open_feed(
     limits: Limits = DEFAULT_LIMITS,
     kind: FeedFormat | None = None,
 ) -> tuple[Channel, Iterator[Publication]]:
-    """Read a feed like `read_feed`; return its channel and its items.
+    """Return the channel and the publications of a feed; see `read_feed`.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def open_feed(
 
 
 def _without_namespace(data: bytes) -> bytes:
-    """Remove the root's default namespace, because RSS has none."""
+    """Return a document without its root's default namespace, because RSS has none."""
     start = after_root_name(data[:_HEAD].decode("latin-1"))
     found = _DEFAULT_NAMESPACE.match(data, start)
     return data if found is None else data[: found.start(1)] + b'""' + data[found.end() :]

@@ -49,7 +49,7 @@ _PUBLISHED = ("pubdate", "dc:date", "dcterms:issued", "atom:published", "publish
 
 
 def rss_channel(root: Element) -> Channel:
-    """Read the channel of RSS (including 0.90 and 1.0) or CDF.
+    """Return the channel of an RSS (including 0.90 and 1.0) or CDF document.
 
     Examples
     --------
@@ -78,7 +78,9 @@ def rss_channel(root: Element) -> Channel:
 
 
 def rss_item(number: int, line: int | None, element: Element, channel: Channel) -> Item:
-    """Read an item of RSS or CDF.
+    """Return the item of an RSS or CDF element.
+
+    `number` is its position in the feed, `line` its first line.
 
     Examples
     --------
@@ -125,7 +127,10 @@ def _creators(fields: Fields) -> tuple[str, ...]:
 
 
 def _without_address(author: str) -> str:
-    """Return the name in ``address (name)``, ``name <address>`` or ``name (address)``."""
+    """Return the name in ``address (name)``, ``name <address>`` or ``name (address)``.
+
+    Any other text is returned unchanged.
+    """
     if "@" not in author or len(author) > _NAME_LENGTH:
         return author
     named = _NAMED_ADDRESS.fullmatch(author)
@@ -138,14 +143,20 @@ def _without_address(author: str) -> str:
 def own_triples(
     document: FeedDocument, channel: Channel, report: ProblemReporter
 ) -> list[OwnTriples]:
-    """Return the node and triples of each RSS 1.0 item."""
+    """Return the node and triples of each RSS 1.0 item.
+
+    An item that is not valid RDF is reported, and has ``None`` and no triples.
+    """
     base = channel.base or channel.link
     whole = _whole(document, base)
     return list(_one_by_one(document, base, report)) if whole is None else whole
 
 
 def _whole(document: FeedDocument, base: str) -> list[OwnTriples] | None:
-    """Parse the document at once; return ``None`` if items must be parsed separately."""
+    """Return the node and triples of each item, parsed all at once.
+
+    Return ``None`` if the items must be parsed separately.
+    """
     graph = _Graph.of(document.data, base) if document.sound else None
     if graph is None or len(graph.items) != len(document.items):
         return None
@@ -168,7 +179,10 @@ def _one_by_one(document: FeedDocument, base: str, report: ProblemReporter) -> I
 
 
 class _Graph:
-    """The triples of a document by subject, in document order."""
+    """The triples of an RDF/XML document by subject, and the nodes of its items and channels.
+
+    All are in document order.
+    """
 
     def __init__(self) -> None:
         self.items: list[NamedNode | BlankNode] = []
@@ -177,7 +191,10 @@ class _Graph:
 
     @classmethod
     def of(cls, data: bytes, base: str) -> _Graph | None:
-        """Parse RDF/XML; return ``None`` if it is invalid."""
+        """Parse RDF/XML; return ``None`` if it is invalid.
+
+        `base` is the base of relative IRIs; it is ignored if it is not an absolute IRI itself.
+        """
         graph = cls()
         usable = base if absolute_iri(base) is not None else None
         try:
@@ -199,7 +216,10 @@ class _Graph:
             self._channels.append(subject)
 
     def own_triples(self, item: NamedNode | BlankNode) -> OwnTriples:
-        """Collect the triples of an item, of nodes it refers to, and of the channel."""
+        """Return an item and its triples, with those of nodes that it refers to and of the channel.
+
+        Other items are not followed.
+        """
         apart: set[Term] = {*self.items, *self._channels}
         triples: dict[Triple, None] = {}
         pending: list[Term] = [item]
@@ -216,7 +236,10 @@ class _Graph:
 
 
 def _of_channel(said: Iterable[Triple]) -> Iterator[Triple]:
-    """Yield a channel's triples, with properties that items do not use."""
+    """Yield a channel's triples with Dublin Core as ``dcterms:``, and without properties of RSS.
+
+    A pattern on an item's property therefore does not match the channel.
+    """
     for channel, predicate, value in said:
         name = predicate.value if isinstance(predicate, NamedNode) else ""
         if name.startswith(DC.iri):

@@ -93,7 +93,7 @@ _ZONES = dict(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An item to write: its link, node, publication id and own triples."""
+    """An item to write, with its link, node, publication id, and triples of an RDF source."""
 
     item: Item
     link: NamedNode | Literal | None
@@ -103,7 +103,7 @@ class _Entry:
 
 
 class ItemWriter:
-    """Writer of one feed's publications.
+    """Converts the items of one feed to publications, with the channel's triples in each.
 
     Parameters
     ----------
@@ -141,7 +141,10 @@ class ItemWriter:
     def publications(
         self, items: Sequence[Item], own_triples: Sequence[OwnTriples] | None = None
     ) -> Iterator[Publication]:
-        """Write all items of a feed in one call, because publications need distinct ids.
+        """Yield the publications of all items of a feed; different items get distinct ids.
+
+        Pass all items in one call, because ids must be distinct in the feed. Duplicate items are
+        reported and left out.
 
         Parameters
         ----------
@@ -172,7 +175,7 @@ class ItemWriter:
         return _Entry(item, link, node, node.value, triples)
 
     def _name(self, item: Item, link: NamedNode | Literal | None) -> NamedNode:
-        """Name an item by its guid, otherwise its link, otherwise a hash of its content.
+        """Return an item's IRI, made from its guid, otherwise its link, otherwise its content.
 
         A guid or link of the whole feed does not identify an item.
         """
@@ -186,7 +189,7 @@ class ItemWriter:
         return NamedNode(f"{GM.iri}item:{_digest(self._node.value, item)}")
 
     def _told_apart(self, entries: list[_Entry]) -> list[_Entry]:
-        """Leave out duplicate items, and rename different items that share a name.
+        """Leave out duplicate items, and rename different items that share a name; report both.
 
         The item with the earliest date keeps the name, so that an item with a later date does not
         change its id.
@@ -248,7 +251,10 @@ class ItemWriter:
         )
 
     def _date(self, text: str, *, is_first: bool) -> Literal | str | None:
-        """Return a date, or its text if it cannot be read; report each text only once."""
+        """Return a date, or its text if it cannot be read; return ``None`` for an empty text.
+
+        An unreadable text is reported only if `is_first` is true: its first use in the item.
+        """
         if not text:
             return None
         date = read_date(text)
@@ -269,7 +275,10 @@ class ItemWriter:
         return [(node, _ENCLOSURE, file), *_rows(file, *own)]
 
     def _link(self, text: str, base: str) -> NamedNode | Literal | None:
-        """Return a link as an IRI, or as a string literal if it cannot be one."""
+        """Return a link as an IRI, or a string literal if it cannot be one; ``None`` if empty.
+
+        Invalid links and repairs are reported.
+        """
         if not text:
             return None
         text = text.replace("&amp;", "&")  # Feeds often escape it twice.
@@ -293,18 +302,22 @@ class ItemWriter:
 def _rows(
     subject: NamedNode | BlankNode, *values: tuple[NamedNode, Term | str | None]
 ) -> list[Row]:
-    """Return the triples of a subject; values that are empty or missing have none."""
+    """Return the triples of a subject from pairs of property and value; leave out empty values."""
     return [(subject, predicate, value) for predicate, value in values if value]
 
 
 def _age(entry: _Entry) -> tuple[str, int]:
-    """Return a sort key: entries without a date first, then by date; the feed's last one first."""
+    """Return a sort key for the age of an item, oldest first.
+
+    Items without a date come first, then those with earlier dates; at the same date, the feed's
+    last item comes first.
+    """
     date = read_date(entry.item.published or entry.item.updated)
     return date.value if date else "", -entry.item.number
 
 
 def _digest(*said: object) -> str:
-    """Return a hash of some content, stable across processes."""
+    """Return a hash of these values that is stable across processes."""
     return hashlib.sha256(repr(said).encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
@@ -334,7 +347,7 @@ def absolute_iri(text: str) -> NamedNode | None:
 
 
 def mended_iri(text: str, base: str, site: str) -> NamedNode | None:
-    """Resolve a link, and percent-encode characters that IRIs forbid.
+    """Resolve a link, percent-encode characters that IRIs forbid; ``None`` if still invalid.
 
     Parameters
     ----------
@@ -410,7 +423,10 @@ def _iso(text: str) -> datetime | None:
 
 
 def _rfc822(text: str) -> datetime | None:
-    """Read RFC 822; check every word, because `parsedate_tz` skips unknown ones."""
+    """Parse a date of RFC 822 or similar; return ``None`` if it has an unknown word.
+
+    Every word is checked, because `parsedate_tz` skips unknown ones.
+    """
     from email.utils import parsedate_tz  # This imports sockets.
 
     text = _WEEKDAY.sub("", _COMMENT.sub("", text), 1).replace(",", " ")
@@ -428,7 +444,7 @@ def _rfc822(text: str) -> datetime | None:
 
 
 def _whole_day(time: re.Match[str]) -> str:
-    """Convert a 12-hour time to 24 hours."""
+    """Convert a time with a.m. or p.m. (a match of `_HALF_DAY`) to 24 hours."""
     hour = int(time[1])
     hour = hour if hour > 12 else hour % 12 + 12 * (time[3] in "Pp")
     return f"{hour}{time[2]}"
@@ -440,7 +456,10 @@ def _four_digits(offset: re.Match[str]) -> str:
 
 
 def _known_word(word: re.Match[str]) -> str:
-    """Return three letters of a day or month, a zone's offset, or a question mark."""
+    """Return a word of an RFC 822 date as `parsedate_tz` reads it; ``?`` if it is unknown.
+
+    Days and months become three letters, and zones become offsets such as ``+0100``.
+    """
     name = _NAME.fullmatch(word[0])
     if name:
         return name[1]

@@ -45,7 +45,7 @@ _NOT_FETCHED = "Its statements are left out. Save it in a file, and load that fi
 
 @dataclass(frozen=True, slots=True)
 class OntologyDocument:
-    """The content of one document.
+    """The content of one ontology document: its triples, prefixes, names and imports.
 
     `source` is its name as the user wrote it, or its address. Its blank nodes occur in no other
     document. `names` are the IRIs of the ontologies that it declares, and of their versions.
@@ -158,7 +158,7 @@ def _document(source: str, triples: list[Triple], prefixes: dict[str, str]) -> O
 
 
 def _raise(problem: Problem) -> None:
-    """Raise the first problem, but without advice to name a format: no option does that here."""
+    """Raise the problem as `InputError`, without the advice to name a format: no option does so."""
     remedy = problem.remedy.replace(", or name its format (`format=` or `--format`)", "")
     raise InputError(replace(problem, remedy=remedy))
 
@@ -203,7 +203,7 @@ def fetch_document(address: str, on_problem: OnProblem, limits: Limits) -> Ontol
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A fetched document: its final address, content and syntax."""
+    """A fetched document: its address after redirects, content and syntax (``None`` if unknown)."""
 
     address: str
     data: bytes

@@ -47,7 +47,7 @@ _SHOWN = 10
 
 
 def by_predicate(triples: Iterable[Triple]) -> Groups:
-    """Return the triples of each property."""
+    """Group triples by property."""
     found: defaultdict[Term, list[Triple]] = defaultdict(list)
     for triple in triples:
         found[triple[1]].append(triple)
@@ -108,7 +108,10 @@ def _cycles(
     roots: Roots,
     report: OnProblemText,
 ) -> list[tuple[NamedNode, ...]]:
-    """Find the is-a cycles, report the new ones, and return their named members."""
+    """Report the is-a cycles that `known` does not join yet, and return the IRIs in each of them.
+
+    Cycles with fewer than two IRIs are skipped.
+    """
     found = []
     for kind, edges in edges_of(triples).items():
         for cycle in Taxonomy(edges).cycles:
@@ -125,7 +128,7 @@ def _cycles(
 
 
 def _called(term: Term, roots: Roots) -> str:
-    """Write a term with its other names."""
+    """Return a term for display, with its other names in parentheses."""
     others = ", ".join(map(compact, roots.names(term)))
     return f"{compact(term)} (the same as {others})" if others else compact(term)
 
@@ -134,7 +137,7 @@ def _called(term: Term, roots: Roots) -> str:
 
 
 def report_literals(triples: Iterable[Triple], report: OnProblemText) -> None:
-    """Report literals where a class, a property or a concept should be."""
+    """Report the triples that have a literal in place of a class, a property or a concept."""
     wrong = [" ".join(map(compact, triple)) for triple in triples if isinstance(triple[2], Literal)]
     if wrong:
         what = f"a literal in the place of an IRI: {listed(wrong, _SHOWN)}"

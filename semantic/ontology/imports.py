@@ -53,7 +53,7 @@ def imports_closure(
 
 
 class _Closure:
-    """Documents, and the state of the search for their imports."""
+    """The documents read so far, and the search for their imports."""
 
     def __init__(
         self,
@@ -73,7 +73,10 @@ class _Closure:
             self._names.update(map(_key, (*document.names, path.absolute().as_uri())))
 
     def add(self, iri: str, importer: OntologyDocument) -> None:
-        """Read an imported document, unless it was read before."""
+        """Find and read an imported document, and append it to `documents`; report a missing one.
+
+        Do nothing if it was read before. Raise `OntologyError` if there are too many documents.
+        """
         if _key(iri) in self._names:
             return
         place: Path | str | None = self._folder.find(iri) if self._folder else None
@@ -102,7 +105,7 @@ class _Closure:
     def _read(
         self, place: Path | str, iri: str, importer: OntologyDocument
     ) -> OntologyDocument | None:
-        """Read a document; treat an address without RDF as a missing import."""
+        """Read a document; if an address gives none, report a missing import, return ``None``."""
         if isinstance(place, Path):
             return read_file(place, self._on_problem, self._limits)
         try:
@@ -125,10 +128,10 @@ def _key(iri: str) -> str:
 
 
 class Folder:
-    """The RDF files of a folder, at any depth, by the IRIs that they declare.
+    """Finds the RDF file in a folder, at any depth, that declares an IRI.
 
-    The first search reads all files. Unreadable files are reported, and so are files that declare
-    the same IRI.
+    The first search reads all files, and reports unreadable ones. If several files declare an IRI,
+    they are reported when it is searched for.
     """
 
     def __init__(self, path: Path, on_problem: OnProblem, limits: Limits) -> None:
@@ -137,7 +140,10 @@ class Folder:
         self._limits = limits
 
     def find(self, iri: str) -> Path | None:
-        """Return the file that declares an IRI, otherwise a file named after it."""
+        """Return the file that declares an IRI, otherwise a file named after it, or ``None``.
+
+        If several files declare it, report them, and return the first.
+        """
         if found := self._declared.get(_key(iri)):
             if len(found) > 1:
                 what = f"several files declare <{iri}>: {', '.join(map(str, found))}"

@@ -50,7 +50,10 @@ class LoadOptions:
 def loading(
     imports: str | Path | None, fetch: bool, reason: str | None, cache: Path | str | bool | None
 ) -> LoadOptions:
-    """Convert the options of `Ontology.load`; raise `InputError` if the reasoner is unknown."""
+    """Return the arguments of `Ontology.load` as `LoadOptions`.
+
+    Raise `InputError` if the reasoner is unknown.
+    """
     reasoner = None if reason is None else ReasonerName(reason)
     where = None if imports is None else Path(imports)
     return LoadOptions(where, fetch, reasoner, cache_folder(cache) if reasoner else None)
@@ -62,7 +65,7 @@ def read_sources(
     limits: Limits = DEFAULT_LIMITS,
     options: LoadOptions = LoadOptions(),
 ) -> Sources:
-    """Read the files of one ontology.
+    """Read the files of one ontology, with their imports and a reasoner's inferences.
 
     The files contain RDF, OWL/XML, synonyms (``.csv``) or mapping rules (``.rq``). A file that is
     named twice is read once.

@@ -26,7 +26,10 @@ Said: TypeAlias = tuple[str, str | None, NamedNode]
 
 
 def said_by(triples: Iterable[Triple]) -> list[Said]:
-    """Return the texts, languages and subjects of triples whose property is in `LABELS`."""
+    """Return text, language and subject of triples, all with a property in `LABELS`.
+
+    Triples with a blank node or without a literal are skipped.
+    """
     return [
         (o.value, o.language, s)
         for s, _, o in triples
@@ -35,7 +38,7 @@ def said_by(triples: Iterable[Triple]) -> list[Said]:
 
 
 class Names:
-    """Names of terms, from labels and synonym files.
+    """Collects the names of terms, from labels and synonym files.
 
     The root of a term or text is the term that stands for all its synonyms.
     """
@@ -61,17 +64,17 @@ class Names:
         return root if isinstance(root, NamedNode) else iri
 
     def labels(self, said: Sequence[Said], is_topic: Callable[[Term], bool]) -> Iterable[Label]:
-        """Return all labels that a text may use for a topic.
+        """Return all labels that a text may use for a topic: a term that `is_topic` accepts.
 
-        These are the ontology's labels in every language, and the texts that synonym files give for
-        a term or for one of its labels.
+        These are the ontology's labels (`said`) in every language, and the texts that synonym files
+        give for a term or for one of its labels.
         """
         terms = dict.fromkeys(term for _, _, term in said)
         topics = frozenset[Term](filter(is_topic, terms))
         return dict.fromkeys(starmap(Label, self._told(said, topics.__contains__)))
 
     def called(self, tree: Taxonomy, said: Sequence[Said]) -> Iterator[tuple[str, Term]]:
-        """Yield the names of a tree's terms: labels, and local names of their synonyms."""
+        """Yield names and terms of a tree: labels (`said`), and local names of synonyms."""
         for text, _, term in self._told(said, tree.__contains__):
             if term in tree:
                 yield text, term
@@ -98,13 +101,13 @@ class Names:
             yield from ((text, None, term) for term in by_text[self._text(text)])
 
     def pairs(self) -> Iterator[tuple[Term, Term]]:
-        """Yield the lookup keys of texts, with the terms that they stand for."""
+        """Yield the texts that synonym files give for terms, as folded literals, and the terms."""
         for text, terms in self._by_text.items():
             yield from ((Literal(text), term) for term in terms)
 
 
 class ShownNames:
-    """Display names of terms.
+    """Chooses the label to display for a term, by property and language.
 
     Labels that may be shown alone (``skos:prefLabel`` and ``rdfs:label``) come first. Among these,
     the user's language precedes no language, English, and all others. Then ``skos:prefLabel`` comes
@@ -142,7 +145,10 @@ class ShownNames:
         return tuple(sorted(several, key=worth))
 
     def shown(self, term: Term, language: str = "en") -> str:
-        """Write a term as label and IRI, or the IRI alone if its local name is the label."""
+        """Return a term for display: label and IRI, or the IRI alone if the label adds nothing.
+
+        The label adds nothing if it equals the local name, except for case and punctuation.
+        """
         written, several = compact(term, self._prefixes), self.labels(term, language)
         if not several or not isinstance(term, NamedNode):
             return written
@@ -155,7 +161,7 @@ def _bare(text: str) -> str:
 
 
 class TermNames:
-    """Terms of hierarchies by their names.
+    """Finds the terms of hierarchies by their names.
 
     A name is a string: a local name, a label, or a text of a synonym file. If several terms share a
     name, all are returned, because a choice would be a guess. `names` are all names except local
@@ -187,7 +193,7 @@ class TermNames:
         return iter(self._terms)
 
     def terms(self, name: str) -> tuple[Term, ...]:
-        """Return the terms with this name; none if it is unknown."""
+        """Return the terms with this name, otherwise those named by its root; none if unknown."""
         if name in self._terms:
             return self._terms[name]
         text = self._root(Literal(name))

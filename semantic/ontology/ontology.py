@@ -86,7 +86,7 @@ _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]
 
 
 class Ontology:
-    """Taxonomies, synonyms and labels.
+    """Domain knowledge for matching: taxonomies, synonyms, labels, units and mapping functions.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Ontology:
     on_problem
         Called with each repair (of a cycle) and each ignored triple (a literal for a class).
     known
-        Problems that were reported before.
+        Problems that were reported before; they are not reported again.
     registry
         The unit cache of an ontology that this one replaces.
 
@@ -170,7 +170,7 @@ class Ontology:
         on_problem: OnProblem = warn_problem,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Ontology:
-        """Load one ontology from RDF, OWL/XML, synonym files (``.csv``) and rules.
+        """Load one ontology from RDF, OWL/XML, synonym files (``.csv``) and rules (``.rq``).
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class Ontology:
         return (triple for property_ in properties for triple in self.groups.get(property_, ()))
 
     def _link_properties(self) -> Mapping[Term, Sequence[Term]]:
-        """Return the is-a properties that each property implies: itself and those above it."""
+        """Map each property to the is-a properties that it implies: itself, or those above it."""
         found: dict[Term, list[Term]] = {}
         below = self._sub_properties().descendants
         for link in sorted(LINKS, key=str):
@@ -313,7 +313,10 @@ class Ontology:
                 yield subject, link, object_
 
     def links(self, publication: Publication) -> Links:
-        """Return the is-a links that a publication states, in root terms."""
+        """Map terms to those directly above them, by the is-a links that a publication states.
+
+        All are root terms. Derived triples are ignored.
+        """
         stated = (triple for triple in publication.triples if triple not in publication.derived)
         return grouped(
             (self.root(o), self.root(s)) if p == NARROWER else (self.root(s), self.root(o))
@@ -397,7 +400,7 @@ class Ontology:
 
     @cached_property
     def shown_names(self) -> ShownNames:
-        """Display names of terms."""
+        """The labels to display for each term."""
         return ShownNames(self.of(*LABELS), self.prefixes)
 
     @cached_property
@@ -410,7 +413,7 @@ class Ontology:
         return not _NO_TOPICS.intersection(self.types.get(term, ()))
 
     def root(self, term: Term) -> Term:
-        """Return the root of this term and its synonyms."""
+        """Return the root: the one term that stands for this term and all its synonyms."""
         return self.roots.root(term)
 
     def taxonomy(self, property_: NamedNode) -> Taxonomy:
@@ -426,7 +429,7 @@ class Ontology:
 
     @cached_property
     def value_names(self) -> TermNames:
-        """Names of classes and concepts."""
+        """The classes and concepts by name: labels, local names, and texts of synonym files."""
         trees = [tree for tree in (self.classes, self.concepts) if len(tree)]
         names = (name for tree in trees for name in self.names.called(tree, self._said))
         return TermNames(trees, names, self.root)
@@ -442,7 +445,7 @@ class Ontology:
 
 
 def _property(name: NamedNode | str, prefixes: Mapping[str, str]) -> NamedNode:
-    """Return the property with this name; raise `OntologyError` unless it is a full IRI."""
+    """Return the property of an IRI or a prefixed name; raise `OntologyError` if it is neither."""
     try:
         found = name if isinstance(name, NamedNode) else expanded(name, prefixes)
     except ValueError:

@@ -85,7 +85,8 @@ def read_owlxml(
 ) -> list[Triple]:
     """Return the triples of an OWL/XML document, and add its prefixes to `prefixes`.
 
-    Raise `InputError` if it is not well-formed, or not OWL/XML.
+    Unsupported axioms are reported and skipped. Raise `InputError` if it is not well-formed, or not
+    OWL/XML.
     """
     root = parse_xml(data, source, limits)
     for prefix in root.iter(f"{{{OWL.iri}}}Prefix"):
@@ -110,7 +111,10 @@ def _parsing_error() -> type[Exception]:
 
 
 def _invalid(error: Exception, utf8: bytes, source: str) -> Problem:
-    """Locate an error by parsing the original again, because rewriting moves lines."""
+    """Return the problem of an error in OWL/XML, with the line in the original document.
+
+    The original is parsed again for this, because rewriting moves lines.
+    """
     line = column = None
     try:
         _Triples().read(utf8)
@@ -133,7 +137,7 @@ def _report_unread(root: ElementTree.Element, source: str, on_problem: OnProblem
 
 
 def _prepare(root: ElementTree.Element) -> None:
-    """Rewrite a document so that owlready2 loses no information."""
+    """Change the elements of a document in place, so that owlready2 loses no information."""
     root.attrib.setdefault("ontologyIRI", _ANONYMOUS)
     for literal in root.iter(_LITERAL):
         datatype = literal.get("datatypeIRI", "")
@@ -161,7 +165,7 @@ def _pairs(axiom: ElementTree.Element) -> list[ElementTree.Element]:
 
 
 class _Triples:
-    """Collector of the triples that owlready2's parser finds."""
+    """Collects the triples that owlready2's parser finds, as terms, in `found`."""
 
     def __init__(self) -> None:
         self.found: list[Triple] = []

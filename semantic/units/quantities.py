@@ -84,13 +84,18 @@ def is_in_base(property_: Term) -> bool:
 
 
 def read_number(text: str) -> Fraction | None:
-    """Parse a number: sign, digits, point and exponent, all of limited length."""
+    """Parse a number: sign, digits, point and exponent, all of limited length.
+
+    Return ``None`` if the text has another form.
+    """
     stripped = text.strip()
     return Fraction(stripped) if _NUMBER_FORM.fullmatch(stripped) else None
 
 
 def read_quantity(text: str) -> tuple[Fraction, str] | None:
-    """Return the number and the unit in a quantity's lexical form.
+    """Return the number and the unit in a quantity's lexical form, or ``None`` if it has neither.
+
+    The unit is not looked up.
 
     Examples
     --------
@@ -102,7 +107,7 @@ def read_quantity(text: str) -> tuple[Fraction, str] | None:
 
 
 def read_written(text: str) -> tuple[Fraction, str] | None:
-    """Return the number and the unit of text that `quantity_literal` wrote."""
+    """Return the number and the unit of a text that `quantity_literal` wrote, or ``None``."""
     found = _WRITTEN_FORM.fullmatch(text)
     try:
         return (Fraction(found[1]), found[2]) if found else None
@@ -111,7 +116,7 @@ def read_written(text: str) -> tuple[Fraction, str] | None:
 
 
 def write_number(number: Fraction) -> str:
-    """Write a number with 34 digits in canonical form, so that equal numbers are equal texts.
+    """Write a number, rounded to 34 digits, in canonical form: equal numbers are equal texts.
 
     Examples
     --------
@@ -147,5 +152,5 @@ def number_literal(number: Fraction) -> Literal:
 
 
 def quantity_literal(number: Fraction, unit: str) -> Literal:
-    """Return a number and a unit as one literal."""
+    """Return a number and a unit as one ``cdt:ucum`` literal."""
     return Literal(f"{write_number(number)} {unit}", datatype=UCUM)

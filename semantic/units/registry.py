@@ -119,7 +119,7 @@ COMMON = {
 
 
 class Registry:
-    """Registry of units by their texts.
+    """Finds the meaning of a unit's text (currencies, bytes, UCUM, pint), and caches it.
 
     Limits: `Limits.unit_characters` for a text, `Limits.units_remembered` for the cache.
 
@@ -137,7 +137,7 @@ class Registry:
         self._found = lru_cache(maxsize=limits.units_remembered)(_look_up)
 
     def unit(self, text: str) -> Unit:
-        """Return the unit of a text.
+        """Return the unit that a text names.
 
         Raise `UnitError` if the text is not a unit, or the unit has no conversion by factor and
         offset.
@@ -162,7 +162,7 @@ def _look_up(text: str) -> Unit | None:
 
 
 class _Libraries:
-    """Units of pint, in UCUM's or pint's syntax; one thread parses at a time."""
+    """Finds units with ucumvert (UCUM syntax) and pint; one thread parses at a time."""
 
     def __init__(self) -> None:
         import ucumvert  # type: ignore[import-untyped]
@@ -176,11 +176,11 @@ class _Libraries:
         self._reading = Lock()
 
     def of_ucum(self, text: str) -> Unit | None:
-        """Return the unit of a text in UCUM syntax."""
+        """Return the unit of a text in UCUM syntax, or ``None`` if it has none."""
         return self._attempt(lambda: self._transformer.transform(self._parser.parse(text)))
 
     def of_pint(self, text: str) -> Unit | None:
-        """Return the unit of a text in pint syntax."""
+        """Return the unit of a text in pint syntax, or ``None`` if it has none."""
         registry = self._registry
         return self._attempt(lambda: registry.Quantity(Fraction(1), registry.parse_units(text)))
 
@@ -195,7 +195,10 @@ class _Libraries:
             return None  # Each error results from one kind of invalid text.
 
     def _measured(self, quantity: Any) -> Unit | None:
-        """Find factor and offset by converting 0, 1 and 2; logarithmic units have neither."""
+        """Return the unit of a quantity of pint; find factor and offset by converting 0, 1 and 2.
+
+        Return ``None`` for logarithmic units, extreme factors and fractional powers.
+        """
         times, units = Fraction(str(quantity.magnitude)), quantity.units
         roots = [self._registry.Quantity(times * n, units).to_root_units() for n in range(3)]
         zero, one, two = (Fraction(str(root.magnitude)) for root in roots)
@@ -282,7 +285,7 @@ def _part(part: str, sign: str) -> str | None:
 
 
 def iri_of(ucum: str) -> NamedNode | None:
-    """Return the QUDT unit of a UCUM code without prefixes, or ``None``.
+    """Return the QUDT unit (or currency) of a UCUM code without prefixes, or ``None``.
 
     Examples
     --------

@@ -55,7 +55,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class BaseUnit:
-    """The declared unit of an attribute's numbers: the term and its meaning."""
+    """The declared unit of an attribute's numbers: the term that declares it, and its meaning."""
 
     term: Term
     unit: Unit
@@ -77,10 +77,10 @@ class Declarations:
 
 @dataclass(frozen=True, slots=True)
 class ConstantUse:
-    """One use of a query's constant: as an attribute's value, or compared with one.
+    """One use of a query's constant: as the value of `attribute`, or compared with such a value.
 
-    `siblings` are the properties of the same subject, each with the constant that is its object
-    or equals it. The constant is ``None`` if the query leaves it open.
+    `siblings` are the properties of the same subject, each with the constant that is its object or
+    equals it. The constant is ``None`` if the query leaves it open.
     """
 
     attribute: Term
@@ -101,7 +101,7 @@ class NormalizedTriples:
 
 
 class Units:
-    """Unit conversion for publications and subscriptions, as an ontology declares it.
+    """Converts quantities in publications and subscriptions to base units, for one ontology.
 
     Examples
     --------
@@ -148,7 +148,10 @@ class Units:
         return cls(declarations, registry, properties)
 
     def base_unit(self, attribute: Term) -> BaseUnit | None:
-        """Return the declared unit of an attribute's numbers, or ``None``."""
+        """Return the declared unit of an attribute's numbers, or ``None``.
+
+        An attribute such as ``a.b`` has the unit of the properties that its last step names.
+        """
         found = self.declarations.base_units.get(attribute)
         if found is None and (name := name_of(attribute)) is not None:
             return self._by_step.get(steps(name)[-1])
@@ -168,7 +171,7 @@ class Units:
     # -- publications -----------------------------------------------------------------------
 
     def normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
-        """Convert the quantities of a publication, which uses root terms, to base units.
+        """Return a publication, which uses root terms, with its quantities in base units.
 
         Values that cannot be converted stay unchanged and are reported.
         """
@@ -195,7 +198,10 @@ class Units:
     def normal_triples(
         self, triples: Iterable[Triple], report: OnUnitError
     ) -> NormalizedTriples | None:
-        """Return triples with quantities in base units, or ``None`` without quantities."""
+        """Return triples with quantities in base units, or ``None`` if there are no quantities.
+
+        Values that cannot be converted stay unchanged and are passed to `report`.
+        """
         triples = tuple(triples)
         changes: _Changes = {}
         is_measured = False
@@ -227,7 +233,12 @@ class Units:
         changes: _Changes,
         report: OnUnitError,
     ) -> dict[Triple, Triple]:
-        """Convert pairs of number and unit; return triples derived for nodes that link to them."""
+        """Add conversions of pairs of number and unit to `changes`, and report failures.
+
+        `values` are the triples with numbers, by subject. If an attribute with a declared base unit
+        links to such a subject, its number in this unit becomes a value of the attribute: return
+        these derived triples, each with the link as its original.
+        """
         base_units = self.declarations.base_units
         units: defaultdict[Term, list[Triple]] = defaultdict(list)
         above: list[Triple] = []
@@ -265,7 +276,10 @@ class Units:
     def _change_pair(
         self, triple: Triple, units: Sequence[Triple], change: _Changes
     ) -> tuple[Fraction, Unit]:
-        """Convert a number and its unit; return them as stated."""
+        """Add the conversion of a number (in `triple`) and its unit to `change`; return both.
+
+        The number and unit are returned as stated. Raise `UnitError` if they cannot be converted.
+        """
         subject, attribute, object_ = triple
         value = _number_of(object_)
         if value is None:
@@ -315,12 +329,19 @@ class Units:
         return next(iter(found), term)
 
     def in_base_units(self, unit_attribute: Term, value: Term) -> bool:
-        """Return whether a query that names a unit needs the value's number in the base unit."""
+        """Return whether a query that names a unit needs the value's number in the base unit.
+
+        This is true if `unit_attribute` gives the unit of the attribute `value`, which has no
+        declared base unit: the converted number is then in a hidden property (`in_base`).
+        """
         values = self._value_attributes.get(unit_attribute, ())
         return value in values and self.base_unit(value) is None
 
     def _beside(self, term: Term, use: ConstantUse) -> Term:
-        """Convert a plain number or a unit, using its sibling constants."""
+        """Convert a plain number or a unit by its sibling constants; return other terms unchanged.
+
+        Raise `UnitError` if the conversion is impossible or ambiguous.
+        """
         if (values := self._value_attributes.get(use.attribute)) is not None:
             named = [v for v, _ in use.siblings if v in values]
             bases = {self.base_unit(value) for value in named or values}
@@ -340,7 +361,11 @@ class Units:
     # -- one quantity -----------------------------------------------------------------------
 
     def _quantity(self, literal: Literal, base: BaseUnit | None) -> Literal:
-        """Convert a quantity to the base unit; without one, to its dimension's base unit."""
+        """Return a quantity as a plain number in `base`.
+
+        Without a base unit, return a quantity in the base unit of its dimension. Raise `UnitError`
+        if it is invalid, or has another dimension than `base`.
+        """
         found = read_quantity(literal.value)
         if found is None:
             what = f"“{literal.value[:40]}” is not a number and a unit"
@@ -380,7 +405,7 @@ class Units:
 
 
 def _unit_of(term: Term, registry: Registry) -> Unit:
-    """Return the unit that a string or a QUDT IRI names."""
+    """Return the unit that a string or a QUDT IRI names; raise `UnitError` if it names none."""
     if isinstance(term, Literal):
         return registry.unit(term.value)
     if isinstance(term, NamedNode) and (text := ucum_of(term)) is not None:
@@ -390,7 +415,10 @@ def _unit_of(term: Term, registry: Registry) -> Unit:
 
 
 def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fraction:
-    """Convert a number to a base unit of the same dimension; `name` is the unit's text."""
+    """Convert a number to a base unit of the same dimension; `name` is the unit's text.
+
+    Raise `UnitError` if the dimensions differ.
+    """
     if unit.base != base.unit.base:
         what = f"{name} cannot be converted to {_name(base.term)}"
         raise UnitError(what, "Use a unit of the same dimension.")
@@ -398,7 +426,7 @@ def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fract
 
 
 def _number_of(term: Term) -> Fraction | None:
-    """Return the exact number in a numeric literal."""
+    """Return the exact number in a numeric literal; return ``None`` for any other term."""
     if not isinstance(term, Literal) or not isinstance(value_of(term), Number):
         return None
     return read_number(term.value)
@@ -454,7 +482,7 @@ def _declarations(
 def _inherited(
     declared: Mapping[Term, _T], properties: Taxonomy
 ) -> Iterator[tuple[Term, Sequence[_T]]]:
-    """Yield the attributes with a declaration, and their declarations, nearest first."""
+    """Yield each attribute with declarations, own or inherited, and these, nearest first."""
     each = ((one, *properties.descendants(one)) for one in declared)
     for attribute in dict.fromkeys(one for several in each for one in several):
         above = dict.fromkeys((attribute, *properties.ancestors(attribute)))
