@@ -1,4 +1,4 @@
-"""Documents and tables to reports: their publications are matched as they are read.
+"""Matching of documents and tables: their publications are matched as they are read.
 
 The core reads and matches RDF documents in batches of publications. A document in memory that is
 one publication takes one call of the core, if its format is given or it is N-Quads. Feeds, and
@@ -50,7 +50,7 @@ _TURN = 32
 Document: TypeAlias = "bytes | str | Path | Readable | rdflib.Graph"
 """Sources that `Engine.filter` reads."""
 Found: TypeAlias = "_native.Report | _native.EnrichmentRequest | _native.CallRequest"
-"""What the core returns for a publication: its report, or a request for Python's steps."""
+"""The core's result for a publication: its report, or a request for Python's steps."""
 
 
 class Pipeline(NamedTuple):
@@ -81,7 +81,7 @@ class Pipeline(NamedTuple):
     base: str | None = None
 
     def report_faults(self, faults: Iterable[Fault], name: str) -> None:
-        """Report the faults of a document."""
+        """Pass each fault of the document `name` to `on_problem`, as a problem."""
         for fault in faults:
             self.on_problem(problem_of(fault, name))
 
@@ -89,7 +89,10 @@ class Pipeline(NamedTuple):
 def match_source(
     source: str | Path | Readable | rdflib.Graph, name: str | None, via: Pipeline
 ) -> Iterator[MatchReport]:
-    """Match the publications of a source other than bytes; see `Engine.filter`."""
+    """Match the publications of a source other than bytes; see `Engine.filter`.
+
+    Raise `InputError` if a named file does not exist.
+    """
     if isinstance(source, str | Path):
         if str(source) != "-" and (problem := missing(source)) is not None:
             raise InputError(problem)
@@ -120,7 +123,10 @@ def match_bytes(data: bytes, name: str, via: Pipeline) -> Iterator[MatchReport]:
 
 
 def _match_stream(stream: Readable, name: str, via: Pipeline) -> Iterator[MatchReport]:
-    """Match a document from a stream; a short one is read into memory first."""
+    """Match a document from a stream; read a short one into memory first.
+
+    A read error is passed to `on_problem`.
+    """
     waits = may_wait(stream)
     enough = PIECE if not waits else HEAD_BYTES if via.syntax is None else 1
     rest = pieces(stream)

@@ -318,7 +318,7 @@ class Engine(Matcher):
     def _subscribe_rows(
         self, rows: Iterable[registration.Row | GraphMatchError]
     ) -> tuple[GraphMatchError, ...]:
-        """Add subscriptions in batches; return their errors, and those among the rows."""
+        """Add subscriptions in batches; return their errors and those among `rows`, in order."""
         refused: list[GraphMatchError] = []
         rest = iter(rows)
         while some := list(islice(rest, _AT_ONCE)):
@@ -387,7 +387,7 @@ class Engine(Matcher):
         return prepared(self._core, query, parameters, self._add_batch)
 
     def _add_batch(self, rows: SubscriptionBatch) -> list[tuple[int, GraphMatchError]]:
-        """Add rows of terms; return the indices and errors of invalid rows."""
+        """Add a batch; return the places in `rows.chosen` and the errors of invalid rows."""
         with self._changing:
             refused = list(registration.add_batch(self._core, self._rewritten, rows))
             self._follow_subscriptions()
@@ -445,7 +445,7 @@ class Engine(Matcher):
         return OntologyUpdate(triples, names, len(reindexed))
 
     def _adopt(self, enricher: Enricher) -> tuple[int, int, list[str], list[str]]:
-        """Pass an ontology to the core.
+        """Switch to another enricher: pass its ontology to the core, and drop the saved ontology.
 
         Returns
         -------
@@ -462,7 +462,7 @@ class Engine(Matcher):
     def update_ontology(
         self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()
     ) -> OntologyUpdate:
-        """Change the ontology by some triples; see `Ontology.update`."""
+        """Replace the ontology by one with triples added and removed; see `Ontology.update`."""
         with self._changing:
             return self.replace_ontology(self.ontology.update(added, removed))
 
@@ -508,7 +508,11 @@ class Engine(Matcher):
         now: datetime,
         source: str,
     ) -> MatchReport:
-        """Return the report of a publication, after Python's steps if it needs any."""
+        """Return the report of a publication; first run the steps in Python that the core requests.
+
+        `found` is the core's report or its first request. `publication` is ``None`` if only the
+        core has its triples. `source` is its document. Problems are passed to `on_problem`.
+        """
         enriched: EnrichedPublication | None = None
         steps = 0
         asked: CallSession | None = None
@@ -613,7 +617,7 @@ class Engine(Matcher):
         syntax: RdfFormat | None = None,
         base: str | None = None,
     ) -> documents.Pipeline:
-        """Return the parts of this engine that match a document."""
+        """Return the parts of this engine that match a document, with the options of its reader."""
         parts = self._core, self._clock, self.limits, self._on_problem, self.match, self._reported
         return documents.Pipeline._make((*parts, split_by, syntax, base))
 
@@ -671,7 +675,7 @@ class Engine(Matcher):
         return enriched.publication
 
     def operator_calls(self, id: str) -> tuple[str, ...]:
-        """Return the operators that a subscription calls, with their costs, as lines.
+        """Return a line for each operator that a subscription calls, with its cost.
 
         Raises
         ------
@@ -709,6 +713,8 @@ class Engine(Matcher):
         ------
         UnknownSubscriptionError
             If the id of the subscription is unknown.
+        GraphMatchError
+            If the query cannot be evaluated, for example because of a limit.
         """
         from graphmatch.explain.reasons import explained
 
@@ -852,7 +858,7 @@ class Engine(Matcher):
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:
-    """Ask the core about an id; return ``None`` if it is not Unicode, and so unknown."""
+    """Return ``ask(id)``, or ``None`` if the id is not valid Unicode, and therefore unknown."""
     try:
         return ask(id)
     except UnicodeEncodeError:

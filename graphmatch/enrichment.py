@@ -86,8 +86,8 @@ class EnrichedPublication:
     stated
         The publication as read, with the concepts that its text names.
     found
-        The triples found in texts: the property of the text, the label and its form (``None`` for
-        words), and the part of the text.
+        The triples found in texts. Each has the property of the text, the label and its form
+        (``None`` for words), and the part of the text.
     origins
         Each triple of E(P) with the rule and the triple that derived it, if any.
     mapped
@@ -111,7 +111,7 @@ Found: TypeAlias = tuple[Term, tuple[str, int] | None, str]
 
 
 class OntologyAndAnnotator(NamedTuple):
-    """An ontology and its annotator.
+    """An ontology, and the annotator that finds its labels in texts.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class OntologyAndAnnotator(NamedTuple):
 
 
 class Enricher:
-    """One ontology, ready for matching.
+    """Applies one ontology to publications and queries, in Python and through a core.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class Enricher:
 
     @property
     def known(self) -> OntologyAndAnnotator:
-        """The ontology and its annotator."""
+        """The ontology and its annotator, made on first use if a function makes them."""
         if not isinstance(self._known, OntologyAndAnnotator):
             with self._making:
                 if not isinstance(self._known, OntologyAndAnnotator):
@@ -215,7 +215,7 @@ class Enricher:
 
     @property
     def _core(self) -> _native.Core:
-        """The core with the ontology."""
+        """The core that has the ontology: the engine's if it still exists, otherwise an own one."""
         shared = None if self._shared is None else self._shared()
         return self._own if shared is None else shared
 
@@ -230,9 +230,9 @@ class Enricher:
     def evaluation(
         self, publication: Publication, now: datetime, calls: _native.Calls | None = None
     ) -> _native.Evaluation:
-        """Prepare queries over a publication and the ontology, with `now` as ``NOW()``.
+        """Return an object that queries a publication and the ontology, with `now` as ``NOW()``.
 
-        Known results of operator calls are reused.
+        `calls` are the known results of operator calls, which are not made again.
         """
         triples, stated, shown = ordered(publication)
         id, time = plain(publication.id), moment(now)
@@ -267,7 +267,12 @@ class Enricher:
         steps: int,
         mentions: Iterable[Mention] | None = None,
     ) -> tuple[Derived, int, bool]:
-        """Have the core do some steps without pruning; see `_native.Core.entail`."""
+        """Return the triples that the core derives from `given`; the first `stated` are stated.
+
+        `steps` are the steps to do, and `mentions` the attributes to derive, by default those that
+        subscriptions ask for. Also return how many of the derived triples every pattern sees (they
+        come first), and whether the result is complete. See `_native.Core.entail`.
+        """
         rows = None if mentions is None else [(_text(p), _text(o)) for p, o in mentions]
         found, shown, is_whole = self._core.entail(plain(id), given, stated, steps, rows)
         return dict(found), shown, is_whole
@@ -282,7 +287,7 @@ class Enricher:
 
     @cached_property
     def concepts(self) -> Concepts:
-        """The classes of the ontology by name."""
+        """The classes and concepts of the ontology by name, made on first use."""
         return Concepts(self.ontology)
 
     @property
@@ -304,7 +309,10 @@ class Enricher:
     # -- input for the core -----------------------------------------------------------------
 
     def stated(self, before: Enricher | None) -> dict[str, Any]:
-        """Return the ontology for `_native.Core.set_ontology`; `before` is the previous one."""
+        """Return the ontology, in N-Triples, as the argument of `_native.Core.set_ontology`.
+
+        `before` is the enricher of the previous ontology, to find the changes.
+        """
         ontology, texts = self.ontology, _Texts()
         names = ontology.names
         everything, changed = self._changed(before)
@@ -328,7 +336,7 @@ class Enricher:
 
     @property
     def _maps_all(self) -> bool:
-        """Whether every publication is mapped, because a function names no property."""
+        """Whether mapping functions run for every publication, because one names no property."""
         return self.functions is not None and self.functions.always
 
     def _steps(self) -> Iterable[tuple[str, int]]:
@@ -353,7 +361,7 @@ class Enricher:
         return (options.casefold, options.nfkc) if options.folds else None
 
     def _changed(self, before: Enricher | None) -> tuple[bool, list[str]]:
-        """Return whether all subscriptions are affected, and which class names are."""
+        """Return whether the new ontology affects all subscriptions, and which class names."""
         if before is None:
             return False, []
         mine, theirs = self.ontology, before.ontology
@@ -367,6 +375,8 @@ class Enricher:
 
     def rewritten_constants(self, parser: SubscriptionParser, id: str, text: str) -> list[str]:
         """Return a query's constants as root terms and in base units.
+
+        Also pass the meaning of class names to the core.
 
         Raises
         ------
@@ -429,7 +439,10 @@ class Enricher:
     def _annotated(
         self, publication: Publication, asks: bool
     ) -> tuple[Mapping[Triple, Found], Publication, list[Triple]]:
-        """Return the triples found in texts, the publication with concepts, and ``gm:words``."""
+        """Return the triples found in texts, the publication with concepts, and its ``gm:words``.
+
+        `asks` says whether ``gm:words`` are needed; otherwise there are none.
+        """
         found: dict[Triple, Found] = {}
         for one in self.annotator.annotate(publication):
             place = one.occurrence
@@ -440,7 +453,7 @@ class Enricher:
         return found, stated, list(words)
 
     def _as_graph(self, publication: Publication) -> Publication:
-        """Add the triples that an event's attributes state in the ontology's vocabulary.
+        """Return an event with the triples that its attributes state in the ontology's vocabulary.
 
         A publication is an event if its first triple is an attribute; others are unchanged.
         """
@@ -456,7 +469,11 @@ class Enricher:
         return ontology.units.normal(ontology.rewrite(publication), on_problem)
 
     def prepare(self, publication: Publication, steps: int, now: datetime) -> EnrichedPublication:
-        """Do the steps that a publication needs and the core does not do."""
+        """Return a publication after the steps that the core leaves to Python.
+
+        These are labels, root terms and units. If `steps` has `MAPPING`, all steps are done,
+        because mapping functions need all derived triples.
+        """
         if steps & MAPPING:
             return self.enrich(publication, now, [(WORDS, None)] if self.words else [])
         found, stated, words = self._annotated(publication, self.words)
@@ -472,7 +489,7 @@ def _text(term: Term | None) -> str | None:
 
 
 def ordered(publication: Publication) -> tuple[tuple[Triple, ...], int, int]:
-    """Return the triples in the order of the core.
+    """Return the triples of a publication in the order of the core, and two counts.
 
     Stated triples come first, and those that only some patterns see come last. Also return the
     number of stated triples, and the number that every pattern sees.
@@ -490,7 +507,7 @@ def _place(publication: Publication) -> Place:
 
 
 def incomplete(place: Place) -> Problem:
-    """Return the problem of a publication whose derivation is incomplete."""
+    """Return the problem to report if the derived triples of a publication are incomplete."""
     what = (
         "it is incomplete: it reached the limit `derived_triples` or `event_paths`,"
         " or its texts took half of `publication_seconds`"
@@ -500,12 +517,12 @@ def incomplete(place: Place) -> Problem:
 
 
 class _Texts(dict[Term, str]):
-    """Terms in N-Triples."""
+    """A cache of terms in N-Triples: the look-up of a missing term writes it."""
 
     def __missing__(self, term: Term) -> str:
         self[term] = text = written(term)
         return text
 
     def rows(self, triples: Iterable[Triple]) -> list[tuple[str, str, str]]:
-        """Return the triples as texts."""
+        """Return each triple as three strings in N-Triples."""
         return [(self[s], self[p], self[o]) for s, p, o in triples]

@@ -67,9 +67,8 @@ class Matcher(Protocol):
 
     1. `subscribe` with an id that is taken raises `DuplicateSubscriptionError` and changes nothing.
     2. `subscribe` with unsupported features raises `UnsupportedError` and changes nothing.
-    3. `unsubscribe` with an unknown id raises `UnknownSubscriptionError`. Afterwards the matcher
-    behaves as if
-       the subscription had never existed; the id is free again.
+    3. `unsubscribe` with an unknown id raises `UnknownSubscriptionError`. With a known id, the
+       matcher then behaves as if the subscription had never existed, and the id is free again.
     4. A matcher without subscriptions matches nothing.
     5. `match` changes neither its argument nor the result of the next call: the same publication
        gives the same report, up to the order of solutions.
@@ -91,7 +90,7 @@ class Matcher(Protocol):
         """Return the matches of a publication."""
 
     def match_many(self, publications: Iterable[Publication]) -> Iterator[MatchReport]:
-        """Match several publications, lazily."""
+        """Yield the report of each publication, which is matched when its report is requested."""
         for publication in publications:
             yield self.match(publication)
 
@@ -99,11 +98,11 @@ class Matcher(Protocol):
         """Return the number of subscriptions."""
 
     def __contains__(self, id: object) -> bool:
-        """Whether there is a subscription with this id."""
+        """Return whether there is a subscription with this id."""
 
 
 class DuplicateSubscriptionError(GraphMatchError):
-    """The id of a new subscription is taken."""
+    """A new subscription has the id of an existing one."""
 
     def __init__(self, id: str) -> None:
         what = "a subscription with this id already exists"
@@ -111,14 +110,14 @@ class DuplicateSubscriptionError(GraphMatchError):
 
 
 class UnknownSubscriptionError(GraphMatchError):
-    """The id belongs to no subscription."""
+    """No subscription has the id."""
 
     def __init__(self, id: str) -> None:
         super().__init__(Problem("no subscription has this id", Place(plain(id)), "Check the id."))
 
 
 class UnsupportedError(GraphMatchError):
-    """The matcher does not support a subscription."""
+    """A subscription uses features that the matcher does not support."""
 
     def __init__(self, id: str, what: str) -> None:
         remedy = "Use the engine, which accepts all of SPARQL."

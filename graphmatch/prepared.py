@@ -39,9 +39,10 @@ TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int6
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionBatch:
-    """Subscriptions that share one query: the rows with the numbers `chosen`, shape ``(n,)``.
+    """Subscriptions that share one query, as columns: ids, and terms for each parameter.
 
-    `parameters` are variables of the query, one for each column of terms.
+    `parameters` are the variables of the query that the columns replace. Only the rows with the
+    numbers `chosen`, shape ``(n,)``, are to be added.
     """
 
     query: str
@@ -53,7 +54,7 @@ class SubscriptionBatch:
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
-    """A query with parameters (`Engine.prepare`)."""
+    """A query with parameters, for subscriptions that differ in these only (`Engine.prepare`)."""
 
     query: str
     parameters: tuple[str, ...]
@@ -118,7 +119,10 @@ def prepared(
     parameters: Iterable[str],
     add: Callable[[SubscriptionBatch], list[tuple[int, GraphMatchError]]],
 ) -> PreparedQuery:
-    """Check a query with parameters; see `Engine.prepare`."""
+    """Return a query with parameters after the core has checked it; see `Engine.prepare`.
+
+    `add` adds a batch of subscriptions, and returns the places and the errors of invalid ones.
+    """
     names = tuple(name.removeprefix("?") for name in parameters)
     none = Texts.of([])  # Without rows, the core only checks the query.
     try:
@@ -141,7 +145,11 @@ def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
 def _column(
     parameter: str, terms: Terms, length: int
 ) -> tuple[TermColumn, NDArray[np.bool_] | None]:
-    """Return a column for the core, and a mask of values (``None``: the core checks)."""
+    """Convert the terms of a parameter to a column for the core; also return the rows with a value.
+
+    The mask of these rows is ``None`` if the core checks the terms. Raise `InputError` if the
+    column does not have `length` terms, or has values that are not terms.
+    """
     import numpy as np
     import pyarrow as pa
 

@@ -26,7 +26,10 @@ Rewrite: TypeAlias = Callable[[str, str], list[str]]
 
 
 def row_of(subscription: object, query: object = None) -> Row:
-    """Return the id, the text and the comment of a subscription."""
+    """Return the id, the text and the comment of a `Subscription`, or of an id and a query.
+
+    Raise `TypeError` for other arguments.
+    """
     if isinstance(subscription, Subscription):
         return subscription.id, subscription.query.text, subscription.comment
     if not isinstance(subscription, str) or not isinstance(query, str | Query):
@@ -44,7 +47,11 @@ def add(
     *,
     replaces: bool = False,
 ) -> bool:
-    """Add or replace a subscription; return false if there is none to replace."""
+    """Add a subscription, or replace it if `replaces`; return false if there is none to replace.
+
+    Raise the error that `Engine.subscribe` describes. `rewrite` is called if the query has units
+    or names of classes.
+    """
     try:
         try:
             return core.subscribe(id, text, comment, None, replaces)
@@ -57,7 +64,10 @@ def add(
 
 
 def add_again(core: _native.Core, rewrite: Rewrite, ids: Iterable[str]) -> list[Problem]:
-    """Replace the constants of subscriptions for a new ontology; return the problems."""
+    """Index subscriptions again, with their constants replaced for a new ontology.
+
+    Return a problem for each one whose units or classes are now invalid; it matches nothing.
+    """
     problems: list[Problem] = []
     for id in ids:
         text, comment = core.subscription(id) or ("", "")
@@ -72,7 +82,10 @@ def add_again(core: _native.Core, rewrite: Rewrite, ids: Iterable[str]) -> list[
 def add_many(
     core: _native.Core, rewrite: Rewrite, rows: Sequence[Row | GraphMatchError]
 ) -> Iterator[GraphMatchError]:
-    """Add some subscriptions; yield the errors of invalid ones, and those among the rows."""
+    """Add subscriptions while the caller reads the errors of invalid ones.
+
+    Errors among `rows` are yielded, too, in the order of rows.
+    """
     for is_error, several in groupby(rows, lambda row: isinstance(row, GraphMatchError)):
         if is_error:
             yield from (row for row in several if isinstance(row, GraphMatchError))
@@ -109,7 +122,10 @@ def _add_rows(
 def add_batch(
     core: _native.Core, rewrite: Rewrite, rows: SubscriptionBatch
 ) -> Iterator[tuple[int, GraphMatchError]]:
-    """Add rows of terms; yield the indices and errors of invalid rows."""
+    """Add a batch of subscriptions while the caller reads the errors of invalid ones.
+
+    Yield the place of each invalid one in `rows.chosen`, and its error.
+    """
     ids = rows.ids.data, rows.ids.offsets
     try:
         errors = core.subscribe_batch(rows.query, rows.parameters, ids, rows.columns, rows.chosen)
@@ -127,7 +143,7 @@ def add_batch(
 
 
 def error_of(error: Exception, id: str, text: str = "") -> GraphMatchError:
-    """Convert a core error about a subscription."""
+    """Convert an error of the core about the subscription `id` to the error to raise."""
     if isinstance(error, _native.DuplicateIdError):
         return DuplicateSubscriptionError(id)
     assert isinstance(error, _native.InvalidSubscriptionError)

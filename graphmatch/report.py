@@ -41,7 +41,7 @@ _TRUNCATED = "Narrow the query, or raise the limits `match_solutions` and `publi
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One subscription that a publication matches.
+    """A subscription that a publication matches, with the result of its query.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Call:
 
 
 def _short(term: Term) -> str:
-    """Write a term in about 60 characters."""
+    """Return a term as text, cut after 60 characters."""
     if isinstance(term, Literal) and term.datatype in (XSD["boolean"], XSD["double"]):
         return term.value
     text = compact(term)
@@ -166,17 +166,17 @@ class UndecidedSubscription:
 
 
 class Matches(Sequence[Match]):
-    """Matches that are created on access; equal to any sequence of equal matches."""
+    """Matches that are created on access. They are equal to any sequence of equal matches."""
 
     @property
     @abstractmethod
     def subscriptions(self) -> Sequence[str]:
-        """The ids of the subscriptions."""
+        """The ids of the subscriptions that match, in order."""
 
     @property
     @abstractmethod
     def numbers(self) -> NDArray[np.uint32]:
-        """The numbers of the subscriptions."""
+        """The engine's numbers of the subscriptions that match; see `Engine.ids_of`."""
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -213,11 +213,11 @@ class MatchReport:
     counters: Counters = field(default_factory=Counters)
     problems: tuple[Problem, ...] = ()
     undecided: tuple[UndecidedSubscription, ...] = ()
-    """Undecided subscriptions, or those whose solutions may be incomplete."""
+    """Subscriptions that failed calls leave undecided, or whose solutions may be incomplete."""
     calls: Sequence[Call] = field(default=(), repr=False, compare=False)
     """The operator calls that were made or cached, in order."""
     origin: Callable[[], Publication | None] | None = field(default=None, repr=False, compare=False)
-    """Returns the publication again."""
+    """Returns the publication, or ``None`` if it is no longer available."""
 
     def read(self) -> Publication:
         """Return the publication with the stated triples.
@@ -249,9 +249,10 @@ class MatchReport:
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
-        """The numbers of the matching subscriptions, stable as long as these exist.
+        """The engine's numbers of the matching subscriptions, stable as long as these exist.
 
-        If the matcher has no such numbers, these are their places in this report.
+        `Engine.ids_of` returns their ids. Other matchers have no such numbers; then they are 0, 1,
+        2, …: the places of the matches in this report.
         """
         return self.matches.numbers if isinstance(self.matches, Matches) else _places(self)
 
@@ -263,7 +264,9 @@ def _places(report: MatchReport) -> NDArray[np.uint32]:
 
 
 class CoreMatches(Matches):
-    """Matches in the order of subscribing.
+    """The matches of the engine, created on access from the report of the core.
+
+    They are in the order of subscribing.
 
     Parameters
     ----------
@@ -320,9 +323,10 @@ class CoreMatches(Matches):
         return enricher, EnrichedPublication(whole, own, {row[0]: row[1:] for row in read}, origins)
 
     def texts(self, most: int | None = None) -> Iterator[_Row]:
-        """Yield ids, solutions, graphs, and whether the solutions are complete.
+        """Yield for each match: id, solutions, graph, and whether the solutions are complete.
 
-        Terms of solutions are N-Triples; triples of graphs are objects.
+        Terms of solutions are N-Triples. Triples of graphs are objects. The id names the
+        subscription.
 
         Parameters
         ----------
@@ -333,7 +337,7 @@ class CoreMatches(Matches):
         yield from self._rows(0, len(self), most, texts=True)
 
     def made(self, begin: int, end: int, most: int | None = None) -> Iterator[Match]:
-        """Yield some matches; `most` is that of `texts`."""
+        """Yield the matches at the places `begin` to ``end - 1``; `most` is that of `texts`."""
         for id, solutions, graph, _ in self._rows(begin, end, most, texts=False):
             triples = None if graph is None else tuple(graph)
             yield Match(id, self._publication, tuple(solutions), triples)
@@ -353,7 +357,7 @@ class CoreMatches(Matches):
 
     @property
     def subscriptions(self) -> Sequence[str]:
-        """The ids of the subscriptions."""
+        """The ids of the subscriptions that match, in order; cached."""
         if self._ids is None:
             self._ids = self.found.ids()
         return self._ids
@@ -365,7 +369,7 @@ class CoreMatches(Matches):
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
-        """The numbers of the subscriptions, stable as long as these exist."""
+        """The engine's numbers of the subscriptions, stable as long as these exist."""
         return self.found.numbers()
 
 
@@ -379,7 +383,9 @@ def report_of(
     recalled: int = 0,
     undecided: tuple[UndecidedSubscription, ...] = (),
 ) -> MatchReport:
-    """Return the report of a publication.
+    """Return the report of a publication, made from the report of the core (`found`).
+
+    Its problems are returned in it, and not passed to `on_problem`.
 
     Parameters
     ----------
@@ -413,13 +419,13 @@ def report_of(
 
 
 def read_again(found: _native.Report, source: str) -> Publication | None:
-    """Return the publication of a report, if it is still available."""
+    """Return the publication of a core report; ``None`` if the core no longer has its triples."""
     triples = found.triples()
     return None if triples is None else publication_of(found.publication, triples, source)
 
 
 def _left_open(publication: str, undecided: UndecidedSubscription) -> Problem:
-    """Return the problem of a subscription that failed calls leave undecided."""
+    """Return the problem to report for a subscription that failed calls leave undecided."""
     some = "; ".join(map(str, undecided.calls[:3]))
     what = "other solutions" if undecided.matched else "whether it matches"
     said = f"{undecided.subscription}: {what} could not be determined: {some}"
@@ -435,6 +441,8 @@ class EventReports(Sequence[MatchReport]):
     parts
         Batches of rows: the ids, the core's results, and the reports by row for events that Python
         had to prepare.
+    on_problem
+        Called for each match whose solutions are incomplete, when they are read.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ class SavedError(GraphMatchError):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions:
-    """The options of an engine that it needs before its ontology.
+    """The options of a saved engine; they are read before its ontology.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class SavedEngine(NamedTuple):
     ontology: bytes
 
     def known(self) -> OntologyAndAnnotator:
-        """Return the ontology and the annotator of the engine."""
+        """Parse the ontology and the annotator of the engine; raise `SavedError` if damaged."""
         return OntologyAndAnnotator.of(*read(self.path, self.ontology, self.options.synonyms))
 
     def restore_statistics(self, operators: OperatorEvaluator) -> None:
@@ -121,12 +121,12 @@ def save(
     ontology: bytes,
     operators: OperatorEvaluator,
 ) -> None:
-    """Write a snapshot; replace an existing one.
+    """Write a snapshot; replace an existing one. Raise `SavedError` if this is not possible.
 
     Parameters
     ----------
     options
-        Without those of the operators.
+        The options; the versions and statistics of the operators are added.
     ontology
         The ontology, as returned by `written`.
     """
@@ -146,14 +146,14 @@ def save(
 
 
 def opened(path: Path, limits: Limits | None, operators: Sequence[Operator] = ()) -> SavedEngine:
-    """Open a snapshot.
+    """Open a snapshot. Raise `SavedError` if it is invalid or needs other operators.
 
     Parameters
     ----------
     limits
         Limits of the engine; those of the file by default.
     operators
-        The current operators.
+        The operators of the engine to open: all that the snapshot needs, or more.
     """
     rows = [one.row for one in operators]
 
@@ -189,7 +189,7 @@ def opened(path: Path, limits: Limits | None, operators: Sequence[Operator] = ()
 
 
 def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
-    """Return an ontology, and the annotator passed to an engine, as JSON."""
+    """Return an ontology, and the annotator passed to the engine if any, as JSON for `read`."""
     terms: dict[Term, int] = {}
     triples = [terms.setdefault(term, len(terms)) for triple in ontology.stated for term in triple]
     pairs = ontology.pairs
@@ -212,7 +212,11 @@ def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
 
 
 def read(path: Path, known: bytes, options: SynonymOptions) -> tuple[Ontology, Annotator | None]:
-    """Return the ontology and the annotator that were written."""
+    """Parse the ontology and the annotator from the JSON that `written` returned (`known`).
+
+    The annotator is ``None`` if none was passed to the engine. Raise `SavedError` if the JSON is
+    damaged; `path` is the file of the snapshot.
+    """
     try:
         said = json.loads(known)
         terms = [_native.term(text) for text in said["terms"]]

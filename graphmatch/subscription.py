@@ -103,7 +103,7 @@ class Subscription:
 
     @classmethod
     def of(cls, id: str, query: Query, comment: str = "") -> Subscription:
-        """Create the subscription of an analysed query."""
+        """Create a subscription from a query that the core has parsed."""
         branches, supports, remainder = query.view()
         return cls(
             id,
@@ -246,7 +246,7 @@ class SubscriptionParser:
         self._limits = limits
 
     def query(self, id: str, text: str) -> Query:
-        """Parse a query.
+        """Parse the SPARQL text of a subscription; its id is the place of errors.
 
         Raises
         ------
@@ -262,18 +262,21 @@ class SubscriptionParser:
             raise not_unicode(id, error) from None
 
     def parse(self, id: str, text: str, comment: str = "") -> Subscription:
-        """Parse a subscription; see `query`."""
+        """Parse the SPARQL text of a subscription with an id; errors are those of `query`."""
         return Subscription.of(id, self.query(id, text), comment)
 
 
 def not_unicode(id: str, error: UnicodeEncodeError) -> SubscriptionError:
-    """Return the error of an id, a text or a comment with a lone surrogate."""
+    """Return the error to raise for an id, a text or a comment with a lone surrogate."""
     what = f"the text has a lone surrogate, {error.object[error.start]!a}"
     return SubscriptionError(Problem(what, Place(plain(id)), SURROGATE_REMEDY))
 
 
 def refusal(id: str, error: _native.InvalidSubscriptionError, text: str = "") -> SubscriptionError:
-    """Return the error of an invalid text; check first whether it begins like a query."""
+    """Convert the core's error about an invalid query (`text`) to the error to raise.
+
+    If the query does not begin with a keyword of SPARQL, that is the error, with its position.
+    """
     what, remedy, line, column = error.args
     begin = _PROLOGUE.match(text)
     found = _WORD.match(text, begin.end() if begin else 0)
@@ -286,7 +289,7 @@ def refusal(id: str, error: _native.InvalidSubscriptionError, text: str = "") ->
 
 
 class AttributeSubscription:
-    """A conjunction of attribute constraints, as in CTPS, DEXIN and Gryphon."""
+    """Creates subscriptions from attribute constraints, as in CTPS, DEXIN and Gryphon."""
 
     @staticmethod
     def of(

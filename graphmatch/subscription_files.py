@@ -119,7 +119,7 @@ def read_subscriptions(
 
 
 def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
-    """Parse a TOML file; return it with the lines of its ``[[subscription]]`` tables.
+    """Parse a TOML file; return its content, and the line number of each ``[[subscription]]``.
 
     Raises
     ------
@@ -143,7 +143,10 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
 
 
 def _loaded(text: str) -> dict[str, Any]:
-    """Parse TOML; a key with very many parts would take memory quadratic in their number."""
+    """Parse TOML; raise `ValueError` if it is invalid or a key has more than `_KEY_PARTS` parts.
+
+    A key with very many parts would take memory quadratic in their number.
+    """
     for number, line in enumerate(text.splitlines(), 1):
         if line.partition("=")[0].count(".") > _KEY_PARTS and not line.startswith("#"):
             what = f"a key of more than {_KEY_PARTS} parts (at line {number}, column 1)"
@@ -155,7 +158,10 @@ def _loaded(text: str) -> dict[str, Any]:
 
 @dataclass
 class _Reader:
-    """Reader of subscriptions; it calls `ontology` if one names a topic."""
+    """Reads subscriptions from files, and passes invalid ones to `on_problem`.
+
+    `ontology` returns the ontology; it is called when a subscription first names a topic.
+    """
 
     parser: SubscriptionParser
     on_problem: OnProblem
@@ -163,11 +169,11 @@ class _Reader:
 
     @cached_property
     def concepts(self) -> Concepts | None:
-        """The ontology's terms by name."""
+        """The ontology's terms by name, made on first use; ``None`` for an empty ontology."""
         return known_concepts(self.ontology())
 
     def of_files(self, paths: Iterable[Path]) -> Iterator[tuple[Place, Subscription]]:
-        """Yield the subscriptions of files and folders, each with its place."""
+        """Yield the subscriptions of files and folders with their places; skip duplicate ids."""
         taken: dict[str, Place] = {}
         files = (f for path in paths for f in files_in(path, self.on_problem, (".rq", ".jsonl")))
         for path in files:
@@ -235,7 +241,10 @@ class _Reader:
 
 
 def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the ``[[subscription]]`` tables of a TOML file, with their lines."""
+    """Yield the ``[[subscription]]`` tables of a TOML file, each with its line number.
+
+    Raise `InputError` if there is none.
+    """
     table, lines = read_tables(path)
     found = table.get("subscription", [])
     is_listed = isinstance(found, list) and all(isinstance(row, dict) for row in found)
@@ -267,7 +276,7 @@ def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription
 
 
 def _read(path: Path) -> bytes:
-    """Return the bytes of a file; reject one that is too long, such as an endless device."""
+    """Return the bytes of a file; raise `InputError` if it is too long (an endless device)."""
     most = 4 * DEFAULT_LIMITS.text_characters  # The maximum in UTF-8 bytes.
     with path.open("rb") as file:
         data = file.read(most + 1)

@@ -59,7 +59,7 @@ class Topics:
     any_of: bool = False
 
     def __post_init__(self) -> None:
-        """Reject a text instead of a sequence, because its characters would become topics."""
+        """Raise `TypeError` for a string instead of a tuple: its characters would become topics."""
         for text in (self.topics, self.words, self.without):
             if isinstance(text, str):
                 raise TypeError(
@@ -68,7 +68,7 @@ class Topics:
 
     @classmethod
     def of_row(cls, row: Mapping[str, object], place: Place) -> Topics:
-        """Parse a row of a file.
+        """Create topics from a row of a file; `place` is its place, for errors.
 
         Parameters
         ----------

@@ -41,7 +41,7 @@ class Evidence:
     value: Term | None = None
 
     def write(self, prefixes: Mapping[str, str]) -> str:
-        """Write the pattern or the filter."""
+        """Return the pattern, or the filter as ``FILTER(…)``, in SPARQL with these prefixes."""
         written = self.pattern.write(prefixes)
         return written if isinstance(self.pattern, TriplePattern) else f"FILTER({written})"
 
@@ -56,12 +56,15 @@ class Evidence:
 
 
 def in_ntriples(triple: Triple) -> str:
-    """Write a triple in N-Triples."""
+    """Return a triple as three terms in N-Triples, without the final full stop."""
     return " ".join(map(str, triple))
 
 
 def distinct_reasons(evidence: Iterable[Evidence]) -> list[str]:
-    """Return the distinct reasons why the matching triples hold."""
+    """Return the distinct reasons of all evidence, in order.
+
+    Leave out "in the ontology", the reason of triples that only the ontology states.
+    """
     found = (r for each in evidence for r in each.reasons if r != "in the ontology")
     return list(dict.fromkeys(found))
 
@@ -69,7 +72,11 @@ def distinct_reasons(evidence: Iterable[Evidence]) -> list[str]:
 def evidence(
     subscription: Subscription, match: Match, evaluation: Evaluation, provenance: Provenance
 ) -> Iterator[Evidence]:
-    """Yield the triples that the first solution of a match uses, with their reasons."""
+    """Yield the evidence for one solution of a match, from a branch that uses the publication.
+
+    The solution agrees with the first one of the match. Only `LOOKED_AT` solutions are searched; if
+    none fits, yield nothing.
+    """
     first = match.solutions[0] if match.solutions else {}
     # The branch leaves the steps inside a path of any length open, so they prove nothing.
     loose = any(check.startswith("path ") for check in subscription.remainder)
@@ -89,7 +96,7 @@ def evidence(
 def proofs(
     branch: Branch, row: Solution, evaluation: Evaluation, provenance: Provenance
 ) -> Iterator[Evidence]:
-    """Yield the evidence for one branch with the bindings of a row, if it holds."""
+    """Yield the evidence for a branch with the bindings of `row`; nothing if it does not match."""
     solution = first(evaluation, branch, row)
     if solution is None:
         return
@@ -102,7 +109,7 @@ def proofs(
 
 
 def _true(filter_: Filter, value: Term, provenance: Provenance) -> Iterator[str]:
-    """Yield the paths through the ontology that make a filter true."""
+    """Yield the is-a paths that make the taxonomy tests of a filter true; none for other tests."""
     for test in filter_.tests if isinstance(filter_, AnyOf) else (filter_,):
         if isinstance(test, TaxonomyTest) and provenance.is_true(test, value):
             reason = provenance.taxonomy_reason(test, value)
@@ -118,7 +125,11 @@ def _variables(pattern: TriplePattern | Filter) -> frozenset[Variable]:
 def solutions(
     evaluation: Evaluation, branch: Branch, bindings: Solution | None = None, most: int = 1000
 ) -> Iterator[Solution]:
-    """Yield up to `most` solutions of a branch that agree with `bindings` and include them."""
+    """Yield solutions of a branch that agree with `bindings` and include them.
+
+    At most `most` are searched, unless `bindings` has blank nodes or triple terms, which a query
+    cannot contain. Then all solutions are compared with these.
+    """
     # Blank nodes cannot be written, and deep triple terms take long to parse.
     bound = {n: t for n, t in (bindings or {}).items() if not isinstance(t, BlankNode | TripleTerm)}
     if not all(_can_be(pattern, bound) for pattern in branch.patterns):
@@ -133,18 +144,22 @@ def solutions(
 def first(
     evaluation: Evaluation, branch: Branch, bindings: Solution | None = None
 ) -> Solution | None:
-    """Return a solution of a branch that agrees with `bindings`, if any."""
+    """Return a solution of a branch that agrees with `bindings`; ``None`` if there is none."""
     return next(solutions(evaluation, branch, bindings, 1), None)
 
 
 def instance(pattern: TriplePattern, solution: Solution) -> Triple:
-    """Instantiate a pattern with a solution."""
+    """Return the triple that matches a pattern with the bindings of a solution."""
     s, p, o = (solution[n.value] if isinstance(n, Variable) else n for n in pattern)
     return s, p, o
 
 
 def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
-    """Whether a bound pattern is a valid triple; another branch may have bound its predicate."""
+    """Return whether a pattern with `bindings` can be a triple.
+
+    Its subject must not be a literal, and its predicate must be an IRI. The bindings of another
+    branch may break these rules.
+    """
     subject, predicate = (
         bindings.get(node.value, node) if isinstance(node, Variable) else node
         for node in (pattern.subject, pattern.predicate)
@@ -154,7 +169,10 @@ def _can_be(pattern: TriplePattern, bindings: Solution) -> bool:
 
 
 def _where(branch: Branch, bindings: Solution) -> str:
-    """Write a branch as a group pattern, with bound variables replaced by their terms."""
+    """Return a branch as a SPARQL group pattern, with bound variables replaced by their terms.
+
+    Filters of bound variables are left out.
+    """
 
     def write(node: Node) -> str:
         return written(bindings.get(node.value, node) if isinstance(node, Variable) else node)

@@ -106,7 +106,10 @@ class Explanation:
 def explain(
     plan: IndexPlan, match: Match | None, evaluation: Evaluation, provenance: Provenance
 ) -> Explanation:
-    """Explain one pair; `evaluation` queries the enriched publication."""
+    """Explain why a subscription matches a publication (`match`), or which condition fails.
+
+    `evaluation` queries the enriched publication. `provenance` gives the reasons of its triples.
+    """
     prefixes, publication = provenance.prefixes, provenance.publication
     branches = plan.subscription.branches
     blank = Explanation(plan.subscription.id, publication.id, plan, match, prefixes=prefixes)
@@ -138,7 +141,10 @@ def explain(
 def _failure(
     branch: Branch, evaluation: Evaluation, nearest: NearMissFinder, words: Wording
 ) -> tuple[str, tuple[NearMiss, ...], Branch] | None:
-    """Return the first failed condition of a branch, the near misses, and the conditions before."""
+    """Return the first failed condition of a branch, its near misses, and the conditions before it.
+
+    Return ``None`` if the branch has a solution.
+    """
     for number, pattern in enumerate(branch.patterns):
         before = branch.patterns[:number]
         if first(evaluation, Branch((pattern,))) is None:
@@ -165,7 +171,10 @@ def _not_together(
     nearest: NearMissFinder,
     words: Wording,
 ) -> tuple[str, tuple[NearMiss, ...]]:
-    """Describe the patterns that match separately but not jointly, with near misses."""
+    """Describe why a pattern matches, but not together with the patterns `before` it.
+
+    Also return the near misses: triples of both patterns, if two of them exclude each other.
+    """
     met = f"{words.pattern(pattern)} matches, but not together with"
     for other in before:
         if first(evaluation, Branch((other, pattern))) is None:

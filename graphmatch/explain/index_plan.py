@@ -107,7 +107,7 @@ class RowPlan:
     postings
         The length of the posting list.
     alike
-        The number of rows with the same join program: equal patterns except for constants.
+        The number of rows with equal patterns except for constants, which share a join program.
     """
 
     access: AccessPattern

@@ -78,7 +78,7 @@ class NearMiss:
 
 
 class NearMissFinder:
-    """Near misses in one publication."""
+    """Finds the triples and values of one publication that are closest to a failed condition."""
 
     def __init__(self, evaluation: Evaluation, provenance: Provenance) -> None:
         self._evaluation, self._provenance = evaluation, provenance
@@ -87,11 +87,16 @@ class NearMissFinder:
     # -- patterns ---------------------------------------------------------------------------
 
     def to_pattern(self, pattern: TriplePattern) -> tuple[NearMiss, ...]:
-        """Return the triples closest to a pattern without matches."""
+        """Return the triples that share the most terms with a pattern without matches, best first.
+
+        If the pattern tests the class of an attribute, return the attribute's values instead. If no
+        triple shares a term with the pattern of an attribute, return similar attributes.
+        """
         if (name := isa_name_of(pattern.predicate)) is not None:
             return self._to_class(pattern, name)
         publication = self._provenance.publication
         triples = publication.visible_to_all
+        # Only a pattern that names an attribute can match the triples of derived attributes.
         if name_of(pattern.predicate) is not None:
             triples = publication.triples
         sharing = {t: sum(map(operator.eq, pattern, t)) for t in triples}
@@ -108,12 +113,15 @@ class NearMissFinder:
         return tuple(self._near(t, miss) for t, miss in [*misses, *more][:MAX_NEAR_MISSES])
 
     def _without_derived(self, triples: Sequence[Triple]) -> list[Triple]:
-        """Leave out triples that were derived from others."""
+        """Return the triples without those that were derived from another one of them."""
         chosen = frozenset(triples)
         return [t for t in triples if not chosen.intersection(self._provenance.sources(t))]
 
     def _object_miss(self, pattern: TriplePattern, triple: Triple) -> Miss | None:
-        """Describe how a triple's object misses a pattern's, if only the objects differ."""
+        """Return how far a triple's object is from a pattern's, if only the objects differ.
+
+        Return ``None`` if other terms differ too, or if the distance is unknown.
+        """
         wanted, given = pattern.object, triple[2]
         if isinstance(wanted, Variable) or wanted == given or pattern.predicate != triple[1]:
             return None
@@ -130,7 +138,7 @@ class NearMissFinder:
         return self._distances.not_below(given, wanted)
 
     def _texts(self, wanted: Literal, given: Term) -> Miss | None:
-        """Describe the similarity of a term to a wanted literal."""
+        """Return why a literal like the wanted one does not match; ``None`` if it is not alike."""
         if not isinstance(given, Literal):
             return None
         if compare(given, ComparisonOperator.EQ, wanted):
@@ -142,7 +150,10 @@ class NearMissFinder:
         return None
 
     def _to_class(self, pattern: TriplePattern, name: str) -> tuple[NearMiss, ...]:
-        """Return the values of an attribute closest to a class; without values, the types."""
+        """Return the triples of the attribute `name` whose values are closest to a pattern's class.
+
+        If there are none, return ``rdf:type`` triples.
+        """
         triples, wanted = self._provenance.publication.triples, pattern.object
         found = [t for t in triples if t[1] == attribute(name)] or [
             t for t in triples if t[1] == TYPE
@@ -161,7 +172,7 @@ class NearMissFinder:
         return min(misses, key=_rank)
 
     def _to_attribute(self, name: str) -> tuple[NearMiss, ...]:
-        """Return the attributes that share a step with a missing attribute."""
+        """Return triples of the attributes whose names share the most steps with `name`."""
         asked = frozenset(steps(name))
         shared = {
             triple: len(asked.intersection(steps(own)))
@@ -174,7 +185,10 @@ class NearMissFinder:
     # -- filters ----------------------------------------------------------------------------
 
     def to_filter(self, branch: Branch, filter_: Filter) -> Iterator[tuple[Term, NearMiss]]:
-        """Yield the values closest to passing a filter, with their triples."""
+        """Yield the values that are closest to passing a filter, each with a triple that has it.
+
+        The values are those of the filter's variable in the solutions of `branch`.
+        """
         name = filter_.variable.value
         values: dict[Term, Triple] = {}
         for solution in solutions(self._evaluation, branch, None, LOOKED_AT):
@@ -189,7 +203,7 @@ class NearMissFinder:
     # -- joins ------------------------------------------------------------------------------
 
     def of_join(self, pattern: TriplePattern, other: TriplePattern) -> tuple[NearMiss, ...]:
-        """Return triples that match either of two patterns that do not match jointly."""
+        """Return some triples that match each of two patterns which do not match together."""
         found = (self._meeting(p, MAX_NEAR_MISSES - 1) for p in (pattern, other))
         triples = chain.from_iterable(zip_longest(*found))
         return tuple(self._near(t, None) for t in triples if t is not None)[:MAX_NEAR_MISSES]
@@ -199,7 +213,7 @@ class NearMissFinder:
         return [instance(pattern, solution) for solution in found]
 
     def apart(self, pattern: TriplePattern, other: TriplePattern, words: Wording) -> str:
-        """Describe a variable whose values in two patterns are disjoint."""
+        """Return why two patterns do not match together: a variable without a common value."""
         for variable in sorted(pattern.variables & other.variables, key=str):
             one, two = (self._values(p, variable) for p in (pattern, other))
             if not one.keys() & two.keys():
@@ -228,14 +242,16 @@ def _some(values: dict[Term, None], words: Wording) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """Distance of a term from a condition, infinite if unknown, with a text for people."""
+    """The distance of a term from a condition, infinite if unknown, and its description."""
 
     distance: Fraction | float
     why: str
 
 
 class Distances:
-    """Distances by an ontology and the is-a links stated in the publication.
+    """Measures and describes how far a term is from passing a filter or belonging to a class.
+
+    `links` are the is-a links that the publication states; `language` is that of labels.
 
     Examples
     --------
@@ -251,7 +267,7 @@ class Distances:
         self._ontology, self._links, self._language = ontology, links, language
 
     def miss(self, filter_: Filter, term: Term) -> Miss:
-        """Return by how much a term misses a filter that is false for it."""
+        """Return how far a term is from passing a filter that is false for it."""
         match filter_:
             case AnyOf(_, tests):
                 misses = sorted((self.miss(test, term) for test in tests), key=_rank)
@@ -307,7 +323,7 @@ class Distances:
         return self._ontology.shown_names.shown(term, self._language)
 
     def _write(self, term: Term) -> str:
-        """Write a term: only the value of a number, date etc., otherwise the whole term."""
+        """Return the value of a number, date etc., or the label and IRI of another term."""
         if isinstance(term, Literal) and not isinstance(value_of(term), str | None):
             return term.value
         return self._shown(term)
@@ -324,7 +340,9 @@ class Distances:
         return self.not_below(term, concept)
 
     def not_below(self, low: Term, high: Term) -> Miss:
-        """Return the distance of a term to another that is not its ancestor.
+        """Return the number of is-a links between `low` and `high`, which is not its ancestor.
+
+        It is infinite if they have no common ancestor.
 
         Examples
         --------
@@ -373,7 +391,7 @@ def _is_above_all(term: Term) -> bool:
 
 
 def _between(value: object, wanted: object) -> tuple[Fraction | float, str] | None:
-    """Return the distance of two values and its text; ``None`` if they have no common scale."""
+    """Return the distance of two values as number and text; ``None`` without a common scale."""
     match value, wanted:
         case Number(one), Number(other):
             if not (math.isfinite(one) and math.isfinite(other)):
@@ -391,7 +409,7 @@ def _between(value: object, wanted: object) -> tuple[Fraction | float, str] | No
 
 
 def _amount(number: Fraction, *, exact: bool) -> str:
-    """Write a number: exactly, or with six significant digits."""
+    """Return a number as text, with six significant digits if it is an inexact fraction."""
     if number.denominator == 1:
         return str(number.numerator)
     quotient = Decimal(number.numerator) / Decimal(number.denominator)
@@ -406,7 +424,10 @@ def _time(seconds: Fraction) -> str:
 
 
 class Wording:
-    """Writer of a branch: as constraints, if all its patterns are attributes of one subject.
+    """Writes the conditions of a branch for people.
+
+    If all patterns of the branch are attributes of one subject, conditions are constraints on these
+    attributes; otherwise they are SPARQL.
 
     Examples
     --------
@@ -431,7 +452,7 @@ class Wording:
                     self._names.setdefault(pattern.object, name)
 
     def pattern(self, pattern: TriplePattern) -> str:
-        """Write a triple pattern."""
+        """Return a pattern as `attribute = term` (or `isa` a class, or `exists`), or as SPARQL."""
         name = _attribute_of(pattern)
         if not self.of_attributes or name is None:
             return pattern.write(self.prefixes)
@@ -441,15 +462,15 @@ class Wording:
         return f"{name} {sign} {compact(pattern.object, self.prefixes)}"
 
     def conjunction(self, patterns: Iterable[TriplePattern]) -> str:
-        """Write several triple patterns."""
+        """Return several patterns, joined by ``and``, or by `` . `` as in SPARQL."""
         return (" and " if self.of_attributes else " . ").join(map(self.pattern, patterns))
 
     def variable(self, variable: Variable) -> str:
-        """Write a variable."""
+        """Return the name of the attribute whose value a variable is; without one, the variable."""
         return self._names.get(variable, str(variable))
 
     def filter(self, filter_: Filter) -> str:
-        """Write a filter."""
+        """Return a filter as `name operator constant`, or as SPARQL if its variable has no name."""
         name = self._names.get(filter_.variable)
         if name is None:
             return f"FILTER({filter_.write(self.prefixes)})"
@@ -460,11 +481,11 @@ class Wording:
         return filter_.write(self.prefixes).replace(str(filter_.variable), name, 1)
 
     def term(self, term: Term) -> str:
-        """Write a term."""
+        """Return a term in SPARQL, with prefixes."""
         return compact(term, self.prefixes)
 
 
 def _attribute_of(pattern: TriplePattern) -> str | None:
-    """Return the name of the attribute in a pattern."""
+    """Return the name of the attribute that a pattern tests; ``None`` for another property."""
     name = name_of(pattern.predicate)
     return isa_name_of(pattern.predicate) if name is None else name

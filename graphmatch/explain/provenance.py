@@ -24,7 +24,7 @@ from semantic.vocabulary import TYPE
 
 
 class Provenance:
-    """The reasons of one publication's triples.
+    """Gives the reasons why the triples of one publication hold.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Provenance:
         return {} if normal is None else normal.origins
 
     def holds(self, triple: Triple) -> bool:
-        """Whether the publication has a triple, stated or derived."""
+        """Return whether the enriched publication has a triple, stated or derived."""
         return triple in self._origins
 
     def sources(self, triple: Triple) -> Iterator[Triple]:
@@ -77,15 +77,15 @@ class Provenance:
             yield triple
 
     def classes_called(self, text: Literal) -> tuple[Term, ...]:
-        """Return the classes and concepts that a value of an attribute names."""
+        """Return the classes and concepts that a string names; none for other literals."""
         return self._enricher.concepts.called(text.value) if is_text(text) else ()
 
     def is_true(self, test: TaxonomyTest, value: Term) -> bool:
-        """Whether a taxonomy test is true for a term."""
+        """Return whether a taxonomy test is true for a term."""
         return taxonomy_test(self.ontology, test.operator, value, test.concept, self.links)
 
     def taxonomy_reason(self, test: TaxonomyTest, value: Term) -> str:
-        """Return why a taxonomy test is true for a term."""
+        """Return the is-a path that makes a taxonomy test true; empty if both terms are one."""
         if test.operator is TaxonomyOperator.ANCESTOR:
             return self._path(test.concept, value)
         return self._path(value, test.concept)
@@ -121,7 +121,10 @@ class Provenance:
     def _naming(
         self, property_: Term, named: tuple[str, int] | None, text: str, concept: Term
     ) -> str:
-        """Describe where a text names a concept, and by which label."""
+        """Describe which property's text names a concept.
+
+        `text` is the part that names it, and `named` the label with its form (``None``: words).
+        """
         where, name = self._write(property_), self._write(concept)
         if named is None:
             return f"these are the words of {where}"
@@ -142,7 +145,7 @@ class Provenance:
         return f"{before} is a quantity, and {after} in base units"
 
     def _steps(self, rule: str, parent: Triple, triple: Triple) -> Iterator[str]:
-        """Yield why a rule derives one triple from another."""
+        """Yield the reasons why a rule derived `triple` from `parent`, the last step first."""
         if isa_name_of(triple[1]) is None:
             yield self._step(rule, parent, triple)
             return
@@ -168,7 +171,7 @@ class Provenance:
                 return
 
     def _step(self, rule: str, parent: Triple, triple: Triple) -> str:
-        """Describe how a rule derives one triple from another."""
+        """Describe how a rule derives `triple` from `parent`."""
         is_inverse = rule in ("inverse", "narrower") and parent[::2] == triple[2::-2]
         if rule == "rdfs2" and triple[0] == parent[0]:
             return f"{self._write(triple[2])} is the domain of {self._write(parent[1])}"
@@ -181,7 +184,7 @@ class Provenance:
         return path or f"it is derived from {' '.join(map(self._write, parent))}"
 
     def _path(self, low: Term, high: Term) -> str:
-        """Write the path up from one term to another; return an empty string without one."""
+        """Return the path up from one term to another as text; empty if there is none."""
         path = self.ontology.path(low, high, self.links)
         return " ⊑ ".join(self._write(term) for term in path) if len(path) > 1 else ""
 

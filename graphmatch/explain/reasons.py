@@ -37,7 +37,7 @@ def explained(
     now: datetime,
     language: str,
 ) -> Explanation:
-    """Explain why a subscription is in a report, or why not; see `Engine.explain`.
+    """Explain why a report contains a match of a subscription, or why not; see `Engine.explain`.
 
     Raises
     ------
@@ -78,7 +78,9 @@ def evidence_of(
     on_problem: OnProblem,
     language: str,
 ) -> Mapping[str, tuple[Evidence, ...]]:
-    """Return the reasons of a report's matches; see `Engine.evidence`.
+    """Return the evidence of a report's matches by subscription id; see `Engine.evidence`.
+
+    If the publication is too large or a query fails, call `on_problem`; the evidence is empty.
 
     Raises
     ------
@@ -128,7 +130,10 @@ def _evaluation(
     report: MatchReport,
     operators: OperatorEvaluator,
 ) -> _native.Evaluation:
-    """Prepare queries over an enriched publication, with the results of operator calls."""
+    """Return an evaluation of an enriched publication that has all operator calls of the queries.
+
+    Reuse the calls of `report`, and make the missing ones.
+    """
     session = operators.begin(publication, enriched.publication.source.source)
     session.repeat(report.calls)
     found = evaluation(session.native)
@@ -138,7 +143,7 @@ def _evaluation(
 
 
 def _unexplained(id: str, publication: str, why: str) -> Problem:
-    """Return the problem of a subscription whose evaluation failed for an explanation."""
+    """Return the problem of a subscription that cannot be explained: its evaluation failed."""
     remedy = "Simplify the query or the publication, or raise the limit."
     what = f"{id}: cannot be explained: {why}"
     return Problem(what, Place(publication), remedy, Severity.WARNING)

@@ -59,16 +59,16 @@ class CallSession:
         self._publication, self._source = publication, source
         self.native = _native.Calls()
         self.made: list[_Made] = []
-        """The calls in order."""
+        """The calls of this session in order, except repeated ones."""
         self.why: dict[str, str] = {}
         """The reasons why calls failed."""
         self.recalled = 0
         self.spent: dict[str, float] = {}
-        """Seconds by operator. None may use the time of the others."""
+        """Seconds that each operator has used; each has an equal share of the time."""
         self.until = until
 
     def put(self, call: str, result: Term | None, seconds: float, why: str = "") -> None:
-        """Add the result of a call; ``None`` if it failed."""
+        """Record a call and its result; ``None`` if it failed, for the reason `why`."""
         self.native.put(call, result)
         self.made.append((call, result, seconds, why, False))
         if result is None:
@@ -79,20 +79,23 @@ class CallSession:
         self.spent[operator] = self.spent.get(operator, 0.0) + seconds
 
     def publication(self, request: _native.CallRequest | None) -> Publication:
-        """Return the publication with its stated triples."""
+        """Return the publication with its stated triples.
+
+        If the session has none yet, create it from `request`, and keep it.
+        """
         if self._publication is None:
             assert request is not None
             self._publication = publication_of(request.id, request.triples(), self._source)
         return self._publication
 
     def put_cached(self, call: str, result: Term) -> None:
-        """Add a cached result."""
+        """Record a call whose result was cached."""
         self.native.put(call, result)
         self.made.append((call, result, 0.0, "", True))
         self.recalled += 1
 
     def repeat(self, calls: Iterable[Call]) -> None:
-        """Add the results of earlier calls for this publication."""
+        """Give the core the results of earlier calls; do not record them in `made`."""
         for call in calls:
             said = "\n".join([call.operator, *map(written, call.arguments)])
             self.native.put(said, call.result)
@@ -129,7 +132,7 @@ def _call(call: str, result: Term | None, seconds: float, why: str, kept: bool =
 
 
 class _IndexedOperator:
-    """An operator's index, and the core's keys of its constants."""
+    """An operator's index, and the mapping between its keys and the core's ids of constants."""
 
     def __init__(self, operator: Operator, make: Callable[[], OperatorIndex]) -> None:
         import numpy as np
@@ -141,7 +144,7 @@ class _IndexedOperator:
         self._ids: NDArray[np.uint32] = np.zeros(64, np.uint32)
 
     def follow(self, id: int, constants: Sequence[Term] | None) -> None:
-        """Add constants, or remove those of a key if `constants` is ``None``.
+        """Add constants to the index under the core's `id`; remove them if `constants` is ``None``.
 
         Raises
         ------
@@ -168,7 +171,7 @@ class _IndexedOperator:
             self._ids[key] = id
 
     def ask(self, arguments: Iterable[str]) -> list[list[int]]:
-        """Return for each argument, as N-Triples, the constants for which the call is true."""
+        """Return the core's ids of the constants that each argument, in N-Triples, matches."""
         with self.lock:
             found = map(self.index.matches, map(_native.term, arguments))
             return [self._found(keys).tolist() for keys in found]
@@ -186,7 +189,7 @@ class _IndexedOperator:
 
 
 class OperatorEvaluator:
-    """Evaluator of an engine's operators: it makes the calls that the core needs, and caches them.
+    """Makes the operator calls that the core requests, and caches the results of pure operators.
 
     Parameters
     ----------
@@ -228,11 +231,14 @@ class OperatorEvaluator:
 
     @property
     def rows(self) -> list[tuple[str, bool]]:
-        """The operators as the core expects them."""
+        """The IRI of each operator and whether it has an index, for the core."""
         return [one.row for one in self.all]
 
     def attach(self, core: _native.Core, limits: Limits) -> None:
-        """Take the limits of the engine, and let the core query the indexes."""
+        """Adopt the engine's time limit, and let its core query the indexes.
+
+        Add the constants of existing subscriptions to the indexes, and report problems.
+        """
         self._seconds = limits.operator_seconds
         if self._indexes:
             core.ask_by(self._ask)
@@ -240,7 +246,10 @@ class OperatorEvaluator:
             self.report_problems()
 
     def follow(self, core: _native.Core) -> None:
-        """Update the indexes with the constants of the subscriptions."""
+        """Add the constants of new subscriptions to the indexes, and remove those of removed ones.
+
+        Problems are kept for `report_problems`.
+        """
         if not self._indexes:
             return
         for number, id, constants in core.index_changes():
@@ -259,7 +268,10 @@ class OperatorEvaluator:
                 self._problems.append(problem)
 
     def report_problems(self) -> None:
-        """Report the problems that `follow` met. The callback may use the engine."""
+        """Pass the problems of index updates (`follow`) to `on_problem`, and forget them.
+
+        The lock is not held then, so `on_problem` may call the engine.
+        """
         with self._lock:
             problems, self._problems = self._problems, []
         for problem in problems:
@@ -277,11 +289,19 @@ class OperatorEvaluator:
         return answers
 
     def begin(self, publication: Publication | None, source: str) -> CallSession:
-        """Return a session for the calls of a publication from a document."""
+        """Return an empty session for the operator calls of a publication; their time starts now.
+
+        `publication` is ``None`` if it does not exist yet. `source` is the name of its document.
+        """
         return CallSession(publication, source, perf_counter() + self._seconds)
 
     def make(self, request: _native.CallRequest, session: CallSession) -> None:
-        """Make the requested calls that can still decide a candidate."""
+        """Make the calls that decide a request's candidates, and put the results into `session`.
+
+        Use cached results first. Then make the most useful calls, until none can decide a candidate
+        any more. If an operator's time is over, its calls fail. Update statistics and cache, and
+        report an operator that is suspended.
+        """
         rows = request.solutions()
         tests = list({test: None for *_, row in rows for test in row})
         calls = list({test[0]: None for test in tests})
@@ -352,7 +372,11 @@ class OperatorEvaluator:
         return (session.publication(request), *terms) if operator.publication else terms
 
     def miss(self, session: CallSession, evaluation: _native.Evaluation, query: Query) -> bool:
-        """Make the calls that the evaluation of a query lacks; return whether there were any."""
+        """Evaluate a query, make the operator calls that it lacks; return whether there were any.
+
+        Do nothing if the query has no operator. The results are in `session`. The caller repeats
+        this with a new evaluation, because results may lead to further calls.
+        """
         if not any(f"<{one.iri}>" in query.text for one in self.all):
             return False
         evaluation.rows(query, 1)
@@ -394,7 +418,10 @@ class OperatorEvaluator:
             self._on_problem(Problem(what, Place(operator.iri), remedy, Severity.WARNING))
 
     def calls_of(self, subscription: Subscription, calls: Iterable[Call]) -> tuple[str, ...]:
-        """Describe the calls for a subscription, and name its operators that were not called."""
+        """Return lines that describe those of `calls` that concern a subscription, with results.
+
+        Operators of the subscription that were not called also get a line, with the reason.
+        """
         constants = {term for term, _ in subscription.query.constants()}
         lines: list[str] = []
         several = list(calls) if self.all else []
@@ -412,7 +439,7 @@ class OperatorEvaluator:
         return [one for one in self.all if f"<{one.iri}>" in text]
 
     def describe(self, subscription: Subscription) -> Iterator[str]:
-        """Yield the operators of a subscription and the cost of their calls, as lines."""
+        """Yield a line for each operator of a subscription: its cost, and how often it is true."""
         for one in self._of(subscription):
             cost, true = self.statistics.cost(one.iri, ""), self.statistics.true(one.iri, "")
             how = "its index is queried once per publication; " if one.index is not None else ""
@@ -422,7 +449,7 @@ class OperatorEvaluator:
     def undecided(
         self, found: _native.Report, session: CallSession | None
     ) -> tuple[UndecidedSubscription, ...]:
-        """Return the subscriptions that failed calls leave undecided."""
+        """Return the subscriptions that failed calls leave undecided, with these calls."""
         if not self.all:
             return ()
         failures = {one.operator.iri: one.failure for one in self._indexes if one.failure}
@@ -443,7 +470,7 @@ def _close(runners: Iterable[Runner]) -> None:
 
 
 def _short(text: str) -> str:
-    """Return a call or a predicate, with a hash instead of long arguments."""
+    """Return a call or a predicate as a cache key, with a hash instead of long arguments."""
     if len(text) <= _LONG:
         return text
     operator = text.partition("\n")[0]

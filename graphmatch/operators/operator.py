@@ -38,7 +38,7 @@ class OperatorIndex(Protocol):
     """
 
     def add(self, constants: Sequence[Term]) -> int:
-        """Add the constants of a call; return a small number for them.
+        """Add the constants of a call; return a small number for them that is not in use.
 
         Raises
         ------
@@ -47,10 +47,10 @@ class OperatorIndex(Protocol):
         """
 
     def remove(self, key: int) -> None:
-        """Remove constants. Their number may be reused."""
+        """Remove the constants with the number `key`, which `add` may reuse."""
 
     def matches(self, argument: Term) -> NDArray[np.intp]:
-        """Return the numbers of the constants for which the call is true."""
+        """Return the numbers of the constants for which the call with this argument is true."""
 
 
 class Operator:
@@ -134,7 +134,7 @@ class Operator:
         self.is_async = inspect.iscoroutinefunction(function)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the function itself."""
+        """Call the function directly, without time limit and cache."""
         return self.function(*arguments)
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ class Operator:
 
     @property
     def row(self) -> tuple[str, bool]:
-        """The IRI, and whether there is an index."""
+        """The operator's IRI, and whether it has an index."""
         return self.iri, self.index is not None
 
 
@@ -152,7 +152,7 @@ def term_of(result: object) -> Term:
     Raises
     ------
     TypeError
-        If it cannot be one.
+        If it is not a term, Boolean, number or string.
     """
     if isinstance(result, Literal | NamedNode):
         return result
@@ -205,12 +205,12 @@ def operator(
 
 
 def needed(module: str, extra: str) -> Any:
-    """Import a library that an operator needs.
+    """Import and return a library that an operator needs; `extra` is the extra that installs it.
 
     Raises
     ------
     MissingOperatorError
-        If it is not installed.
+        If the library is not installed.
     """
     try:
         return importlib.import_module(module)
@@ -225,7 +225,7 @@ class MissingOperatorError(GraphMatchError):
 
 
 def load_operators(names: Iterable[str]) -> list[Operator]:
-    """Return operators by their names, without duplicates.
+    """Import operators by name and return them; of several with one IRI, only the last.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def load_operators(names: Iterable[str]) -> list[Operator]:
     Raises
     ------
     MissingOperatorError
-        If there is none of that name.
+        If a name does not lead to operators, or cannot be imported.
 
     Examples
     --------

@@ -56,7 +56,7 @@ class Reasoner(Operator):
     limits
         The limit `reasoning_bytes` applies.
     timeout
-        Seconds of a call. A reasoner that takes longer is killed. The next call starts another.
+        Seconds after which a call fails and its reasoner is killed. The next call starts another.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class Reasoner(Operator):
 
 
 class _Service:
-    """A reasoner that is kept, for one publication at a time."""
+    """A reasoner in a Java process that is kept between calls, for one publication at a time."""
 
     def __init__(
         self, ontology: str, program: ReasonerName, limits: Limits, seconds: float
@@ -101,7 +101,11 @@ class _Service:
         """The publication, and its reasoner or what is wrong with it."""
 
     def is_instance(self, publication: Publication, individual: Term, class_: Term) -> bool:
-        """Return whether an individual of a publication has a class."""
+        """Return whether an individual is an instance of a class; start Java if it does not run.
+
+        Raise `TypeError` if the class is not an IRI, `TimeoutError` if it takes too long, and
+        `OntologyError` if the reasoner fails.
+        """
         if not isinstance(class_, NamedNode):
             raise TypeError(f"{written(class_)} is not the name of a class")
         if isinstance(individual, Literal):
@@ -126,13 +130,16 @@ class _Service:
             self._lock.release()
 
     def close(self) -> None:
-        """End Java."""
+        """End the Java process."""
         with self._lock:
             self._end()
 
     @contextmanager
     def _limited(self, until: float) -> Iterator[None]:
-        """Kill Java when the time is over, and say what is wrong where something is."""
+        """Kill Java if the context lasts longer than `until`.
+
+        Raise `TimeoutError` then, and `OntologyError` if the reasoner fails.
+        """
         late = Event()
 
         def stop() -> None:
@@ -158,7 +165,10 @@ class _Service:
             timer.cancel()
 
     def _reasoner(self, publication: Publication, until: float) -> Any:
-        """Return the reasoner of a publication, which is made once."""
+        """Return the reasoner of a publication; keep it until the next publication.
+
+        Raise `OntologyError` if the publication is invalid or contradicts the ontology.
+        """
         if self._last is None or self._last[0] is not publication:
             self._forget()
             try:
@@ -193,7 +203,10 @@ class _Service:
         return reasoner
 
     def _parse(self, java: _Java, manager: Any, name: str, text: str) -> Any:
-        """Load a document. The document of a publication imports the loaded ontology."""
+        """Load text as an OWL ontology with a name, and return it.
+
+        The ontology of a publication imports the loaded one.
+        """
         owl, jvm = java.owl, java.gateway.jvm
         made = manager.createOntology(owl.model.IRI.create(name))
         if name == _PUBLICATION:
@@ -207,7 +220,7 @@ class _Service:
         return made
 
     def _forget(self) -> None:
-        """Free the resources of the last publication."""
+        """Release the reasoner and the OWL ontology of the last publication."""
         last, self._last = self._last, None
         if last is not None and not isinstance(last[1], OntologyError):
             last[1].dispose()
@@ -259,11 +272,11 @@ class _Java:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the Java process runs."""
         return self._process.poll() is None
 
     def connect(self, py4j: Any, until: float, seconds: float) -> None:
-        """Wait until Java has printed its port and token."""
+        """Connect to Java when it has printed port and token; raise `OSError` if it does not."""
         while len(said := self.said().split("\n")) < 3:
             if not self.is_alive or perf_counter() > until:
                 raise OSError("it does not start")
@@ -279,7 +292,7 @@ class _Java:
         self.owl = self.gateway.jvm.org.semanticweb.owlapi
 
     def said(self) -> str:
-        """Return the beginning of the output."""
+        """Return the beginning of the Java process's output; empty if it was ended."""
         try:
             return self._output.read_bytes()[:2000].decode("utf-8", "replace")
         except FileNotFoundError:  # The program was ended.
@@ -315,7 +328,7 @@ def _name(term: Term) -> str:
 
 
 def _lines(triples: Iterable[Triple], *, named: bool = False) -> str:
-    """Return triples as N-Triples, without triples about documents.
+    """Return triples as N-Triples, without imports, version IRIs and declarations of ontologies.
 
     With `named`, blank nodes that are individuals get names, so that queries can refer to them.
     """

@@ -59,7 +59,11 @@ _Job: TypeAlias = tuple[Callable[..., Any], Sequence[Arguments], bool, "SimpleQu
 
 
 def _serve(jobs: SimpleQueue[_Job | None]) -> None:
-    """Make the calls of one operator in sequence, on a thread."""
+    """Make the calls of jobs in sequence, and put each result on its job's queue, until a ``None``.
+
+    A job has a function, a sequence of arguments, whether one call takes all of them as a batch,
+    and the queue of its results.
+    """
     process = os.getpid()
     while (job := jobs.get()) is not None:
         function, several, together, results = job
@@ -91,7 +95,7 @@ def _worker() -> _Worker:
 
 
 def _turn(loop: AbstractEventLoop) -> None:
-    """Run an event loop until it is stopped."""
+    """Run an event loop until it is stopped, cancel its tasks, and close it."""
     from asyncio import all_tasks, current_task, gather
 
     async def end() -> None:
@@ -111,7 +115,10 @@ def _said(error: BaseException) -> str:
 
 @dataclass(slots=True)
 class Runner:
-    """Makes the calls of one operator. Several threads may use it."""
+    """Makes the calls of one operator on threads, in an event loop, or in another process.
+
+    The operator's options decide where, and limit the time. Several threads may use a runner.
+    """
 
     operator: Operator
     _idle: list[_Worker] = field(default_factory=list)
@@ -122,21 +129,26 @@ class Runner:
 
     @property
     def together(self) -> int:
-        """Maximum number of concurrent calls."""
+        """Maximum number of calls to pass to `run` together."""
         if self.operator.batch is not None:
             return self.operator.batch
         return _TOGETHER if self.operator.is_async else 1
 
     @property
     def abandoned(self) -> int:
-        """Number of calls that timed out and have not returned."""
+        """Number of threads whose call timed out and has not returned."""
         if self._left:
             with self._lock:
                 self._left = [thread for thread in self._left if thread.is_alive()]
         return len(self._left)
 
     def run(self, several: Sequence[Arguments], seconds: float) -> list[CallOutcome]:
-        """Make calls within a time limit for all of them together."""
+        """Call the operator with each of several arguments, and return the outcomes in order.
+
+        `seconds` limits all calls together, except those that run on this thread (`timeout` is
+        ``None``). Calls that are late, raise an exception, or belong to a suspended operator have
+        failed outcomes.
+        """
         operator = self.operator
         if (abandoned := self.abandoned) >= ABANDONED:
             why = f"the operator is suspended: {abandoned} calls have not returned"
@@ -162,7 +174,7 @@ class Runner:
         self._kill()
 
     def _answers(self, answer: tuple[Any, str, float], count: int) -> list[CallOutcome]:
-        """Return the outcomes of one call or of a batch."""
+        """Convert the answer of one call, or of a batch of `count` calls, to outcomes."""
         result, why, seconds = answer
         if why:
             return [CallOutcome(None, seconds, why)] * count
@@ -182,7 +194,7 @@ class Runner:
             return CallOutcome(None, seconds, str(error)[:500])
 
     def run_here(self, several: Sequence[Arguments]) -> list[CallOutcome]:
-        """Make calls on this thread, without a time limit."""
+        """Make calls on this thread, without a time limit, and return their outcomes."""
         results: SimpleQueue[Any] = SimpleQueue()
         jobs: SimpleQueue[_Job | None] = SimpleQueue()
         is_batch = self.operator.batch is not None
@@ -231,7 +243,10 @@ class Runner:
         return found
 
     def _late(self, begin: float, seconds: float, limit: float, count: int) -> list[CallOutcome]:
-        """Return the outcomes of calls that take too long."""
+        """Return `count` failed outcomes for a call, or a batch, that takes too long.
+
+        `seconds` is the limit of all calls since `begin`, `limit` that of one.
+        """
         if perf_counter() - begin >= seconds:
             return [CallOutcome(None, seconds, OVER)] * count
         return [CallOutcome(None, limit, f"no answer within {limit:g} s")] * count
@@ -311,7 +326,10 @@ class Runner:
         return found
 
     def _started(self, seconds: float) -> Connection:
-        """Return the connection to the process. Its start does not count as a call's time."""
+        """Return the connection to the operator's process; start it, within `seconds`, if needed.
+
+        The start does not count as a call's time. Raise `RuntimeError` if it fails.
+        """
         import multiprocessing
 
         if self._child is None:
@@ -340,7 +358,7 @@ class Runner:
 
 
 def _serve_process(connection: Connection, module: str, name: str, batch: int | None) -> None:
-    """Make the calls of an operator, given by name, in a process of its own.
+    """Make the calls that arrive on a connection, in the process of one operator, until it closes.
 
     Arguments and results are N-Triples in JSON. The first message is empty, or the reason why the
     process cannot start.

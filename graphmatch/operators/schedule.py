@@ -32,7 +32,10 @@ _PRIOR = 3.0
 
 @dataclass(slots=True)
 class Average:
-    """Moving averages of the cost of calls and of the share of passed tests."""
+    """Moving averages of the cost of calls (`cost`) and of the share of passed tests (`true`).
+
+    `costs` and `truths` are the numbers of measurements that they cover.
+    """
 
     cost: float
     true: float = 0.5
@@ -40,12 +43,12 @@ class Average:
     truths: float = 0
 
     def time(self, seconds: float) -> None:
-        """Add the cost of a call."""
+        """Update the average cost with a call of some seconds."""
         self.costs = min(self.costs + 1, _MEMORY)
         self.cost += (seconds - self.cost) / self.costs
 
     def note(self, truth: bool) -> None:
-        """Add the result of a test."""
+        """Update the share of passed tests with the result of a test."""
         self.truths = min(self.truths + 1, _MEMORY)
         self.true += (truth - self.true) / self.truths
 
@@ -62,11 +65,11 @@ class Statistics:
         self._lock = Lock()
 
     def expect(self, operator: str, cost: float) -> None:
-        """Set the expected cost of an operator's calls, until calls were measured."""
+        """Set the expected seconds per call of an operator; the first measured call replaces it."""
         self._operators.setdefault(operator, Average(cost))
 
     def cost(self, operator: str, predicate: str) -> float:
-        """Return the expected cost of a call, in seconds."""
+        """Return the expected cost of a call for this predicate, in seconds."""
         general = self._operators[operator]
         own = self._predicates.get(predicate)
         if own is None:
@@ -75,7 +78,7 @@ class Statistics:
         return max(cost / (own.costs + _PRIOR), 1e-7)
 
     def true(self, operator: str, predicate: str) -> float:
-        """Return the probability that a test is passed."""
+        """Return the expected probability that a test of this predicate is passed."""
         general = self._operators[operator]
         usual = (general.true * general.truths + 0.5) / (general.truths + 1)
         own = self._predicates.get(predicate)
@@ -84,13 +87,13 @@ class Statistics:
         return (own.true * own.truths + usual * _PRIOR) / (own.truths + _PRIOR)
 
     def time(self, operator: str, predicate: str, seconds: float) -> None:
-        """Add the time of a call."""
+        """Add the seconds of a call to the averages of the operator and of the predicate."""
         with self._lock:
             self._operators[operator].time(seconds)
             self._of(operator, predicate).time(seconds)
 
     def note(self, operator: str, predicate: str, truth: bool) -> None:
-        """Add the result of a candidate's test."""
+        """Add the result of a test to the averages of the operator and of the predicate."""
         with self._lock:
             self._operators[operator].note(truth)
             self._of(operator, predicate).note(truth)
@@ -105,7 +108,7 @@ class Statistics:
         return found
 
     def written(self) -> dict[str, Any]:
-        """Return all measurements for JSON."""
+        """Return all averages as JSON values, for `read`."""
         with self._lock:
             return {
                 "operators": {name: _numbers(one) for name, one in self._operators.items()},
@@ -113,7 +116,7 @@ class Statistics:
             }
 
     def read(self, said: Mapping[str, Any], operators: Iterable[str]) -> None:
-        """Load saved measurements of these operators.
+        """Load the averages of `operators` from the result of `written`; skip other operators.
 
         Raises
         ------
@@ -142,16 +145,16 @@ def _average(numbers: Sequence[float]) -> Average:
 
 @dataclass(slots=True)
 class PendingSolutions:
-    """Solutions that wait for calls.
+    """Solutions of candidates that need the results of calls; each of these has a number.
 
     Parameters
     ----------
     calls
         The number of calls.
     tests
-        The call of each test.
+        The call that each test needs.
     candidates
-        The candidate of each solution.
+        The candidate that each solution belongs to.
     members
         The tests of each solution, a conjunction.
     once
@@ -226,12 +229,14 @@ class Schedule:
     def take(
         self, most: Callable[[int], int] = lambda _: 1, alike: Sequence[object] = ()
     ) -> list[int]:
-        """Return the best call, and others that it and they cannot make needless.
+        """Return the best call, and others to make together with it; empty if no call is needed.
+
+        No result of one of these calls can make another one needless.
 
         Parameters
         ----------
         most
-            Maximum number of calls made together with a call.
+            Returns the maximum number of calls to make together, by the best call.
         alike
             A value for each call. Only calls with equal values are made together.
         """
@@ -264,7 +269,10 @@ class Schedule:
         return taken
 
     def decide(self, call: int, passed: Mapping[int, bool | None]) -> None:
-        """Add the results of a call's tests; ``None`` if the call failed."""
+        """Record the result of each test of a call; ``None`` if the call failed.
+
+        Drop the solutions that are decided, so that calls for them alone are no longer returned.
+        """
         self._made[call] = True
         for row, test in self._of[call]:
             if not self._live[row]:
@@ -288,7 +296,7 @@ class Schedule:
                 self._gains[self.rows.tests[test]] -= self.fails[test]
 
     def left(self) -> list[int]:
-        """Return the missing calls of undecided solutions."""
+        """Return the calls that undecided solutions still need."""
         return [
             call
             for call, rows in enumerate(self._of)

@@ -29,7 +29,7 @@ class Shacl(Operator):
     knowledge
         A file with further triples, such as classes.
     timeout
-        Seconds of a call.
+        Seconds after which a call fails.
 
     Raises
     ------

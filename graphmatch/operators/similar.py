@@ -30,7 +30,7 @@ _FEW = 64
 
 
 class Similar(Operator):
-    """``op:similar(?text, "another", 0.6)``: whether the texts have this cosine similarity.
+    """``op:similar(?text, "another", 0.6)``: whether the cosine similarity is at least 0.6.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Similar(Operator):
 
 
 class _Texts:
-    """The vectors of the texts of all subscriptions."""
+    """Index of `Similar`: the embeddings and the least similarities of all subscriptions."""
 
     def __init__(self, embed: Embed, one: Callable[[str], NDArray[np.float32]]) -> None:
         import numpy as np
@@ -78,7 +78,7 @@ class _Texts:
         self._new: dict[int, str] = {}
 
     def add(self, constants: Sequence[Term]) -> int:
-        """Add a text and the similarity that others need."""
+        """Add a string and the least similarity; return its number. `matches` embeds it later."""
         import numpy as np
 
         if len(constants) != 2:
@@ -94,7 +94,7 @@ class _Texts:
         return key
 
     def remove(self, key: int) -> None:
-        """Remove a text."""
+        """Remove the string with a number."""
         import numpy as np
 
         self._new.pop(key, None)
@@ -102,7 +102,10 @@ class _Texts:
         self._free.append(key)
 
     def matches(self, argument: Term) -> NDArray[np.intp]:
-        """Return the texts that are similar enough to an argument."""
+        """Return the numbers of the strings that are similar enough to an argument.
+
+        Embed new strings first. Return none if the argument is not a literal.
+        """
         import numpy as np
 
         if not isinstance(argument, Literal):
@@ -113,7 +116,7 @@ class _Texts:
         return np.flatnonzero(scores >= self._least[: self._count])
 
     def _fill(self) -> None:
-        """Embed the new texts in batches."""
+        """Embed the new strings in batches, and put their vectors into the matrix."""
         import numpy as np
 
         waiting = list(self._new.items())
@@ -133,7 +136,7 @@ class _Texts:
 
 
 def _unit(vectors: Any) -> NDArray[np.float32]:
-    """Return vectors of length one."""
+    """Return vectors scaled to length one; raise `ValueError` unless they are a matrix."""
     import numpy as np
 
     found = np.asarray(vectors, np.float32)

@@ -51,7 +51,7 @@ def geometry(term: Term) -> Any:
     Raises
     ------
     ValueError
-        If it is not a geometry, or its coordinate system is unknown.
+        If the term is not a valid geometry, is empty, or has an unknown coordinate system.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def geometry(term: Term) -> Any:
 
 @lru_cache(maxsize=1024)
 def _prepared(term: Term) -> Any:
-    """Return a geometry prepared for many comparisons."""
+    """Return the geometry of a literal, cached and prepared for many comparisons."""
     shapely = _shapely()
     found = geometry(term)
     shapely.prepare(found)
@@ -92,7 +92,10 @@ def _parsed(text: str) -> Any:
 
 
 class _Boxes:
-    """Geometries by number, found by their bounding boxes. New ones have a tree of their own."""
+    """Index of geometries by their bounding boxes; each geometry has a number.
+
+    The next query puts new geometries into another tree, merged with trees of similar size.
+    """
 
     def __init__(self) -> None:
         import numpy as np
@@ -105,7 +108,7 @@ class _Boxes:
         self._places: dict[int, tuple[NDArray[np.intp], int]] = {}
 
     def add(self, found: Any) -> int:
-        """Add a geometry."""
+        """Add a geometry; return its number."""
         import numpy as np
 
         number = self._free.pop() if self._free else self._count
@@ -118,7 +121,7 @@ class _Boxes:
         return number
 
     def remove(self, number: int) -> None:
-        """Remove a geometry."""
+        """Remove the geometry with a number, which may be reused."""
         if number in self._places:
             numbers, place = self._places.pop(number)
             numbers[place] = -1
@@ -128,7 +131,7 @@ class _Boxes:
         self._free.append(number)
 
     def query(self, found: Any) -> NDArray[np.intp]:
-        """Return the numbers of the geometries whose boxes meet a geometry's."""
+        """Return the numbers of the geometries whose bounding boxes intersect that of `found`."""
         import numpy as np
 
         if self._new:
@@ -144,7 +147,7 @@ class _Boxes:
         return alive
 
     def _build(self) -> None:
-        """Put what is new into a tree, together with the trees that are not much larger."""
+        """Build a tree of the new geometries and of those in trees that are not much larger."""
         import numpy as np
 
         shapely = _shapely()
@@ -158,7 +161,10 @@ class _Boxes:
 
 
 class _Regions:
-    """Decides for all regions which of them an argument stands in a relation to."""
+    """Index of `Within`: finds the regions of subscriptions that a geometry is in, for example.
+
+    `relation` is the relation of a region to the geometry, a function of shapely.
+    """
 
     def __init__(self, relation: str) -> None:
         shapely = _shapely()
@@ -167,17 +173,17 @@ class _Regions:
         self._boxes = _Boxes()
 
     def add(self, constants: Sequence[Term]) -> int:
-        """Take a region in."""
+        """Add the region of a call; return its number."""
         if len(constants) != 1:
             raise ValueError("it takes two geometries")
         return self._boxes.add(geometry(constants[0]))
 
     def remove(self, key: int) -> None:
-        """Forget a region."""
+        """Remove the region with a number."""
         self._boxes.remove(key)
 
     def matches(self, argument: Term) -> NDArray[np.intp]:
-        """Return the regions that an argument stands in the relation to."""
+        """Return the numbers of the regions that have the relation to a geometry (if it is one)."""
         import numpy as np
 
         try:
@@ -194,7 +200,7 @@ class _Regions:
 
 
 class Within(Operator):
-    """``geof:sfWithin(?geometry, region)``: whether a geometry lies in a region.
+    """``geof:sfWithin(?geometry, region)``: whether a geometry lies in a region (or `relation`).
 
     Parameters
     ----------
@@ -221,9 +227,9 @@ class Within(Operator):
 
 
 class Near(Operator):
-    """``op:near(?geometry, point, metres)``: whether a geometry's middle is near to a point.
+    """``op:near(?geometry, point, metres)``: whether a geometry is near a point.
 
-    Distances are along the sphere.
+    The distance along the sphere between the centroids must be at most `metres`.
     """
 
     def __init__(self) -> None:
@@ -236,7 +242,7 @@ class Near(Operator):
 
 
 class _Circles:
-    """Decides for all circles which of them the middle of a geometry is in."""
+    """Index of `Near`: finds the subscriptions' circles that contain a geometry's centroid."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -245,7 +251,7 @@ class _Circles:
         self._circles: NDArray[np.float64] = np.zeros((_FEW, 3))
 
     def add(self, constants: Sequence[Term]) -> int:
-        """Take a circle in: its centre and radius."""
+        """Add a circle by its centre and its radius in metres; return its number."""
         import numpy as np
 
         shapely = _shapely()
@@ -259,11 +265,11 @@ class _Circles:
         return key
 
     def remove(self, key: int) -> None:
-        """Forget a circle."""
+        """Remove the circle with a number."""
         self._boxes.remove(key)
 
     def matches(self, argument: Term) -> NDArray[np.intp]:
-        """Return the circles that the middle of an argument is in."""
+        """Return the numbers of the circles that contain a geometry's centroid (if it is one)."""
         import numpy as np
 
         shapely = _shapely()
@@ -297,7 +303,10 @@ def _metres(x: Any, y: Any, to_x: Any, to_y: Any) -> Any:
 
 
 def _box(x: float, y: float, metres: float) -> Any:
-    """Return a box in degrees around a circle: two where it crosses the line of dates."""
+    """Return a box in degrees that contains a circle.
+
+    It has all longitudes if the circle crosses the 180th meridian or contains a pole.
+    """
     shapely = _shapely()
     high = math.degrees(metres / _EARTH) * (1 + 1e-9) + 1e-9
     south, north = y - high, y + high

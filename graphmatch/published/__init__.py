@@ -37,17 +37,18 @@ MATCHERS: Mapping[str, str] = {
     "gryphon": "graphmatch.published.gryphon:Gryphon",
     "gryphon-general": "graphmatch.published.gryphon_general:GryphonGeneral",
 }
-"""The import path of the class of each name."""
+"""The import path of each matcher's class, by the matcher's name."""
 
 ORDERS: Mapping[str, str] = {
     "sequential": "graphmatch.published.sequential:Sequential",
     "suborder": "graphmatch.published.suborder:SubOrder",
 }
-"""Orders of evaluating expensive predicates. Their type of subscription is not a matcher's."""
+"""The import path of each order of evaluating expensive predicates, by name. They are not
+matchers: they take a `PredicateConjunction` instead of a `Subscription`."""
 
 
 def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
-    """Make the matcher of a name in `MATCHERS`, with the algorithm's options.
+    """Create the matcher that `MATCHERS` lists under a name; `options` are arguments of its class.
 
     Raises
     ------
@@ -61,6 +62,9 @@ def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
 
 
 def make_order(name: str, **options: Any) -> EvaluationOrder:
-    """Make the order of expensive predicates of a name in `ORDERS`; see `make`."""
+    """Create the evaluation order that `ORDERS` lists under a name.
+
+    `options` are arguments of its class. Raise `KeyError` if the name is unknown.
+    """
     order: EvaluationOrder = resolve_name(ORDERS[name])(**options)
     return order

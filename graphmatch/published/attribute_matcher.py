@@ -57,7 +57,10 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, operator: ComparisonOperator, number: float) -> Interval:
-        """Return the numbers that satisfy a comparison."""
+        """Return the interval of the numbers ``x`` for which ``x operator number`` is true.
+
+        It is empty (`low` is above `high`) if there are none.
+        """
         match operator:
             case ComparisonOperator.EQ:
                 return cls(number, number)
@@ -73,21 +76,21 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """One term, and no other."""
+    """The constraint that the value is this term."""
 
     term: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """A class with all its descendants (``gm:descendantOf``)."""
+    """The constraint that the value is this class or a descendant of it (``gm:descendantOf``)."""
 
     concept: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """Any value."""
+    """The constraint that the attribute has a value, whatever it is."""
 
 
 Constraint: TypeAlias = Interval | Equal | Below | Present
@@ -99,9 +102,10 @@ Row: TypeAlias = Mapping[NamedNode, Constraint]
 class Conjunction:
     """A subscription as constraints on the attributes of one resource.
 
-    `rows` are alternatives: more than one if an attribute has several ranges (``!=``). `names`
-    pairs the name of each variable in a solution with its attribute, or with ``None`` for the
-    subject. `filters` are the tests that the attributes' values in a solution must pass.
+    `subject` stands for the resource. `rows` are alternatives: more than one if an attribute has
+    several ranges (``!=``), none if it has no possible range. `names` pairs the name of each
+    variable in a solution with its attribute, or with ``None`` for the subject. `filters` are the
+    tests that the attributes' values in a solution must pass.
     """
 
     id: str
@@ -113,7 +117,11 @@ class Conjunction:
 
     @classmethod
     def of(cls, subscription: Subscription, kinds: Collection[type]) -> Conjunction:
-        """Read a subscription as constraints of these kinds, or raise `UnsupportedError`."""
+        """Convert a subscription to constraints.
+
+        Raise `UnsupportedError` if it is not a conjunction of constraints on one resource, or needs
+        a constraint type that is not in `kinds`.
+        """
         id = subscription.id
         if not subscription.exact or len(subscription.branches) != 1:
             raise UnsupportedError(id, ", ".join(subscription.remainder))
@@ -156,7 +164,11 @@ class Conjunction:
 
 
 def _constraints(id: str, tests: list[Filter]) -> tuple[Constraint, ...]:
-    """Return the constraint on a variable's value, or several ranges."""
+    """Convert `tests`, all filters of one variable, to a constraint on its value.
+
+    ``!=`` gives several ranges, one of which must contain the value. Impossible filters give none.
+    Raise `UnsupportedError` for the subscription `id` if other filters are among them.
+    """
     match tests:
         case []:
             return (Present(),)
@@ -193,7 +205,7 @@ def _is_name(term: Term) -> bool:
 
 
 def number_of(term: Term) -> float | None:
-    """Return a term's number as a double; ``None`` if it is not a number, or NaN."""
+    """Return the number that a literal denotes, as a double; ``None`` for other terms and NaN."""
     value = value_of(term) if isinstance(term, Literal) else None
     number = float(value.value) if isinstance(value, Number) else None
     return None if number is None or isnan(number) else number
@@ -201,7 +213,7 @@ def number_of(term: Term) -> float | None:
 
 @dataclass(slots=True)
 class AttributeEvent:
-    """One value for each attribute: `terms`, and `numbers` for the numeric ones.
+    """An event: the value of each attribute in `terms`, and in `numbers` if it is numeric.
 
     `links` maps terms to their direct parents, as stated in the publication.
     """
@@ -212,7 +224,7 @@ class AttributeEvent:
 
     @classmethod
     def of(cls, terms: Mapping[NamedNode, Term], links: Links | None = None) -> AttributeEvent:
-        """Make an event of terms."""
+        """Create an event; compute `numbers` from the terms."""
         numbers = ((attribute, number_of(term)) for attribute, term in terms.items())
         return cls(terms, {a: n for a, n in numbers if n is not None}, links or {})
 
@@ -227,14 +239,18 @@ class Resource:
     def events(
         self, asked: Container[NamedNode], links: Links | None = None
     ) -> Iterator[AttributeEvent]:
-        """Yield an event for each choice of values of the attributes in `asked`."""
+        """Yield the events of the resource: one for each combination of its values.
+
+        An event has one value for each attribute in `asked` that the resource has. `links` become
+        those of the events.
+        """
         chosen = {a: values for a, values in self.values.items() if a in asked}
         for terms in product(*chosen.values()):
             yield AttributeEvent.of(dict(zip(chosen, terms, strict=True)), links)
 
 
 def resources(publication: Publication) -> list[Resource]:
-    """Return a publication's subjects with their values."""
+    """Return the subjects of a publication's triples with their distinct values by attribute."""
     found: defaultdict[Term, defaultdict[NamedNode, dict[Term, None]]]
     found = defaultdict(lambda: defaultdict(dict))
     for subject, attribute, value in publication.triples:
@@ -257,14 +273,17 @@ RANGES = Capabilities(
 
 
 def all_ends(row: Row) -> Iterator[tuple[NamedNode, float, float]]:
-    """Yield each attribute with the ends of its range."""
+    """Yield each attribute of a row with both ends of its range; all constraints are `Interval`."""
     for attribute, constraint in row.items():
         assert isinstance(constraint, Interval)
         yield attribute, constraint.low, constraint.high
 
 
 class Buckets:
-    """Numbered lists of (number, value), concatenated into arrays on first use."""
+    """Lists of conjunction numbers, each number with an end, or both ends, of its range.
+
+    There are `count` lists. `arrays` concatenates them, and caches the arrays until the next `add`.
+    """
 
     def __init__(self, count: int) -> None:
         self._lists: list[list[tuple[int, float | tuple[float, float]]]] = [
@@ -273,12 +292,15 @@ class Buckets:
         self._arrays: tuple[Numbers, Numbers, Values] | None = None
 
     def add(self, bucket: int, number: int, value: float | tuple[float, float]) -> None:
-        """Put a number into a list."""
+        """Append the conjunction `number` with its end or ends (`value`) to the list `bucket`."""
         self._lists[bucket].append((number, value))
         self._arrays = None
 
     def arrays(self) -> tuple[Numbers, Numbers, Values]:
-        """Return the start of each list and the end of the last, all numbers, and all values."""
+        """Return all lists as three arrays: where each list starts, the numbers, and their ends.
+
+        The first array also has the end of the last list. Not all lists may be empty.
+        """
         if self._arrays is None:
             start = np.cumsum([0, *map(len, self._lists)])
             numbers, values = zip(*chain.from_iterable(self._lists), strict=True)
@@ -304,7 +326,7 @@ _TERMS = NamedNode | BlankNode | Literal | Triple
 
 
 class PublishedMatcher(Matcher):
-    """The common part of all algorithms: subscriptions by id, and reports.
+    """Base class of all published algorithms: it stores subscriptions and creates reports.
 
     Most papers do not describe unsubscribing. Here it rebuilds the index: O(all subscriptions).
     """
@@ -312,21 +334,24 @@ class PublishedMatcher(Matcher):
     def __init__(self, ontology: Ontology) -> None:
         self.ontology = ontology
         self.stored: dict[str, tuple[int, Any]] = {}
-        """Maps an id to its place in the order and the result of `read` (`id`, `distinct`)."""
+        """Maps an id to its place in the order of subscribing, and to the result of `read`."""
         before = set(self.__dict__)
         self.clear()
         self._index = self.__dict__.keys() - before
 
     @abstractmethod
     def clear(self) -> None:
-        """Make an empty index."""
+        """Replace the index by an empty one."""
 
     @abstractmethod
     def read(self, subscription: Subscription) -> Any:
-        """Read a subscription; raise `UnsupportedError` when the algorithm cannot express it."""
+        """Convert a subscription to an object with `id` and `distinct` that `add` takes.
+
+        Raise `UnsupportedError` if the algorithm cannot express it.
+        """
 
     def add(self, read: Any) -> None:
-        """Add the result of `read` under an unused id."""
+        """Store a subscription that `read` converted, and index it; its id must be unused."""
         self.stored[read.id] = len(self.stored), read
 
     def __len__(self) -> int:
@@ -351,7 +376,10 @@ class PublishedMatcher(Matcher):
     def report(
         self, publication: Publication, found: dict[str, list[Solution]], tally: Tally
     ) -> MatchReport:
-        """Make a report of the solutions of each subscription that has any."""
+        """Return a report with a match for each id in `found`, which has the solutions by id.
+
+        Remove duplicate solutions of DISTINCT queries from `found`. `tally` becomes the counters.
+        """
         matches = []
         for id in sorted(found, key=lambda id: self.stored[id][0]):
             if self.stored[id][1].distinct:
@@ -375,10 +403,10 @@ class PublishedMatcher(Matcher):
 
 
 class AttributeMatcher(PublishedMatcher):
-    """The common part of the algorithms on attributes, which add `clear`, `insert` and `matched`.
+    """Base class of the algorithms on attributes, which add `clear`, `insert` and `matched`.
 
-    `kinds` are the supported constraints. `asked` counts the conjunctions with each attribute.
-    `ids` has the subscription of each conjunction number.
+    `kinds` are the supported types of constraints. `asked` counts the conjunctions that constrain
+    each attribute. `ids` has the id of the subscription of each conjunction, by number.
     """
 
     capabilities: ClassVar[Capabilities] = RANGES
@@ -392,14 +420,20 @@ class AttributeMatcher(PublishedMatcher):
 
     @abstractmethod
     def insert(self, number: int, row: Row) -> None:
-        """Put a conjunction into the index; numbers are consecutive, from 0."""
+        """Add a conjunction to the index under `number`; numbers are consecutive, from 0."""
 
     @abstractmethod
     def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
-        """Return the numbers of the conjunctions that an event matches, without duplicates."""
+        """Return the numbers of the conjunctions that an event matches, without duplicates.
+
+        Add the work done to `tally`. An inexact algorithm may return too many.
+        """
 
     def cell(self, value: float, cells: int) -> int:
-        """Return the cell of a number if `cells` cells divide the domain evenly."""
+        """Return the cell that contains a number, from 0, if `cells` equal cells divide the domain.
+
+        Numbers beyond the domain are in the first or the last cell.
+        """
         low, high = self.domain
         return min(int((min(max(value, low), high) - low) / (high - low) * cells), cells - 1)
 
@@ -431,17 +465,21 @@ class AttributeMatcher(PublishedMatcher):
         return self.report(publication, found, tally)
 
     def events(self, resource: Resource, links: Links) -> Iterable[AttributeEvent]:
-        """Return the events that an algorithm matches for a resource."""
+        """Return the events of a resource over the constrained attributes (`Resource.events`)."""
         return resource.events(self.asked, links)
 
     def values(self, resource: Resource, attribute: NamedNode) -> Iterable[Term]:
-        """Return a resource's values for an attribute that a subscription names."""
+        """Return the values of a resource that a constraint on `attribute` may accept."""
         return resource.values.get(attribute, ())
 
     def _solutions(
         self, conjunction: Conjunction, resource: Resource, links: Links
     ) -> list[Solution]:
-        """Return the choices of values that pass the filters; if inexact, all choices."""
+        """Return the combinations of a resource's values that pass a conjunction's filters.
+
+        An inexact algorithm skips the filters. There is no solution if the subscription names
+        another subject.
+        """
 
         def isa(test: TaxonomyTest, term: Term) -> bool:
             return taxonomy_test(self.ontology, test.operator, term, test.concept, links)
@@ -471,7 +509,7 @@ Way: TypeAlias = tuple[Term, ...]
 
 
 class ConceptMatcher(AttributeMatcher):
-    """The common part of the algorithms that use synonyms, subattributes and subclasses.
+    """Base class of the algorithms that use synonyms, subattributes and subclasses.
 
     CTPS (sections 3 and 4) and S-ToPSS replace synonyms in subscriptions and events by their root.
     Then a subattribute matches the attribute of a constraint, and a value that is a class or its
@@ -497,10 +535,10 @@ class ConceptMatcher(AttributeMatcher):
         return super().match(self.ontology.rewrite(publication))
 
     def events(self, resource: Resource, links: Links) -> Iterable[AttributeEvent]:
-        """Return the events over the attributes in `asked` and their subattributes.
+        """Return the events over the resource's attributes that are constrained or below such ones.
 
-        If two names in `asked`, an attribute's own and an ancestor's, share several values, each
-        name has a choice of its own.
+        If an attribute has several values and several constrained attributes at or above it, the
+        events are over the constrained attributes, because each may accept another value.
         """
         names = {a: sum(b in self.asked for b in self.above(a)) for a in resource.values}
         if any(count > 1 and len(resource.values[a]) > 1 for a, count in names.items()):
@@ -514,7 +552,11 @@ class ConceptMatcher(AttributeMatcher):
         return (attribute, *self.ontology.properties.ancestors(attribute))
 
     def way(self, value: Term, links: Links) -> Way:
-        """Return a value and all its ancestors; `links` are those of an event."""
+        """Return a value and all its ancestors.
+
+        `links` are the is-a links that a publication states. Without them, cache the result for
+        terms of the ontology.
+        """
         if links:
             return (value, *self.ontology.ancestors(value, links))
         way = self._ways.get(value)
@@ -525,7 +567,10 @@ class ConceptMatcher(AttributeMatcher):
         return way
 
     def values(self, resource: Resource, attribute: NamedNode) -> Iterable[Term]:
-        """Return a resource's values for an attribute and its subattributes."""
+        """Return a resource's values for an attribute and its subattributes.
+
+        For ``rdf:type``, also return the ancestors of these classes.
+        """
         found = dict.fromkeys(resource.values.get(attribute, ()))
         if self.ontology.properties.children(attribute):
             for a, values in resource.values.items():

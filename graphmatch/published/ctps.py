@@ -76,9 +76,10 @@ Lists: TypeAlias = dict[Key, bitarray]
 class CtpsIndex:
     """The index of an attribute.
 
-    `m1` has the subscriptions that constrain it, `m2` and `m3` those of each class and text. `m4`
-    has the ranges that end in row y and begin in column x of the grid (section 4.2). `ends` has the
-    low and the high end of each range, shape ``(numbers, 2)``.
+    `m1` has the subscriptions that constrain it, `m2` those that require each class or its
+    descendant, and `m3` those that require each term; `ANY` stands for `Present`. `m4` has the
+    ranges that end in row y and begin in column x of the grid (section 4.2). `ends` has the low and
+    the high end of each range by subscription number, shape ``(numbers, 2)``.
     """
 
     m1: bitarray = field(default_factory=lambda: zeros(0, "little"))
@@ -89,7 +90,9 @@ class CtpsIndex:
 
 
 class Ctps(ConceptMatcher):
-    """CTPS, corrected; each grid has T x T `cells`.
+    """CTPS (Zhang et al.), corrected: bit arrays of subscriptions on the trees of concepts.
+
+    The grid of an attribute has `cells` rows and columns: T of the paper.
 
     Examples
     --------
@@ -142,7 +145,7 @@ class Ctps(ConceptMatcher):
     # --- Matching (Algorithms 6 to 9) ---------------------------------------------------------
 
     def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
-        """Keep, attribute by attribute, the subscriptions that match (Algorithm 6)."""
+        """Return the matches: drop, for each attribute, those that it excludes (Algorithm 6)."""
         found: dict[Term, list[NamedNode]] = {}
         for attribute in event.terms:
             for above in self.above(attribute):
@@ -163,7 +166,11 @@ class Ctps(ConceptMatcher):
         return sid.search(1)
 
     def _in_ranges(self, index: CtpsIndex, value: float, sid: bitarray, tally: Tally) -> bitarray:
-        """Return the subscriptions in `sid` whose range has a value (Algorithm 9, gemMatch)."""
+        """Return the subscriptions whose range contains a value (Algorithm 9, gemMatch).
+
+        Ends are compared only for subscriptions in `sid`; others are left out. Part F is not
+        compared, and so may include subscriptions that are not in `sid`.
+        """
         r = self._box(value)
         holds, left = zeros(len(sid), "little"), zeros(len(sid), "little")
         for (y, x), cell in index.m4.items():
@@ -184,14 +191,14 @@ class Ctps(ConceptMatcher):
 
 
 def resize(bits: bitarray, length: int) -> bitarray:
-    """Return bits of at least a length, with zeros appended (section 5.1)."""
+    """Append zeros to `bits`, in place, up to `length`; return `bits` (section 5.1)."""
     if len(bits) < length:
         bits.extend(zeros(length - len(bits), "little"))
     return bits
 
 
 def _mark(left: bitarray, lists: Lists[Key], keys: Iterable[Key], tally: Tally) -> None:
-    """Add the subscriptions with one of some keys (Algorithms 7 and 8)."""
+    """Set in `left` the bits of the subscriptions in the lists of `keys` (Algorithms 7 and 8)."""
     for key in keys:
         tally.probes += 1
         if key in lists:

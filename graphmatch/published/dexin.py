@@ -75,7 +75,7 @@ class Method(IntEnum):
 
 
 class Step(NamedTuple):
-    """One attribute's place in a plan, with its estimated matching rate and cost."""
+    """A step of a plan: an attribute, its method, and its estimated matching rate and cost."""
 
     attribute: NamedNode
     method: Method
@@ -90,7 +90,7 @@ Rates: TypeAlias = Mapping[NamedNode, float]
 
 
 def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -> Plan:
-    """Return a plan with the cost of each step (formulas 4 and 5)."""
+    """Return the plan of attributes in `order` with `methods`, and its costs (formulas 4 and 5)."""
     plan, left = [], 1.0
     for attribute, method in zip(order, methods, strict=True):
         rate = rates[attribute]
@@ -100,7 +100,7 @@ def price(rates: Rates, order: Iterable[NamedNode], methods: Iterable[Method]) -
 
 
 def cost(plan: Plan) -> float:
-    """Return the cost of a plan (formula 6)."""
+    """Return the cost of a plan, the sum over its steps (formula 6)."""
     return sum(step.cost for step in plan)
 
 
@@ -124,8 +124,8 @@ def optimal(rates: Rates) -> Plan:
     """Return the cheapest plan (section 4.3) by a search in O(2^M).
 
     The search keeps to observations 1 to 3: the exclusive method comes first, and attributes of the
-    inclusive one are in ascending order of their rates. With more than `SEARCHED` attributes,
-    return the plan of `low_matching_rate_first_fit`.
+    inclusive one are in ascending order of their rates. With more than `SEARCHED` attributes, or
+    none, return the plan of `low_matching_rate_first_fit`.
     """
     if not 0 < len(rates) <= SEARCHED:
         return low_matching_rate_first_fit(rates)
@@ -143,12 +143,12 @@ def optimal(rates: Rates) -> Plan:
 
 
 def only_exclusive(rates: Rates) -> Plan:
-    """Return the plan with the exclusive method alone (formula 8)."""
+    """Return the plan that uses the exclusive method for all attributes (formula 8)."""
     return price(rates, sorted(rates, key=rates.__getitem__), [Method.EXCLUSIVE] * len(rates))
 
 
 def only_inclusive(rates: Rates) -> Plan:
-    """Return the cheapest plan with the inclusive method alone (formula 9)."""
+    """Return the cheapest plan that uses the inclusive method for all attributes (formula 9)."""
     return price(rates, sorted(rates, key=rates.__getitem__), [Method.INCLUSIVE] * len(rates))
 
 
@@ -156,7 +156,10 @@ def only_inclusive(rates: Rates) -> Plan:
 
 
 class Slots:
-    """An array of slots, each with its ascending low or high ends, their numbers, and its size."""
+    """The low or the high ends of an attribute's constraints, in slots that divide its domain.
+
+    `ends` has the ends in each slot, ascending, `numbers` their conjunctions, `sizes` their counts.
+    """
 
     def __init__(self, count: int) -> None:
         self.ends = [array("d") for _ in range(count)]
@@ -164,7 +167,7 @@ class Slots:
         self.sizes: NDArray[np.int64] = np.zeros(count, np.int64)
 
     def insert(self, slot: int, end: float, number: int) -> None:
-        """Put an end into its slot."""
+        """Add an end, and the number of its conjunction, to a slot in ascending order."""
         place = bisect_right(self.ends[slot], end)
         self.ends[slot].insert(place, end)
         self.numbers[slot].insert(place, number)
@@ -175,7 +178,8 @@ class Slots:
 class DexinIndex:
     """The index of one attribute.
 
-    `ends`, of shape ``(numbers, 2)``, has each constraint's ends, or NaN without a constraint.
+    `lows` and `highs` have the ends in slots. `ends`, of shape ``(numbers, 2)``, has both ends of
+    each conjunction's constraint by number, or NaN without a constraint.
     """
 
     lows: Slots
@@ -184,7 +188,9 @@ class DexinIndex:
 
 
 class Dexin(AttributeMatcher):
-    """The DEXIN index, with `slots` slots in each of an attribute's two arrays.
+    """DEXIN (Fan et al. 2017): check attributes in a planned order, each by one of two methods.
+
+    Each of an attribute's two arrays has `slots` slots.
 
     Examples
     --------
@@ -243,7 +249,7 @@ class Dexin(AttributeMatcher):
     def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
         """Send all subscriptions through the pipeline, and return the matches (algorithm 3).
 
-        Probes are the entries of slots that were read, gates the subscriptions removed by them.
+        Probes are the entries of slots that were read, index hits the subscriptions they removed.
         Candidates are the comparisons: ends in a value's own slots, and constraints.
         """
         plan = self.plan(event)
@@ -267,7 +273,10 @@ class Dexin(AttributeMatcher):
         return found
 
     def _outside(self, index: DexinIndex, value: float | None, tally: Tally) -> NDArray[np.int64]:
-        """Return the subscriptions whose ends exclude a value (algorithm 1)."""
+        """Return the conjunctions with an end that excludes a value (algorithm 1).
+
+        Without a value, return all that constrain the attribute, some of them twice.
+        """
         lows, highs = index.lows, index.highs
         slots = [*lows.numbers, *highs.numbers]
         if value is not None:

@@ -69,7 +69,7 @@ class GraphPattern:
 
     @classmethod
     def of(cls, subscription: Subscription) -> GraphPattern:
-        """Read a subscription as a graph.
+        """Convert a subscription to a graph.
 
         Raise `UnsupportedError` if it is more than one basic graph pattern with filters of one
         variable each, or has a variable in a property's place.
@@ -108,7 +108,7 @@ def _joinable(edges: list[Edge]) -> tuple[Edge, ...]:
 
 
 class GraphMatcher(PublishedMatcher):
-    """The common part of the algorithms on graphs, which add `clear`, `insert` and `matched`.
+    """Base class of the algorithms on graphs, which add `clear`, `insert` and `matched`.
 
     The ontology is the taxonomy of the is-a operators. Its triples are not edges to match.
     """
@@ -117,7 +117,7 @@ class GraphMatcher(PublishedMatcher):
 
     @abstractmethod
     def insert(self, pattern: GraphPattern) -> None:
-        """Put a subscription into the index."""
+        """Add a subscription's graph to the index."""
 
     @abstractmethod
     def matched(
@@ -125,7 +125,8 @@ class GraphMatcher(PublishedMatcher):
     ) -> Iterable[tuple[GraphPattern, list[Row]]]:
         """Yield the subscriptions whose edges are all in a publication, once each, with bindings.
 
-        `links` maps terms to their direct parents, as stated in the publication.
+        `links` maps terms to their direct parents, as stated in the publication. Add the work done
+        to `tally`. The filters of `left` are not tested yet.
         """
 
     def read(self, subscription: Subscription) -> GraphPattern:
@@ -136,11 +137,11 @@ class GraphMatcher(PublishedMatcher):
         self.insert(read)
 
     def left(self, pattern: GraphPattern) -> Tests:
-        """Return the filters that the index leaves open, which rows must pass."""
+        """Return the filters that `matched` does not test; `match` tests them on its rows."""
         return pattern.tests
 
     def is_below(self, term: Term, concept: Term, links: Links) -> bool:
-        """Return whether a term is a class or its descendant."""
+        """Return whether a term is the class `concept` or a descendant of it, also by `links`."""
         return self.ontology.is_a(term, concept, links)
 
     def passes(self, filter_: Filter, value: Term, links: Links) -> bool:

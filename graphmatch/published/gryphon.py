@@ -72,7 +72,11 @@ LEVEL, FIRST, LAST, OTHERS, END = range(5)
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A test of its level's attribute, or a leaf with the numbers of conjunctions."""
+    """A node of the matching tree: it tests the attribute of its level, or is a leaf.
+
+    `label` is the value number of the edge from `parent`, and `edges` has the child by value
+    number. `numbers` are the conjunctions at a leaf. `place` is the row in `Arrays.nodes`.
+    """
 
     level: int
     parent: Node | None = None
@@ -82,7 +86,7 @@ class Node:
     place: int = 0
 
     def hang(self, label: int, below: Node) -> None:
-        """Make an edge, or move it to another node."""
+        """Make `below` the child at the edge `label`, in place of the former child."""
         self.edges[label], below.parent, below.label = below, self, label
 
 
@@ -103,10 +107,11 @@ class Arrays(NamedTuple):
 
 
 class Gryphon(AttributeMatcher):
-    """The matching tree of section 4.
+    """Gryphon (Aguilera et al. 1999): the matching tree for equality tests of section 4.
 
     `attributes` is the order of levels, from the root down; the attributes that most subscriptions
     test come first. The attributes of `index` have a subtree for each value.
+    `collapse` and `successors` switch these optimizations on (see the module).
 
     Examples
     --------
@@ -156,7 +161,11 @@ class Gryphon(AttributeMatcher):
     # --- The tree (appendix B) ----------------------------------------------------------------
 
     def insert(self, number: int, row: Row) -> None:
-        """Put a conjunction on its path, in each of its subtrees of index attributes."""
+        """Add a conjunction at the end of its path, in each subtree that it belongs to.
+
+        If it is the first with a value of an index attribute, also add the earlier conjunctions
+        that do not test the attribute to the new subtrees of this value.
+        """
         tests, self._arrays = {}, None
         for attribute, constraint in row.items():
             assert isinstance(constraint, Equal)
@@ -183,7 +192,7 @@ class Gryphon(AttributeMatcher):
             _follow(node, value, LEAF).numbers[number] = None
 
     def _keys(self, tests: Tests) -> Iterator[tuple[int, ...]]:
-        """Yield the subtrees of index attributes that a conjunction is in (section 5)."""
+        """Return the keys in `_trees` of the subtrees that a conjunction belongs to (section 5)."""
         choices = ([tests[n]] if n in tests else [OTHER, *of] for n, of in enumerate(self._named))
         return product(*choices)
 
@@ -191,7 +200,7 @@ class Gryphon(AttributeMatcher):
 
     @property
     def arrays(self) -> Arrays:
-        """The current tree as arrays."""
+        """The tree as arrays, made on first use after a change; set `place` of all nodes."""
         if self._arrays is None:
             several = list(self)
             for place, node in enumerate(several):
@@ -241,9 +250,9 @@ class Gryphon(AttributeMatcher):
 
 
 def _follow(node: Node, value: int, level: int) -> Node:
-    """Return the node for a level behind an edge; make it if it is missing.
+    """Return the node of `level` on the path behind the edge `value`; insert it if missing.
 
-    Skip the nodes of levels between, which others test, along their ``*`` edges.
+    Pass nodes of smaller levels along their ``*`` edges, because only other conjunctions test them.
     """
     below = node.edges.get(value)
     while below is not None and below.level < level:
@@ -263,7 +272,7 @@ def _successors(node: Node, sets: dict[Node, list[Node]]) -> list[Node]:
 
     A node on a ``*`` edge has none. Otherwise they are the node on its parent's ``*`` edge and, for
     each successor of the parent, its child by the value. A successor without that child gives its
-    own ``*`` child and successors instead.
+    own ``*`` child and successors instead. Results are cached in `sets`.
     """
     parent, value = node.parent, node.label
     if value == STAR or parent is None:
@@ -286,7 +295,12 @@ def _successors(node: Node, sets: dict[Node, list[Node]]) -> list[Node]:
 
 @kernel
 def _walk(tree: Arrays, root: int, values: Records, successors: bool) -> tuple[int, int, int]:
-    """Visit the tree (section 3: match); count nodes, edges of values, and conjunctions."""
+    """Write the conjunctions that an event reaches to `tree.found` (section 3: match).
+
+    `root` is the place of the root, and `values` has the event's value number on each level. With
+    `successors`, the ``*`` edge and successors of a node are visited only if the event's value has
+    no edge there. Return the counts of visited nodes, followed edges of values, and conjunctions.
+    """
     nodes, edges, members, stack, found = tree
     visited, followed, count, top = 0, 0, 0, 0
     stack[top] = root

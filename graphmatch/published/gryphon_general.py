@@ -62,14 +62,18 @@ Result: TypeAlias = Term | float | bool
 
 
 class ElementaryTest(NamedTuple):
-    """A test of the attribute with a place in their order (section 2); `constant` is of `LESS`."""
+    """An elementary test of an event (section 2).
+
+    `attribute` is the attribute's place in the order of attributes. `kind` is `VALUE`, `NUMBER`,
+    `LESS` or `PRESENT`. Only `LESS` uses `constant`.
+    """
 
     attribute: int
     kind: int
     constant: float = 0.0
 
     def result(self, term: Term | None, number: float | None) -> Result | None:
-        """Return the result for a value; ``None`` if the test does not apply."""
+        """Return the result for a value, as term and number; ``None`` if it does not apply."""
         if self.kind == VALUE:
             return term
         if self.kind == PRESENT:
@@ -79,7 +83,7 @@ class ElementaryTest(NamedTuple):
         return number < self.constant
 
     def implied(self, constraint: Constraint) -> Result | None:
-        """Return the common result of all values of a constraint; ``None`` if they differ."""
+        """Return the result that all values of a constraint have; ``None`` if they may differ."""
         if self.kind == PRESENT:
             return True
         if isinstance(constraint, Equal):
@@ -114,9 +118,9 @@ def elementary_tests(attribute: int, constraint: Constraint) -> Iterator[Element
 
 @dataclass(eq=False, slots=True)
 class GeneralNode:
-    """A test with its edges, or a leaf with the numbers of conjunctions.
+    """A node of the tree: a test with its edges, or a leaf (no test) with conjunction numbers.
 
-    An edge's key is its result; ``None`` is ``*``.
+    The key of an edge is the test's result; ``None`` is the edge ``*``.
     """
 
     test: ElementaryTest | None = None
@@ -125,7 +129,9 @@ class GeneralNode:
 
 
 class GryphonGeneral(AttributeMatcher):
-    """The matching tree of section 3; `attributes` come first in the order of tests.
+    """Gryphon (Aguilera et al. 1999): the matching tree for all elementary tests of section 3.
+
+    `attributes` come first in the order of tests.
 
     Examples
     --------
@@ -152,7 +158,10 @@ class GryphonGeneral(AttributeMatcher):
         """The node above the root, which is on its ``*`` edge."""
 
     def insert(self, number: int, row: Row) -> None:
-        """Follow the tree as far as it goes, and add the remaining predicates (appendix A)."""
+        """Add a conjunction at a leaf (appendix A).
+
+        Follow its path as far as it exists, and add a node for each of the remaining tests.
+        """
         asked = {self._order.setdefault(a, len(self._order)): each for a, each in row.items()}
         open_ = sorted(test for a, each in asked.items() for test in elementary_tests(a, each))
         node, result = self._top, None
@@ -172,7 +181,10 @@ class GryphonGeneral(AttributeMatcher):
         node.numbers.append(number)
 
     def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
-        """Make the test of each visited node, and follow its result and ``*`` (match)."""
+        """Yield the conjunctions at the leaves that an event reaches (match).
+
+        At each node, follow the edge of the test's result and the edge ``*``.
+        """
         values = [(event.terms.get(a), event.numbers.get(a)) for a in self._order]
         stack = list(self._top.edges.values())
         while stack:

@@ -60,7 +60,7 @@ _NO_EDGE: Mapping[Term, Subs] = {}
 
 
 class GToPSS(GraphMatcher):
-    """The G-ToPSS index.
+    """G-ToPSS (Petrovic et al. 2005): all subscriptions are merged into one graph of hash tables.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class GToPSS(GraphMatcher):
         """The maximum number of stars in a subscription."""
 
     def insert(self, pattern: GraphPattern) -> None:
-        """Insert a subscription (Algorithm Insert, section 4.2)."""
+        """Add the edges of a subscription to G_M (Algorithm Insert, section 4.2)."""
         number = len(self._patterns)
         for v, label, w in pattern.edges:
             t2 = self._t1.setdefault((v, w), {})
@@ -96,7 +96,7 @@ class GToPSS(GraphMatcher):
     def matched(
         self, publication: Publication, links: Links, tally: Tally
     ) -> Iterator[tuple[GraphPattern, list[Row]]]:
-        """Match a publication (Algorithm match, section 4.2)."""
+        """Yield the subscriptions that match, with their rows (Algorithm match, section 4.2)."""
         tables: defaultdict[Edge, BindingTable] = defaultdict(list)
         edge_count = np.zeros(len(self._sizes), np.int32)
         for v, label, w in publication.triples:
@@ -114,7 +114,7 @@ class GToPSS(GraphMatcher):
                 yield pattern, rows
 
     def _completed(self, v: Term, w: Term) -> Iterator[tuple[Vertex, Vertex]]:
-        """Yield the pairs of the completed graph of an edge: v w, v *i, *i w and *i *j (4.2)."""
+        """Yield the keys of T1 that an edge v w can hit: v w, v *i, *i w and *i *j (4.2)."""
         stars = range(1, self._stars + 1)
         for i in (v, *stars):
             for j in (w, *stars):
@@ -123,7 +123,11 @@ class GToPSS(GraphMatcher):
 
 
 def join(edges: Iterable[Edge], tables: Sequence[BindingTable], tally: Tally) -> list[Row]:
-    """Join the binding tables of all edges of a subscription on the stars that they share."""
+    """Return the natural join of the binding tables of all edges of a subscription.
+
+    `tables` has the table of each edge. If one is empty, return no rows; otherwise count the joins
+    in `tally`.
+    """
     if not all(tables):
         return []
     tally.joins += len(tables) - 1
@@ -136,7 +140,7 @@ def join(edges: Iterable[Edge], tables: Sequence[BindingTable], tally: Tally) ->
 
 
 def natural_join(rows: list[Row], edge: Edge, table: BindingTable) -> list[Row]:
-    """Join rows with the binding table of one more edge."""
+    """Return the natural join of `rows` (at least one) with the binding table of one more edge."""
     common = [star for star in edge.stars if star in rows[0]]
     bindings: defaultdict[tuple[Term, ...], list[dict[Star, Term]]] = defaultdict(list)
     for v, w in table:

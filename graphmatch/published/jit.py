@@ -19,7 +19,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile a function that takes arrays and scalars, and makes no arrays."""
+    """Return a function compiled by numba, or unchanged if numba is not installed.
+
+    It must take only arrays and scalars, and create no arrays. Compiled code is cached on disk.
+    """
     if _NUMBA is None:
         return function
     compiled: _Function = _NUMBA.njit(cache=True, nogil=True, _nrt=False)(function)

@@ -117,7 +117,11 @@ class Naive(PublishedMatcher):
 
     @contextmanager
     def _loaded(self, triples: Sequence[Triple], graph: NamedNode) -> Iterator[None]:
-        """Hold a publication in the store, with the ontology and in a graph of its own."""
+        """Keep a publication's triples in the store while the context lasts.
+
+        All are in the named graph `graph`, and those that the ontology lacks also in the default
+        graph, together with the ontology.
+        """
         own = [triple for triple in triples if triple not in self._background]
         self._store.extend(_quads(own, DefaultGraph()))
         self._store.extend(_quads(triples, graph))
@@ -132,7 +136,10 @@ class Naive(PublishedMatcher):
 def _match(
     id: str, publication: str, answer: QueryBoolean | QuerySolutions | QueryTriples
 ) -> dict[str, Match]:
-    """Return the match of a query result by the subscription's id; empty without a solution."""
+    """Return the match of a subscription by its id; `answer` is the result of its query.
+
+    Return an empty mapping if there is no solution; CONSTRUCT and DESCRIBE always match.
+    """
     if isinstance(answer, QueryBoolean):
         solutions: tuple[Solution, ...] = ({},) if answer else ()
     elif isinstance(answer, QuerySolutions):
@@ -145,7 +152,7 @@ def _match(
 
 
 def _quads(triples: Iterable[Triple], graph: NamedNode | DefaultGraph) -> Iterator[Quad]:
-    """Yield triples as quads of the store, without those that no graph can hold."""
+    """Yield triples as quads of `graph`; skip those whose subject or predicate RDF forbids."""
     for subject, predicate, object_ in triples:
         if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode):
             yield Quad(subject, predicate, object_, graph)
@@ -160,7 +167,7 @@ def _is_a(
 
 
 def _compared(left: Term, operator: Term, right: Term) -> Term | None:
-    """Compare with a quantity by the rules of SPARQL's operators; ``None`` is an error.
+    """Return whether ``left operator right`` is true, as a literal; ``None`` is a SPARQL error.
 
     Quantities are in base units already. Two quantities of one dimension are compared, or two plain
     numbers if the attribute has a base unit.

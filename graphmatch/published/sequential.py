@@ -70,12 +70,12 @@ class Predicate(NamedTuple):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The distinct names of its variables."""
+        """The names of the variables, distinct, in the order of the arguments."""
         return tuple(dict.fromkeys(a.name for a in self.arguments if isinstance(a, Variable)))
 
     @property
     def shape(self) -> Predicate:
-        """The predicate with its variables numbered: equal up to renaming (section 3)."""
+        """The predicate with its variables numbered: equal if only names differ (section 3)."""
         number = {name: Variable(str(n)) for n, name in enumerate(self.variables)}
         arguments = (number[a.name] if isinstance(a, Variable) else a for a in self.arguments)
         return Predicate(self.operator, tuple(arguments))
@@ -83,7 +83,7 @@ class Predicate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PredicateConjunction:
-    """A conjunction S(P, VC) of predicates and of constraints on the values of their variables."""
+    """A subscription S(P, VC): predicates, and constraints on the values of their variables."""
 
     id: str
     predicates: tuple[Predicate, ...]
@@ -108,8 +108,8 @@ Evaluate: TypeAlias = Callable[[Predicate], PredicateResult]
 class Decision(NamedTuple):
     """The result for an event: the subscriptions that match, with their solutions.
 
-    A subscription in `open` has no false predicate, but an unknown one. `evaluated` has the shapes
-    of the evaluated predicates, in order.
+    A subscription in `open` has no false predicate, but an unknown one, so it is undecided.
+    `evaluated` has the shapes of the evaluated predicates, in order.
     """
 
     matches: Mapping[str, tuple[Bindings, ...]]
@@ -118,7 +118,7 @@ class Decision(NamedTuple):
 
 
 class EvaluationOrder(ABC):
-    """The state of an algorithm between events, and its order of evaluation (`run`).
+    """Base class of the algorithms: the subscriptions, and the order of evaluation (`run`).
 
     `predicates` has the distinct shapes T_q of each subscription q. `subscribers` has the
     subscriptions with each predicate. The paper's two hash tables (section 5.1) have only the
@@ -152,21 +152,21 @@ class EvaluationOrder(ABC):
                 del self.subscribers[t]
 
     def decide(self, evaluate: Evaluate) -> Decision:
-        """Decide all subscriptions for an event; `evaluate` calls the operators."""
+        """Return which subscriptions match an event; `evaluate` calls the operators."""
         matching = MatchState(self, evaluate)
         self.run(matching)
         return matching.decision()
 
     @abstractmethod
     def run(self, matching: MatchState) -> None:
-        """Evaluate predicates until all subscriptions are decided."""
+        """Call `matching.evaluate` for predicates until all subscriptions are decided."""
 
 
 class MatchState:
     """The state of matching one event.
 
-    `undecided` is the set U. `known` has the results of evaluated predicates, which each
-    subscription reads with its own variables.
+    `undecided` is the set U of subscription ids. `known` has the results of evaluated shapes, which
+    each subscription reads with its own variables.
     """
 
     def __init__(self, order: EvaluationOrder, evaluate: Evaluate) -> None:
@@ -176,7 +176,10 @@ class MatchState:
         self._left = {q: len(shapes) for q, shapes in order.predicates.items()}
 
     def evaluate(self, t: Predicate) -> bool | None:
-        """Call the operator of a predicate, and remove the decided subscriptions from U."""
+        """Evaluate a shape and store the result; return its truth, ``None`` if it is unknown.
+
+        Remove from U each subscription that is now false or has no predicate left to evaluate.
+        """
         truth, bindings = self._evaluate(t)
         rows = tuple(dict.fromkeys(bindings)) if t.variables else ((),)
         truth = truth and bool(rows)
@@ -188,7 +191,7 @@ class MatchState:
         return truth
 
     def decision(self) -> Decision:
-        """Join the results of each subscription (section 2.2)."""
+        """Return the decision: join the bindings of each subscription's shapes (section 2.2)."""
         matches, unknown = {}, set()
         for q, left in self._left.items():
             truths = set() if left else {self.known[t].truth for t in self._order.predicates[q]}
@@ -213,7 +216,7 @@ class MatchState:
 
 
 class NaiveOrder(EvaluationOrder):
-    """Subscriptions one by one, each until a predicate is false (section 5.2)."""
+    """The paper's baseline: evaluate subscriptions one by one, until a predicate is false (5.2)."""
 
     def run(self, matching: MatchState) -> None:
         for shapes in self.predicates.values():
@@ -224,7 +227,7 @@ class NaiveOrder(EvaluationOrder):
 
 
 class Sequential(EvaluationOrder):
-    """Undecided subscriptions one by one, each with all open predicates (section 4.1).
+    """Sequential (Liu et al. 2007): evaluate all open predicates of each undecided subscription.
 
     Examples
     --------
@@ -240,7 +243,7 @@ class Sequential(EvaluationOrder):
     """
 
     def run(self, matching: MatchState) -> None:
-        """Run Algorithm 1."""
+        """Evaluate predicates by Algorithm 1."""
         undecided = matching.undecided  # U
         done: set[Predicate] = set()  # E
         for q, shapes in self.predicates.items():

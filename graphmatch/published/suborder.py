@@ -53,7 +53,7 @@ Estimate: TypeAlias = Callable[[Predicate], tuple[float, float]]
 class Chain:
     """A subscription's predicates from top to bottom.
 
-    `p` and `cost` are the probability that a node is true, and the cost of its operator.
+    `p` and `cost` have, for each node, the probability that it is true and the cost of a call.
     """
 
     nodes: tuple[Predicate, ...]
@@ -85,7 +85,7 @@ class Chain:
         return reached, cost
 
     def saving(self, other: Chain, node: Predicate) -> float:
-        """Return the part of a link in the saving of this chain before another (4.2.4).
+        """Return how much the link at `node` saves if this chain goes before `other` (4.2.4).
 
         The sum over all links is C2 - C1: the expected cost of both with the other first, minus
         that with this one first.
@@ -97,7 +97,7 @@ class Chain:
 
 
 class SubOrder(EvaluationOrder):
-    """Sub-Order, corrected.
+    """Sub-Order (Liu et al. 2007), corrected: evaluate chains in the order that saves most calls.
 
     `estimate` gives each predicate's probability and cost. Each chain with a predicate is compared
     with `partners` others on either side. 4 partners give as few evaluations as all
@@ -135,7 +135,7 @@ class SubOrder(EvaluationOrder):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The subscriptions, from left to right."""
+        """The ids of the subscriptions in evaluation order, computed again after a change."""
         if self._arranged is None:
             self._number = {t: number for number, t in enumerate(self.subscribers)}
             self._chains = {q: self.chain(shapes) for q, shapes in self.predicates.items()}
@@ -143,7 +143,7 @@ class SubOrder(EvaluationOrder):
         return self._arranged
 
     def run(self, matching: MatchState) -> None:
-        """Match an event over the linked chains (section 4.2.2)."""
+        """Evaluate the undecided chains in `order`, each until a node is false (section 4.2.2)."""
         for q in self.order:
             if q not in matching.undecided:
                 continue
@@ -152,7 +152,7 @@ class SubOrder(EvaluationOrder):
                     break
 
     def chain(self, shapes: tuple[Predicate, ...]) -> Chain:
-        """Order predicates by c / (1 - p)."""
+        """Return the chain of a subscription's predicates, in ascending order of c / (1 - p)."""
         given = {t: self._estimate(t) for t in shapes}
 
         def rank(t: Predicate) -> tuple[float, int]:
@@ -163,7 +163,7 @@ class SubOrder(EvaluationOrder):
         return Chain(nodes, tuple(given[t][0] for t in nodes), tuple(given[t][1] for t in nodes))
 
     def arrange(self) -> tuple[str, ...]:
-        """Order chains by the sum of their savings before the others, greatest first."""
+        """Return the subscription ids by the sum of their chain's savings, greatest first."""
         worth = dict.fromkeys(self._chains, 0.0)
         for t, u, v, stands_for in self._linked():
             saved = stands_for * self._chains[u].saving(self._chains[v], t)
@@ -172,7 +172,12 @@ class SubOrder(EvaluationOrder):
         return tuple(sorted(worth, key=lambda q: -worth[q]))
 
     def _linked(self) -> Iterator[tuple[Predicate, str, str, float]]:
-        """Yield links with weights: a predicate's chains form a circle, linked to the next."""
+        """Yield the links to compare: the predicate, both subscriptions, and a weight.
+
+        The chains with a predicate form a circle, and each is linked to the next `partners` ones.
+        The weight is the number of links that a link stands for. If there are few chains, all pairs
+        are linked, with weight 1.
+        """
         for t, held in self.subscribers.items():
             ids = list(held)
             all_, some = (len(ids) - 1) / 2, self._partners

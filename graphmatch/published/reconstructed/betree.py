@@ -73,12 +73,18 @@ from semantic.terms import Term
 
 Attribute: TypeAlias = tuple[NamedNode, type[Constraint]]
 Packed: TypeAlias = tuple[Numbers, Values, Numbers, Numbers, Values]
-"""The tree in arrays: buckets, shape ``(buckets, 7)``, with the columns below; their middles; the
-members of all l-nodes; the start of each member's tests; and the tests, shape ``(tests, 3)``: an
-attribute's slot among an event's values, low, and high."""
+"""The tree as five arrays.
+
+1. The buckets, shape ``(buckets, 7)``, with the columns below.
+2. The middle of each bucket.
+3. The members of all l-nodes: numbers of conjunctions.
+4. The start of each member's tests, and the end of the last.
+5. The tests, shape ``(tests, 3)``: the slot of the attribute among an event's values, low, high.
+"""
 
 LEFT, RIGHT, FIRST, LAST, SLOT, BEGIN, END = range(7)
-"""A bucket's halves, the p-nodes of its p-directory, its attribute, and its members."""
+"""The columns of a bucket: both halves (0: none), the range of the p-nodes in its p-directory, the
+slot of its attribute, and the range of its members."""
 
 ALPHA = 0.5
 TERMS = (0.0, float(1 << 20))
@@ -111,11 +117,11 @@ class Bucket:
         return self.low + (self.high - self.low) / 2
 
     def half(self, ends: Domain) -> int | None:
-        """Return the half that contains a constraint, or ``None``."""
+        """Return which half, 0 or 1, contains the range `ends`; ``None`` if neither does."""
         return 0 if ends[1] <= self.middle else 1 if ends[0] > self.middle else None
 
     def count(self, ends: Domain) -> None:
-        """Count a subscription that was added to a p-node."""
+        """Update `gain` and `loss` of a p-node for a subscription with the range `ends`."""
         self.gain += 1
         self.loss += self.half(ends) is None
 
@@ -125,7 +131,7 @@ class Bucket:
 
 
 class BETree(AttributeMatcher):
-    """The BE-Tree index.
+    """BE-Tree (Sadoghi, Jacobsen 2011): subscriptions partitioned by attributes and values.
 
     A bucket as wide as `atom` is not cut. An l-node with more subscriptions than its `capacity`, at
     least 1, is divided.
@@ -180,7 +186,10 @@ class BETree(AttributeMatcher):
                 overfull += self._partition(bucket)
 
     def _smallest(self, bucket: Bucket, ends: Domain) -> Bucket:
-        """Return the smallest bucket, at or below one, that contains a constraint."""
+        """Return the smallest bucket in `bucket`'s tree that contains the range `ends`.
+
+        Create it if its parent is divided and it is missing.
+        """
         while bucket.divided and (half := bucket.half(ends)) is not None:
             below = bucket.halves[half]
             if below is None:
@@ -191,7 +200,10 @@ class BETree(AttributeMatcher):
         return bucket
 
     def _cluster(self, bucket: Bucket) -> list[Bucket]:
-        """Space clustering: move the members in a half of a bucket there. Return the halves."""
+        """Divide a bucket: move the members that fit into a half there (*space clustering*).
+
+        Return its halves. Return none if it is the root, already divided, or as narrow as `atom`.
+        """
         attribute = bucket.attribute
         if bucket.divided or attribute is None:
             return []
@@ -204,7 +216,10 @@ class BETree(AttributeMatcher):
         return [half for half in bucket.halves if half is not None]
 
     def _partition(self, bucket: Bucket) -> Iterator[Bucket]:
-        """Space partitioning: by attributes, until an l-node is small. Yield the p-nodes."""
+        """Move members of an l-node to new p-nodes until it is small enough (*space partitioning*).
+
+        Yield the p-nodes. If no attribute is left, double the capacity of the l-node instead.
+        """
         while len(bucket.members) > bucket.capacity:
             node = self._next_node(bucket)
             if node is None or node.attribute is None:
@@ -218,7 +233,10 @@ class BETree(AttributeMatcher):
             yield node
 
     def _next_node(self, bucket: Bucket) -> Bucket | None:
-        """Return the p-node of the highest rank whose attribute is not used on the path here."""
+        """Return a new p-node for the members' attribute of the highest rank.
+
+        Ignore the attributes on the path from the root. Return ``None`` if no attribute is left.
+        """
         used, above = {bucket.attribute}, bucket.above
         while above is not None:
             used.add(above.attribute)
@@ -250,7 +268,7 @@ class BETree(AttributeMatcher):
         return numbers
 
     def _pack(self) -> Packed:
-        """Return the tree in arrays, level by level."""
+        """Return the tree as arrays, level by level; set `_slots`, the number of each attribute."""
         slots = self._slots = {}
         buckets, rows = [self._root], list[tuple[int, ...]]()
         members, begin, tests = list[int](), [0], list[float]()

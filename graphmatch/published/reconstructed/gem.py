@@ -54,7 +54,9 @@ from semantic.ontology.ontology import Ontology
 
 
 class Gem(AttributeMatcher):
-    """The GEM index; `boxes` is T of the paper.
+    """GEM (Fan et al. 2016): each attribute has a triangle of cells with its constraints.
+
+    The triangle is `boxes` wide and high: T of the paper.
 
     Examples
     --------
@@ -75,7 +77,7 @@ class Gem(AttributeMatcher):
         self.triangles: dict[NamedNode, Buckets] = {}
 
     def insert(self, number: int, row: Row) -> None:
-        """Put each constraint into its cell (CTPS, Algorithm 5)."""
+        """Put each constraint of a conjunction into its cell (CTPS, Algorithm 5)."""
         for attribute, lower, upper in all_ends(row):
             if attribute not in self.triangles:
                 self.triangles[attribute] = Buckets(self._number(0, self._boxes))
@@ -83,7 +85,7 @@ class Gem(AttributeMatcher):
             self.triangles[attribute].add(cell, number, (lower, upper))
 
     def matched(self, event: AttributeEvent, tally: Tally) -> list[int]:
-        """Mark the constraints without the event's values; return the rest (Algorithm 9)."""
+        """Mark the conjunctions with a false constraint; return the others (Algorithm 9)."""
         left = np.ones(len(self.ids), bool)
         for attribute, cells in self.triangles.items():
             start, numbers, ends = cells.arrays()
@@ -114,5 +116,5 @@ class Gem(AttributeMatcher):
         return y * (y + 1) // 2 + x
 
     def box(self, value: float) -> int:
-        """Return the box of a number (section 4.2)."""
+        """Return the box that contains a number, from 0 (section 4.2)."""
         return self.cell(value, self._boxes)

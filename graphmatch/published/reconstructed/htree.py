@@ -9,13 +9,13 @@ Some attributes are indexed, each by a level of a tree. A node divides its attri
 cells, with one more for subscriptions without the attribute. A cell leads to a node of the next
 attribute, on the last level to a list. A cell reaches half its width into both of its neighbours::
 
-    price        |--0--|--1--|--2--|--3--|     | any |
-    reach of 1      |-----------|
-    a, narrow           *-|                              in 1, where its centre is
-    b, wide          |----*-----|----*----|              in 1 and in 3, as two parts
-                                v
-    weight       |--0--|--1--|--2--|--3--|     | any |   below each of them, likewise
-                          v
+    price        |---0---|---1---|---2---|---3---|  | any |
+    reach of 1       |---------------|
+    a, narrow          |--*--|                               in 1, where its centre * is
+    b, wide                |--*--|--*--|                     two parts, in 1 and in 2
+                             v
+    weight       |---0---|---1---|---2---|---3---|  | any |  a node like this below each cell
+                             v
                          list of subscriptions
 
 1. A constraint that is no wider than a cell belongs to the cell of its centre, and its subscription
@@ -38,8 +38,8 @@ Notes
 - Splitting is bounded, because 8 constraints over half the domain would have 65,536 entries. If a
   subscription had more than 64 (`copies`), its widest constraints are not split but treated as
   absent. Bounds of 4, 16 and 64 took about the same time.
-- The digits of a list's number are the cells on the path to it. The first event after a change
-  makes the tree from these numbers, in arrays.
+- A list has a number in base cells + 1. Its digits, one per level, are the cells on the path to
+  the list. The first event after a change makes the tree from these numbers, in arrays.
 """
 
 from __future__ import annotations
@@ -69,20 +69,27 @@ from semantic.ontology.ontology import Ontology
 
 Span: TypeAlias = tuple[int, int]
 Tree: TypeAlias = tuple[NDArray[np.int32], Numbers, Numbers, Numbers, Values]
-"""Nodes, shape ``(nodes, cells + 1)``, with the target of each cell: a node, on the last level a
-list, from 1; the start of each list; its entries; the start of each subscription's tests; and the
-tests, shape ``(tests, 3)``: slot, low, and high."""
+"""The tree as five arrays.
+
+1. The nodes, shape ``(nodes, cells + 1)``: the target of each cell. On the last level it is the
+   number of a list, from 1, on others a node. A cell without a target has 0.
+2. The start of each list among the entries, and the end of the last.
+3. The entries of all lists: numbers of conjunctions.
+4. The start of each conjunction's tests, and the end of the last.
+5. The tests, shape ``(tests, 3)``: the slot of the attribute among an event's values, low, high.
+"""
 
 _HAIR = 1e-9
 """A tolerance, in cells: a constraint wider than a cell by a rounding error is not wider."""
 
 
 class HTree(AttributeMatcher):
-    """The H-Tree index.
+    """H-Tree (Qian et al. 2015): a tree, with an attribute per level, leads to lists to test.
 
     `indexed` are the attributes of the levels. By default they are the first `levels` attributes in
-    subscriptions. A node divides its attribute's domain into `cells` cells. Raise `ValueError` if
-    64 bits cannot number all lists: ``(cells + 1) ** levels``.
+    subscriptions. A node divides its attribute's domain into `cells` cells. A conjunction is in at
+    most `copies` lists. Raise `ValueError` if there may be 2^63 lists or more:
+    ``(cells + 1) ** levels``.
 
     Examples
     --------
@@ -113,14 +120,14 @@ class HTree(AttributeMatcher):
         self._levels = {attribute: level for level, attribute in enumerate(self._indexed)}
         self._rows: list[Row] = []
         self.lists: list[array[int]] = []
-        """The lists of each subscription."""
+        """The numbers of the lists that contain each conjunction."""
         self._tree: Tree | None = None
 
     def _span(self, low: float, high: float) -> Span:
-        """Return the first and last cell with the centre of a part of a constraint.
+        """Return the first and the last cell with the centre of a part of a constraint.
 
-        For any rounding of the ends, one of the two cells of each value in the constraint is among
-        them.
+        The minimum and maximum guard against rounding errors: at least one of the two cells of each
+        value in the constraint (`_near`) must be in the result.
         """
         low, high = self._scaled(low), self._scaled(high)
         parts = max(ceil(high - low - _HAIR), 1)
@@ -130,12 +137,15 @@ class HTree(AttributeMatcher):
         return max(min(first, self._cells - 1), 0), max(min(last, self._cells - 1), 0)
 
     def _near(self, value: float) -> Span:
-        """Return the two cells of a value: the first that reaches it, and the next."""
+        """Return the two neighbouring cells that reach a value.
+
+        Within half a cell of the ends of the domain only one does, and it is returned twice.
+        """
         first = floor(self._scaled(value) - 0.5)
         return max(first, 0), min(first + 1, self._cells - 1)
 
     def _scaled(self, value: float) -> float:
-        """Return the number of cells of the domain below a value."""
+        """Return the distance of a value, clipped to the domain, from the low end, in cells."""
         low, high = self.domain
         return (min(max(value, low), high) - low) / (high - low) * self._cells
 
@@ -178,7 +188,11 @@ class HTree(AttributeMatcher):
         return numbers
 
     def _made(self) -> Tree:
-        """Make the tree of the lists, with a node for each prefix of their paths."""
+        """Return the tree of all lists, with a node for each prefix of their paths.
+
+        Set `_slots`, the place of each attribute among an event's values, and `_work`, the buffers
+        of a match.
+        """
         width = self._cells + 1
         sizes = np.array([len(lists) for lists in self.lists], np.int64)
         entries = np.fromiter(chain.from_iterable(self.lists), np.int64, sizes.sum())
@@ -219,7 +233,11 @@ class HTree(AttributeMatcher):
 def _match(
     tree: Tree, values: Values, near: Numbers, work: tuple[Numbers, NDArray[np.bool_], Numbers]
 ) -> tuple[int, int, int, int]:
-    """Return the counts of matches, cells read, cells that led on, and entries tested."""
+    """Write the numbers of the matching conjunctions to the last array of `work`.
+
+    `values` has the event's values by slot, and `near` the first and last cell of its value on each
+    level. Return the counts of matches, cells read, cells with a target, and entries in the lists.
+    """
     nodes, begin, numbers, where, tests = tree
     stack, marks, found = work
     count, probes, index_hits, candidates = 0, 0, 0, 0

@@ -44,7 +44,7 @@ from semantic.terms import Term, Triple
 
 
 class _Key(NamedTuple):
-    """A class or attribute, or another kind of vertex."""
+    """A key of the index: an attribute, or a vertex as class, as constant, or as anything."""
 
     kind: Literal["attribute", "class", "constant", "anything"]
     term: Term | None = None
@@ -64,14 +64,14 @@ class _Node:
 
 
 class IBroker(GraphMatcher):
-    """The two levels, and the lists."""
+    """iBroker (Park, Chung 2009): subscriptions are lists of nodes, which edges make true."""
 
     def clear(self) -> None:
         self._levels: dict[_Key, dict[_Key, dict[tuple[Filter, ...], _Node]]] = {}
         self._lists: dict[GraphPattern, tuple[_Node, ...]] = {}
 
     def insert(self, pattern: GraphPattern) -> None:
-        """Make the subscription's list: two nodes for each edge, new ones if missing."""
+        """Store a subscription as a list with two nodes for each edge; create missing nodes."""
         nodes = []
         for start, label, end in pattern.edges:
             attribute = _Key("attribute", label)
@@ -87,7 +87,7 @@ class IBroker(GraphMatcher):
         return nodes.setdefault(constraint, _Node(constraint))
 
     def _asked(self, vertex: Vertex, pattern: GraphPattern) -> tuple[_Key, tuple[Filter, ...]]:
-        """Return the class or constant of a subscription's vertex, and its other filters."""
+        """Return the key of a subscription's vertex, and its filters that the key leaves open."""
         if not isinstance(vertex, int):
             return _Key("constant", vertex), ()
         tests = [_nameless(test) for test in pattern.tests.get(vertex, ())]
@@ -104,7 +104,7 @@ class IBroker(GraphMatcher):
     def matched(
         self, publication: Publication, links: Links, tally: Tally
     ) -> Iterator[tuple[GraphPattern, list[Row]]]:
-        """Make nodes true, traverse the lists, and join the edges of their nodes."""
+        """Yield the subscriptions whose nodes are all true and whose edges join, with the rows."""
         true = self._true(publication, links, tally)
         for pattern in (pattern for node in true for pattern in node.lists):
             tally.candidates += 1
@@ -138,7 +138,7 @@ class IBroker(GraphMatcher):
         return true
 
     def _way_up(self, vertex: Term, links: Links) -> list[_Key]:
-        """Return the keys of a vertex: itself, anything, and every class above it."""
+        """Return the keys that a vertex satisfies: itself, anything, and every class above it."""
         root = self.ontology.root(vertex)
         above = dict.fromkeys([root, *self.ontology.ancestors(vertex, links)])
         classes = (_Key("class", class_) for class_ in above)

@@ -58,7 +58,11 @@ EVERYTHING = Interval()
 
 
 class Entry(NamedTuple):
-    """An edge of a subscription, and whether its ends are descendants of a class."""
+    """An entry of the index for the edge of a subscription at a place in `pattern.edges`.
+
+    `start_is_below` and `end_is_below` say whether the ends of the edge are a class or any of its
+    descendants.
+    """
 
     pattern: GraphPattern
     edge: int
@@ -79,7 +83,7 @@ class Part:
     children: tuple[Part, ...] = ()
 
     def insert(self, range_: Interval, entry: Entry) -> None:
-        """Add an entry; divide parts at the ends of the range."""
+        """Add an entry to the topmost parts inside its range; divide parts at the range's ends."""
         low, end = range_.low, nextafter(range_.high, inf)
         walk = [(self, -inf, inf)]
         for part, first, last in walk:
@@ -104,26 +108,26 @@ class Part:
 
 
 class Mic(GraphMatcher):
-    """The three levels."""
+    """MIC: the edges of subscriptions by label, by pair of vertices, and by range of the value."""
 
     def clear(self) -> None:
         self._labels: dict[Term, dict[Pair, Part]] = {}
 
     def insert(self, pattern: GraphPattern) -> None:
-        """Add each edge in all places where it may be hit."""
+        """Add each edge of a subscription to the index under all pairs of vertices that hit it."""
         for label, pair, range_, entry in self._places(pattern):
             pairs = self._labels.setdefault(label, {})
             pairs.setdefault(pair, Part()).insert(range_, entry)
 
     def left(self, pattern: GraphPattern) -> Tests:
-        """Return all filters that were not expanded."""
+        """Return the filters that the index leaves open: all but expanded ``gm:descendantOf``."""
         left = {s: tuple(t for t in ts if not _is_expanded(t)) for s, ts in pattern.tests.items()}
         return {star: tests for star, tests in left.items() if tests}
 
     def matched(
         self, publication: Publication, links: Links, tally: Tally
     ) -> Iterator[tuple[GraphPattern, list[Row]]]:
-        """Count the hit edges, and join those of the candidates."""
+        """Yield the subscriptions whose edges were all hit and join, with the rows."""
         hit: dict[tuple[GraphPattern, int], dict[tuple[Term, Term], None]] = {}
         for v, label, w in publication.triples:
             for entry in self._hit(v, label, w, links, tally):
@@ -139,7 +143,7 @@ class Mic(GraphMatcher):
     def _hit(
         self, start: Term, label: Term, end: Term, links: Links, tally: Tally
     ) -> Iterator[Entry]:
-        """Yield the subscriptions' edges that an edge of a publication hits, some twice."""
+        """Yield the entries that an edge of a publication hits, some of them repeatedly."""
         tally.probes += 1
         pairs = self._labels.get(label)
         if pairs is None:
@@ -158,12 +162,18 @@ class Mic(GraphMatcher):
                     yield entry
 
     def _seen_as(self, vertex: Term, links: Links) -> list[Term | None]:
-        """Return the look-up keys of a vertex: itself, the mark, and its stated ancestors."""
+        """Return the look-up keys of a vertex: itself, the mark, and its root term if it differs.
+
+        If the publication states is-a links, also return all ancestors of the vertex.
+        """
         above = self.ontology.ancestors(vertex, links) if links else ()
         return [vertex, None, *({self.ontology.root(vertex), *above} - {vertex})]
 
     def _places(self, pattern: GraphPattern) -> Iterator[tuple[Term, Pair, Interval, Entry]]:
-        """Yield the places of a subscription's edges; the range is that of the end."""
+        """Yield label, vertices, range and entry for each place of a subscription's edges.
+
+        Skip edges whose range is empty.
+        """
         for number, (v, label, w) in enumerate(pattern.edges):
             starts, start_is_below = self._expanded(v, pattern)
             ends, end_is_below = self._expanded(w, pattern)
@@ -176,7 +186,10 @@ class Mic(GraphMatcher):
     def _expanded(
         self, vertex: Vertex, pattern: GraphPattern
     ) -> tuple[Collection[Term | None], bool]:
-        """Return the possible terms of a vertex, and whether they are descendants of a class."""
+        """Return the terms to index a vertex by, and whether these are a class and its descendants.
+
+        ``None`` is the mark of a variable.
+        """
         if not isinstance(vertex, int):
             return [vertex], False
         tests = filter(_is_expanded, pattern.tests.get(vertex, ()))
@@ -192,7 +205,7 @@ def _is_expanded(test: Filter) -> bool:
 
 
 def _range(tests: Iterable[Filter]) -> Interval:
-    """Return the range of a number, rounded outwards to single precision."""
+    """Return the range that filters leave to a number, rounded outwards to single precision."""
     low, high = EVERYTHING
     for test in tests:
         if not isinstance(test, Comparison) or (number := number_of(test.constant)) is None:

@@ -60,19 +60,22 @@ class PredicateOperator(Enum):
 
 
 class Predicates:
-    """The predicates of an attribute and operator: the constant of each subscription number."""
+    """The predicates of one attribute and one operator: a constant for each conjunction number."""
 
     def __init__(self) -> None:
         self.constants: dict[int, float] = {}
         self._ordered: tuple[Numbers, Values] | None = None
 
     def put(self, number: int, constant: float) -> None:
-        """Add a predicate."""
+        """Add the predicate of a conjunction, by number."""
         self.constants[number] = constant
         self._ordered = None
 
     def hold(self, operator: PredicateOperator, value: float) -> Numbers:
-        """Return the subscriptions whose predicates hold for a value."""
+        """Return the numbers of the conjunctions whose predicate is true for a value.
+
+        `operator` is that of all these predicates. Sort them first if some were added.
+        """
         if self._ordered is None:
             numbers = np.fromiter(self.constants, np.int64)
             constants = np.fromiter(self.constants.values(), np.float64)
@@ -88,7 +91,7 @@ class Predicates:
 
 
 class OpIndex(AttributeMatcher):
-    """The OpIndex.
+    """OpIndex (Zhang et al. 2014): partitions by the rarest attribute, and counting of predicates.
 
     Examples
     --------
@@ -132,7 +135,7 @@ class OpIndex(AttributeMatcher):
 
 
 def _predicates(row: Row) -> Iterator[tuple[NamedNode, PredicateOperator, float]]:
-    """Yield attribute, operator, and constant of each predicate."""
+    """Yield attribute, operator, and constant of each predicate of a conjunction."""
     for attribute, low, high in all_ends(row):
         if low == high:
             yield attribute, PredicateOperator.EQUAL, low

@@ -41,7 +41,7 @@ from semantic.terms import Term
 
 
 class Ops(GraphMatcher):
-    """The subscriptions, matched one by one."""
+    """OPS (Wang et al. 2004): search the publication for each subscription's graph, one by one."""
 
     def clear(self) -> None:
         of = self.ontology
@@ -56,7 +56,7 @@ class Ops(GraphMatcher):
     def matched(
         self, publication: Publication, links: Links, tally: Tally
     ) -> Iterator[tuple[GraphPattern, list[Row]]]:
-        """Search for each subscription."""
+        """Yield the subscriptions whose graph is in the publication, with their rows."""
         possible: defaultdict[Term, list[tuple[Term, Term]]] = defaultdict(list)
         for v, label, w in publication.triples:
             possible[label].append((v, w))
@@ -66,7 +66,7 @@ class Ops(GraphMatcher):
                 yield pattern, rows
 
     def is_below(self, term: Term, concept: Term, links: Links) -> bool:
-        """Look a class up among a term's ancestors, including those by stated links."""
+        """Return whether a term is the class `concept` or below it, also by `links`."""
         root = self.ontology.root
         wanted = root(concept)
         reached = {root(term)}
@@ -85,7 +85,11 @@ class Ops(GraphMatcher):
 def _search(
     edges: tuple[Edge, ...], possible: Mapping[Term, list[tuple[Term, Term]]], tally: Tally
 ) -> list[Row]:
-    """Map the edges of a subscription in all ways, and return the bindings of its stars."""
+    """Return the bindings of the stars for each mapping of a subscription to a publication.
+
+    `possible` has the vertices of the publication's edges by label. Count the tried and the mapped
+    edges in `tally`.
+    """
     rows: list[Row] = []
     nodes: dict[Vertex, Term] = {}
     # For each edge being mapped: the number of nodes bound before, and the edges still to try.
@@ -111,7 +115,7 @@ def _search(
 
 
 def _bind(nodes: dict[Vertex, Term], node: Vertex, vertex: Term) -> bool:
-    """Bind a node, and return whether it can be this vertex."""
+    """Bind a node to a vertex, in `nodes`; return false if it stands for another vertex."""
     if node in nodes:
         return nodes[node] == vertex
     if not isinstance(node, int) and node != vertex:

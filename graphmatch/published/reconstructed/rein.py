@@ -41,7 +41,9 @@ from semantic.ontology.ontology import Ontology
 
 
 class Rein(AttributeMatcher):
-    """The REIN index, with `buckets` buckets in each list.
+    """REIN (Qian et al. 2014): mark the subscriptions with an end that excludes the value.
+
+    Each list of ends has `buckets` buckets.
 
     Examples
     --------

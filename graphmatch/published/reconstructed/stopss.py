@@ -70,15 +70,16 @@ Counts: TypeAlias = NDArray[np.int32]
 
 @dataclass(slots=True)
 class GeneralizedEvent(AttributeEvent):
-    """An event made of another; in the `replaced` attributes an ancestor replaced the value."""
+    """An event made of another; in the attributes `replaced`, an ancestor replaced the value."""
 
     replaced: frozenset[NamedNode] = frozenset()
 
 
 class SToPSS(ConceptMatcher):
-    """S-ToPSS over a counting matcher; `now` is the result of ``NOW()`` in mapping functions.
+    """S-ToPSS (Petrovic et al. 2003): match an event and all more general ones, by counting.
 
-    Raise `OntologyError` if a mapping function has an unknown unit.
+    `now` is the result of ``NOW()`` in mapping functions, by default the current time. Raise
+    `OntologyError` if a mapping function has an unknown unit.
 
     Examples
     --------
@@ -128,7 +129,11 @@ class SToPSS(ConceptMatcher):
         return replace(report, counters=counters, problems=tuple(problems))
 
     def general(self, event: AttributeEvent) -> Iterator[GeneralizedEvent]:
-        """Yield an event for each choice of its attributes and values or their ancestors."""
+        """Yield the event and all more general ones.
+
+        Each has the constrained attributes (`asked`) that are attributes of the event or ancestors
+        of these, each with a value of the event or an ancestor of the value.
+        """
         found: dict[NamedNode, dict[Term, bool]] = {}
         for attribute, value in event.terms.items():
             for asked in self.above(attribute):
@@ -146,7 +151,7 @@ class SToPSS(ConceptMatcher):
     # --- The counting matcher ---------------------------------------------------------------------
 
     def matched(self, event: AttributeEvent, tally: Tally) -> Iterable[int]:
-        """Match each more general event by itself, and return the matches of any."""
+        """Return the conjunctions that the event or a more general one matches, each by itself."""
         sizes = np.array(self._sizes)
         hit = np.zeros(sizes.size, np.bool_)
         for each in self.general(event):
@@ -155,7 +160,7 @@ class SToPSS(ConceptMatcher):
         return numbers
 
     def _counted(self, event: GeneralizedEvent, tally: Tally) -> Counts:
-        """Return the number of predicates of each conjunction that an event satisfies."""
+        """Return for each conjunction how many of its predicates an event satisfies."""
         counts = np.zeros(len(self._sizes), np.int32)
         for attribute, value in event.terms.items():
             asked: list[Constraint] = [Below(value), Present()]

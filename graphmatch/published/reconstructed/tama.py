@@ -55,7 +55,9 @@ from semantic.ontology.ontology import Ontology
 
 
 class Tama(AttributeMatcher):
-    """The TAMA index; the last of its `layers` has ``2 ** (layers - 1)`` cells.
+    """TAMA (Zhao, Wu 2011): approximate matching by counting a subscription's cells that are hit.
+
+    The last of the `layers` has ``2 ** (layers - 1)`` cells.
 
     Examples
     --------
@@ -107,7 +109,7 @@ class Tama(AttributeMatcher):
         return found
 
     def _covering(self, low: float, high: float) -> Iterator[int]:
-        """Yield the fewest cells that cover a range."""
+        """Yield the fewest cells of any layers that cover a range, rounded to the last layer."""
         first, last = self._leaf(low), self._leaf(high)
         while first <= last:  # a cell whose parent is not covered as a whole
             if first % 2 == 1:
