@@ -64,7 +64,9 @@ def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
 def make_order(name: str, **options: Any) -> EvaluationOrder:
     """Create the evaluation order that `ORDERS` lists under a name.
 
-    `options` are arguments of its class. Raise `KeyError` if the name is unknown.
+    `options` are arguments of its class. Raise `InputError` if the name is unknown.
     """
+    if name not in ORDERS:
+        raise unknown_choice("order", name, ORDERS)
     order: EvaluationOrder = resolve_name(ORDERS[name])(**options)
     return order
