@@ -150,7 +150,8 @@ class Enricher:
     entailment
         Whether the ontology's rules apply.
     core
-        The core that gets the ontology from an engine; by default a new one, made on first use.
+        The core of the engine, which passes it the ontology; by default a new one, made on first
+        use.
     """
 
     def __init__(
@@ -439,9 +440,10 @@ class Enricher:
     def _annotated(
         self, publication: Publication, asks: bool
     ) -> tuple[Mapping[Triple, Found], Publication, list[Triple]]:
-        """Return the triples found in texts, the publication with concepts, and its ``gm:words``.
+        """Find labels and words in the texts of a publication.
 
-        `asks` says whether ``gm:words`` are needed; otherwise there are none.
+        Return the place of each triple that was found (including ``gm:words``), the publication
+        with the concepts that were found, and the triples with ``gm:words`` alone. `asks` says whether ``gm:words`` are needed; otherwise there are none.
         """
         found: dict[Triple, Found] = {}
         for one in self.annotator.annotate(publication):

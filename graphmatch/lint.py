@@ -122,27 +122,24 @@ _Finding: TypeAlias = tuple[str, str]
 _Key = TypeVar("_Key")
 
 
-def lint(subscription: Subscription, ontology: Ontology) -> tuple[LintWarning, ...]:
-    """Return a warning for each probable mistake in a subscription.
+class Linter:
+    """Checks subscriptions one by one for probable mistakes.
 
     Parameters
     ----------
     ontology
-        The ontology for matching; `lint` warns of unknown terms in its namespaces.
+        The ontology for matching; the linter warns of unknown terms in its namespaces.
+    duplicates
+        Whether to warn of queries that an earlier subscription has, too.
 
     Examples
     --------
     >>> query = "SELECT ?item { ?item rss:title ?title FILTER(CONTAINS(?titel, 'x')) }"
     >>> subscription = SubscriptionParser().parse("alice", query)
-    >>> for warning in lint(subscription, Ontology()):
+    >>> for warning in Linter(Ontology()).lint(subscription):
     ...     print(warning.code, warning)
     unbound-variable alice: nothing binds ?titel in CONTAINS(?titel, "x"). Did you mean ?title?
     """
-    return Linter(ontology).lint(subscription)
-
-
-class Linter:
-    """Checks subscriptions one by one; with `duplicates`, also warns of repeated queries."""
 
     def __init__(self, ontology: Ontology, *, duplicates: bool = True) -> None:
         self.ontology = ontology
@@ -151,7 +148,7 @@ class Linter:
         self._first: dict[str, str] = {}
 
     def lint(self, subscription: Subscription) -> tuple[LintWarning, ...]:
-        """Return the warnings for a subscription; see `lint`.
+        """Return a warning for each probable mistake in a subscription.
 
         The linter remembers the query, to find later duplicates of it.
         """

@@ -121,7 +121,8 @@ def prepared(
 ) -> PreparedQuery:
     """Return a query with parameters after the core has checked it; see `Engine.prepare`.
 
-    `add` adds a batch of subscriptions, and returns the places and the errors of invalid ones.
+    The prepared query calls `add` later to subscribe a batch; `add` returns the positions and the
+    errors of invalid rows.
     """
     names = tuple(name.removeprefix("?") for name in parameters)
     none = Texts.of([])  # Without rows, the core only checks the query.

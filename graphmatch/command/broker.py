@@ -31,7 +31,7 @@ class StoreOptions:
 
 @app.callback()
 def common() -> None:
-    """Keep `match` a command of `broker`; Typer would make a single command the whole."""
+    """Keep the name `match`; without a callback, Typer drops the name of an only command."""
 
 
 @app.command()

@@ -345,7 +345,7 @@ def _named(column: str) -> Any:
 def _listed(
     session: Session, bulk: BulkOptions, spark: SparkSession
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return the files of tables, of lines that may be split anywhere, and of documents.
+    """Sort the files into three lists: tables, lines that may be split anywhere, and documents.
 
     Report missing files and empty folders.
     """

@@ -47,7 +47,7 @@ class Edge(NamedTuple):
 
     @property
     def stars(self) -> frozenset[Star]:
-        """The stars among the edge's vertices."""
+        """The numbers of the variables (the papers' stars) among the edge's two vertices."""
         return frozenset(vertex for vertex in (self.v, self.w) if isinstance(vertex, int))
 
 

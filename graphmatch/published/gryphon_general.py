@@ -62,10 +62,11 @@ Result: TypeAlias = Term | float | bool
 
 
 class ElementaryTest(NamedTuple):
-    """An elementary test of an event (section 2).
+    """A test of one attribute of an event (section 2).
 
-    `attribute` is the attribute's place in the order of attributes. `kind` is `VALUE`, `NUMBER`,
-    `LESS` or `PRESENT`. Only `LESS` uses `constant`.
+    `attribute` is the attribute's place in the order of attributes. The result depends on `kind`:
+    the term (`VALUE`), the number (`NUMBER`), whether the number is less than `constant` (`LESS`),
+    or whether there is a value (`PRESENT`).
     """
 
     attribute: int

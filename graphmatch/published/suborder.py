@@ -60,15 +60,6 @@ class Chain:
     p: tuple[float, ...]
     cost: tuple[float, ...]
 
-    @property
-    def expected_cost(self) -> float:
-        """The expected cost of evaluating this chain alone: C (section 4.2.3)."""
-        total, reached = 0.0, 1.0
-        for p, cost in zip(self.p, self.cost, strict=True):
-            total += reached * cost
-            reached *= p
-        return total
-
     def above(self, node: Predicate, other: Chain) -> tuple[float, float]:
         """Return P and C' of a node: the probability and the cost of reaching it.
 

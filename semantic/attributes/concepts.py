@@ -109,7 +109,11 @@ class Concepts:
         return named or found or self._folded.get(folded(name), ())
 
     def _known(self, name: str) -> Term | None:
-        """Return the root term of an IRI or a prefixed name; ``None`` if it is unknown."""
+        """Return the root term of an IRI or a prefixed name.
+
+        Return ``None`` if it is none of the terms to search: by default the classes, concepts and
+        instances of the ontology.
+        """
         ontology = self._ontology
         try:
             term = ontology.root(expanded(name, ontology.prefixes))

@@ -84,9 +84,10 @@ class Names:
                     yield local_name(other), root
 
     def _told(self, said: Sequence[Said], is_wanted: Callable[[Term], bool]) -> Iterator[Said]:
-        """Yield the names in use, each with its language and term.
+        """Yield names of terms, each with its language and term.
 
-        These are the labels of terms that `is_wanted` accepts, and the strings of synonym files.
+        These are the labels in `said` of terms that `is_wanted` accepts, their synonyms in synonym
+        files, and the texts that synonym files give for any term.
         """
         wanted = [row for row in said if is_wanted(row[2])]
         yield from wanted

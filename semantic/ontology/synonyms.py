@@ -44,7 +44,7 @@ _TEXT_TYPES = frozenset({XSD["string"].value, RDF["langString"].value})
 
 @dataclass(frozen=True, slots=True)
 class SynonymOptions:
-    """Rules for comparing texts, and further sources of their roots.
+    """Rules: which texts are equal, and whether SKOS labels are synonyms, too.
 
     Parameters
     ----------

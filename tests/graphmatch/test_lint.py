@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser, read_subscriptions
-from graphmatch.lint import CODES, Linter, lint
+from graphmatch.lint import CODES, Linter
 from graphmatch.parse_tree import LONGEST
 from semantic import Ontology, Publication
 from semantic.errors import Severity, SubscriptionError
@@ -220,7 +220,7 @@ WHOLE = [
 
 
 def codes(query: str, ontology: Ontology = ONTOLOGY) -> list[str]:
-    return [found.code for found in lint(PARSER.parse("alice", SHOP + query), ontology)]
+    return [found.code for found in Linter(ontology).lint(PARSER.parse("alice", SHOP + query))]
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_without_a_parse_tree_terms_are_looked_up() -> None:
 
 
 def test_what_a_warning_says() -> None:
-    (warned,) = lint(PARSER.parse("alice", SHOP + "ASK { ?x shop:prize 5 }"), ONTOLOGY)
+    (warned,) = Linter(ONTOLOGY).lint(PARSER.parse("alice", SHOP + "ASK { ?x shop:prize 5 }"))
     assert warned.severity is Severity.WARNING
     assert warned.where.source == "alice"
     assert str(warned) == (

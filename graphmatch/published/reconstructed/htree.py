@@ -188,9 +188,9 @@ class HTree(AttributeMatcher):
         return numbers
 
     def _made(self) -> Tree:
-        """Return the tree of all lists, with a node for each prefix of their paths.
+        """Return the index as arrays: tree nodes, lists of subscriptions, and their tests.
 
-        Set `_slots`, the place of each attribute among an event's values, and `_work`, the buffers
+        The tree has a node for each prefix of the path to a list. Set `_slots`, the place of each attribute among an event's values, and `_work`, the buffers
         of a match.
         """
         width = self._cells + 1

@@ -41,9 +41,10 @@ from semantic.ontology.ontology import Ontology
 
 
 class Rein(AttributeMatcher):
-    """REIN (Qian et al. 2014): mark the subscriptions with an end that excludes the value.
+    """REIN (Qian et al. 2014): mark each subscription with an interval that excludes the value.
 
-    Each list of ends has `buckets` buckets.
+    The unmarked ones match. Each attribute has two lists, of the low and the high ends of
+    intervals, with `buckets` buckets each.
 
     Examples
     --------
