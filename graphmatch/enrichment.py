@@ -443,7 +443,8 @@ class Enricher:
         """Find labels and words in the texts of a publication.
 
         Return the place of each triple that was found (including ``gm:words``), the publication
-        with the concepts that were found, and the triples with ``gm:words`` alone. `asks` says whether ``gm:words`` are needed; otherwise there are none.
+        with the concepts that were found, and the triples with ``gm:words`` alone. `asks` says
+        whether ``gm:words`` are needed; otherwise there are none.
         """
         found: dict[Triple, Found] = {}
         for one in self.annotator.annotate(publication):

@@ -190,8 +190,8 @@ class HTree(AttributeMatcher):
     def _made(self) -> Tree:
         """Return the index as arrays: tree nodes, lists of subscriptions, and their tests.
 
-        The tree has a node for each prefix of the path to a list. Set `_slots`, the place of each attribute among an event's values, and `_work`, the buffers
-        of a match.
+        The tree has a node for each prefix of the path to a list. Set `_slots`, the place of each
+        attribute among an event's values, and `_work`, the buffers of a match.
         """
         width = self._cells + 1
         sizes = np.array([len(lists) for lists in self.lists], np.int64)
