@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphmatch.bench import matching, process, runner
-from graphmatch.bench.adapters import ENGINES, Adapter, Asked, adapter
+from graphmatch.bench.adapters import ENGINES, Adapter, NumberedEvent, adapter
 from graphmatch.bench.runner import measured
 from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload_class
 from graphmatch.bench.workloads.graph import GraphWorkload
@@ -81,7 +81,7 @@ def searched(made: Workload, number: int, serial: int | None) -> list[int]:
 
 
 def answers(peer: Adapter, made: Workload, form: str, serial: int | None) -> list[list[int]]:
-    asked: list[Asked] = [(number, serial) for number in range(made.size.events)]
+    asked: list[NumberedEvent] = [(number, serial) for number in range(made.size.events)]
     events = peer.prepare(made, asked, form)
     found = [found for event in events for found in peer.match(event, form)]
     return [sorted(peer.numbers(answer).tolist()) for answer in found]
