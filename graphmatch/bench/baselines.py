@@ -55,12 +55,12 @@ class _Graphs:
         often = Counter(key for row in workload.rows() for key in map(_key, row))
         numbers = list(range(int(workload.patterns.max(initial=0)) + 1))
         numbers += range(int(workload.patterns.min(initial=0)), 0)  # each number is one object
-        self._filed: dict[Key, list[tuple[int, tuple[int, ...]]]] = {}
+        self._index: dict[Key, list[tuple[int, tuple[int, ...]]]] = {}
         for number, row in enumerate(workload.rows()):
             row.sort(key=lambda edge: _key(edge).count(None))
             rarest = min(map(_key, row), key=lambda key: (key.count(None), often[key]))
             joined = tuple([numbers[part] for edge in row for part in edge])
-            self._filed.setdefault(rarest, []).append((number, joined))
+            self._index.setdefault(rarest, []).append((number, joined))
 
     def event(self, workload: GraphWorkload, number: int, serial: int | None) -> list[list[int]]:
         found: list[list[int]] = workload.graph(number, serial).tolist()
@@ -98,8 +98,8 @@ class _Graphs:
                 if s != o or first == last
             )
 
-        for key in self._filed.keys() & keys:
-            for number, flat in self._filed[key]:
+        for key in self._index.keys() & keys:
+            for number, flat in self._index[key]:
                 if join(flat, 0, {}):
                     yield number
 
@@ -121,11 +121,11 @@ class _Keywords:
         often = Counter(word for words in workload.subscriptions for word in words)
         self._words = list(often)
         self._automaton = AhoCorasick(self._words, matchkind=MatchKind.Standard)
-        self._filed: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+        self._index: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
         for number, words in enumerate(workload.subscriptions):
             rarest = min(words, key=often.__getitem__)
             others = tuple(word for word in words if word != rarest)
-            self._filed.setdefault(rarest, []).append((number, others))
+            self._index.setdefault(rarest, []).append((number, others))
 
     def event(self, workload: KeywordWorkload, number: int, serial: int | None) -> list[list[str]]:
         return [titles(item) for item in workload.publications(number, serial)]
@@ -137,7 +137,7 @@ class _Keywords:
                 places = self._automaton.find_matches_as_indexes(title, overlapping=True)
                 words = {self._words[place] for place, _, _ in places}
                 for word in words:
-                    for number, others in self._filed.get(word, ()):
+                    for number, others in self._index.get(word, ()):
                         if words.issuperset(others):
                             found.add(number)
             yield from found

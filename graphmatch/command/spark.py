@@ -402,16 +402,14 @@ class EngineFiles:
         engine_options: EngineOptions,
         subscription_options: SubscriptionOptions,
     ) -> None:
-        self._session, self._knowing, self._subscribing = (
-            session,
-            engine_options,
-            subscription_options,
-        )
+        self._session = session
+        self._engine_options = engine_options
+        self._subscription_options = subscription_options
         self._before = self._signature()
 
     def engine(self) -> Engine:
         """Return a new engine of the current files."""
-        return _engine(self._session, self._knowing, self._subscribing)
+        return _engine(self._session, self._engine_options, self._subscription_options)
 
     def look(self, matching: matches) -> None:
         """Replace the engine of `matching` if the files have changed since the last call.
@@ -436,10 +434,11 @@ class EngineFiles:
         from semantic.files import files_in
 
         found = []
-        imports = self._knowing.ontology_options.imports
-        named = [*(self._subscribing.subscriptions or ()), *([] if imports is None else [imports])]
+        named = list(self._subscription_options.subscriptions or ())
+        if (imports := self._engine_options.ontology_options.imports) is not None:
+            named.append(imports)
         files = [file for path in named for file in files_in(path, lambda _: None)]
-        for file in (*files, *(self._knowing.files or ())):
+        for file in (*files, *(self._engine_options.files or ())):
             try:
                 about = file.stat()
             except OSError:

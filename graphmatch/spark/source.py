@@ -259,12 +259,12 @@ class _PartTermTexts(TermTexts):
     def __init__(self, part: _Part) -> None:
         self._has_names = part.end is not None  # `read_lines` has set them
         self._prefix = f"_:{prefix_of(part.path)}n"
-        self._called_so: dict[BlankNode, str] = {}
+        self._names: dict[BlankNode, str] = {}
 
     def _called(self, node: BlankNode) -> str:
         if self._has_names:
             return str(node)
-        return self._called_so.setdefault(node, f"{self._prefix}{len(self._called_so)}")
+        return self._names.setdefault(node, f"{self._prefix}{len(self._names)}")
 
 
 def _system(path: str) -> tuple[fs.FileSystem, str]:
