@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from io import StringIO
 from itertools import pairwise
@@ -38,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TOLD = [
     ROOT / "README.md",
-    ROOT / "docs/architecture.md",
+    *(ROOT / "docs" / name for name in ("architecture.md", "index.md", "which-way-in.md")),
     *sorted((ROOT / "docs/guides").glob("*.md")),
 ]
 """The pages whose examples run."""
@@ -517,6 +518,18 @@ def test_every_page_is_linked_to() -> None:
         if "://" not in target
     }
     assert [name_of(p) for p in PAGES if p not in reached and p.name != "README.md"] == []
+
+
+def test_the_diagram_is_drawn_from_its_source_and_names_existing_files() -> None:
+    folder, source = ROOT / "docs/img", b""
+    for name in ("architecture.dot", "architecture.css"):
+        source += (folder / name).read_bytes()
+    drawn = (folder / "architecture.svg").read_text(encoding="utf-8")
+    assert sha256(source).hexdigest() in drawn, "run `make diagram`"
+    files = re.findall(r"(?:\w+/)*\w+\.(?:rs|py)\b|(?:\w+/){2,}", source.decode())
+    assert len(files) > 20
+    tops = ROOT, ROOT / "graphmatch/native/src"
+    assert [name for name in files if not any((top / name).exists() for top in tops)] == []
 
 
 # --- Examples ------------------------------------------------------------------------------------
