@@ -46,7 +46,8 @@ TOLD = [
 COMMAND_PAGE = ROOT / "docs/reference/command.md"
 API_PAGE = ROOT / "docs/reference/api.md"
 ERRORS_PAGE = ROOT / "docs/reference/errors.md"
-REASONS = ROOT / "docs/decisions/dependencies.md"
+DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
+REASONS = [page for page in DECISIONS if page.stem.startswith("dependencies")]
 PACKAGES = ("semantic", "graphmatch")
 
 
@@ -669,7 +670,17 @@ def normal(line: str) -> str:
     return re.sub(r"\d+\.\d\d s\b", "… s", line.rstrip())
 
 
-# --- Dependencies --------------------------------------------------------------------------------
+# --- Decisions and dependencies ------------------------------------------------------------------
+
+
+MAX_WORDS = 600
+"""Of a page of decisions."""
+
+
+def test_pages_of_decisions_are_short() -> None:
+    words = {name_of(page): len(page.read_text(encoding="utf-8").split()) for page in DECISIONS}
+    assert len(words) > 20
+    assert {name: n for name, n in words.items() if n > MAX_WORDS} == {}
 
 
 def dependencies() -> list[str]:
@@ -678,24 +689,28 @@ def dependencies() -> list[str]:
     return [*project["dependencies"], *(each for several in extras for each in several)]
 
 
+def reasons() -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in REASONS)
+
+
 def test_every_dependency_has_its_reason() -> None:
-    page = REASONS.read_text(encoding="utf-8").replace("` | `", "` `")
+    page = reasons().replace("` | `", "` `")
     names = [re.match(r"[\w-]+", dependency) for dependency in dependencies()]
     missing = [
         dependency
         for dependency, name in zip(dependencies(), names, strict=True)
         if name is None or f"`{name[0]}` `{dependency.removeprefix(name[0])}`" not in page
     ]
-    assert not missing, f"not in {name_of(REASONS)}: {missing}"
+    assert not missing, f"not in docs/decisions/dependencies*.md: {missing}"
 
 
 def test_every_crate_has_its_reason() -> None:
     manifest = (ROOT / "graphmatch/native/Cargo.toml").read_text(encoding="utf-8")
-    page = REASONS.read_text(encoding="utf-8")
+    page = reasons()
     missing = [
         name
         for name, crate in tomllib.loads(manifest)["dependencies"].items()
         for version in [crate if isinstance(crate, str) else crate["version"]]
         if f"| `{name}` | `{version}` |" not in page
     ]
-    assert not missing, f"not in {name_of(REASONS)}: {missing}"
+    assert not missing, f"not in docs/decisions/dependencies*.md: {missing}"
