@@ -43,6 +43,7 @@ TOLD = [
     ROOT / "README.md",
     ROOT / "docs/architecture.md",
     *sorted((ROOT / "docs/guides").glob("*.md")),
+    *sorted((ROOT / "docs/algorithms").glob("*.md")),
 ]
 """The pages whose examples run."""
 
