@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from io import StringIO
@@ -41,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TOLD = [
     ROOT / "README.md",
-    ROOT / "docs/architecture.md",
+    *(ROOT / "docs" / name for name in ("architecture.md", "index.md", "which-way-in.md")),
     *sorted((ROOT / "docs/guides").glob("*.md")),
     *sorted((ROOT / "docs/algorithms").glob("*.md")),
 ]
@@ -524,6 +525,18 @@ def test_every_page_is_linked_to() -> None:
     assert [name_of(p) for p in PAGES if p not in reached and p.name != "README.md"] == []
 
 
+def test_the_diagram_is_drawn_from_its_source_and_names_existing_files() -> None:
+    folder, source = ROOT / "docs/img", b""
+    for name in ("architecture.dot", "architecture.css"):
+        source += (folder / name).read_bytes()
+    drawn = (folder / "architecture.svg").read_text(encoding="utf-8")
+    assert sha256(source).hexdigest() in drawn, "run `make diagram`"
+    files = re.findall(r"(?:\w+/)*\w+\.(?:rs|py)\b|(?:\w+/){2,}", source.decode())
+    assert len(files) > 20
+    tops = ROOT, ROOT / "graphmatch/native/src"
+    assert [name for name in files if not any((top / name).exists() for top in tops)] == []
+
+
 # --- Examples ------------------------------------------------------------------------------------
 
 
@@ -599,7 +612,9 @@ def test_python_example_runs(code: str, expected: str | None) -> None:
 
 
 NOT_RUN = {
-    "README.md sh": "the same pipe as in docs/guides/feeds.md, which runs",
+    "README.md sh": "starts a broker: tests/graphmatch/broker",
+    "docs/index.md sh": "installs packages",
+    "docs/which-way-in.md sh": "installs packages, starts a broker, or measures",
     "docs/guides/broker.md sh": "needs a running broker: tests/graphmatch/broker",
     "docs/guides/broker.md py": "needs a running broker: tests/graphmatch/broker/test_client.py",
     "docs/guides/broker.md nginx": "needs nginx",
