@@ -603,7 +603,7 @@ def test_each_example_that_is_not_run_has_a_reason() -> None:
 
 def consoles() -> list[object]:
     return [
-        pytest.param(page, id=name_of(page), marks=[pytest.mark.long] if "spark" in page.stem else [])
+        pytest.param(page, id=name_of(page), marks=[pytest.mark.long] * (page.stem == "spark"))
         for page in TOLD
         if any(block.language == "console" for block in blocks(page))
     ]
