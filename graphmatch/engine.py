@@ -40,7 +40,14 @@ from graphmatch.enrichment import (
 from graphmatch.matcher import Capabilities, Matcher, UnknownSubscriptionError
 from graphmatch.operators.evaluator import Calls, CallSession, OperatorEvaluator
 from graphmatch.operators.operator import Operator
-from graphmatch.report import CoreMatches, EventReports, MatchReport, read_again, report_of
+from graphmatch.report import (
+    CoreMatches,
+    EventReports,
+    MatchReport,
+    MatchReports,
+    read_again,
+    report_of,
+)
 from graphmatch.subscription import Query, Subscription, SubscriptionParser
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
@@ -48,6 +55,7 @@ from semantic.clock import Clock, moment, utc_now
 from semantic.errors import (
     GraphMatchError,
     OnProblem,
+    plural,
     shown,
     warn_problem,
 )
@@ -217,6 +225,24 @@ class Engine(Matcher):
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and bool(_asked(self._core.__contains__, id))
+
+    def _repr_html_(self) -> str:
+        import numpy as np
+
+        from semantic import html
+
+        with self._changing:
+            count, ontology = len(self), self.ontology.counts
+            few = np.arange(_AT_ONCE, dtype=np.uint32)  # All ids would take 0.3 s for a million.
+            ids = self._core.ids() if count <= _AT_ONCE else self._core.ids_of(few)
+            first = islice(filter(None, ids), html.FIRST)
+            found = ((id, self._core.subscription(id)) for id in first)
+            rows = [(id, *reversed(texts)) for id, texts in found if texts is not None]
+        facts = [plural(count, "subscription"), f"entailment {self.entailment}"]
+        facts += [plural(len(self.operators), "operator")] if self.operators else []
+        headings = ("subscription", "comment", "query")
+        about = html.outline([f"Ontology: {ontology}"])
+        return html.block("Engine", facts, *about, html.table(headings, rows, count))
 
     def _follow_subscriptions(self) -> None:
         """Adapt operators and enrichment to the subscriptions, after some were added.
@@ -557,7 +583,7 @@ class Engine(Matcher):
         split_by: SplitBy | str = SplitBy.AUTO,
         base: str | None = None,
         name: str | None = None,
-    ) -> Iterator[MatchReport]:
+    ) -> MatchReports:
         r"""Match the publications of documents as they are read.
 
         The items of a feed are matched one by one, as are the parts of a document that is split by
@@ -584,8 +610,8 @@ class Engine(Matcher):
         Returns
         -------
         reports
-            One report per publication, made on demand; `MatchReport.read` returns the publication
-            if something matches it.
+            An iterator with one report per publication, made on demand; `MatchReport.read` returns
+            the publication if something matches it.
 
         Raises
         ------
@@ -608,8 +634,8 @@ class Engine(Matcher):
         if base is not None:
             check_base(base)
         if isinstance(source, bytes):
-            return documents.match_bytes(source, name or "<memory>", via)
-        return documents.match_source(source, name, via)
+            return MatchReports(documents.match_bytes(source, name or "<memory>", via))
+        return MatchReports(documents.match_source(source, name, via))
 
     def _pipeline(
         self,
@@ -621,7 +647,7 @@ class Engine(Matcher):
         parts = self._core, self._clock, self.limits, self._on_problem, self.match, self._reported
         return documents.Pipeline._make((*parts, split_by, syntax, base))
 
-    def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
+    def match_table(self, table: ArrowTable | ArrowBatch) -> MatchReports:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
 
         Invalid rows are reported (`on_problem`) and skipped. Rows do not become Python objects.
@@ -637,7 +663,7 @@ class Engine(Matcher):
         InputError
             If a column is missing.
         """
-        return documents.match_table(table, self._pipeline())
+        return MatchReports(documents.match_table(table, self._pipeline()))
 
     def match_events(self, table: ArrowTable | ArrowBatch, id: str = "id") -> EventReports:
         """Match the events of an Arrow table, with one event per row and one attribute per column.

@@ -9,8 +9,9 @@ from difflib import get_close_matches
 from graphmatch.command.filter import check, nothing_to_match
 from graphmatch.command.options import EngineOptions, InputOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import Session
-from graphmatch.console import reader_language, visible
+from graphmatch.console import reader_language
 from semantic.errors import GraphMatchError, Place, Problem
+from semantic.html import visible
 from semantic.publication import Publication
 from semantic.reading import SplitBy, read_publications
 

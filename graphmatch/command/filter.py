@@ -25,12 +25,12 @@ from graphmatch.command.options import (
 )
 from graphmatch.command.output import Proof, TextWriter, Writer, described, writer, written
 from graphmatch.command.session import Session
-from graphmatch.console import CommandConsole, plural, reader_language
+from graphmatch.console import CommandConsole, reader_language
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.report import Match, MatchReport
 from semantic.clock import utc_now
-from semantic.errors import InputError, Place, Problem
+from semantic.errors import InputError, Place, Problem, plural
 from semantic.files import files_in, is_special
 from semantic.publication import Publication
 from semantic.vocabulary import DCTERMS

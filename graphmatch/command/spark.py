@@ -265,9 +265,9 @@ def _filtered(
     from pyspark.sql import DataFrame, Observation
 
     from graphmatch.command.session import DONE, REFUSED
-    from graphmatch.console import plural
     from graphmatch.spark.java import SparkError
     from graphmatch.spark.matching import observed
+    from semantic.errors import plural
 
     started = time.perf_counter()
     with session.waiting("Matching"):
@@ -576,7 +576,7 @@ def _did(progress: Any) -> dict[str, int]:
 
 
 def _counts(did: Mapping[str, int]) -> str:
-    from graphmatch.console import plural
+    from semantic.errors import plural
 
     return (
         f"{plural(did['publications'], 'publication')}, "
