@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from graphmatch.lint import LintWarning
     from graphmatch.prepared import PreparedQuery, SubscriptionBatch
     from graphmatch.snapshot import SavedEngine, SnapshotOptions
-    from semantic.arrow import ArrowBatch, ArrowTable
+    from semantic.arrow import ArrowStream
     from semantic.attributes.events import Event
 
 _Taken = TypeVar("_Taken")
@@ -355,7 +355,7 @@ class Engine(Matcher):
         return tuple(refused)
 
     def subscribe_table(
-        self, table: ArrowTable | ArrowBatch, id: str = "id", query: str = "query"
+        self, table: ArrowStream, id: str = "id", query: str = "query"
     ) -> tuple[GraphMatchError, ...]:
         """Add the subscriptions in an Arrow table, one per row.
 
@@ -366,7 +366,7 @@ class Engine(Matcher):
         Parameters
         ----------
         table
-            A ``pyarrow.Table`` or ``RecordBatch``.
+            A table of pyarrow, pandas or polars: any object with ``__arrow_c_stream__``.
         id, query
             The columns of ids and of SPARQL texts.
 
@@ -378,12 +378,13 @@ class Engine(Matcher):
         Raises
         ------
         InputError
-            If the column of ids is missing, or a column name is invalid.
+            If the column of ids is missing, or a column name is invalid. Then no row was added.
         """
-        from semantic.arrow import texts_of_table
+        from semantic.arrow import texts_of_table, to_table
         from semantic.attributes.bulk import queries_of_table
 
-        if query in table.schema.names:
+        table = to_table(table)
+        if query in table.column_names:
             return self.subscribe_many(texts_of_table(table, id, query))
         found = queries_of_table(table, id)
         return self._subscribe_rows(
@@ -571,7 +572,7 @@ class Engine(Matcher):
         made = () if asked is None else Calls(asked.made)
         recalled = 0 if asked is None else asked.recalled
         outcome = made, recalled, undecided
-        report = report_of(id, found, self._on_problem, enriched, origin, *outcome)
+        report = report_of(id, found, self._core, self._on_problem, enriched, origin, *outcome)
         for problem in report.problems:
             self._on_problem(problem)
         return report
@@ -647,7 +648,7 @@ class Engine(Matcher):
         parts = self._core, self._clock, self.limits, self._on_problem, self.match, self._reported
         return documents.Pipeline._make((*parts, split_by, syntax, base))
 
-    def match_table(self, table: ArrowTable | ArrowBatch) -> MatchReports:
+    def match_table(self, table: ArrowStream) -> MatchReports:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
 
         Invalid rows are reported (`on_problem`) and skipped. Rows do not become Python objects.
@@ -655,7 +656,7 @@ class Engine(Matcher):
         Parameters
         ----------
         table
-            A ``pyarrow.Table`` or ``RecordBatch`` with the columns ``publication``, ``subject``,
+            A table of pyarrow, pandas or polars with the columns ``publication``, ``subject``,
             ``predicate``, ``object``. Terms are N-Triples, as texts or dictionary-encoded.
 
         Raises
@@ -665,13 +666,13 @@ class Engine(Matcher):
         """
         return MatchReports(documents.match_table(table, self._pipeline()))
 
-    def match_events(self, table: ArrowTable | ArrowBatch, id: str = "id") -> EventReports:
+    def match_events(self, table: ArrowStream, id: str = "id") -> EventReports:
         """Match the events of an Arrow table, with one event per row and one attribute per column.
 
         Parameters
         ----------
         table
-            A ``pyarrow.Table`` or ``RecordBatch``. Structs are paths, lists are several values, and
+            A table of pyarrow, pandas or polars. Structs are paths, lists are several values, and
             nulls are ignored.
         id
             The column of event ids; without it, row numbers are the ids.

@@ -469,22 +469,26 @@ class CoreMatches(Matches):
         The id.
     found
         The report of the core.
+    core
+        The core that made it.
     on_problem
         Called for each match whose solutions are incomplete, when they are read.
     enriched
         The publication enriched by Python, if it was.
     """
 
-    __slots__ = ("_enriched", "_ids", "_on_problem", "_publication", "_reported", "found")
+    __slots__ = ("_enriched", "_ids", "_on_problem", "_publication", "_reported", "core", "found")
 
     def __init__(
         self,
         publication: str,
         found: _native.Report,
+        core: _native.Core,
         on_problem: OnProblem,
         enriched: EnrichedPublication | None = None,
     ) -> None:
         self._publication, self.found, self._on_problem = publication, found, on_problem
+        self.core = core
         self._enriched = enriched
         self._ids: tuple[str, ...] | None = None
         self._reported: set[str] = set()
@@ -571,6 +575,7 @@ class CoreMatches(Matches):
 def report_of(
     publication: str,
     found: _native.Report,
+    core: _native.Core,
     on_problem: OnProblem,
     enriched: EnrichedPublication | None = None,
     origin: Callable[[], Publication | None] | None = None,
@@ -578,7 +583,7 @@ def report_of(
     recalled: int = 0,
     undecided: tuple[UndecidedSubscription, ...] = (),
 ) -> MatchReport:
-    """Return the report of a publication, made from the report of the core (`found`).
+    """Return the report of a publication, made from the report (`found`) of the core.
 
     Its problems are returned in it, and not passed to `on_problem`.
 
@@ -608,7 +613,7 @@ def report_of(
         )
     if found.is_truncated:
         problems += (incomplete(Place(publication)),)
-    matches = CoreMatches(publication, found, on_problem, enriched)
+    matches = CoreMatches(publication, found, core, on_problem, enriched)
     origin = origin or partial(read_again, found, publication)
     return MatchReport(publication, matches, counters, problems, undecided, calls, origin)
 
@@ -636,6 +641,8 @@ class EventReports(Results, Sequence[MatchReport]):
     parts
         Batches of rows: the ids, the core's results, and the reports by row for events that Python
         had to prepare.
+    core
+        The core of the engine.
     on_problem
         Called for each match whose solutions are incomplete, when they are read.
 
@@ -651,11 +658,12 @@ class EventReports(Results, Sequence[MatchReport]):
     def __init__(
         self,
         parts: Sequence[tuple[Texts, _native.Batch, Mapping[int, MatchReport]]],
+        core: _native.Core,
         on_problem: OnProblem,
     ) -> None:
         import numpy as np
 
-        self._parts, self._on_problem = parts, on_problem
+        self._parts, self._core, self._on_problem = parts, core, on_problem
         self._ends = list(accumulate(len(batch) for _, batch, _ in parts))
         if len(parts) == 1 and not parts[0][2]:
             self.numbers, self.offsets = parts[0][1].numbers()
@@ -693,4 +701,6 @@ class EventReports(Results, Sequence[MatchReport]):
         ids, batch, others = self._parts[part]
         row = number - (self._ends[part] - len(batch))
         found = batch.report(row)
-        return others[row] if found is None else report_of(ids.get(row), found, self._on_problem)
+        if found is None:
+            return others[row]
+        return report_of(ids.get(row), found, self._core, self._on_problem)
