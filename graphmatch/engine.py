@@ -16,7 +16,7 @@ units and runs mapping functions (`graphmatch.enrichment`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -62,6 +62,7 @@ from semantic.errors import (
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
+from semantic.progress import OnProgress, Progress, ignore
 from semantic.publication import Publication
 from semantic.reading import SplitBy, check_base, id_of, publication_of
 from semantic.syntax_detection import format_of_media_type
@@ -317,7 +318,9 @@ class Engine(Matcher):
     # -- bulk loading -----------------------------------------------------------------------
 
     def subscribe_many(
-        self, rows: Iterable[Subscription | tuple[str, str | Query]]
+        self,
+        rows: Iterable[Subscription | tuple[str, str | Query]],
+        on_progress: OnProgress = ignore,
     ) -> tuple[GraphMatchError, ...]:
         """Add many subscriptions, much faster than one by one.
 
@@ -326,6 +329,8 @@ class Engine(Matcher):
         rows
             Ids with SPARQL texts or queries, or parsed subscriptions. Publications are matched
             between batches.
+        on_progress
+            Called after each batch with a `Progress`; the total is known if `rows` has a length.
 
         Returns
         -------
@@ -339,23 +344,34 @@ class Engine(Matcher):
             else registration.row_of(row)
             for row in rows
         )
-        return self._subscribe_rows(given)
+        total = len(rows) if isinstance(rows, Sized) else None
+        return self._subscribe_rows(given, total, on_progress)
 
     def _subscribe_rows(
-        self, rows: Iterable[registration.Row | GraphMatchError]
+        self,
+        rows: Iterable[registration.Row | GraphMatchError],
+        total: int | None,
+        on_progress: OnProgress,
     ) -> tuple[GraphMatchError, ...]:
         """Add subscriptions in batches; return their errors and those among `rows`, in order."""
         refused: list[GraphMatchError] = []
+        done = 0
         rest = iter(rows)
         while some := list(islice(rest, _AT_ONCE)):
             with self._changing:
                 refused += registration.add_many(self._core, self._rewritten, some)
                 self._follow_subscriptions()
             self._operators.report_problems()
+            done += len(some)
+            on_progress(Progress("subscriptions", done, total))
         return tuple(refused)
 
     def subscribe_table(
-        self, table: ArrowStream, id: str = "id", query: str = "query"
+        self,
+        table: ArrowStream,
+        id: str = "id",
+        query: str = "query",
+        on_progress: OnProgress = ignore,
     ) -> tuple[GraphMatchError, ...]:
         """Add the subscriptions in an Arrow table, one per row.
 
@@ -369,6 +385,8 @@ class Engine(Matcher):
             A table of pyarrow, pandas or polars: any object with ``__arrow_c_stream__``.
         id, query
             The columns of ids and of SPARQL texts.
+        on_progress
+            Called after each batch with a `Progress`.
 
         Returns
         -------
@@ -384,12 +402,13 @@ class Engine(Matcher):
         from semantic.attributes.bulk import queries_of_table
 
         table = to_table(table)
-        if query in table.column_names:
-            return self.subscribe_many(texts_of_table(table, id, query))
-        found = queries_of_table(table, id)
-        return self._subscribe_rows(
-            row if isinstance(row, GraphMatchError) else (*row, "") for row in found
+        found = (
+            texts_of_table(table, id, query)
+            if query in table.column_names
+            else queries_of_table(table, id)
         )
+        rows = (row if isinstance(row, GraphMatchError) else (*row, "") for row in found)
+        return self._subscribe_rows(rows, table.num_rows, on_progress)
 
     def prepare(self, query: str, parameters: Iterable[str]) -> PreparedQuery:
         """Prepare a query with parameters, to add subscriptions as columns of terms.

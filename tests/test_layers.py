@@ -16,6 +16,7 @@ SEMANTIC = (
         "semantic.exports",
         "semantic.html",
         "semantic.limits",
+        "semantic.progress",
         "semantic.vocabulary",
     ),
     ("semantic.files", "semantic.safe_xml"),

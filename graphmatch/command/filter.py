@@ -256,13 +256,16 @@ def _reports(
     session: Session, engine: Engine, input_options: InputOptions
 ) -> Iterator[MatchReport]:
     """Yield the reports of the documents, then of the events; report unreadable sources."""
-    for source in session.tracked(input_options.publications or ()):
+
+    def read(source: str) -> Iterator[MatchReport]:
         try:
             yield from engine.filter(
                 source, input_options.format, input_options.split_by, input_options.base
             )
         except InputError as error:
             session.report(error.problem)
+
+    yield from session.read(input_options.publications or (), read)
     yield from map(engine.match, session.events(input_options.events or ()))
 
 

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic import html
+import semantic.html as html
 from semantic.annotation.annotate import Label
 from semantic.errors import (
     OnProblem,
@@ -49,6 +49,7 @@ from semantic.ontology.synonyms import (
     normalized,
 )
 from semantic.ontology.taxonomy import Taxonomy, edges_of, grouped, reached, shortest_path
+from semantic.progress import OnProgress, ignore
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact, expanded
 from semantic.units.quantities import BASE_UNIT, UNIT_ATTRIBUTE, UnitError
@@ -178,6 +179,7 @@ class Ontology:
         taxonomies: Iterable[NamedNode | str] = (),
         synonyms: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
         on_problem: OnProblem = warn_problem,
+        on_progress: OnProgress = ignore,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Ontology:
         """Load one ontology from RDF, OWL/XML, synonym files (``.csv``) and rules (``.rq``).
@@ -198,6 +200,8 @@ class Ontology:
             IRIs, or prefixed names with the usual prefixes or those of the files.
         synonyms
             Rules for comparing names.
+        on_progress
+            Called after each file with a `Progress`.
 
         Raises
         ------
@@ -209,7 +213,7 @@ class Ontology:
         from semantic.ontology.loading import loading, read_sources
 
         options = loading(imports, fetch, reason, cache)
-        read = read_sources([Path(p) for p in paths], on_problem, limits, options)
+        read = read_sources([Path(p) for p in paths], on_problem, limits, options, on_progress)
         prefixes = {**read.prefixes, **PREFIXES}
         declared = ((_property(name, prefixes), TYPE, GM["Taxonomy"]) for name in taxonomies)
         return cls(
