@@ -83,7 +83,8 @@ def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
 
     table = AttributeWorkload(Size(subscriptions, 1, seed)).table()
     classes = [f"<urn:class:{number % 1000}>" for number in range(subscriptions)]
-    given = {"id": ids(subscriptions), "class": classes, "most": list(range(subscriptions))}
+    most = list(range(subscriptions))
+    given: dict[str, Any] = {"id": ids(subscriptions), "class": classes, "most": most}
     prepared = Engine().prepare(_PREPARED, ["class", "most"])
 
     def subscribe(part: Any) -> None:
