@@ -140,7 +140,9 @@ class _Watch:
             await poller.start(listed)
             for url, title in listed.items():
                 await poller.add(url, title)
-            self.session.note(f"watching {plural(len(listed), 'feed')}, {subscriptions}")
+            self.session.note(
+                f"watching {plural(len(listed), 'feed')}, {subscriptions}; {len(poller.due())} due"
+            )
             with _signals(self.stop):
                 await poller.run(self.stop, once=self.watch_options.once)
         self.session.note(
