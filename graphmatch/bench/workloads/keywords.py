@@ -2,8 +2,9 @@
 
 docs/benchmarks.md describes it. Documents come in a seeded order. Words have 3 letters or more, in
 lower case, and are drawn uniformly; a title may contain them anywhere, as with CONTAINS, or as
-whole words. Words that no title has are reversed words. The thesaurus has the first 2,000 words as labels, each
-concept below one of the first 250. Feeds that have no items or are not XML are left out.
+whole words. Words that no title has are reversed words. The thesaurus has the first 2,000 words as
+labels, each concept below one of the first 250. Feeds that have no items or are not XML are left
+out.
 """
 
 from __future__ import annotations
@@ -120,11 +121,11 @@ class KeywordWorkload(Workload):
         ]
 
     def titles(self, item: Publication) -> list[str]:
-        """Return the titles of an item in lower case, or their words in the form of ``gm:words``."""
+        """Return an item's titles in lower case, or the words of each, as ``gm:words``."""
         told = [triple for triple in item.triples if triple[1] in (TYPE, _TITLE)]
         if self.whole:
-            return [words.value for _, _, words in _ANNOTATOR.words(told)]
-        return [o.value.lower() for _, p, o in told if p == _TITLE and isinstance(o, Literal)]
+            told = list(_ANNOTATOR.words(told))
+        return [o.value.lower() for _, p, o in told if p != TYPE and isinstance(o, Literal)]
 
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:  # noqa: ARG002
         """Return the bytes of a feed; `syntax` and `serial` have no effect."""
