@@ -99,14 +99,14 @@ def run(
             row["column"]: {key: row[key] for key in (one.key, MEMORY) if row.get(key) is not None}
             for row in found["rows"]
         }
-        results[name] = {"scale": scale, "seed": seed, "subscriptions": one.sizes[scale]}
-        results[name] |= {"machine": _machine(), "columns": kept}
+        machine = f"{scale} scale, seed {seed}, {_machine()}"
+        results[name] = {"size": one.sizes[scale], "machine": machine, "columns": kept}
         if output:
             _write(output / RESULTS.name, {name: results[name]})
         if json:
             out.write_json({"run": name, **results[name], "rows": found["rows"]})
     if not json and results:
-        out.print(f"{scale} scale, seed {seed}, {_machine()}\n\n{summary.table(results)}")
+        out.print(summary.table(results))
     return status
 
 

@@ -13,6 +13,7 @@ from graphmatch.bench import report
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import MICROS, Configuration
 from graphmatch.bench.suite import MEMORY, RUNS, Run
+from graphmatch.bench.workloads import WORKLOADS
 
 OURS = "graphmatch"
 UNITS: Mapping[str, str] = {
@@ -63,6 +64,8 @@ _QUANTITIES: Mapping[str, str] = {
     "seconds": "seconds",
     "per_second": "subscriptions per second (longer bars are better)",
 }
+_SIZES: Mapping[str, str] = {"starting": "concepts", "solutions": "triples for each pattern"}
+"""The meaning of a run's size, if not subscriptions."""
 _ONLY_FORMS = ("integers", "facts", "statement", "titles", "values", "document", "node")
 """Forms that are the only one of their engine; they are not shown."""
 
@@ -87,12 +90,17 @@ def name_of(column: str) -> str:
     return ", ".join(filter(None, parts))
 
 
+def _engine(run: Run, column: str) -> str:
+    engine = Configuration.of(column).engine
+    return engine if run.measured in WORKLOADS or engine == "parse" else OURS
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A measured value, and that of another column, if any; `key` says of what."""
 
     run: Run
-    subscriptions: int
+    size: int
     key: str
     of: str
     value: float
@@ -108,10 +116,9 @@ class Comparison:
 
     @property
     def opponent(self) -> str:
-        """The name of the other engine; empty if both columns are graphmatch."""
-        beside = Configuration.of(self.beside).engine
-        told = self.run.measured in ("threads", "churn", "solutions") or beside in ("", OURS)
-        return "" if told else NAMES.get(beside, beside)
+        """The name of the other engine; empty if there is none."""
+        engine = _engine(self.run, self.beside) if self.beside else OURS
+        return "" if engine == OURS else NAMES.get(engine, engine)
 
     @property
     def winner(self) -> str:
@@ -123,16 +130,17 @@ class Comparison:
 
 def comparisons(results: Mapping[str, Row], section: str = "") -> Iterator[Comparison]:
     """Yield the comparisons of all runs, or those of a section, whose columns have results."""
-    for name, found in results.items():
-        run, columns = RUNS[name], found["columns"]
-        if section not in ("", run.section):
+    for run in RUNS.values():
+        if run.name not in results or section not in ("", run.section):
             continue
+        found = results[run.name]
+        columns = found["columns"]
         told = [(pair, run.key) for pair in run.compared] + [([run.memory], MEMORY)]
         for pair, key in told:
             of, beside = [*pair, ""][:2]
             value, other = (columns.get(column, {}).get(key) for column in (of, beside))
             if value is not None and (other is not None) == bool(beside):
-                yield Comparison(run, found["subscriptions"], key, of, value, beside, other)
+                yield Comparison(run, found["size"], key, of, value, beside, other)
 
 
 def _amount(value: float | None, key: str) -> str:
@@ -144,11 +152,11 @@ def _amount(value: float | None, key: str) -> str:
 
 def table(results: Mapping[str, Row]) -> str:
     """Return the comparisons as a table in Markdown, with the machines that measured them."""
-    headings = ("run", "subscriptions", "measured", "", "beside", " ", "times as fast", "winner")
+    headings = ("run", "size", "measured", "", "beside", " ", "times as fast", "winner")
     rows = [
         (
             f"`{one.run.name}`: {one.run.title}",
-            one.subscriptions,
+            one.size,
             f"{name_of(one.of)}{', memory' * (one.key == MEMORY)}",
             _amount(one.value, one.key),
             name_of(one.beside),
@@ -159,7 +167,9 @@ def table(results: Mapping[str, Row]) -> str:
         for one in comparisons(results)
     ]
     cells = [dict(zip(headings, row, strict=True)) for row in rows]
-    return report.markdown(cells, dict(zip(headings, headings, strict=True)))
+    text = report.markdown(cells, dict(zip(headings, headings, strict=True)))
+    machines = dict.fromkeys(found["machine"] for found in results.values())
+    return f"{'; '.join(machines)}\n\n{text}"
 
 
 def sentences(results: Mapping[str, Row], section: str) -> list[str]:
@@ -196,15 +206,16 @@ def draw(results: Mapping[str, Row], name: str) -> bytes:
     from matplotlib.figure import Figure
 
     shown = [run for run in RUNS.values() if run.section == name and run.name in results]
-    engines = dict.fromkeys(Configuration.of(c).engine for run in shown for c in run.columns())
+    engines = dict.fromkeys(_engine(run, column) for run in shown for column in run.columns())
     colours = dict(zip((e for e in engines if e != OURS), report.COLOURS, strict=False))
     titles, bars, place = list[tuple[float, str]](), list[tuple[float, str, float, str]](), 0.0
     for run in shown:
-        titles.append((place, f"{run.title}; {results[run.name]['subscriptions']:,} subscriptions"))
+        size, of = results[run.name]["size"], _SIZES.get(run.measured, "subscriptions")
+        titles.append((place, f"{run.title}; {size:,} {of}"))
         for column, row in results[run.name]["columns"].items():
             if run.key in row and not {"@", "?"} & set(column):
                 place += 1
-                colour = colours.get(Configuration.of(column).engine, report.OURS[OURS])
+                colour = colours.get(_engine(run, column), report.OURS[OURS])
                 bars.append((place, name_of(column), row[run.key], colour))
         place += 1.5
     places, labels, values, shades = zip(*bars, strict=True)

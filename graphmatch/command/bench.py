@@ -135,7 +135,7 @@ class WorkloadOptions:
     topics: float | None = option(
         None, "keywords: share of subscriptions that are topics.", min=0, max=1
     )
-    whole: bool | None = option(None, "keywords: whole words, and items with only a title.")
+    whole: bool = option(False, "keywords: whole words, and items with only a title.")
     feeds: Path | None = option(None, "keywords, all: folder of feeds.", metavar="FOLDER")
 
 
