@@ -127,25 +127,22 @@ class _Lucene(_Words):
 
     def build(self, given: str) -> None:
         source = Path(__file__).with_name("LuceneMonitor.java")
-        command = ["java", "--class-path", os.pathsep.join(_jars()), str(source)]
-        pipe, cores = subprocess.PIPE, range(os.cpu_count() or 1)
+        command = ["java", "-cp", os.pathsep.join(_jars()), str(source)]
+        pipe = subprocess.PIPE
         self._java = subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8")  # noqa: S603 - ours
         if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(self._java.pid, cores)
-        assert self._java.stdin
-        self._java.stdin.write(given)
-        self._read()
+            os.sched_setaffinity(self._java.pid, range(os.cpu_count() or 1))
+        self._answer(given)
 
-    def _read(self) -> str:
+    def _answer(self, lines: str) -> str:
         assert self._java.stdin
         assert self._java.stdout
+        self._java.stdin.write(lines)
         self._java.stdin.flush()
         return self._java.stdout.readline()
 
     def match(self, event: list[str], form: str) -> list[list[str]]:  # noqa: ARG002 - only one form
-        assert self._java.stdin
-        self._java.stdin.write("\t".join(event) + "\n")
-        return [self._read().split()]
+        return [self._answer("\t".join(event) + "\n").split()]
 
     def close(self) -> None:
         self._java.communicate()

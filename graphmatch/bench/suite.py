@@ -96,7 +96,11 @@ def run(
             status = 2
             continue
         kept = {
-            row["column"]: {key: row[key] for key in (one.key, MEMORY) if row.get(key) is not None}
+            row["column"]: {
+                key: float(f"{row[key]:.5g}")
+                for key in (one.key, MEMORY)
+                if row.get(key) is not None
+            }
             for row in found["rows"]
         }
         machine = f"{scale} scale, seed {seed}, {_machine()}"
