@@ -95,6 +95,10 @@ def _engine(run: Run, column: str) -> str:
     return engine if run.measured in WORKLOADS or engine == "parse" else OURS
 
 
+def _titled(run: Run, size: int) -> str:
+    return f"{run.title}, {size:,} {_SIZES.get(run.measured, 'subscriptions')}"
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A measured value, and that of another column, if any; `key` says of what."""
@@ -173,7 +177,10 @@ def table(results: Mapping[str, Row]) -> str:
 
 
 def sentences(results: Mapping[str, Row], section: str) -> list[str]:
-    """Return who wins in a section: a sentence for each other engine, and who is faster there."""
+    """Return who wins in a section: a sentence for each other engine.
+
+    If an engine wins some comparisons and loses others, these are two sentences that name them.
+    """
     found: dict[tuple[str, str], list[Comparison]] = {}
     for one in comparisons(results, section):
         if one.winner:
@@ -185,10 +192,12 @@ def sentences(results: Mapping[str, Row], section: str) -> list[str]:
         ends = dict.fromkeys(report.number(float(f"{end:.2g}")) for end in factors)
         least, most = next(iter(ends)), next(reversed(ends))
         span = least if least == most else f"{least} to {most}"
-        places = dict.fromkeys(
-            f"{one.run.title}: {name_of(one.of).removeprefix(f'{OURS}, ')}" for one in several
-        )
-        where = f" ({'; '.join(places)})" if winner != OURS or (opponent, opponent) in found else ""
+        forms: dict[str, list[str]] = {}
+        for one in several:
+            titled = forms.setdefault(_titled(one.run, one.size), [])
+            titled.append(name_of(one.of).removeprefix(f"{OURS}, "))
+        places = (f"{title}: {' and '.join(names)}" for title, names in forms.items())
+        where = f" ({'; '.join(places)})" if (opponent, loser) in found else ""
         who = f"{winner[0].upper()}{winner[1:]}" if winner != OURS else OURS
         said.append(f"**{who}** is {span} times as fast as {loser}{where}.")
     return said
@@ -210,8 +219,7 @@ def draw(results: Mapping[str, Row], name: str) -> bytes:
     colours = dict(zip((e for e in engines if e != OURS), report.COLOURS, strict=False))
     titles, bars, place = list[tuple[float, str]](), list[tuple[float, str, float, str]](), 0.0
     for run in shown:
-        size, of = results[run.name]["size"], _SIZES.get(run.measured, "subscriptions")
-        titles.append((place, f"{run.title}; {size:,} {of}"))
+        titles.append((place, _titled(run, results[run.name]["size"])))
         for column, row in results[run.name]["columns"].items():
             if run.key in row and not {"@", "?"} & set(column):
                 place += 1

@@ -55,10 +55,19 @@ RESULTS: dict[str, dict[str, Any]] = {
 def test_winners() -> None:
     found = [(one.factor, one.winner) for one in comparisons(RESULTS)]
     assert found == [(1, ""), (1 / 3, "Gryphon"), (1.5, "graphmatch")]
-    lost = "**Gryphon** is 3 times as fast as graphmatch (few values: Arrow)."
+    lost = "**Gryphon** is 3 times as fast as graphmatch."
     assert sentences(RESULTS, "strongest") == [lost]
     won = "**graphmatch** is 1.5 times as fast as parsing alone."
     assert sentences(RESULTS, "subscribing") == [won]
+    columns = {"graphmatch:turtle+new": {MICROS: 5.0}, "parse:turtle+new": {MICROS: 3.0}}
+    columns |= {"graphmatch:nt+new": {MICROS: 2.0}, "parse:nt+new": {MICROS: 3.0}}
+    mixed = {"syntaxes": {"size": 9, "machine": "a machine", "columns": columns}}
+    assert sentences(mixed, "syntaxes") == [
+        "**graphmatch** is 1.5 times as fast as parsing alone"
+        " (100 shapes, 9 subscriptions: N-Triples, new terms).",
+        "**Parsing alone** is 1.7 times as fast as graphmatch"
+        " (100 shapes, 9 subscriptions: Turtle, new terms).",
+    ]
     lines = table(RESULTS).splitlines()
     row = "few values | 7 | graphmatch, Arrow | 6 µs | Gryphon | 2 µs | 0.333 | Gryphon |"
     assert f"| `few-values`: {row}" in lines
