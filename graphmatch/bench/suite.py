@@ -95,13 +95,15 @@ def run(
             err.print(styled((f"{name}: ", "red"), found["wrong"]))
             status = 2
             continue
+        rows = {row["column"]: row for row in found["rows"]}
         kept = {
-            row["column"]: {
-                key: float(f"{row[key]:.5g}")
+            column: {
+                key: float(f"{rows[column][key]:.5g}")
                 for key in (one.key, MEMORY)
-                if row.get(key) is not None
+                if rows[column].get(key) is not None
             }
-            for row in found["rows"]
+            for column in one.columns()
+            if column in rows
         }
         machine = f"{scale} scale, seed {seed}, {_machine()}"
         results[name] = {"size": one.sizes[scale], "machine": machine, "columns": kept}

@@ -151,6 +151,8 @@ def _amount(value: float | None, key: str) -> str:
     unit = UNITS[key]
     if value is not None and unit == "µs" and value >= 1000:
         value, unit = value / 1000, "ms"
+    if value is not None and unit == "s" and value < 1:
+        value, unit = value * 1000, "ms"
     return "" if value is None else f"{report.number(float(value))} {unit}".rstrip()
 
 
