@@ -577,16 +577,11 @@ NOT_RUN = {
     "docs/guides/broker.md nginx": "needs nginx",
     "docs/guides/feeds.md sh": "installs packages",
     "docs/guides/feeds.md crontab": "needs cron; the command itself runs above it",
-    "docs/guides/mapping-functions.md sparql": "parts of ontologies/*.rq, which are run",
-    "docs/guides/ontologies.md csv": "only shows the format",
-    "docs/guides/ontologies.md turtle": "only shows the format",
-    "docs/guides/operators.md sh": "installs packages, or needs a remote service",
-    "docs/guides/operators.md sparql": "part of data/operators/flats.rq",
+    "docs/guides/operators.md sh": "installs packages",
+    "docs/guides/operators.md py": "needs a remote service",
     "docs/guides/page.md sh": "needs a browser: tests/graphmatch/broker/test_page.py",
-    "docs/guides/spark.md sh": "needs a cluster",
+    "docs/guides/spark.md sh": "installs packages, or needs a cluster",
     "docs/guides/spark.md py": "needs Kafka, Delta, Iceberg, GraphFrames or a cluster",
-    "docs/guides/units.md sparql": "only shows the format",
-    "docs/guides/units.md turtle": "only shows the format",
 }
 """The blocks that are neither run nor output: page and language, with the reason."""
 
@@ -608,7 +603,7 @@ def test_each_example_that_is_not_run_has_a_reason() -> None:
 
 def consoles() -> list[object]:
     return [
-        pytest.param(page, id=name_of(page))
+        pytest.param(page, id=name_of(page), marks=[pytest.mark.long] * (page.stem == "spark"))
         for page in TOLD
         if any(block.language == "console" for block in blocks(page))
     ]
