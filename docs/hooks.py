@@ -12,17 +12,15 @@ from mkdocs.structure.pages import Page
 
 _ROOT = Path(__file__).parents[1]
 _FIGURE = re.compile(r"<!-- figure ([\w-]+) -->")
-_BENCHMARKS = re.compile(r"<!-- benchmarks ([\w-]+) -->")
 _OUTSIDE = re.compile(r"\]\(((?:\.\./)+(?:data|ontologies|graphmatch|tests|README\.md)[^)#\s]*)\)")
+_BENCHMARKS = re.compile(r"<!-- benchmarks ([\w-]+) -->")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Copy what a page links to outside of the folder of pages, and draw its figures.
 
     A figure is drawn from the committed results (`graphmatch.bench.experiments.RESULTS`), and put
-    where the page has a comment ``figure NAME``, with the claim. A comment ``benchmarks NAME`` is
-    replaced by the plot and the winners of a section, and ``benchmarks table`` by all results of
-    `graphmatch.bench.suite`.
+    where the page has a comment ``figure NAME``, with the claim.
     """
 
     def drawn(found: re.Match[str]) -> str:
@@ -37,6 +35,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return report.section(of, posixpath.relpath(name, here or "."))
 
     def compared(found: re.Match[str]) -> str:
+        """Return the plot and the winners of a section of benchmarks, or the table of all."""
         from graphmatch.bench import suite, summary
 
         results, name = suite.read_results(), f"images/benchmarks/{found[1]}.svg"
@@ -46,6 +45,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             content = summary.draw(results, found[1])
             files.append(File.generated(config, name, content=content))
         return summary.section(results, found[1], name)
+
+    markdown = _BENCHMARKS.sub(compared, markdown)
 
     def linked(found: re.Match[str]) -> str:
         here = posixpath.dirname(page.file.src_uri)
@@ -60,5 +61,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             files.append(File.generated(config, name, abs_src_path=str(source)))
         return f"]({posixpath.relpath(name, here or '.')})"
 
-    markdown = _BENCHMARKS.sub(compared, _FIGURE.sub(drawn, markdown))
-    return _OUTSIDE.sub(linked, markdown)
+    return _OUTSIDE.sub(linked, _FIGURE.sub(drawn, markdown))
