@@ -125,6 +125,7 @@ def draw(of: Experiment, records: Sequence[Record]) -> bytes:
                 )
             if _is_wide(drawn.x):
                 axes.set_xscale("log")
+                axes.xaxis.set_minor_formatter("")
             if _is_wide(drawn.value):
                 axes.set_yscale("log")
             elif len(drawn):
