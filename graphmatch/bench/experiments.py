@@ -36,7 +36,6 @@ SECONDS: Mapping[Scale, float] = {"small": 0.7, "full": 2.0}
 PASSES = 3
 QUANTITIES: Mapping[str, tuple[str, str]] = {
     "time": ("median_microseconds_per_event", "µs an event (median)"),
-    "deviation": ("deviation_microseconds", "µs, standard deviation of events"),
     "memory": ("bytes", "bytes (index, or process)"),
     "subscribing": ("build_seconds", "s to subscribe all"),
     "steps": ("steps_per_event", "steps an event"),
@@ -45,7 +44,7 @@ QUANTITIES: Mapping[str, tuple[str, str]] = {
     "evaluations": ("counters.evaluated", "evaluations an event"),
 }
 """The key of a row (a dot leads to a nested value) and the axis label of each quantity."""
-IMPLEMENTATION_BOUND = ("time", "deviation", "memory", "subscribing")
+IMPLEMENTATION_BOUND = ("time", "memory", "subscribing")
 """The quantities that are compared only among algorithms of one kind of `IMPLEMENTED_WITH`."""
 VERDICTS = ("holds", "holds in part", "does not hold", "not comparable")
 SEED = 1
