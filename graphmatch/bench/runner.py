@@ -97,7 +97,10 @@ class _Built:
 
 @dataclass(slots=True)
 class _Run:
-    """The results of a column: each event's least time, number of matches, and their checksum."""
+    """The results of a column: each event's least time, number of matches, and their checksum.
+
+    `steps` has the probes and candidates of each event, if the engine counts them.
+    """
 
     text: str
     column: Configuration
@@ -108,6 +111,7 @@ class _Run:
     spent: float = 0.0
     matched: dict[int, tuple[int, int]] = field(default_factory=dict)
     counted: Counter[str] = field(default_factory=Counter)
+    steps: list[int] = field(default_factory=list)
 
     def is_done(self) -> bool:
         """Return whether the column has used up its time, with at least `LEAST_EVENTS` events."""
@@ -145,7 +149,9 @@ class _Run:
                 if number not in self.micros:
                     found = np.sort(made.numbers(answer))
                     self.matched[number] = (found.size, crc32(found.tobytes()))
-                    self.counted.update(made.counters(answer))
+                    if counters := made.counters(answer):
+                        self.counted.update(counters)
+                        self.steps.append(counters["probes"] + counters["candidates"])
                 self.micros[number] = min(micros, self.micros.get(number, micros))
 
 
@@ -288,7 +294,6 @@ def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
     subscriptions, events = built.workload.size.subscriptions, len(run.micros)
     reported, resident = built.reported, built.resident
     micros = np.array(list(run.micros.values()))
-    steps = run.counted["probes"] + run.counted["candidates"]
     matches = sum(many for many, _ in run.matched.values())
     row: Row = {
         "workload": name,
@@ -309,7 +314,8 @@ def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
         "deviation_microseconds": float(micros.std()),
         "matches_per_event": matches / events if made.matches else None,
         "counters": {name: many / events for name, many in run.counted.items()},
-        "steps_per_subscription": steps / events / subscriptions,
+        "steps_per_event": float(np.mean(run.steps)) if run.steps else None,
+        "deviation_steps": float(np.std(run.steps)) if run.steps else None,
         "parameters": {"seed": size.seed, **built.workload.described()},
         "agrees": wrong is None,
     }
