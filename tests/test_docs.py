@@ -632,7 +632,7 @@ def output(command: str, folder: Path) -> str:
 
 def shell(command: str, folder: Path, input: str = "") -> str:
     if "jq " in command and shutil.which("jq") is None:
-        pytest.skip("jq is not installed")
+        pytest.skip("jq is missing: install Debian's package jq")
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         input=input,

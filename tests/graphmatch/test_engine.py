@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
 from typing import NoReturn
 
+import pyarrow
 import pytest
 from pyoxigraph import Literal, NamedNode
 
@@ -274,7 +275,6 @@ def test_that_the_clock_is_exact(now: datetime) -> None:
 
 
 def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
-    pyarrow = pytest.importorskip("pyarrow")
     engine = Engine()
     engine.subscribe("all", 'SELECT ?x { ?x <urn:p> "a" ; <urn:q> ?y }')
     columns = {
