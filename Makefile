@@ -4,11 +4,13 @@
 # make check    what CI runs: lint, types, tests, of Python and of Rust
 # make native   compiles the core anew, in seconds; slower code than what is installed
 # make docs     builds the documentation site in build/site
+# make diagram  draws the picture of the architecture, with Graphviz
 # make wheel    builds a wheel of this platform in dist/
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n auto
+DOT ?= dot
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CRATE := graphmatch/native
 CORE := $(CRATE)/Cargo.toml $(wildcard $(CRATE)/src/*.rs $(CRATE)/src/*/*.rs)
@@ -16,7 +18,7 @@ CORE := $(CRATE)/Cargo.toml $(wildcard $(CRATE)/src/*.rs $(CRATE)/src/*/*.rs)
 WITH_RUST := $(CRATE)/with-rust.sh
 CARGO := cd $(CRATE) && ./with-rust.sh cargo
 
-.PHONY: demo test test-all check lint types test-native native docs wheel clean
+.PHONY: demo test test-all check lint types test-native native docs diagram wheel clean
 
 demo: $(VENV)/.base
 	@$(BIN)/graphmatch demo
@@ -49,6 +51,11 @@ native: $(BIN)/maturin
 
 docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+diagram:
+	@cd docs/img && $(DOT) -T svg architecture.dot | sed '/viewBox/r architecture.css' >drawn && test -s drawn && \
+	    echo "<!-- SHA-256 of its sources: $$(cat architecture.dot architecture.css | sha256sum | cut -c 1-64) -->" >>drawn && \
+	    mv drawn architecture.svg
 
 wheel: $(BIN)/maturin
 	@$(WITH_RUST) $(BIN)/maturin build --quiet --release --out dist

@@ -110,7 +110,9 @@ def index(
     subscription_options: SubscriptionOptions,
     engine_options: EngineOptions,
     verbosity: Verbosity,
-    output: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")],
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="File to write; only a snapshot is replaced.")
+    ],
 ) -> int:
     """Save an ontology and subscriptions as one file, which `filter --engine` opens quickly.
 
@@ -132,7 +134,7 @@ def check(
     ] = None,
     json: Json = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="End with status 1 if there are warnings.")
+        bool, typer.Option("--strict", help="Exit with status 1 if a subscription has warnings.")
     ] = False,
 ) -> int:
     """Show how each subscription is indexed and evaluated, and warn of probable mistakes.

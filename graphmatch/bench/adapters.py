@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from io import BytesIO
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -176,7 +175,7 @@ class _Engine(Adapter):
             case "objects":
                 made = (Publication.of(id, triples) for id, triples in event)
                 return [_read(map(self.engine.match, made))]
-        return [_read(self.engine.filter(BytesIO(event[0]), format=event[1]))]
+        return [_read(self.engine.filter(event[0], format=event[1]))]
 
     def numbers(self, answer: Any) -> NDArray[np.int64]:
         if isinstance(answer, np.ndarray):
@@ -291,7 +290,7 @@ class _Read(_Parse):
 
     def match(self, event: bytes, form: str) -> list[tuple[int, ...]]:
         format = SYNTAXES[form].file_extension if form in SYNTAXES else None
-        read = read_publications(BytesIO(event), format=format, on_problem=lambda _: None)
+        read = read_publications(event, format=format, on_problem=lambda _: None)
         deque(read, maxlen=0)
         return [()]
 

@@ -279,10 +279,10 @@ async def events(
         if known is None or not left:
             return Response(status_code=204)
     if not api.streams.has_room(number):
-        what, remedy = "this subscription has too many open streams", "Close some."
+        what, remedy = "this subscription has too many open streams", "Close a stream."
         raise HttpError(429, Problem(what, Place(id), remedy), {"Retry-After": "60"})
     if api.streams.stopped:
-        what, remedy = "the broker is stopping", "Come again."
+        what, remedy = "the broker is stopping", "Try again later."
         raise HttpError(503, Problem(what, Place(id), remedy), {"Retry-After": "5"})
 
     async def counted() -> AsyncIterator[bytes]:
@@ -413,7 +413,7 @@ async def retry(number: Number, api: TheApi, by: TheCaller) -> show.DeliveryView
     """Send a delivery that has failed, or that waits for its next attempt, at once."""
     await api.owned("delivery", number, by, reading=False)
     if (await _delivery(api, number)).state == "delivered":
-        what, remedy = "it was delivered already", "There is nothing to be done."
+        what, remedy = "it was delivered already", "No action is needed."
         raise HttpError(409, Problem(what, Place(str(number)), remedy))
     if api.retry is not None:
         await api.retry(number)

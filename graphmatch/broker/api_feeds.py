@@ -65,7 +65,7 @@ async def _feed(api: Api, by: Caller, id: str) -> Feed:
     if found is None:
         await api.denied("feed", id, by)
         what = "there is no such feed"
-        raise NotThereError(Problem(what, Place(id), "GET /v1/feeds has those that there are."))
+        raise NotThereError(Problem(what, Place(id), "GET /v1/feeds lists the feeds."))
     return found
 
 

@@ -140,7 +140,7 @@ async def publication_row(api: Api, seq: int, by: Caller) -> RowMapping:
     row = await api.broker.store.read(lambda db: reading.item(db, seq))
     if row is None:
         await api.denied("publication", str(seq), by)
-        what, remedy = "there is no such publication", "It may have been kept long enough."
+        what, remedy = "there is no such publication", "Its retention time may be over."
         raise NotThereError(Problem(what, Place(str(seq)), remedy))
     return row
 

@@ -285,7 +285,7 @@ class Dispatcher:
 
         def work(db: Connection) -> None:
             if not db.execute(again.values(**values)).rowcount:
-                what, remedy = "there is no such delivery, or it was taken", "Look at its match."
+                what, remedy = "there is no such delivery, or it was taken", "Check its state."
                 raise NotThereError(Problem(what, Place(str(delivery)), remedy))
 
         await self.broker.store.write(work)

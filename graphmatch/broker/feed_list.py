@@ -195,7 +195,7 @@ def _opml(
     fault = check_xml(data, source, limits)
     if fault is not None:
         what = f"not valid XML: {fault}"
-        remedy = "It was read, as far as that goes; have it mended where it is made."
+        remedy = "It was read as far as possible. Ask the publisher to fix it."
         on_problem(Problem(what, Place(source, fault.lineno), remedy, Severity.WARNING))
     # As ASCII, for listparser reads XML as HTML, whose encoding has to be guessed.
     text = recode_xml(data, source).decode().removeprefix(_MARK)
@@ -204,5 +204,5 @@ def _opml(
         title = " ".join(feed.title.split())
         yield feed.url, title, Place(source, item=title or f"entry {number}")
     for other in found.lists:
-        what, remedy = f"{other.url[:200]!r} is another list", "It is passed over: give its file."
+        what, remedy = f"{other.url[:200]!r} is another list", "It is skipped. Give its file."
         on_problem(Problem(what, Place(source), remedy, Severity.WARNING))

@@ -214,7 +214,7 @@ def read_lines(broker: Broker, data: bytes) -> tuple[list[Publication], tuple[Pr
             what = f"more than {most:,} publications"
             raise RefusedError(Problem(what, Place("body"), "Send several requests."))
     if not found and not problems:
-        problems.append(Problem("no publication in it", Place("body"), "Send some."))
+        problems.append(Problem("no publication in it", Place("body"), "Send RDF."))
     return found, tuple(problems)
 
 

@@ -165,7 +165,7 @@ class KafkaSource:
             known = db.scalar(select(consumed.c.offset).where(here).with_for_update())
             if known is not None and known > first:
                 what = f"records before {known} are in the log already"
-                raise _ReadBeforeError(Problem(what, Place(source), "Nothing is to be done."))
+                raise _ReadBeforeError(Problem(what, Place(source), "No action is needed."))
             if known is None:
                 values = {"topic": self._topic, "partition": partition, "offset": end}
                 db.execute(insert(consumed).values(values))
@@ -222,7 +222,7 @@ class KafkaSource:
                 except (InputError, RefusedError) as error:
                     refused = (error.problem,)
             if attempt.error is not None:
-                refused = (Problem(attempt.error, Place(place), "See the log."),)
+                refused = (Problem(attempt.error, Place(place), "The log says more."),)
             found += several
             problems += refused
             if not several and not refused:

@@ -156,7 +156,7 @@ def handle(app: FastAPI, constraints: str) -> None:
             problem = Problem("there is nothing at this address", place, "See /docs.")
         elif status == HTTPStatus.METHOD_NOT_ALLOWED:
             what = f"nothing is done here with {request.method}"
-            problem = Problem(what, place, "The header Allow says what is.")
+            problem = Problem(what, place, "The header Allow lists methods.")
             headers["Allow"] = ", ".join(_allowed(app, request.url.path))
         else:
             problem = Problem(str(error.detail), place, "See /docs.")
@@ -170,7 +170,7 @@ def handle(app: FastAPI, constraints: str) -> None:
         return problem_answer(status, found[0], headers_for(request), found)
 
     async def not_kept(request: Request, _: Exception) -> Response:
-        what, remedy = "the database cannot keep a value in it", "Leave out NULs and odd numbers."
+        what, remedy = "the database cannot keep a value in it", "Remove NULs and invalid numbers."
         problem = Problem(what, Place(request.url.path[:200]), remedy)
         return problem_answer(422, problem, headers_for(request))
 
@@ -392,7 +392,7 @@ class _Body:
 
     def _spoilt(self, why: str) -> HttpError:
         what = f"the body is no gzip: {why}"
-        problem = Problem(what, Place("body"), "Compress it anew, or send it as it is.")
+        problem = Problem(what, Place("body"), "Compress it again, or send it as it is.")
         return HttpError(HTTPStatus.BAD_REQUEST, problem, {"Connection": "close"})
 
     async def _drain(self, receive: Receive, seconds: float, *, more: bool) -> None:

@@ -410,7 +410,7 @@ class Broker:
         if state is not None:
             if state not in ("active", "paused"):
                 what = f"{state!r} is no state that can be asked for"
-                raise RefusedError(Problem(what, Place("state"), "Say active or paused."))
+                raise RefusedError(Problem(what, Place("state"), "Write active or paused."))
             values |= {"state": state, "reason": None}
 
         def work(db: Connection) -> None:
@@ -512,7 +512,7 @@ class Broker:
         reading = partial(self.read, data, format=format, name=name, split_by=split_by, base=base)
         taken, problems = await _apart(len(data), reading)
         if not taken and not problems:
-            problems = (Problem("no publication in it", Place(name or "body"), "Send some."),)
+            problems = (Problem("no publication in it", Place(name or "body"), "Send RDF."),)
         if not taken and problems:
             raise RefusedError(problems[0])
         return await self.take_in(taken, problems, source="http", key=key, of=data, by=by)
@@ -618,7 +618,7 @@ class Broker:
 
             refused = list(problems)
             for row, why in self.supervisor.each(task, encoded, keep, lambda row: str(row["id"])):
-                refused.append(Problem(f"set aside: {why}", Place(row["id"]), "See the log."))
+                refused.append(Problem(f"set aside: {why}", Place(row["id"]), "The log says more."))
                 values = {"at": now, "what": f"set aside: {why}", "subject": row["id"]}
                 db.execute(insert(audit).values(who=source, **values))
             told = tuple(stored)

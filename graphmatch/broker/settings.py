@@ -98,7 +98,7 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
     if not isinstance(sink.get("token", ""), str):
         raise RefusedError(Problem("a token is a text", Place("sink.token"), "Write it in quotes."))
     if not isinstance(sink.get("why", True), bool):
-        raise RefusedError(Problem("`why` is true or false", place, "Say one of them."))
+        raise RefusedError(Problem("`why` is true or false", place, "Write one of them."))
     secret: str | None = None
     if kind == "webhook":
         secret = str(sink["secret"]) if "secret" in sink else new_secret()

@@ -60,7 +60,7 @@ def key_of(secret: str) -> bytes:
     """
     place = Place("webhook secret")
     least, most = KEY_BYTES
-    remedy = f"Write `{PREFIX}` and {least} to {most} bytes in base64, or have one made."
+    remedy = f"Write `{PREFIX}` and {least} to {most} bytes in base64, or let the broker make one."
     text = secret.removeprefix(PREFIX)
     if text == secret:
         raise SignatureError(Problem(f"it does not begin with `{PREFIX}`", place, remedy))
@@ -137,7 +137,7 @@ def signed_headers(
         When there is no secret, or it or the id is none.
     """
     if not secrets:
-        problem = Problem("there is no secret", Place("webhook secret"), "Have one made.")
+        problem = Problem("there is no secret", Place("webhook secret"), "Let the broker make one.")
         raise SignatureError(problem)
     return {
         "webhook-id": id,

@@ -65,7 +65,7 @@ class BenchOptions:
     subscriptions: str = option(
         "10000", "Number of subscriptions; several numbers make several runs.", metavar="N[,N…]"
     )
-    events: int = option(200, "Number of events.", min=1)
+    events: int = option(200, "Number of events, or publications; broker: 2,000.", min=1)
     seed: int = option(1, "Seed of the generated data.", min=0)
     engines: str | None = option(None, "Measure only these engines.", metavar="A[,B…]")
     forms: str | None = option(
@@ -105,13 +105,13 @@ class WorkloadOptions:
     """The parameters of workloads; ``None`` stands for a workload's own default."""
 
     panel: ClassVar = "Matching"
-    edges: int | None = option(None, "graph: number of edges per subscription.", min=4, max=12)
+    edges: int | None = option(None, "graph: edges per subscription; default 8.", min=4, max=12)
     shapes: int | None = option(
-        None, "graph, broker: number of query shapes; 0 for one per subscription.", min=0
+        None, "graph (default 100), broker (0): query shapes; 0 for one each.", min=0
     )
     matching: float | None = option(
         None,
-        "graph, attributes, concepts: share of subscriptions that match an event.",
+        "Share of subscriptions that an event matches: graph, concepts (0.001), attributes (0.01).",
         min=1e-06,
         max=0.5,
     )
@@ -119,17 +119,17 @@ class WorkloadOptions:
         None, "graph, concepts: number of subscriptions that match, instead of a share.", min=0
     )
     attributes: int | None = option(
-        None, "attributes: number of attributes per event.", min=1, max=1000
+        None, "attributes: number of attributes per event; default 10.", min=1, max=1000
     )
     values: Literal["uniform", "zipf"] | None = option(None, "attributes: distribution of values.")
-    height: int | None = option(None, "concepts: height of the trees.", min=1, max=20)
+    height: int | None = option(None, "concepts: height of the trees; default 5.", min=1, max=20)
     heard: int | None = option(
         None,
         "keywords: number of subscriptions whose words occur in the feeds; default all.",
         min=0,
     )
     topics: float | None = option(
-        None, "keywords: share of subscriptions that are topics.", min=0, max=1
+        None, "keywords: share of subscriptions that are topics; default 0.", min=0, max=1
     )
     feeds: Path | None = option(None, "keywords, all: folder of feeds.", metavar="FOLDER")
 

@@ -25,7 +25,7 @@ class StoreOptions:
 
     panel: ClassVar = "Store"
     store: str = option(
-        "broker.db", "SQLite file, or URL of a PostgreSQL database.", metavar="FILE|URL"
+        "broker.db", "URL of a PostgreSQL database; SQLite is for one process.", metavar="URL"
     )
 
 

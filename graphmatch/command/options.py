@@ -59,7 +59,7 @@ Subscriptions = Annotated[
     list[Path],
     typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Write one JSON object per line.")]
+Json = Annotated[bool, typer.Option("--json", rich_help_panel="Output", help="Write JSON Lines.")]
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -156,11 +156,12 @@ class Since:
 class DocumentOptions:
     """The options for reading documents."""
 
+    panel: ClassVar = "Publications"
     split_by: Literal["auto", "document", "graph", "item", "subject", "component"] = option(
         "auto", "How a document is split into publications."
     )
-    format: str | None = option(None, "RDF syntax, if neither the name nor the content shows it.")
-    base: str | None = option(None, "IRI that relative IRIs are resolved against.")
+    format: str | None = option(None, "RDF syntax: an extension such as ttl, or a media type.")
+    base: str | None = option(None, "Base IRI of relative IRIs; without it they are errors.")
 
     def check(self, *others: str) -> None:
         """Raise `InputError` for an invalid base, or a format neither of RDF nor in `others`."""
@@ -193,7 +194,7 @@ class TopicOptions:
     topic: list[str] | None = option(
         None,
         "Items on this topic or on a narrower one: a label, prefixed name or IRI; "
-        "without an ontology, a category; repeatable.",
+        "without an ontology, items with this category; repeatable.",
     )
     word: list[str] | None = option(
         None, "Items with the word or phrase in title, description or content; repeatable."
@@ -221,11 +222,12 @@ class SubscriptionOptions(TopicOptions):
 class Verbosity:
     """The options for messages besides the results."""
 
+    panel: ClassVar = "Output"
     quiet: bool = option(
         False, "Show no warnings and no counts; refusals are still listed.", "--quiet", "-q"
     )
     verbose: bool = option(
-        False, "Show each warning, not one line for each kind.", "--verbose", "-v"
+        False, "Show each warning and refusal, not one line for each kind.", "--verbose", "-v"
     )
 
 
@@ -239,10 +241,10 @@ class ResultOptions:
         None, "Output format of matches; default text.", "--as"
     )
     output: Path | None = option(
-        None, "Write matches to a file; the run replaces it at its end.", metavar="FILE"
+        None, "File to write, which the run replaces at its end.", metavar="FILE"
     )
     since: Since | None = option(
-        None, "Leave out items with an older date.", parser=Since.parse, metavar="DATE|7d|24h"
+        None, "Leave out older items.", parser=Since.parse, metavar="DATE|30m|24h|7d|2w"
     )
     seen: Path | None = option(
         None, "File that records delivered matches, so that each is delivered once.", metavar="FILE"
@@ -254,54 +256,55 @@ class OntologyOptions:
     """The options for loading files as one ontology."""
 
     panel: ClassVar = "Loading the ontology"
-    imports: Path | None = option(None, "Folder that is searched for owl:imports.")
+    imports: Path | None = option(None, "Folder with the files of owl:imports.")
     fetch_imports: bool = option(False, "Fetch the other owl:imports from the network.")
     reason: Literal["hermit", "pellet"] | None = option(
-        None, "Let an OWL reasoner infer superclasses and types."
+        None, "Let an OWL reasoner infer superclasses, equivalences and types; it needs Java."
     )
     reason_seconds: float | None = option(
         None, "Time limit of the reasoner, in seconds; default 600.", min=1
     )
     taxonomy: list[str] | None = option(
-        None, "Property that orders terms like skos:broader; repeatable.", metavar="IRI"
+        None, "Property that orders terms, as skos:broader does; repeatable.", metavar="IRI"
     )
     nfkc: bool = option(False, "Accept synonyms in any Unicode form (NFKC).")
     casefold: bool = option(False, "Ignore case in synonyms.")
     label_synonyms: bool = option(False, "Treat the labels of a SKOS concept as synonyms.")
     cache: Path | None = option(
         None,
-        "Folder for cached inferences; default the user's cache folder.",
+        "Folder for cached inferences of the reasoner; default the user's cache folder.",
         metavar="FOLDER",
     )
-    no_cache: bool = option(False, "Do not cache inferences.")
+    no_cache: bool = option(False, "Do not cache inferences of the reasoner.")
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """The options for an engine besides subscriptions: an ontology, or a saved engine."""
 
+    panel: ClassVar = "Engine"
     files: list[Path] | None = option(None, f"{_FILES}; repeatable.", "--ontology", "-o")
     ontology_options: OntologyOptions = field(default_factory=OntologyOptions)
     entailment: Literal["rdfs", "none"] = option(
-        "rdfs", "none: match publications as they are, without rules."
+        "rdfs", "rdfs: apply the rules of the ontology; none: match publications as they are."
     )
     annotate: bool = option(True, "Search feed items for the ontology's labels.")
-    stem: bool = option(True, "Also find other forms of labels: plurals, cases.")
+    stem: bool = option(True, "Also find plurals, cases and parts of German compounds.")
     now: datetime | None = option(
         None,
-        "Time of mapping functions and of NOW(); default the system time.",
+        "Time of NOW() and mapping functions, by default in UTC; default the system time.",
         parser=parse_time,
         metavar="DATETIME",
     )
     saved: Path | None = option(
         None,
-        "Engine saved by `graphmatch index`, instead of --ontology.",
+        "Engine saved by `graphmatch index`; it has an ontology and its options.",
         "--engine",
         metavar="FILE",
     )
     operators: list[str] | None = option(
         None,
-        "Operators that subscriptions call, or an entry point of graphmatch.operators; repeatable.",
+        "Operators that subscriptions call (also FILE.py:NAME, or an entry point); repeatable.",
         metavar="MODULE:NAME",
     )
 
@@ -325,7 +328,7 @@ class ViewOptions:
     """The options for the output of ``graphmatch ontology``: search results, a term, or trees."""
 
     search: str | None = option(
-        None, "Show the terms with the text in a label or name.", metavar="TEXT"
+        None, "Show the terms with the text in a label, synonym or IRI's end.", metavar="TEXT"
     )
     term: str | None = option(None, "Show everything about one term.", metavar="TERM")
     depth: int = option(4, "Number of tree levels to show.", min=1)

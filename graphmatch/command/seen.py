@@ -142,7 +142,7 @@ def _name(publication: Publication) -> str:
     """Return the key of a publication: its id, or a digest of its link and title, or its triples.
 
     An item without a guid has its link and title as its key, because other items may also have the
-    link. The id of a feed's oldest item is then only the link (docs/decisions/feeds.md).
+    link. The id of a feed's oldest item is then only the link (docs/decisions/item-ids.md).
     """
     about = publication.link is not None and publication.guid is None
     if about and publication.title is not None:

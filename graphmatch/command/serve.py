@@ -38,17 +38,17 @@ class ServeOptions:
 
     panel: ClassVar = "Service"
     store: str = option(
-        "broker.db", "SQLite file, or URL of a PostgreSQL database.", metavar="FILE|URL"
+        "broker.db", "SQLite file (created if missing), or PostgreSQL URL.", metavar="FILE|URL"
     )
     host: str = option("127.0.0.1", "Address to listen on.")
     port: int = option(8080, "Port; 0 for any free port.", min=0, max=65535)
-    public: bool = option(False, "Accept connections from other machines, which need a token.")
+    public: bool = option(False, "Accept other machines; then all requests need a token.")
     anonymous: bool = option(False, "Let all clients publish and subscribe without a token.")
     url: str | None = option(
         None, "Public address of a proxy; then all requests need a token.", metavar="URL"
     )
     new_token: list[str] | None = option(
-        None, "Create a token for an owner, and print it; repeatable.", metavar="OWNER:SCOPE,…"
+        None, "Print a new token for publish, subscribe, feeds, admin.", metavar="OWNER:SCOPE,…"
     )
     snapshots: Path | None = option(
         None,
@@ -62,7 +62,7 @@ class ServeOptions:
     )
     allow: list[str] | None = option(
         None,
-        "Private network that the broker may send to and fetch from; repeatable.",
+        "Private network, such as 10.0.0.0/8, to send to and fetch from; repeatable.",
         metavar="NETWORK",
     )
     smtp: str | None = option(

@@ -58,7 +58,7 @@ class SparkOptions:
 
     panel: ClassVar = "Spark"
     master: str | None = option(
-        None, "Spark master; default that of spark-submit, or this process."
+        None, "Spark master, such as local[4]; default that of spark-submit, or this process."
     )
     conf: list[str] | None = option(None, "Setting of Spark; repeatable.", metavar="KEY=VALUE")
 
@@ -118,7 +118,7 @@ class StreamOptions(TableOptions):
         "1 day", "How long ids are kept to drop duplicates.", metavar="DURATION"
     )
     max_per_trigger: int | None = option(
-        None, "Maximum number of files, or records, per batch.", min=1
+        None, "Maximum per batch; default 100 files, 100,000 records.", min=1
     )
     kafka: str | None = option(
         None, "Kafka servers; watch topics instead of a folder.", metavar="SERVERS"
@@ -130,9 +130,9 @@ class StreamOptions(TableOptions):
         from semantic.errors import InputError, Place, Problem
 
         where = Place("graphmatch spark watch")
-        what = remedy = ""
+        what, remedy = "", "Leave one of them out."
         if self.kafka is not None and self.folder is not None:
-            what, remedy = "a folder and --kafka are given together", "Leave one of them out."
+            what = "a folder and --kafka are given together"
         elif self.kafka is not None and not self.kafka_topic:
             what, remedy = "no topic is named", "Name one with --kafka-topic."
         elif self.kafka is None and self.kafka_topic:

@@ -43,7 +43,7 @@ class WatchOptions:
     panel: ClassVar = "Feeds"
     feeds: list[Path] = option(
         MISSING,
-        "OPML, or a text file with one address per line; repeatable.",
+        "OPML, or a text file with one address per line (# begins a comment); repeatable.",
         "--feeds",
         metavar="FILE",
     )
@@ -55,11 +55,11 @@ class WatchOptions:
     once: bool = option(False, "Fetch the feeds that are due, then stop.")
     form: Literal["text", "jsonl"] = option("text", "Output format of matches.", "--as")
     since: Since | None = option(
-        None, "Leave out items with an older date.", parser=Since.parse, metavar="DATE|7d|24h"
+        None, "Leave out older items.", parser=Since.parse, metavar="DATE|30m|24h|7d|2w"
     )
     allow: list[str] | None = option(
         None,
-        "Private network to fetch from; repeatable.",
+        "Private network to fetch from, such as 127.0.0.0/8; repeatable.",
         metavar="NETWORK",
     )
 
@@ -140,7 +140,9 @@ class _Watch:
             await poller.start(listed)
             for url, title in listed.items():
                 await poller.add(url, title)
-            self.session.note(f"watching {plural(len(listed), 'feed')}, {subscriptions}")
+            self.session.note(
+                f"watching {plural(len(listed), 'feed')}, {subscriptions}; {len(poller.due())} due"
+            )
             with _signals(self.stop):
                 await poller.run(self.stop, once=self.watch_options.once)
         self.session.note(

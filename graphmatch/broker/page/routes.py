@@ -126,7 +126,7 @@ async def live(
         row = await page.broker.subscription(subscription, by.principal, None)
         number = int(row["number"])
     if page.streams >= STREAMS:
-        what, remedy = "too many pages follow matches", "Close some."
+        what, remedy = "too many pages follow matches", "Close a page."
         raise BusyError(Problem(what, Place("live"), remedy))
     known = request.headers.get("last-event-id", "")
     last = int(known) if known.isdecimal() and len(known) < 19 else since

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 BIGGEST = 2**63 - 1
 _STATIC = Path(__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_FOLLOW = "Follow a link of the page."
 
 
 @dataclass(slots=True)
@@ -149,10 +150,10 @@ async def _answered(
     except GraphMatchError as error:
         return page.problem(request, _status(error), error.problem)
     except HTTPException as error:  # of what is before the endpoints
-        problem = getattr(error, "problem", Problem(str(error.detail), Place("request"), ""))
+        problem = getattr(error, "problem", Problem(str(error.detail), Place("request"), _FOLLOW))
         return page.problem(request, error.status_code, problem)
     except RequestValidationError:
-        problem = Problem("the address has odd values", Place("address"), "Follow a link.")
+        problem = Problem("the address has odd values", Place("address"), _FOLLOW)
         return page.problem(request, 422, problem)
 
 
@@ -162,4 +163,4 @@ def _status(error: GraphMatchError) -> int:
 
 def not_there(what: str, where: object) -> NotThereError:
     """Return the error for what an address names and is not there."""
-    return NotThereError(Problem(f"there is no such {what}", Place(str(where)), "It may be gone."))
+    return NotThereError(Problem(f"there is no such {what}", Place(str(where)), _FOLLOW))

@@ -90,7 +90,7 @@ def test_what_matches_is_shown_as_filter_shows_it(site: Site, feeds: Path, tmp_p
     filtered = CliRunner().invoke(app, ["filter", str(tmp_path / "feed.rss"), *WORDS])
     assert out == filtered.stdout
     assert "Brühe with peas" in out
-    assert "watching 1 feed, 1 subscription" in err
+    assert "watching 1 feed, 1 subscription; 1 due" in err
     assert "2 new items, 1 subscription: 1 match in 1 item, 0 refused" in err
 
 
@@ -99,8 +99,9 @@ def test_each_item_comes_once_with_a_state(site: Site, feeds: Path, tmp_path: Pa
     _, out, _ = run(*options, *WORDS)
     assert json.loads(out)["publication"] == "https://e.org/1"
     assert json.loads(out)["source"].startswith(site.url("/feed"))
-    status, out, _ = run(*options, *WORDS)
+    status, out, err = run(*options, *WORDS)
     assert (status, out) == (0, "")
+    assert "1 feed, 1 subscription; 0 due" in err
     assert site.asked == ["/feed"]  # The next poll is not due.
 
 
