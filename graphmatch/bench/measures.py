@@ -83,8 +83,7 @@ def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
 
     table = AttributeWorkload(Size(subscriptions, 1, seed)).table()
     classes = [f"<urn:class:{number % 1000}>" for number in range(subscriptions)]
-    columns = ids(subscriptions), classes, range(subscriptions)
-    given = pa.table([*map(pa.array, columns)], ["id", "class", "most"])
+    given = {"id": ids(subscriptions), "class": classes, "most": list(range(subscriptions))}
     prepared = Engine().prepare(_PREPARED, ["class", "most"])
 
     def subscribe(part: Any) -> None:
@@ -94,7 +93,7 @@ def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
     with one_core():
         take_in(Engine(), table.slice(0, 100))
         yield _rate("many", table, partial(take_in, Engine()))
-        yield _rate("prepared", given, subscribe)
+        yield _rate("prepared", pa.table(given), subscribe)
 
 
 def _each(do: Callable[..., object]) -> Callable[[Any], object]:
