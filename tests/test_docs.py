@@ -46,6 +46,7 @@ TOLD = [
     *(ROOT / "docs" / name for name in ("architecture.md", "index.md", "which-way-in.md")),
     *sorted((ROOT / "docs/guides").glob("*.md")),
     *sorted((ROOT / "docs/algorithms").glob("*.md")),
+    *(ROOT / "docs/reference" / name for name in ("api.md", "attributes.md", "feeds.md")),
 ]
 """The pages whose examples run."""
 
@@ -210,94 +211,7 @@ def test_nothing_says_that_graphmatch_is_on_pypi() -> None:
 # --- Messages ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Sink:
-    """A function with a parameter that becomes the `what` of a problem."""
-
-    name: str
-    parameter: str
-    position: int
-
-
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-Call: TypeAlias = tuple[ast.Call, Function, str | None]
-"""A call, its enclosing function, and that function's class."""
-
-
-class Messages:
-    """The messages in the sources, with "…" for variable parts.
-
-    A message is the first argument of ``Problem(…)``, or of a function that passes a parameter on
-    to it. A name stands for all values that its function assigns to it.
-    """
-
-    def __init__(self) -> None:
-        self.sinks = {
-            Sink("Problem", "what", 0),
-            Sink("UnitError", "what", 0),  # The same holds here.
-            Sink("LexicalError", "message", 0),  # An attribute passes it to a Problem.
-            Sink("TermError", "what", 0),  # The same holds here.
-        }
-        self.calls: dict[str, list[Call]] = {}
-        for module in modules().values():
-            for name, call in calls_of(module):
-                self.calls.setdefault(name, []).append(call)
-        while True:
-            known = len(self.sinks)
-            self.found = set(self._collect())
-            if len(self.sinks) == known:
-                break
-
-    def _collect(self) -> Iterator[str]:
-        for sink in list(self.sinks):
-            for call, function, class_ in self.calls.get(sink.name, ()):
-                named = [k.value for k in call.keywords if k.arg == sink.parameter]
-                for value in named or call.args[sink.position : sink.position + 1]:
-                    yield from self._texts(value, function, class_)
-
-    def _texts(self, value: ast.expr, function: Function, class_: str | None) -> Iterator[str]:
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            yield value.value
-        elif isinstance(value, ast.JoinedStr):
-            yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "…" for part in value.values
-            )
-            for part in value.values:  # A parameter inside is a message, too.
-                if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
-                    self._note_parameter(part.value.id, function, class_)
-        elif isinstance(value, ast.IfExp):
-            yield from self._texts(value.body, function, class_)
-            yield from self._texts(value.orelse, function, class_)
-        elif isinstance(value, ast.Name):
-            self._note_parameter(value.id, function, class_)
-            for assigned in assignments(function, value.id):
-                yield from self._texts(assigned, function, class_)
-
-    def _note_parameter(self, name: str, function: Function, class_: str | None) -> None:
-        names = [a.arg for a in function.args.args if a.arg != "self"]
-        if name == "what" and name in names:
-            called = class_ if function.name == "__init__" and class_ else function.name
-            self.sinks.add(Sink(called, name, names.index(name)))
-
-
-@cache
-def messages() -> frozenset[str]:
-    return frozenset(Messages().found)
-
-
-def calls_of(module: ast.Module) -> Iterator[tuple[str, Call]]:
-    """Yield the calls in a module's functions, with the name of the called function."""
-    nodes = list(ast.walk(module))
-    methods = {
-        child: node.name for node in nodes if isinstance(node, ast.ClassDef) for child in node.body
-    }
-    for function in nodes:
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for call in ast.walk(function):
-                if isinstance(call, ast.Call):
-                    to = call.func
-                    name = to.attr if isinstance(to, ast.Attribute) else getattr(to, "id", "")
-                    yield name, (call, function, methods.get(function))
 
 
 def assignments(function: Function, name: str) -> Iterator[ast.expr]:
@@ -375,7 +289,7 @@ class Sources:
     """The strings of the sources, in which a message of the page is searched."""
 
     def __init__(self) -> None:
-        texts = {plain(text) for text in (*literals(), *messages())}
+        texts = set(map(plain, literals()))
         # The sources append strings that begin in the middle of a sentence.
         texts |= {f"…{text}" for text in texts if text.startswith((":", "is "))}
         self.texts, self.all = texts, "\n".join(texts)
@@ -569,6 +483,7 @@ def test_python_example_runs(code: str, expected: str | None) -> None:
 
 
 NOT_RUN = {
+    "docs/reference/attributes.md json": "only shows the format",
     "README.md sh": "starts a broker: tests/graphmatch/broker",
     "docs/index.md sh": "installs packages",
     "docs/which-way-in.md sh": "installs packages, starts a broker, or measures",
@@ -577,16 +492,11 @@ NOT_RUN = {
     "docs/guides/broker.md nginx": "needs nginx",
     "docs/guides/feeds.md sh": "installs packages",
     "docs/guides/feeds.md crontab": "needs cron; the command itself runs above it",
-    "docs/guides/mapping-functions.md sparql": "parts of ontologies/*.rq, which are run",
-    "docs/guides/ontologies.md csv": "only shows the format",
-    "docs/guides/ontologies.md turtle": "only shows the format",
-    "docs/guides/operators.md sh": "installs packages, or needs a remote service",
-    "docs/guides/operators.md sparql": "part of data/operators/flats.rq",
+    "docs/guides/operators.md sh": "installs packages",
+    "docs/guides/operators.md py": "needs a remote service",
     "docs/guides/page.md sh": "needs a browser: tests/graphmatch/broker/test_page.py",
-    "docs/guides/spark.md sh": "needs a cluster",
+    "docs/guides/spark.md sh": "installs packages, or needs a cluster",
     "docs/guides/spark.md py": "needs Kafka, Delta, Iceberg, GraphFrames or a cluster",
-    "docs/guides/units.md sparql": "only shows the format",
-    "docs/guides/units.md turtle": "only shows the format",
 }
 """The blocks that are neither run nor output: page and language, with the reason."""
 
@@ -608,7 +518,7 @@ def test_each_example_that_is_not_run_has_a_reason() -> None:
 
 def consoles() -> list[object]:
     return [
-        pytest.param(page, id=name_of(page))
+        pytest.param(page, id=name_of(page), marks=[pytest.mark.long] * (page.stem == "spark"))
         for page in TOLD
         if any(block.language == "console" for block in blocks(page))
     ]

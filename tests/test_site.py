@@ -50,7 +50,7 @@ def test_that_a_notebook_prints_what_it_shows(path: Path) -> None:
 import sys, nbformat
 from nbclient import NotebookClient
 book = nbformat.read({str(path)!r}, as_version=4)
-NotebookClient(book, timeout=300, kernel_name="python3").execute(cwd={str(ROOT)!r})
+NotebookClient(book, timeout=300, kernel_name="python3").execute(cwd={str(path.parent)!r})
 sys.stdout.write(nbformat.writes(book))
 """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
