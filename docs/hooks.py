@@ -13,6 +13,7 @@ from mkdocs.structure.pages import Page
 _ROOT = Path(__file__).parents[1]
 _FIGURES = re.compile(r"<!-- (figures|verdicts) ([\w-]+) -->")
 _OUTSIDE = re.compile(r"\]\(((?:\.\./)+(?:data|ontologies|graphmatch|tests|README\.md)[^)#\s]*)\)")
+_BENCHMARKS = re.compile(r"<!-- benchmarks ([\w-]+) -->")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -38,6 +39,20 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
                 files.append(File.generated(config, name, content=content))
             sections.append(report.section(of, posixpath.relpath(name, here)))
         return "\n\n".join(sections)
+
+    def compared(found: re.Match[str]) -> str:
+        """Return the plot and the winners of a section of benchmarks, or the table of all."""
+        from graphmatch.bench import suite, summary
+
+        results, name = suite.read_results(), f"images/benchmarks/{found[1]}.svg"
+        if found[1] == "table":
+            return summary.table(results)
+        if name not in files.src_uris:
+            content = summary.draw(results, found[1])
+            files.append(File.generated(config, name, content=content))
+        return summary.section(results, found[1], name)
+
+    markdown = _BENCHMARKS.sub(compared, markdown)
 
     def linked(found: re.Match[str]) -> str:
         here = posixpath.dirname(page.file.src_uri)

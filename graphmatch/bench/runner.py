@@ -21,6 +21,7 @@ from zlib import crc32
 import numpy as np
 
 from graphmatch.bench.adapters import Adapter, adapter
+from graphmatch.bench.peers import PEERS
 from graphmatch.bench.process import Row, in_own_process, one_core, resident_bytes
 from graphmatch.bench.workloads import WORKLOADS, Size, Workload, workload_class
 
@@ -158,15 +159,20 @@ def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: An
     """Measure in a process of its own; return ``rows``, and an error in ``wrong``, if any.
 
     `size` has the arguments of `Size`, and `more` those of `measured`. A workload outside of
-    `WORKLOADS` is a module of this package, whose `measure` makes the rows.
+    `WORKLOADS` is a module of this package, whose `measure` makes the rows. Columns of engines that
+    are not installed are left out; ``missing`` says how to install these engines.
     """
+    engines = {text: Configuration.of(text).engine for text in columns}
+    missing = {name: PEERS[name].missing() for name in engines.values() if name in PEERS}
+    columns = [text for text in columns if not missing.get(engines[text])]
     module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
     found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
+    found["missing"] = {name: how for name, how in missing.items() if how}
     if "failed" in found:
-        return {"rows": [], "wrong": f"failed: {found['failed']}"}
+        return {**found, "rows": [], "wrong": f"failed: {found['failed']}"}
     wrong = next((row["disagreement"] for row in found["rows"] if "disagreement" in row), None)
     said = f"the engines do not agree, so their times say nothing: {wrong}"
-    return {"rows": found["rows"], **({"wrong": said} if wrong else {})}
+    return {**found, **({"wrong": said} if wrong else {})}
 
 
 def measure(request: str) -> Row:
