@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -583,13 +582,12 @@ def test_graph_over_the_limit_of_triples(tmp_path: Path, good: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.rss", "a.rdf", "b.rdf", "a.owl"])
-def test_bomb_costs_neither_time_nor_memory(name: str, tmp_path: Path) -> None:
+def test_a_bomb_is_refused_before_it_expands(name: str, tmp_path: Path) -> None:
     texts = {"a.rss": rss, "b.rdf": rss1}
     text = texts.get(name, rdf)("&l9;" * 3, doctype=BOMB % "a")
     path = write(tmp_path / name, text)
     problems: list[Problem] = []
     tracemalloc.start()
-    started = time.process_time()
     try:
         assert list(read_publications(path, on_problem=problems.append)) == []
         with pytest.raises(OntologyError):
@@ -597,7 +595,6 @@ def test_bomb_costs_neither_time_nor_memory(name: str, tmp_path: Path) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert time.process_time() - started < 1
     assert peak < 5_000_000
     assert BOMBED in str(problems[0])
 

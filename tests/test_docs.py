@@ -575,7 +575,7 @@ def output(command: str, folder: Path) -> str:
 def shell(command: str, folder: Path, input: str = "") -> str:
     for tool in ("curl", "jq"):
         if f"{tool} " in command and shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed")
+            pytest.skip(f"{tool} is missing: install Debian's package {tool}")
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         input=input,

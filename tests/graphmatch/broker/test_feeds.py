@@ -598,6 +598,19 @@ async def test_a_push_and_a_fetch_at_the_same_time_bring_an_item_once(world: Wor
     assert len(broken.problems) == 1
 
 
+@pytest.mark.parametrize("guids", [None, ["same"] * 3])
+async def test_items_in_another_order_are_not_new(world: World, guids: list[str] | None) -> None:
+    names = ["three", "two", "one"]
+    url = world.server.page("/a", rss(*names, guids=guids))
+    await world.poller.add(url)
+    await world.poll(url)
+    for order in (names[::-1], ["two", "three", "one"]):
+        world.server.page("/a", rss(*order, guids=guids))
+        world.clock.now += HOUR
+        await world.poll(url)
+    assert Counter(world.titles()) == dict.fromkeys(names, 1)
+
+
 async def test_old_versions_are_forgotten_only_after_the_whole_feed_was_read(
     tmp_path: Path, world: World
 ) -> None:
@@ -620,7 +633,7 @@ async def test_old_versions_are_forgotten_only_after_the_whole_feed_was_read(
 def test_a_locked_or_foreign_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed_store, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(feed_store, "BUSY_SECONDS", 0.05)
     path = tmp_path / "state.db"
     with (
         SqliteFeedStore(path),
