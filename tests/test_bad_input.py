@@ -300,12 +300,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         0,
         [f":2:2: a relative IRI (a). {BASE}"],
     ),
-    "relative IRI in RDF/XML": (
-        "a.rdf",
-        rdf(about="a"),
-        0,
-        [f":1:*: a relative IRI (a). {BASE}"],
-    ),
+    "relative IRI in RDF/XML": ("a.rdf", rdf(about="a"), 0, [f":1:*: a relative IRI (a). {BASE}"]),
     "relative IRI in JSON-LD": (
         "a.jsonld",
         '{\n "@id": "a", "urn:p": 5}',
@@ -683,10 +678,7 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
         "SELECT * { ?s ?p ?o SERVICE <http://e/> { ?s ?p ?o } }",
         "*: SERVICE: a subscription cannot read other data. ",
     ),
-    "FROM": (
-        "SELECT * FROM <http://e/> { ?s ?p ?o }",
-        "*: FROM: a subscription cannot",
-    ),
+    "FROM": ("SELECT * FROM <http://e/> { ?s ?p ?o }", "*: FROM: a subscription cannot"),
     "undeclared prefix": (
         "SELECT * {\n ?s nope:p ?o }",
         ":2:5: the prefix nope: is not declared. Declare it: PREFIX name: <namespace>.",
@@ -770,10 +762,7 @@ LINES: dict[str, tuple[str | bytes, str]] = {
         "9" * 100_000,
         ":2: the JSON is nested too deeply or has a number with too many digits. ",
     ),
-    "deep query": (
-        f'{{"id": "b", "query": "{DEEP_QUERY}"}}',
-        f":2 (b at 1:266): {FLATTER}",
-    ),
+    "deep query": (f'{{"id": "b", "query": "{DEEP_QUERY}"}}', f":2 (b at 1:266): {FLATTER}"),
 }
 
 

@@ -327,10 +327,7 @@ def test_objects_of_other_owners_are_not_found(public: LiveBroker) -> None:
         "/v1/publications/{seq}": (published, 99999),
     }
     others_ = [
-        (
-            "DELETE",
-            "/v1/owners/{owner}/tokens",
-        ),  # Administrators may use it.
+        ("DELETE", "/v1/owners/{owner}/tokens"),  # Administrators may use it.
         ("GET", "/v1/publications/{seq}/facts"),  # All subscribers may use it.
         ("POST", "/v1/publications/{seq}/query"),
         ("GET", "/v1/feeds/{id}"),  # All who may manage feeds may use it.

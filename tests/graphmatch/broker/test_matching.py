@@ -10,13 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphmatch.broker.matching import FAILURES, Matcher, host_of
-from graphmatch.broker.service import (
-    ANYBODY,
-    Broker,
-    BrokerLimits,
-    Created,
-    millis,
-)
+from graphmatch.broker.service import ANYBODY, Broker, BrokerLimits, Created, millis
 from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store
 from graphmatch.broker.tables import (

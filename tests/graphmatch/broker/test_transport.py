@@ -25,13 +25,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmatch.broker.retries import (
-    FAILURES,
-    OPEN_SECONDS,
-    OPEN_SECONDS_MOST,
-    Breaker,
-    next_try,
-)
+from graphmatch.broker.retries import FAILURES, OPEN_SECONDS, OPEN_SECONDS_MOST, Breaker, next_try
 from graphmatch.broker.safe_http import (
     REPLY_BYTES,
     ForbiddenAddressError,

@@ -148,10 +148,7 @@ def test_that_options_of_loading_reach_the_ontology(site: Site, feeds: Path) -> 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ((), "there is no subscription to match"),
-        (("--engine", "none.gm", *WORDS), "none.gm"),
-    ],
+    [((), "there is no subscription to match"), (("--engine", "none.gm", *WORDS), "none.gm")],
 )
 def test_what_cannot_be_run(feeds: Path, arguments: tuple[str, ...], message: str) -> None:
     status, _, err = run("--feeds", feeds, "--once", *arguments)
