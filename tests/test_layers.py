@@ -11,7 +11,14 @@ import networkx
 
 ROOT = Path(__file__).parents[1]
 SEMANTIC = (
-    ("semantic.errors", "semantic.exports", "semantic.limits", "semantic.vocabulary"),
+    (
+        "semantic.errors",
+        "semantic.exports",
+        "semantic.html",
+        "semantic.limits",
+        "semantic.progress",
+        "semantic.vocabulary",
+    ),
     ("semantic.files", "semantic.safe_xml"),
     ("semantic.terms",),
     ("semantic.publication", "semantic.ontology.taxonomy"),

@@ -246,9 +246,13 @@ def test_ids_that_are_views_of_texts() -> None:
 
 
 def test_values_that_python_has_not() -> None:
-    far = arrow.array([2**62], arrow.timestamp("s"))
-    with pytest.raises(InputError, match="column 'at': Python cannot represent these values"):
-        Engine().subscribe_table(arrow.table({"id": ["a"], "at <": far}))
+    count = 70_000  # The value is in the second batch.
+    at = arrow.array([5] * (count - 2) + [2**62, None], arrow.timestamp("s"))
+    ids, engine = list(map(str, range(count))), Engine()
+    table = arrow.table({"id": ids, "at <": at, "brand": ["Acme"] * count})
+    (refused,) = engine.subscribe_table(table)
+    assert "69998: attribute 'at': Python cannot represent this value" in str(refused)
+    assert len(engine) == count - 1
 
 
 def test_integers_of_more_than_63_bits() -> None:
