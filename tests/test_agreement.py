@@ -33,10 +33,7 @@ def answers(report: MatchReport) -> dict[str, Answer]:
 
 def expected(scenario: Scenario, publication: Publication, entailment: str) -> dict[str, Answer]:
     world = World.of(
-        scenario.ontology,
-        publication.triples,
-        scenario.synonyms,
-        entailment=entailment,
+        scenario.ontology, publication.triples, scenario.synonyms, entailment=entailment
     )
     found = {str(n): answer_in(query, world) for n, query in enumerate(scenario.queries)}
     return {id: answer for id, answer in found.items() if answer}

@@ -19,8 +19,8 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 FILES = sorted(TESTS.rglob("*.py"))
 CLOCKS = {"monotonic", "perf_counter", "process_time", "sleep", "thread_time", "time"}
-OF_OTHERS = {"_exit", "_jsc", "_jvm"}
-"""Names of Python and Spark without a public counterpart."""
+OF_OTHERS = {"_exit", "_jsc", "_jvm", "_replace", "_repr_html_"}
+"""Names of Python, Spark and Jupyter without a public counterpart."""
 LONG_ONLY = ("graphmatch/spark/peers/",)
 """Folders of helpers that only long tests use."""
 

@@ -303,17 +303,9 @@ def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
 
 
 @pytest.mark.parametrize(
-    "links",
-    [
-        ["ee", "eb"],
-        ["bc", "cb", "ce"],
-        ["be", "ed", "bd"],
-        ["bc", "dc", "de", "bb"],
-    ],
+    "links", [["ee", "eb"], ["bc", "cb", "ce"], ["be", "ed", "bd"], ["bc", "dc", "de", "bb"]]
 )
-def test_same_resources_share_their_triples(
-    links: list[str],
-) -> None:
+def test_same_resources_share_their_triples(links: list[str]) -> None:
     nodes = sorted(set("".join(links)))
     for said, asked in product(nodes, nodes):
         engine = Engine()

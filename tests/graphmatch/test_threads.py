@@ -293,9 +293,7 @@ def test_that_publications_are_evaluated_by_several_threads() -> None:
     }
 
 
-def test_explanations_do_not_block_matching(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_explanations_do_not_block_matching(monkeypatch: pytest.MonkeyPatch) -> None:
     asking, matched, enrich = Event(), Event(), Enricher.enrich
 
     def enriched(self: Enricher, *given: Any) -> EnrichedPublication:
@@ -314,10 +312,7 @@ def test_explanations_do_not_block_matching(
         found.append(bool(engine.match(valued(2))))
         matched.set()
 
-    together(
-        lambda: found.append(engine.explain("s", other).match is not None),
-        match,
-    )
+    together(lambda: found.append(engine.explain("s", other).match is not None), match)
     assert found == [True, False]
 
 
