@@ -49,10 +49,7 @@ LAYERS = (
     ("graphmatch.explain", "graphmatch.snapshot"),
     ("graphmatch.documents", "graphmatch.registration"),
     ("graphmatch.engine",),
-    (
-        "graphmatch.subscription_files",
-        "graphmatch.topics",
-    ),
+    ("graphmatch.subscription_files", "graphmatch.topics"),
     ("graphmatch.spark.java",),
     ("graphmatch.spark.spark_session", "graphmatch.spark.snapshots", "graphmatch.spark.graphs"),
     ("graphmatch.spark.tasks",),

@@ -2,7 +2,7 @@
 
 `tests/data` has one small file for each format: a snapshot of an engine, and the databases of the
 broker, of the reader of feeds and of ``--seen`` as SQL. If a format changes, raise its version (see
-`FORMATS`), make its file anew with ``.venv/bin/python -m tests.test_saved_formats NAME``, and
+`FORMATS`), write its file again with ``.venv/bin/python -m tests.test_saved_formats NAME``, and
 commit it. The broker's file stays, because a new migration must open it.
 """
 
@@ -73,7 +73,7 @@ def open_engine(path: Path) -> list[str]:
 
 
 def engine_format(path: Path) -> tuple[object, object]:
-    """Return the version, and the length of what the core wrote.
+    """Return the version, and the length of the part of the core.
 
     The order of that is random. Options and ontology are JSON, which may get new fields.
     """
@@ -130,7 +130,7 @@ def save_feeds(path: Path) -> None:
 
 
 def open_feeds(path: Path) -> bool:
-    """Return whether the feed is there, and only another version of its item is unknown."""
+    """Return whether the feed is known, and its item in this version only."""
     changed = FeedItem(OFFER, b"guid", b"other")
 
     async def read(store: SqliteFeedStore) -> tuple[list[Feed], list[FeedItem]]:
@@ -191,7 +191,7 @@ class Format:
     format: Callable[[Path], tuple[object, object]]
 
     def write(self) -> None:
-        """Make the committed file anew."""
+        """Write the committed file again."""
         path = FILES / f"new-{self.file}"
         self.save(path)
         if self.file.endswith(".sql"):
@@ -247,7 +247,7 @@ def test_the_committed_file_has_the_present_format(tmp_path: Path, name: str) ->
     one = FORMATS[name]
     one.copy(tmp_path / "committed")
     one.save(tmp_path / "new")
-    anew = f"make tests/data/{one.file} anew: .venv/bin/python -m tests.test_saved_formats {name}"
+    anew = f"write tests/data/{one.file} again: .venv/bin/python -m tests.test_saved_formats {name}"
     if name == "engine":  # Another version cannot be opened.
         new, old = ((tmp_path / file).read_bytes()[8:12] for file in ("new", "committed"))
         assert new == old, f"the version was raised: {anew}"

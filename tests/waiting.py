@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from time import monotonic, sleep
 
-SECONDS = 60.0
+SECONDS = 120.0
 """Default deadline. It is long, so that only a condition that never holds reaches it."""
 
 
@@ -18,6 +18,11 @@ def wait(
     while not condition():
         assert monotonic() < end, f"{what} does not hold after {seconds:g} s"
         sleep(0.01)
+
+
+def pause(seconds: float) -> None:
+    """Let time pass: a test then shows that nothing has happened, or that a peer was patient."""
+    sleep(seconds)
 
 
 async def until(condition: Callable[[], bool | Awaitable[bool]], seconds: float = SECONDS) -> None:

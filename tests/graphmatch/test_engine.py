@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
+from pathlib import Path
 from typing import NoReturn
 
 import pyarrow as pa
@@ -302,17 +303,9 @@ def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
 
 
 @pytest.mark.parametrize(
-    "links",
-    [
-        ["ee", "eb"],
-        ["bc", "cb", "ce"],
-        ["be", "ed", "bd"],
-        ["bc", "dc", "de", "bb"],
-    ],
+    "links", [["ee", "eb"], ["bc", "cb", "ce"], ["be", "ed", "bd"], ["bc", "dc", "de", "bb"]]
 )
-def test_same_resources_share_their_triples(
-    links: list[str],
-) -> None:
+def test_same_resources_share_their_triples(links: list[str]) -> None:
     nodes = sorted(set("".join(links)))
     for said, asked in product(nodes, nodes):
         engine = Engine()
@@ -379,3 +372,35 @@ def test_that_texts_without_time_are_a_problem() -> None:
     report = made.match(Publication.of("urn:p", [*types, *texts]))
     found = sum(len(match.solutions) for match in report)
     assert found == len(items) or any("publication_seconds" in p.what for p in report.problems)
+
+
+@pytest.mark.parametrize("form", ["ttl", "nt", "rdf"])
+def test_a_blank_node_of_the_ontology_is_not_one_of_a_publication(
+    tmp_path: Path, form: str
+) -> None:
+    """Labels hold in one document, so the same label names two nodes."""
+    (tmp_path / f"o.{form}").write_text(node_of(form, "a", "urn:Secret"))
+    ontology = Ontology.load(tmp_path / f"o.{form}")
+    engine = Engine(ontology)
+    for id, where in {
+        "both": "?x a <urn:Secret> ; <urn:p> <urn:open>",
+        "one": "?x <urn:p> <urn:open>",
+        "pair": "?x a <urn:Secret> . ?y <urn:p> <urn:open>",
+        "other": "?x a <urn:Secret> . ?y <urn:p> <urn:open> FILTER(?x != ?y)",
+    }.items():
+        engine.subscribe(id, f"ASK {{ {where} }}")
+    (report,) = engine.filter(node_of(form, "p", "urn:open").encode(), form)
+    assert list(report.subscriptions) == ["one", "pair", "other"]
+
+
+def node_of(form: str, property: str, value: str) -> str:
+    """Return a document about a blank node with the label `x`."""
+    if form == "rdf":
+        rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+        element = (
+            f'rdf:type rdf:resource="{value}"' if property == "a" else f'u:p rdf:resource="{value}"'
+        )
+        inside = f'<rdf:Description rdf:nodeID="x"><{element}/></rdf:Description>'
+        return f'<rdf:RDF xmlns:rdf="{rdf}" xmlns:u="urn:">{inside}</rdf:RDF>'
+    iri = TYPE.value if property == "a" else "urn:p"
+    return f"_:x <{iri}> <{value}> .\n"

@@ -398,7 +398,7 @@ FIELDS: dict[NamedNode, dict[str, list[str]]] = {
         rss(item(f"<description>{DRAWING}</description>")): ['<svg><a xlink:href="/b">x</a></svg>'],
     },
     CONTENT["encoded"]: {
-        rss(item(f"<body {XHTML}><p>A &lt; <br/>B</p></body>")): ["<p>A &lt; <br />B</p>"],
+        rss(item(f"<body {XHTML}><p>A &lt; <br/>B</p></body>")): ["<p>A &lt; <br />B</p>"]
     },
     DC["creator"]: {
         rss(item("<author>a@example.org (Anna B.)</author>")): ["Anna B."],

@@ -8,7 +8,6 @@ import shutil
 import ssl
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -31,6 +30,7 @@ from graphmatch.broker.store import Store
 from graphmatch.broker.tables import deliveries
 from graphmatch.broker.transport import SmtpServer
 from graphmatch.engine import Engine
+from semantic.clock import utc_now
 
 LOOPBACK = ["127.0.0.0/8"]
 QUERY = "SELECT ?s { ?s a <urn:C> }"
@@ -73,7 +73,7 @@ class Receiver:
     most_at_once: int = 0
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
     tls: ssl.SSLContext | None = None
-    clock: Callable[[], Any] = time.perf_counter
+    clock: Callable[[], Any] = utc_now
     _now: int = 0
     _runner: web.AppRunner | None = None
     _site: web.BaseSite | None = None

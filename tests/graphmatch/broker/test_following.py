@@ -58,9 +58,7 @@ async def test_each_version_of_an_item_is_published_once(store: Store) -> None:
     assert titles(store) == ["one", "two", "two, mended", "three"]
 
 
-async def test_an_item_is_seen_only_if_it_is_published(
-    store: Store,
-) -> None:
+async def test_an_item_is_seen_only_if_it_is_published(store: Store) -> None:
     """If the transaction fails, an item is neither seen nor published, and returns."""
     broker = Broker(store, Engine())
     followed = BrokerFeeds(broker)

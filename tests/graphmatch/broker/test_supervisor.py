@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +52,7 @@ from tests.graphmatch.broker.harness import (
     receivers,
 )
 from tests.graphmatch.broker.live_broker import Answer, LiveBroker
+from tests.graphmatch.broker.test_kafka_intake import FakeConsumer, record
 from tests.waiting import until, wait
 
 DOWN = StoreError(Problem("nothing was written: it is down", Place("store"), "Wait."))
@@ -374,48 +374,6 @@ def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_pa
         assert ready["set_aside"] == ["http: 2 set aside"]
 
 
-def record(place: int, name: str, text: str) -> Mock:
-    """Return a Kafka record."""
-    answers = {"error": None, "topic": "t", "partition": 0, "offset": place, "key": name.encode()}
-    answers |= {"value": text.encode(), "headers": [("Content-Type", b"text/turtle")]}
-    return Mock(**{f"{name}.return_value": value for name, value in answers.items()})
-
-
-@dataclass
-class FakeConsumer:
-    """A consumer of one partition; it gives two records at a time, and may fail once."""
-
-    records: list[Mock]
-    failures: list[Exception] = field(default_factory=list)
-    at: int = 0
-    opened: int = 0
-    assigned: Any = None
-
-    def __call__(self, _: object) -> FakeConsumer:
-        self.opened += 1
-        return self
-
-    def subscribe(self, _: object, on_assign: Any) -> None:
-        self.assigned = on_assign
-
-    def assign(self, partitions: Any) -> None:
-        self.at = max(0, partitions[0].offset)
-
-    def consume(self, *_: object) -> list[Mock]:
-        if self.assigned is not None:
-            assigned, self.assigned = self.assigned, None
-            assigned(self, [kafka.TopicPartition("t", 0)])
-        if self.at and self.failures:
-            raise self.failures.pop()
-        some = self.records[self.at : self.at + 2]
-        self.at += len(some)
-        return some
-
-    def commit(self, **_: object) -> None: ...
-
-    def close(self) -> None: ...
-
-
 @pytest.mark.usefixtures("bad_titles")
 def test_bad_records_of_kafka_are_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -430,24 +388,32 @@ def test_bad_records_of_kafka_are_set_aside(
 
     monkeypatch.setattr(Broker, "read", broken)
     names = ["a", "broken", "b", "bad", "c"]
-    several = [record(n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)]
-    several.append(record(5, "urn:nu\0l", "<urn:d> a <urn:C> ."))
-    consumer = FakeConsumer(several, [kafka.KafkaException("gone"), DOWN])
+    several = [
+        record(0, n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)
+    ]
+    several.append(record(0, 5, "urn:nu\0l", "<urn:d> a <urn:C> ."))
+    consumer, failures = FakeConsumer(several), [kafka.KafkaException("gone"), DOWN]
+    consume = consumer.consume
+
+    def fails(*given: object) -> list[Mock]:
+        if consumer.at.get(0) and failures:
+            raise failures.pop()
+        return consume(*given)
+
+    consumer.consume = fails  # type: ignore[method-assign]
     monkeypatch.setattr(kafka, "Consumer", consumer)
 
     async def read_all(store: Store) -> list[str]:
         broker = Broker(store, Engine())
         source = KafkaSource(broker, "nowhere", "t")
         reading = asyncio.create_task(source.run())
-        await until(lambda: consumer.at == len(several) and consumer.opened > 0)
-        await asyncio.sleep(0.01)
-        source.stop()
+        await until(lambda: bool(consumer.at) and not consumer.left() and not failures)
+        source.stop()  # It ends after the records at hand.
         await reading
         return broker.supervisor.set_aside()
 
     store = Store(str(tmp_path / "broker.db"))
     assert asyncio.run(read_all(store)) == ["kafka: 2 set aside"]
-    assert consumer.opened == 3
     ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
     assert ids == ["urn:a", "urn:b", "urn:c", "urn:kafka:t:0:5"]
     lines = store.read_now(lambda db: db.execute(select(audit.c.what, audit.c.subject)).all())
@@ -456,7 +422,7 @@ def test_bad_records_of_kafka_are_set_aside(
         ("set aside: InputErro", "urn:bad"),
     ]
     assert store.read_now(lambda db: db.scalar(select(consumed.c.offset))) == 6
-    consumer.at = 0
+    consumer.at = {}
     assert asyncio.run(read_all(store)) == []  # Nothing is read again after a restart.
     assert len(store.read_now(lambda db: db.scalars(select(publications.c.id)).all())) == 4
     store.close()

@@ -264,14 +264,8 @@ def ask() -> Callable[..., list[dict[str, str]] | None]:
             "SELECT ?t { TEXT FILTER(LONG(?t) || ?t = 'one') } ORDER BY ?t",
             [{"t": "one"}, {"t": "one two"}],
         ),
-        (
-            "SELECT ?t { { TEXT FILTER(LONG(?t)) } UNION { ?x <urn:q> ?t } }",
-            [{"t": "one two"}],
-        ),
-        (
-            "SELECT ?t { TEXT OPTIONAL { ?x <urn:q> ?q } FILTER(LONG(?t)) }",
-            [{"t": "one two"}],
-        ),
+        ("SELECT ?t { { TEXT FILTER(LONG(?t)) } UNION { ?x <urn:q> ?t } }", [{"t": "one two"}]),
+        ("SELECT ?t { TEXT OPTIONAL { ?x <urn:q> ?q } FILTER(LONG(?t)) }", [{"t": "one two"}]),
         (
             "SELECT ?t ?u { TEXT OPTIONAL { ?x <urn:p> ?u FILTER(LONG(?u) && ?u != ?t) } }"
             "ORDER BY ?t",

@@ -159,10 +159,7 @@ def test_options_decide_how_files_are_read(folder: Path) -> None:
     ("options", "said"),
     [
         ({"path": "x", "mod": "FAILFAST"}, "rdf: no option is called 'mod'. There are base, mode"),
-        (
-            {"path": "x", "rows": "quads"},
-            "rows: 'quads' is unknown. Use one of: triples",
-        ),
+        ({"path": "x", "rows": "quads"}, "rows: 'quads' is unknown. Use one of: triples"),
         ({}, r"rdf: there is no path. Name one: load\(path\)."),
         ({"path": "x", "base": "here"}, "the base 'here' is not an absolute IRI"),
         ({"path": "x", "syntax": "zip"}, "format: 'zip' is unknown"),

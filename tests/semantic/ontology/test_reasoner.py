@@ -16,11 +16,7 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology import reasoner as java
 from semantic.ontology.documents import read_file
 from semantic.ontology.ontology import Ontology
-from semantic.ontology.reasoner import (
-    ReasonerName,
-    cache_folder,
-    infer,
-)
+from semantic.ontology.reasoner import ReasonerName, cache_folder, infer
 from semantic.terms import Term, Triple
 from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, TYPE
 from tests.real_data import DATA
@@ -210,11 +206,7 @@ SAMPLE: list[Triple] = [
     (X, TYPE, INDIVIDUAL),
     (C, OWL["intersectionOf"], (BlankNode("l"))),
     (BlankNode("l"), NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#first"), A),
-    (
-        BlankNode("l"),
-        NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"),
-        BlankNode("m"),
-    ),
+    (BlankNode("l"), NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"), BlankNode("m")),
     (BlankNode("m"), NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#first"), B),
     (
         BlankNode("m"),
