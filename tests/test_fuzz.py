@@ -33,9 +33,10 @@ from graphmatch.cli import app
 from semantic import Ontology, read_events
 from semantic.attributes.events import Event
 from semantic.errors import GraphMatchError
+from tests.real_data import DATA
 
 ROOT = Path(__file__).parents[1]
-REAL = ROOT.parent / "shared" / "data" / "feeds"
+
 HANG = 30
 """Maximum seconds per input; an evaluation's own limit ends it far earlier."""
 SECONDS = 2
@@ -184,7 +185,7 @@ def encoded(text: bytes, encoding: str) -> bytes:
 
 def feeds() -> Once:
     """Return a function that reads and matches a mutated feed, in some encoding."""
-    folders = [folder for folder in (ROOT / "data" / "feeds", REAL) if folder.is_dir()]
+    folders = [folder for folder in (ROOT / "data" / "feeds", DATA / "feeds") if folder.is_dir()]
     paths = (path for folder in folders for path in sorted(folder.iterdir()))
     seeds = [*(path.read_bytes()[:20_000] for path in paths), *map(str.encode, FEEDS)]
     matching = engine()

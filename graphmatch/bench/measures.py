@@ -158,8 +158,8 @@ def threads(subscriptions: int, seed: int = 1, documents: int = 4000) -> Iterato
     with ThreadPoolExecutor(2) as pool:
         halves, found = (new[::2], new[1::2]), list[int]()
         several = {
-            "one": lambda: found.append(match(new)),
-            "two": lambda: found.append(sum(pool.map(match, halves))),
+            "one thread": lambda: found.append(match(new)),
+            "two threads": lambda: found.append(sum(pool.map(match, halves))),
         }
         for column, seconds in _medians(several).items():
             yield {"column": column, "microseconds": seconds / documents / TURNS * 1e6}

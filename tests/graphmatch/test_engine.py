@@ -281,7 +281,6 @@ def test_that_the_clock_is_exact(now: datetime) -> None:
 
 
 def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
-    pyarrow = pytest.importorskip("pyarrow")
     engine = Engine()
     engine.subscribe("all", 'SELECT ?x { ?x <urn:p> "a" ; <urn:q> ?y }')
     columns = {
@@ -290,8 +289,8 @@ def test_a_table_of_triples_is_matched_publication_by_publication() -> None:
         "predicate": ["<urn:p>", "<urn:p>", "<urn:q>", "<urn:p>"],
         "object": ['"a"', '"a"', "<urn:z>", '"a"'],
     }
-    plain = pyarrow.table(columns)
-    encoded = pyarrow.table({name: plain[name].dictionary_encode() for name in columns})
+    plain = pa.table(columns)
+    encoded = pa.table({name: plain[name].dictionary_encode() for name in columns})
     for table in (plain, encoded, plain.to_batches()[0]):
         reports = list(engine.match_table(table))
         assert [(one.publication, len(one)) for one in reports] == [

@@ -48,8 +48,8 @@ from tests.graphmatch.broker.harness import (
     postgresql,
     receivers,
     status,
-    until,
 )
+from tests.waiting import until
 
 ADMIN = Principal(scopes=frozenset({"admin"}))
 
@@ -645,7 +645,7 @@ async def test_nothing_is_lost_by_kill_9(
         process = int(await asyncio.to_thread(nursery.stdout.readline))
         if kill < kills:
             some = before + chance.randrange(1, 40)
-            await until(lambda some=some: len(hook.got) >= some, 60, every=0.001)  # type: ignore[misc]
+            await until(lambda some=some: len(hook.got) >= some)  # type: ignore[misc]
             await asyncio.sleep(chance.random() * 0.02)
             os.kill(process, signal.SIGKILL)
         else:

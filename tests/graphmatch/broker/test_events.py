@@ -20,7 +20,8 @@ from graphmatch.broker.access import ApiOptions
 from graphmatch.broker.events import STREAMS
 from graphmatch.broker.running import STOP_SECONDS
 from graphmatch.broker.service import BrokerLimits
-from tests.graphmatch.broker.live_broker import LiveBroker, wait
+from tests.graphmatch.broker.live_broker import LiveBroker
+from tests.waiting import wait
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 PROXIED = {"X-Forwarded-For": "192.0.2.1"}

@@ -620,7 +620,7 @@ async def test_old_versions_are_forgotten_only_after_the_whole_feed_was_read(
 def test_a_locked_or_foreign_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed_store, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(feed_store, "BUSY_SECONDS", 0.05)
     path = tmp_path / "state.db"
     with (
         SqliteFeedStore(path),

@@ -128,7 +128,6 @@ def test_that_a_fault_leaves_only_its_own_open(
     # Only the faulty subscription is undecided.
     other = engine.match(told("b"))
     assert [one.subscription for one in other.undecided] == ["bad"]
-    engine._operators.close()
 
 
 def test_that_a_fork_ends_at_once() -> None:
@@ -308,13 +307,11 @@ def test_the_reason_why_a_call_ended_is_reported(
     engine, _ = engine_with(Operator("urn:op:bad", function, **options))
     for _ in range(2):
         check(engine.match(told("a")), said)
-    engine._operators.close()
 
 
 def test_a_call_s_timeout_excludes_the_start_of_its_process() -> None:
     engine, _ = engine_with(Operator("urn:op:bad", says, processes=True, timeout=0.1))
     assert "bad" in engine.match(told("a")).subscriptions
-    engine._operators.close()
 
 
 def test_that_ctrl_c_ends_a_call_on_the_thread_that_matches() -> None:
