@@ -438,6 +438,8 @@ class MatchReports(Results, Iterator[MatchReport]):
     [{'publication': '<memory>', 'subscription': 'alice', 'x': '<urn:a>'}]
     """
 
+    __slots__ = ("_rest",)
+
     def __init__(self, reports: Iterable[MatchReport]) -> None:
         self._rest = iter(reports)
 

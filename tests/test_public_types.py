@@ -29,7 +29,8 @@ def main(folder: Path) -> int:
     report = engine.match(Publication.of("urn:p", [triple]))
     print(rows(report), report.subscriptions, report.counters.candidates, report.problems)
     for found in engine.filter(folder / "daily.rss", split_by=SplitBy.ITEM):
-        print(found.read().triples, [*engine.evidence(found)])
+        print(found.read().triples, [*engine.evidence(found)], found.to_dicts(plain=True))
+    print(engine.filter(b"").to_polars().height, engine.filter(b"").to_arrow().num_rows)
     for publication in read_publications(folder / "daily.rss"):
         print(engine.explain("all", publication), engine.index_plan("all"), publication.source)
     engine.save(folder / "engine.gm")

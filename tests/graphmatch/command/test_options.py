@@ -81,6 +81,7 @@ def test_options_reach_the_ontology(
     assert result.exit_code == 0, result.output
     (call,) = given
     assert call.pop("on_problem") is not None
+    assert call.pop("on_progress") is not None
     assert call == {"paths": (FILE,), **DEFAULTS, **expected}
 
 
