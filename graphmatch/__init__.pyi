@@ -28,6 +28,8 @@ from graphmatch.report import Counters as Counters
 from graphmatch.report import EventReports as EventReports
 from graphmatch.report import Match as Match
 from graphmatch.report import MatchReport as MatchReport
+from graphmatch.report import MatchReports as MatchReports
+from graphmatch.report import Results as Results
 from graphmatch.report import UndecidedSubscription as UndecidedSubscription
 from graphmatch.snapshot import SavedError as SavedError
 from graphmatch.subscription import AttributeSubscription as AttributeSubscription

@@ -8,7 +8,6 @@ right-to-left override must not change how an address reads.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import IO
 
@@ -16,11 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from semantic.annotation.languages import primary_subtag
-
-_HIDDEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_HIDDEN_BUT_LINES = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
+from semantic.html import HIDDEN, visible
 
 
 def reader_language(environment: Mapping[str, str]) -> str:
@@ -58,22 +53,6 @@ class CommandConsole(Console):
         self.file.flush()
 
 
-def visible(text: str, *, lines: bool = False) -> str:
-    r"""Return a text with control characters escaped; with `lines`, line feeds stay.
-
-    Examples
-    --------
-    >>> visible("red: \x1b[31m")
-    'red: \\x1b[31m'
-    """
-    return (_HIDDEN_BUT_LINES if lines else _HIDDEN).sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-
-
 def styled(*parts: str | tuple[str, str]) -> Text:
     """Join parts to one line and escape control characters; a part is a text, or (text, style).
 
@@ -98,15 +77,4 @@ def to_json(row: object) -> str:
     '{"title": "Überall \\u009b[31m"}'
     """
     text = json.dumps(row, ensure_ascii=False)
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def plural(count: int, noun: str, several: str | None = None) -> str:
-    """Return a count with its noun; `several` is the plural, by default `noun` with an s.
-
-    Examples
-    --------
-    >>> plural(1, "match", "matches"), plural(2, "match", "matches"), plural(1000, "term")
-    ('1 match', '2 matches', '1,000 terms')
-    """
-    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import rdflib
     from numpy.typing import NDArray
 
-    from semantic.arrow import ArrowBatch, ArrowTable
+    from semantic.arrow import ArrowStream
     from semantic.attributes.events import Event
 
 _TURN = 32
@@ -197,7 +197,7 @@ def _match_turn(turn: list[Publication | Problem], via: Pipeline) -> Iterator[Ma
     turn.clear()
 
 
-def match_table(table: ArrowTable | ArrowBatch, via: Pipeline) -> Iterator[MatchReport]:
+def match_table(table: ArrowStream, via: Pipeline) -> Iterator[MatchReport]:
     """Match the publications of a table of triples; see `Engine.match_table`."""
     from semantic.tables import TripleTable
 
@@ -211,7 +211,7 @@ def match_table(table: ArrowTable | ArrowBatch, via: Pipeline) -> Iterator[Match
         yield from match_bytes(lines, id, lines_via)
 
 
-def match_events(table: ArrowTable | ArrowBatch, id: str, via: Pipeline) -> EventReports:
+def match_events(table: ArrowStream, id: str, via: Pipeline) -> EventReports:
     """Match the events of a table; see `Engine.match_events`."""
     from semantic.arrow import batches
     from semantic.attributes.events import EventColumns
@@ -224,4 +224,4 @@ def match_events(table: ArrowTable | ArrowBatch, id: str, via: Pipeline) -> Even
         others = {row: via.match(events.event(row)) for row in found.pending()}
         parts.append((events.ids, found, others))
         before += batch.num_rows
-    return EventReports(parts, via.on_problem)
+    return EventReports(parts, via.core, via.on_problem)

@@ -16,7 +16,7 @@ units and runs mapping functions (`graphmatch.enrichment`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -40,7 +40,14 @@ from graphmatch.enrichment import (
 from graphmatch.matcher import Capabilities, Matcher, UnknownSubscriptionError
 from graphmatch.operators.evaluator import Calls, CallSession, OperatorEvaluator
 from graphmatch.operators.operator import Operator
-from graphmatch.report import CoreMatches, EventReports, MatchReport, read_again, report_of
+from graphmatch.report import (
+    CoreMatches,
+    EventReports,
+    MatchReport,
+    MatchReports,
+    read_again,
+    report_of,
+)
 from graphmatch.subscription import Query, Subscription, SubscriptionParser
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
@@ -48,12 +55,14 @@ from semantic.clock import Clock, moment, utc_now
 from semantic.errors import (
     GraphMatchError,
     OnProblem,
+    plural,
     shown,
     warn_problem,
 )
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
+from semantic.progress import OnProgress, Progress, ignore
 from semantic.publication import Publication
 from semantic.reading import SplitBy, check_base, id_of, publication_of
 from semantic.syntax_detection import format_of_media_type
@@ -70,7 +79,7 @@ if TYPE_CHECKING:
     from graphmatch.lint import LintWarning
     from graphmatch.prepared import PreparedQuery, SubscriptionBatch
     from graphmatch.snapshot import SavedEngine, SnapshotOptions
-    from semantic.arrow import ArrowBatch, ArrowTable
+    from semantic.arrow import ArrowStream
     from semantic.attributes.events import Event
 
 _Taken = TypeVar("_Taken")
@@ -218,6 +227,24 @@ class Engine(Matcher):
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and bool(_asked(self._core.__contains__, id))
 
+    def _repr_html_(self) -> str:
+        import numpy as np
+
+        from semantic import html
+
+        with self._changing:
+            count, ontology = len(self), self.ontology.counts
+            few = np.arange(_AT_ONCE, dtype=np.uint32)  # All ids would take 0.3 s for a million.
+            ids = self._core.ids() if count <= _AT_ONCE else self._core.ids_of(few)
+            first = islice(filter(None, ids), html.FIRST)
+            found = ((id, self._core.subscription(id)) for id in first)
+            rows = [(id, *reversed(texts)) for id, texts in found if texts is not None]
+        facts = [plural(count, "subscription"), f"entailment {self.entailment}"]
+        facts += [plural(len(self.operators), "operator")] if self.operators else []
+        headings = ("subscription", "comment", "query")
+        about = html.outline([f"Ontology: {ontology}"])
+        return html.block("Engine", facts, *about, html.table(headings, rows, count))
+
     def _follow_subscriptions(self) -> None:
         """Adapt operators and enrichment to the subscriptions, after some were added.
 
@@ -291,7 +318,9 @@ class Engine(Matcher):
     # -- bulk loading -----------------------------------------------------------------------
 
     def subscribe_many(
-        self, rows: Iterable[Subscription | tuple[str, str | Query]]
+        self,
+        rows: Iterable[Subscription | tuple[str, str | Query]],
+        on_progress: OnProgress = ignore,
     ) -> tuple[GraphMatchError, ...]:
         """Add many subscriptions, much faster than one by one.
 
@@ -300,6 +329,8 @@ class Engine(Matcher):
         rows
             Ids with SPARQL texts or queries, or parsed subscriptions. Publications are matched
             between batches.
+        on_progress
+            Called after each batch with a `Progress`; the total is known if `rows` has a length.
 
         Returns
         -------
@@ -313,23 +344,34 @@ class Engine(Matcher):
             else registration.row_of(row)
             for row in rows
         )
-        return self._subscribe_rows(given)
+        total = len(rows) if isinstance(rows, Sized) else None
+        return self._subscribe_rows(given, total, on_progress)
 
     def _subscribe_rows(
-        self, rows: Iterable[registration.Row | GraphMatchError]
+        self,
+        rows: Iterable[registration.Row | GraphMatchError],
+        total: int | None,
+        on_progress: OnProgress,
     ) -> tuple[GraphMatchError, ...]:
         """Add subscriptions in batches; return their errors and those among `rows`, in order."""
         refused: list[GraphMatchError] = []
+        done = 0
         rest = iter(rows)
         while some := list(islice(rest, _AT_ONCE)):
             with self._changing:
                 refused += registration.add_many(self._core, self._rewritten, some)
                 self._follow_subscriptions()
             self._operators.report_problems()
+            done += len(some)
+            on_progress(Progress("subscriptions", done, total))
         return tuple(refused)
 
     def subscribe_table(
-        self, table: ArrowTable | ArrowBatch, id: str = "id", query: str = "query"
+        self,
+        table: ArrowStream,
+        id: str = "id",
+        query: str = "query",
+        on_progress: OnProgress = ignore,
     ) -> tuple[GraphMatchError, ...]:
         """Add the subscriptions in an Arrow table, one per row.
 
@@ -340,9 +382,11 @@ class Engine(Matcher):
         Parameters
         ----------
         table
-            A ``pyarrow.Table`` or ``RecordBatch``.
+            A table of pyarrow, pandas or polars: any object with ``__arrow_c_stream__``.
         id, query
             The columns of ids and of SPARQL texts.
+        on_progress
+            Called after each batch with a `Progress`.
 
         Returns
         -------
@@ -352,17 +396,19 @@ class Engine(Matcher):
         Raises
         ------
         InputError
-            If the column of ids is missing, or a column name is invalid.
+            If the column of ids is missing, or a column name is invalid. Then no row was added.
         """
-        from semantic.arrow import texts_of_table
+        from semantic.arrow import texts_of_table, to_table
         from semantic.attributes.bulk import queries_of_table
 
-        if query in table.schema.names:
-            return self.subscribe_many(texts_of_table(table, id, query))
-        found = queries_of_table(table, id)
-        return self._subscribe_rows(
-            row if isinstance(row, GraphMatchError) else (*row, "") for row in found
+        table = to_table(table)
+        found = (
+            texts_of_table(table, id, query)
+            if query in table.column_names
+            else queries_of_table(table, id)
         )
+        rows = (row if isinstance(row, GraphMatchError) else (*row, "") for row in found)
+        return self._subscribe_rows(rows, table.num_rows, on_progress)
 
     def prepare(self, query: str, parameters: Iterable[str]) -> PreparedQuery:
         """Prepare a query with parameters, to add subscriptions as columns of terms.
@@ -545,7 +591,7 @@ class Engine(Matcher):
         made = () if asked is None else Calls(asked.made)
         recalled = 0 if asked is None else asked.recalled
         outcome = made, recalled, undecided
-        report = report_of(id, found, self._on_problem, enriched, origin, *outcome)
+        report = report_of(id, found, self._core, self._on_problem, enriched, origin, *outcome)
         for problem in report.problems:
             self._on_problem(problem)
         return report
@@ -557,7 +603,7 @@ class Engine(Matcher):
         split_by: SplitBy | str = SplitBy.AUTO,
         base: str | None = None,
         name: str | None = None,
-    ) -> Iterator[MatchReport]:
+    ) -> MatchReports:
         r"""Match the publications of documents as they are read.
 
         The items of a feed are matched one by one, as are the parts of a document that is split by
@@ -584,8 +630,8 @@ class Engine(Matcher):
         Returns
         -------
         reports
-            One report per publication, made on demand; `MatchReport.read` returns the publication
-            if something matches it.
+            An iterator with one report per publication, made on demand; `MatchReport.read` returns
+            the publication if something matches it.
 
         Raises
         ------
@@ -608,8 +654,8 @@ class Engine(Matcher):
         if base is not None:
             check_base(base)
         if isinstance(source, bytes):
-            return documents.match_bytes(source, name or "<memory>", via)
-        return documents.match_source(source, name, via)
+            return MatchReports(documents.match_bytes(source, name or "<memory>", via))
+        return MatchReports(documents.match_source(source, name, via))
 
     def _pipeline(
         self,
@@ -621,7 +667,7 @@ class Engine(Matcher):
         parts = self._core, self._clock, self.limits, self._on_problem, self.match, self._reported
         return documents.Pipeline._make((*parts, split_by, syntax, base))
 
-    def match_table(self, table: ArrowTable | ArrowBatch) -> Iterator[MatchReport]:
+    def match_table(self, table: ArrowStream) -> MatchReports:
         """Match the publications of an Arrow table, lazily, in the order of their first rows.
 
         Invalid rows are reported (`on_problem`) and skipped. Rows do not become Python objects.
@@ -629,7 +675,7 @@ class Engine(Matcher):
         Parameters
         ----------
         table
-            A ``pyarrow.Table`` or ``RecordBatch`` with the columns ``publication``, ``subject``,
+            A table of pyarrow, pandas or polars with the columns ``publication``, ``subject``,
             ``predicate``, ``object``. Terms are N-Triples, as texts or dictionary-encoded.
 
         Raises
@@ -637,15 +683,15 @@ class Engine(Matcher):
         InputError
             If a column is missing.
         """
-        return documents.match_table(table, self._pipeline())
+        return MatchReports(documents.match_table(table, self._pipeline()))
 
-    def match_events(self, table: ArrowTable | ArrowBatch, id: str = "id") -> EventReports:
+    def match_events(self, table: ArrowStream, id: str = "id") -> EventReports:
         """Match the events of an Arrow table, with one event per row and one attribute per column.
 
         Parameters
         ----------
         table
-            A ``pyarrow.Table`` or ``RecordBatch``. Structs are paths, lists are several values, and
+            A table of pyarrow, pandas or polars. Structs are paths, lists are several values, and
             nulls are ignored.
         id
             The column of event ids; without it, row numbers are the ids.

@@ -210,10 +210,6 @@ class Enricher:
 
         return MappingFunctions(ontology.mapping, ontology.root, units=ontology.units)
 
-    def is_of(self, core: _native.Core) -> bool:
-        """Return whether this is or was the ontology of an engine's core."""
-        return self._shared is not None and self._shared() is core
-
     @property
     def _core(self) -> _native.Core:
         """The core that has the ontology: the engine's if it still exists, otherwise an own one."""

@@ -11,7 +11,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
 from graphmatch.subscription import refusal
-from semantic.arrow import Column, Texts, encoded, is_text, numbers
+from semantic.arrow import Column, Texts, encoded, is_text, numbers, place_of, to_column, to_table
 from semantic.attributes.values import term_of
 from semantic.errors import (
     GraphMatchError,
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from semantic.arrow import ArrowStream
     from semantic.terms import Term
 
-Terms: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Sequence[Term | int | float]"
+Terms: TypeAlias = "ArrowStream | pa.Array[Any] | Iterable[Term | int | float]"
 """A column of terms: texts in N-Triples syntax, or numbers, dates and booleans."""
 
 
@@ -61,7 +62,9 @@ class PreparedQuery:
     _add: Callable[[SubscriptionBatch], list[tuple[int, GraphMatchError]]] = field(repr=False)
 
     def subscribe(
-        self, ids: Sequence[str] | pa.Array[Any], columns: Sequence[Terms]
+        self,
+        ids: ArrowStream | pa.Array[Any] | Iterable[str],
+        columns: ArrowStream | Sequence[Terms],
     ) -> tuple[GraphMatchError, ...]:
         """Add one subscription for each id.
 
@@ -70,10 +73,11 @@ class PreparedQuery:
         ids
             The ids of the subscriptions, shape ``(n,)``.
         columns
-            An Arrow array for each parameter, in the order of `parameters`, shape ``(n,)``. Texts
-            are terms in N-Triples syntax: ``<urn:Laptop>``, ``"laptop"@en``. Numbers, dates and
-            booleans are literals; numbers as in SPARQL: 1.5 is an ``xsd:decimal``, 1e30 an
-            ``xsd:double``. A sequence of terms or of numbers may stand for an array.
+            A column of pyarrow, pandas or polars for each parameter, in the order of `parameters`,
+            shape ``(n,)``. Texts are terms in N-Triples syntax: ``<urn:Laptop>``, ``"laptop"@en``.
+            Numbers, dates and booleans are literals; numbers as in SPARQL: 1.5 is an
+            ``xsd:decimal``, 1e30 an ``xsd:double``. A sequence of terms or of numbers may stand for
+            a column. A table with columns that are named like the parameters may stand for all.
 
         Returns
         -------
@@ -88,6 +92,12 @@ class PreparedQuery:
         """
         import numpy as np
 
+        if not isinstance(columns, Sequence):
+            table = to_table(columns)
+            columns = [
+                table.column(place_of(table, name, "Name it like the parameter."))
+                for name in self.parameters
+            ]
         if len(columns) != len(self.parameters):
             what = f"{len(columns)} columns for {len(self.parameters)} parameters"
             raise _input_error(what, "Give one column for each parameter, in their order.")
@@ -133,7 +143,7 @@ def prepared(
     return PreparedQuery(query, names, add)
 
 
-def _texts(ids: Sequence[str] | pa.Array[Any]) -> Texts:
+def _texts(ids: ArrowStream | pa.Array[Any] | Iterable[str]) -> Texts:
     try:
         array = _array(ids)
     except (TypeError, ValueError) as error:
@@ -177,8 +187,14 @@ def _column(
 def _array(terms: Any) -> pa.Array[Any]:
     import pyarrow as pa
 
-    if isinstance(terms, pa.ChunkedArray):
+    if hasattr(terms, "__arrow_c_stream__"):
+        terms = to_column(terms)
         terms = pa.concat_arrays(terms.chunks) if terms.chunks else pa.array([], terms.type)
+    elif hasattr(terms, "isna"):  # A series of pandas, whose missing values may be NaN.
+        terms = [
+            None if is_missing else term
+            for term, is_missing in zip(terms, terms.isna(), strict=True)
+        ]
     if not isinstance(terms, pa.Array):
         plain: Any = list(terms)
         if any(isinstance(term, NamedNode | Literal) for term in plain):

@@ -2,16 +2,17 @@
 
 `MatchReport` is the report of any matcher. The matches of the engine (`CoreMatches`) are created on
 access from a few arrays of the core: the numbers of the subscriptions are one array, and their ids
-are strings that reports share.
+are strings that reports share. `Results` converts reports to rows and data frames.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
@@ -19,14 +20,26 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
 from graphmatch.enrichment import EnrichedPublication, Enricher, incomplete
-from semantic.errors import OnProblem, Place, Problem, Severity
+from semantic import html
+from semantic.errors import (
+    GraphMatchError,
+    OnProblem,
+    Place,
+    Problem,
+    Severity,
+    pip_install,
+    plural,
+)
 from semantic.publication import Publication
 from semantic.reading import publication_of
-from semantic.terms import Solution, Term, Triple, compact
-from semantic.vocabulary import XSD
+from semantic.terms import Solution, Term, Triple, compact, written
+from semantic.vocabulary import PREFIXES, XSD
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from semantic.arrow import Texts
@@ -36,6 +49,10 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 _LONG = 60
 _FAILED = "Simplify the query, or raise the limit. The other subscriptions are not affected."
+_COLUMNS = ("publication", "subscription")
+_FEW, _MANY = 4, 1000
+"""Solutions that notebooks show of a match, with the last as "…"; and that end the reading."""
+_VALUE = 100
 _TRUNCATED = "Narrow the query, or raise the limits `match_solutions` and `publication_seconds`."
 
 
@@ -58,6 +75,126 @@ class Match:
     publication: str
     solutions: tuple[Solution, ...]
     graph: tuple[Triple, ...] | None = None
+
+    def lines(self, prefixes: Mapping[str, str] = PREFIXES) -> list[str]:
+        """Return the distinct solutions and the triples of the graph for people, as lines.
+
+        A binding that is the publication is left out; long literals are shortened.
+        """
+        publication = f"<{self.publication}>"
+        lines = dict.fromkeys(
+            "  ".join(
+                f"?{name} = {_shown(term, prefixes)}"
+                for name, term in solution.items()
+                if str(term) != publication
+            )
+            for solution in self.solutions
+        )
+        lines |= dict.fromkeys(" ".join(_shown(t, prefixes) for t in s) for s in self.graph or ())
+        return [line for line in lines if line]
+
+
+def _shown(term: Term, prefixes: Mapping[str, str]) -> str:
+    """Return a term as text; shorten a long literal inside its quotation marks."""
+    if not isinstance(term, Literal) or len(term.value) <= _VALUE:
+        return compact(term, prefixes)
+    value = shorten(term.value, _VALUE)
+    if term.language is not None:
+        return compact(Literal(value, language=term.language), prefixes)
+    return compact(Literal(value, datatype=term.datatype), prefixes)
+
+
+def shorten(text: str, width: int) -> str:
+    """Return a text in one line of at most `width` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+class Results:
+    """Conversions of reports to rows: one row per solution.
+
+    The columns are ``publication``, ``subscription``, and one for each variable. A match of ASK is
+    one row without variables. A match of CONSTRUCT or DESCRIBE is one row with its triples in the
+    column ``graph``, as lines of N-Triples. A variable with the name of one of these columns has a
+    question mark before its name: ``?graph``. All rows are in memory at once.
+    """
+
+    __slots__ = ()
+
+    def _reports(self) -> Iterable[MatchReport]:
+        raise NotImplementedError
+
+    def to_dicts(self, *, plain: bool = False) -> list[dict[str, str]]:
+        """Return the rows as dictionaries of strings, without unbound variables.
+
+        Parameters
+        ----------
+        plain
+            Whether terms are written as in SPARQL's CSV results: IRIs and the text of literals
+            alone. Otherwise they are in N-Triples syntax, which keeps types and languages.
+
+        References
+        ----------
+        SPARQL 1.1 Query Results CSV and TSV Formats, section 3.2.
+        """
+        write = _plain if plain else written
+        rows = []
+        for report in self._reports():
+            for match in report.matches:
+                ids = dict(zip(_COLUMNS, (report.publication, match.subscription), strict=True))
+                if match.graph is not None:
+                    lines = (f"{' '.join(map(written, triple))} .\n" for triple in match.graph)
+                    rows.append(ids | {"graph": "".join(lines)})
+                for solution in match.solutions:
+                    terms = {_column(name): write(term) for name, term in solution.items()}
+                    rows.append(ids | terms)
+        return rows
+
+    def _by_column(self, plain: bool) -> dict[str, list[str | None]]:
+        rows = self.to_dicts(plain=plain)
+        names = dict.fromkeys(_COLUMNS) | {name: None for row in rows for name in row}
+        return {name: [row.get(name) for row in rows] for name in names}
+
+    def to_arrow(self, *, plain: bool = False) -> pa.Table:
+        """Return the rows as a table of strings; see `to_dicts`. Needs ``pyarrow``."""
+        _require("pyarrow")
+        import pyarrow as pa
+
+        columns = self._by_column(plain)
+        return pa.table({name: pa.array(each, pa.string()) for name, each in columns.items()})
+
+    def to_polars(self, *, plain: bool = False) -> pl.DataFrame:
+        """Return the rows as a data frame of strings; see `to_dicts`. Needs ``polars``."""
+        _require("polars")
+        import polars as pl
+
+        columns = self._by_column(plain)
+        return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+
+    def to_pandas(self, *, plain: bool = False) -> pd.DataFrame:
+        """Return the rows as a data frame of strings; see `to_dicts`.
+
+        Needs ``pandas`` and ``pyarrow``.
+        """
+        _require("pandas")
+        return self.to_arrow(plain=plain).to_pandas()
+
+
+def _column(variable: str) -> str:
+    return f"?{variable}" if variable in (*_COLUMNS, "graph") else variable
+
+
+def _plain(term: Term) -> str:
+    return term.value if isinstance(term, NamedNode | Literal) else written(term)
+
+
+def _require(library: str) -> None:
+    """Raise `GraphMatchError` if a library is not installed."""
+    try:
+        import_module(library)
+    except ModuleNotFoundError as error:
+        what, remedy = f"{library} is not installed", f"Install it: {pip_install('frames')}"
+        raise GraphMatchError(Problem(what, Place("data frames"), remedy)) from error
 
 
 class Counters(NamedTuple):
@@ -190,10 +327,11 @@ class Matches(Sequence[Match]):
 
 
 @dataclass(slots=True)
-class MatchReport:
+class MatchReport(Results):
     """The matches of one publication, in the order of subscribing, with counters.
 
-    It is iterable: ``for match in matcher.match(publication)``.
+    It is iterable: ``for match in matcher.match(publication)``. `Results` describes its conversions
+    to rows. Notebooks show its first matches.
 
     Parameters
     ----------
@@ -256,6 +394,63 @@ class MatchReport:
         """
         return self.matches.numbers if isinstance(self.matches, Matches) else _places(self)
 
+    def _reports(self) -> Iterable[MatchReport]:
+        return (self,)
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, str]] = []
+        read = 0
+        for match in self._first(html.FIRST):
+            few = replace(match, solutions=match.solutions[:_FEW], graph=(match.graph or ())[:_FEW])
+            lines = few.lines()
+            lines[_FEW - 1 :] = ["…"] * (len(lines) == _FEW)
+            rows.append((match.subscription, "\n".join(lines)))
+            read += len(match.solutions)
+            if read > _MANY:
+                break
+        problems = [(str(problem),) for problem in self.problems[: html.FIRST]]
+        return html.block(
+            self.publication,
+            [plural(len(self), "match", "matches"), f"{len(self.undecided):,} undecided"],
+            html.table(("subscription", "solutions"), rows, len(self)),
+            html.table(("problem",), problems, len(self.problems)),
+        )
+
+    def _first(self, count: int) -> Iterator[Match]:
+        if not isinstance(self.matches, CoreMatches):
+            yield from self.matches[:count]
+            return
+        for place in range(min(count, len(self))):
+            yield from self.matches.made(place, place + 1, _FEW)
+
+
+class MatchReports(Results, Iterator[MatchReport]):
+    """An iterator of reports with the conversions of `Results`, which use up the iterator.
+
+    `reports` are any reports, such as a list of results of `Engine.match`.
+
+    Examples
+    --------
+    >>> from graphmatch import Engine
+    >>> engine = Engine()
+    >>> engine.subscribe("alice", "SELECT ?x { ?x <urn:p> 5 }")
+    >>> engine.filter(b"<urn:a> <urn:p> 5 .", "ttl").to_dicts()
+    [{'publication': '<memory>', 'subscription': 'alice', 'x': '<urn:a>'}]
+    """
+
+    def __init__(self, reports: Iterable[MatchReport]) -> None:
+        self._rest = iter(reports)
+
+    def __iter__(self) -> Iterator[MatchReport]:
+        """Return the inner iterator, which is faster."""
+        return self._rest
+
+    def __next__(self) -> MatchReport:
+        return next(self._rest)
+
+    def _reports(self) -> Iterable[MatchReport]:
+        return self._rest
+
 
 def _places(report: MatchReport) -> NDArray[np.uint32]:
     import numpy as np
@@ -274,22 +469,26 @@ class CoreMatches(Matches):
         The id.
     found
         The report of the core.
+    core
+        The core that made it.
     on_problem
         Called for each match whose solutions are incomplete, when they are read.
     enriched
         The publication enriched by Python, if it was.
     """
 
-    __slots__ = ("_enriched", "_ids", "_on_problem", "_publication", "_reported", "found")
+    __slots__ = ("_enriched", "_ids", "_on_problem", "_publication", "_reported", "core", "found")
 
     def __init__(
         self,
         publication: str,
         found: _native.Report,
+        core: _native.Core,
         on_problem: OnProblem,
         enriched: EnrichedPublication | None = None,
     ) -> None:
         self._publication, self.found, self._on_problem = publication, found, on_problem
+        self.core = core
         self._enriched = enriched
         self._ids: tuple[str, ...] | None = None
         self._reported: set[str] = set()
@@ -376,6 +575,7 @@ class CoreMatches(Matches):
 def report_of(
     publication: str,
     found: _native.Report,
+    core: _native.Core,
     on_problem: OnProblem,
     enriched: EnrichedPublication | None = None,
     origin: Callable[[], Publication | None] | None = None,
@@ -383,7 +583,7 @@ def report_of(
     recalled: int = 0,
     undecided: tuple[UndecidedSubscription, ...] = (),
 ) -> MatchReport:
-    """Return the report of a publication, made from the report of the core (`found`).
+    """Return the report of a publication, made from the report (`found`) of the core.
 
     Its problems are returned in it, and not passed to `on_problem`.
 
@@ -413,7 +613,7 @@ def report_of(
         )
     if found.is_truncated:
         problems += (incomplete(Place(publication)),)
-    matches = CoreMatches(publication, found, on_problem, enriched)
+    matches = CoreMatches(publication, found, core, on_problem, enriched)
     origin = origin or partial(read_again, found, publication)
     return MatchReport(publication, matches, counters, problems, undecided, calls, origin)
 
@@ -433,14 +633,16 @@ def _left_open(publication: str, undecided: UndecidedSubscription) -> Problem:
     return Problem(said, Place(publication), remedy, Severity.WARNING)
 
 
-class EventReports(Sequence[MatchReport]):
-    """The reports of a table's events, one per row, created on access.
+class EventReports(Results, Sequence[MatchReport]):
+    """The reports of a table's events, one per row, created on access; `Results` converts them.
 
     Parameters
     ----------
     parts
         Batches of rows: the ids, the core's results, and the reports by row for events that Python
         had to prepare.
+    core
+        The core of the engine.
     on_problem
         Called for each match whose solutions are incomplete, when they are read.
 
@@ -456,11 +658,12 @@ class EventReports(Sequence[MatchReport]):
     def __init__(
         self,
         parts: Sequence[tuple[Texts, _native.Batch, Mapping[int, MatchReport]]],
+        core: _native.Core,
         on_problem: OnProblem,
     ) -> None:
         import numpy as np
 
-        self._parts, self._on_problem = parts, on_problem
+        self._parts, self._core, self._on_problem = parts, core, on_problem
         self._ends = list(accumulate(len(batch) for _, batch, _ in parts))
         if len(parts) == 1 and not parts[0][2]:
             self.numbers, self.offsets = parts[0][1].numbers()
@@ -480,6 +683,9 @@ class EventReports(Sequence[MatchReport]):
         self.numbers = np.concatenate(numbers)
         self.offsets = np.cumsum(np.concatenate(counts))
 
+    def _reports(self) -> Iterable[MatchReport]:
+        return self
+
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
@@ -495,4 +701,6 @@ class EventReports(Sequence[MatchReport]):
         ids, batch, others = self._parts[part]
         row = number - (self._ends[part] - len(batch))
         found = batch.report(row)
-        return others[row] if found is None else report_of(ids.get(row), found, self._on_problem)
+        if found is None:
+            return others[row]
+        return report_of(ids.get(row), found, self._core, self._on_problem)

@@ -27,6 +27,7 @@ from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionE
 from semantic.files import files_in, plain, unreadable
 from semantic.limits import DEFAULT_LIMITS, too_long
 from semantic.ontology.ontology import Ontology
+from semantic.progress import OnProgress, ignore
 from semantic.syntax_detection import HEAD_BYTES, is_html
 from semantic.terms import SURROGATE, SURROGATE_REMEDY
 
@@ -36,7 +37,12 @@ _KEY_PARTS = 100
 _TABLE = re.compile(r"^[ \t]*\[\[[ \t]*subscription[ \t]*\]\]", re.MULTILINE)
 
 
-def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem) -> None:
+def subscribe_files(
+    engine: Engine,
+    paths: Iterable[Path],
+    on_problem: OnProblem,
+    on_progress: OnProgress = ignore,
+) -> None:
     """Add the subscriptions of files and folders; report invalid ones.
 
     Parameters
@@ -44,6 +50,8 @@ def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem
     on_problem
         Called for each subscription that is invalid, has a duplicate id, or has an unknown topic,
         class or unit.
+    on_progress
+        As for `Engine.subscribe_many`.
 
     Examples
     --------
@@ -60,7 +68,7 @@ def subscribe_files(engine: Engine, paths: Iterable[Path], on_problem: OnProblem
             places[subscription.id] = place
             yield subscription
 
-    for error in engine.subscribe_many(noted()):
+    for error in engine.subscribe_many(noted(), on_progress):
         id = error.problem.where.source
         on_problem(replace(error.problem, where=replace(places[id], item=id)))
 

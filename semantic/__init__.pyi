@@ -16,6 +16,7 @@ from semantic.errors import UnknownNameError as UnknownNameError
 from semantic.limits import Limits as Limits
 from semantic.ontology.ontology import Ontology as Ontology
 from semantic.ontology.synonyms import SynonymOptions as SynonymOptions
+from semantic.progress import Progress as Progress
 from semantic.publication import Publication as Publication
 from semantic.reading import SplitBy as SplitBy
 from semantic.reading import read_publications as read_publications

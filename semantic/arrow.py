@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from semantic.errors import InputError, Place, Problem
+from semantic.errors import InputError, Place, Problem, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 ArrowArray: TypeAlias = "pa.Array[Any]"
 ArrowBatch: TypeAlias = "pa.RecordBatch"
-ArrowTable: TypeAlias = "pa.Table"
 Numbers: TypeAlias = "NDArray[np.int64] | NDArray[np.float64]"
 Column: TypeAlias = "Numbers | tuple[NDArray[np.int32], list[str]]"
 """Values of all rows: numbers, or indexes into a list of terms."""
@@ -27,6 +26,54 @@ _WIDE = dict.fromkeys(("halffloat", "float", "double"), "double") | {
 
 ROWS = 65_536
 """Maximum number of rows in a batch."""
+
+
+class ArrowStream(Protocol):
+    """Arrow data: a table or data frame of pyarrow, pandas, polars or DuckDB, for example."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the data through Arrow's PyCapsule interface."""
+
+
+def to_table(source: ArrowStream) -> pa.Table:
+    """Return Arrow data as a table, without an unnamed index of pandas.
+
+    Raise `TypeError` if it is not Arrow data, and `InputError` if it has no Arrow type.
+    """
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table):
+        return source
+    if not hasattr(source, "__arrow_c_stream__"):
+        what = f"a table is a data frame or an Arrow table, not {shown(source)}"
+        raise TypeError(f"{what}. Convert it: pyarrow.table({{'id': […], …}}).")
+    try:
+        table = pa.table(source)
+    except (pa.ArrowException, TypeError) as error:
+        what, remedy = f"not a table of Arrow: {error}", "Give each column values of one type."
+        raise InputError(Problem(what, Place("<table>"), remedy)) from error
+    names = table.column_names
+    kept = [n for n, name in enumerate(names) if not name.startswith("__index_level_")]
+    return pa.table([to_column(table.column(n)) for n in kept], [names[n] for n in kept])
+
+
+def to_column(source: ArrowStream) -> pa.ChunkedArray[Any]:
+    """Return a column of Arrow data; categories of polars have a type that Arrow can convert."""
+    import pyarrow as pa
+
+    given: Any = source
+    column: pa.ChunkedArray[Any] = pa.chunked_array(given)
+    kind: Any = column.type
+    is_category = pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type)
+    if not (is_category and column.chunks):
+        return column
+    parts: list[Any] = list(column.chunks)
+    given = [
+        pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast("large_string"))
+        for part in parts
+    ]
+    decoded: pa.ChunkedArray[Any] = pa.chunked_array(given)
+    return decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +139,12 @@ class Texts:
         return found
 
 
-def batches(table: ArrowTable | ArrowBatch) -> Iterator[ArrowBatch]:
-    """Yield the rows of a table or batch as record batches of at most `ROWS` rows."""
-    import pyarrow as pa
-
-    whole = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
-    yield from whole.to_batches(max_chunksize=ROWS)
+def batches(source: ArrowStream) -> list[ArrowBatch]:
+    """Return the rows of Arrow data as record batches of at most `ROWS` rows."""
+    return to_table(source).to_batches(max_chunksize=ROWS)
 
 
-def texts_of_table(
-    table: ArrowTable | ArrowBatch, id: str, query: str
-) -> Iterator[tuple[str, str]]:
+def texts_of_table(table: pa.Table, id: str, query: str) -> Iterator[tuple[str, str]]:
     """Yield the id and the query text of each row; null becomes an empty text.
 
     `id` and `query` are the names of the two columns. Raise `InputError` unless exactly one column
@@ -117,7 +159,7 @@ def texts_of_table(
         yield from ((str(i or ""), str(t or "")) for i, t in zip(ids, texts, strict=True))
 
 
-def place_of(table: ArrowTable | ArrowBatch, name: str, remedy: str) -> int:
+def place_of(table: pa.Table, name: str, remedy: str) -> int:
     """Return the index of the column `name`; raise `InputError` unless exactly one has this name.
 
     `remedy` is the advice in the error.

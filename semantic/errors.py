@@ -95,6 +95,17 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """Return a count with its noun; `several` is the plural, by default `noun` with an s.
+
+    Examples
+    --------
+    >>> plural(1, "match", "matches"), plural(2, "match", "matches"), plural(1000, "term")
+    ('1 match', '2 matches', '1,000 terms')
+    """
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
 def shown(value: object) -> str:
     """Return a value for a message: its type, and its beginning if it is long."""
     text = repr(value)

@@ -21,7 +21,7 @@ from uuid import uuid4
 from pyoxigraph import BlankNode, NamedNode, RdfFormat
 
 from graphmatch import _native
-from semantic.arrow import ArrowBatch, ArrowTable
+from semantic.arrow import ArrowStream, to_table
 from semantic.errors import InputError, OnProblem, Place, Problem, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.publication import Publication
@@ -49,11 +49,8 @@ class TripleTable:
     Raise `InputError` if a column is missing, or has values other than texts.
     """
 
-    def __init__(self, table: ArrowTable | ArrowBatch) -> None:
-        import pyarrow as pa
-
-        given: Any = table
-        whole = pa.Table.from_batches([given]) if isinstance(given, pa.RecordBatch) else given
+    def __init__(self, source: ArrowStream) -> None:
+        whole = to_table(source)
         self._columns = [_texts(whole, name) for name in COLUMNS]
 
     def publications(
@@ -225,7 +222,7 @@ def _rows(columns: Sequence[Any]) -> tuple[NDArray[np.int64], Any]:
 
 
 def publications_from_arrow(
-    table: ArrowTable | ArrowBatch,
+    table: ArrowStream,
     *,
     on_problem: OnProblem = warn_problem,
     limits: Limits = DEFAULT_LIMITS,
@@ -236,7 +233,7 @@ def publications_from_arrow(
     Parameters
     ----------
     table
-        A ``pyarrow.Table`` or ``RecordBatch`` with the text columns `COLUMNS`; see the module.
+        A table of pyarrow, pandas or polars with the text columns `COLUMNS`; see the module.
     on_problem
         Called with each invalid row, which is skipped. Rows are counted from 1.
     limits

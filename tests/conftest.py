@@ -1,7 +1,8 @@
 """Configuration of the tests: generated cases, real data, caches and processes.
 
 - Hypothesis tries few cases; ``--hypothesis-profile hunt`` tries many, and does not shrink.
-- Tests marked ``data`` are skipped if the folder of real data is not next to the project.
+- Tests marked ``data`` are skipped if the folder of real data is missing.
+- If GRAPHMATCH_NO_SKIPS is set, a skipped test fails, and says what to install (see `NoSkips`).
 - With ``-n``, each process takes whole files, and one process takes all Spark tests.
 - Compiled ontologies go to a temporary folder of the run. The compiled loops of published
   algorithms are deleted if a source file is newer, because Numba's cache checks only the file
@@ -12,15 +13,18 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Generator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.real_data import DATA
+
 ROOT = Path(__file__).parents[1]
-DATA = ROOT.parent / "shared" / "data"
 SPARK = "tests/graphmatch/spark/"
 SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much)
 
@@ -36,11 +40,46 @@ settings.register_profile("few", deadline=None, max_examples=8, suppress_health_
 settings.load_profile("default")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("GRAPHMATCH_NO_SKIPS"):
+        config.pluginmanager.register(NoSkips())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not DATA.is_dir():
-        without = [item for item in items if item.get_closest_marker("data")]
-        config.hook.pytest_deselected(items=without)
-        items[:] = [item for item in items if not item.get_closest_marker("data")]
+        reason = f"the real data is missing: put it into {DATA}, or set GRAPHMATCH_TEST_DATA"
+        for item in items:
+            if item.get_closest_marker("data"):
+                item.add_marker(pytest.mark.skip(reason=reason), append=False)
+
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+class NoSkips:
+    """Fail skipped tests and modules, except those whose reason has a word of `MAY_BE_MISSING`."""
+
+    MAY_BE_MISSING = ("GRAPHFRAMES_JAR",)
+    """GraphFrames' Java side: not every package registry has it."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        return self.failed((yield))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self,
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        return self.failed((yield))
+
+    def failed(self, report: Report) -> Report:
+        if report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+            assert isinstance(report.longrepr, tuple)
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+            if not any(word in reason for word in self.MAY_BE_MISSING):
+                report.outcome = "failed"
+                report.longrepr = f"{reason} (skipped, but GRAPHMATCH_NO_SKIPS is set)"
+        return report
 
 
 class ByFile(LoadScopeScheduling):

@@ -619,6 +619,8 @@ def compare(left: Term, operator: Operator, right: Term) -> Truth:
     if not (isinstance(left, Literal) and isinstance(right, Literal)):
         return left == right if operator == "=" else None
     (kind, a), (other_kind, b) = _value(left), _value(right)
+    if kind == other_kind == "number" and (a != a or b != b):
+        return False  # NaN equals nothing and has no order.
     if operator == "=":
         return kind == other_kind and _sign(a, b) == 0
     if kind != other_kind or kind == "tagged":

@@ -1,21 +1,16 @@
-"""Every matcher gives the oracle's answers on all generated scenarios."""
+"""The engine gives the oracle's answers on all generated scenarios."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal
 
 from graphmatch import Engine, SubscriptionParser
 from graphmatch.matcher import Matcher
-from graphmatch.published.naive import Naive
 from graphmatch.report import MatchReport
 from semantic import Ontology, Publication
-from semantic.vocabulary import XSD
 from tests.oracle import Answer, World, answer_in, to_sparql
 from tests.strategies import FULL, Profile, Scenario, pairs_of, scenarios
 
@@ -38,10 +33,7 @@ def answers(report: MatchReport) -> dict[str, Answer]:
 
 def expected(scenario: Scenario, publication: Publication, entailment: str) -> dict[str, Answer]:
     world = World.of(
-        scenario.ontology,
-        publication.triples,
-        scenario.synonyms,
-        entailment=entailment,
+        scenario.ontology, publication.triples, scenario.synonyms, entailment=entailment
     )
     found = {str(n): answer_in(query, world) for n, query in enumerate(scenario.queries)}
     return {id: answer for id, answer in found.items() if answer}
@@ -53,36 +45,6 @@ def agree(matcher: Matcher, scenario: Scenario, entailment: str) -> None:
     for publication in scenario.publications:
         found = answers(matcher.match(publication))
         assert found == expected(scenario, publication, entailment)
-
-
-CANONICAL = {
-    Literal("01", datatype=XSD["integer"]): Literal("1", datatype=XSD["integer"]),
-    Literal("1.0", datatype=XSD["decimal"]): Literal("1", datatype=XSD["decimal"]),
-    Literal("1", datatype=XSD["boolean"]): Literal("true", datatype=XSD["boolean"]),
-}
-
-
-def canonical(part: Any) -> Any:
-    """Return a scenario, or a part of it, with literals in pyoxigraph's canonical form."""
-    if isinstance(part, Literal):
-        return CANONICAL.get(part, part)
-    if isinstance(part, tuple):
-        return tuple(map(canonical, part))
-    if isinstance(part, Publication):
-        return Publication.of(part.id, map(canonical, part.triples))
-    if is_dataclass(part) and not isinstance(part, type):
-        return replace(part, **{f.name: canonical(getattr(part, f.name)) for f in fields(part)})
-    return part
-
-
-@given(scenarios(FULL, entailment="rdfs").map(canonical))
-def test_naive_with_entailment(scenario: Scenario) -> None:
-    agree(Naive(ontology_of(scenario)), scenario, "rdfs")
-
-
-@given(scenarios(FULL, entailment="none").map(canonical))
-def test_naive_without_entailment(scenario: Scenario) -> None:
-    agree(Naive(ontology_of(scenario), entailment=False), scenario, "none")
 
 
 @given(scenarios(FULL, entailment="rdfs"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -301,12 +300,7 @@ REFUSED: dict[str, tuple[str, str | bytes, int, list[str]]] = {
         0,
         [f":2:2: a relative IRI (a). {BASE}"],
     ),
-    "relative IRI in RDF/XML": (
-        "a.rdf",
-        rdf(about="a"),
-        0,
-        [f":1:*: a relative IRI (a). {BASE}"],
-    ),
+    "relative IRI in RDF/XML": ("a.rdf", rdf(about="a"), 0, [f":1:*: a relative IRI (a). {BASE}"]),
     "relative IRI in JSON-LD": (
         "a.jsonld",
         '{\n "@id": "a", "urn:p": 5}',
@@ -583,13 +577,12 @@ def test_graph_over_the_limit_of_triples(tmp_path: Path, good: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.rss", "a.rdf", "b.rdf", "a.owl"])
-def test_bomb_costs_neither_time_nor_memory(name: str, tmp_path: Path) -> None:
+def test_a_bomb_is_refused_before_it_expands(name: str, tmp_path: Path) -> None:
     texts = {"a.rss": rss, "b.rdf": rss1}
     text = texts.get(name, rdf)("&l9;" * 3, doctype=BOMB % "a")
     path = write(tmp_path / name, text)
     problems: list[Problem] = []
     tracemalloc.start()
-    started = time.process_time()
     try:
         assert list(read_publications(path, on_problem=problems.append)) == []
         with pytest.raises(OntologyError):
@@ -597,7 +590,6 @@ def test_bomb_costs_neither_time_nor_memory(name: str, tmp_path: Path) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert time.process_time() - started < 1
     assert peak < 5_000_000
     assert BOMBED in str(problems[0])
 
@@ -686,10 +678,7 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
         "SELECT * { ?s ?p ?o SERVICE <http://e/> { ?s ?p ?o } }",
         "*: SERVICE: a subscription cannot read other data. ",
     ),
-    "FROM": (
-        "SELECT * FROM <http://e/> { ?s ?p ?o }",
-        "*: FROM: a subscription cannot",
-    ),
+    "FROM": ("SELECT * FROM <http://e/> { ?s ?p ?o }", "*: FROM: a subscription cannot"),
     "undeclared prefix": (
         "SELECT * {\n ?s nope:p ?o }",
         ":2:5: the prefix nope: is not declared. Declare it: PREFIX name: <namespace>.",
@@ -773,10 +762,7 @@ LINES: dict[str, tuple[str | bytes, str]] = {
         "9" * 100_000,
         ":2: the JSON is nested too deeply or has a number with too many digits. ",
     ),
-    "deep query": (
-        f'{{"id": "b", "query": "{DEEP_QUERY}"}}',
-        f":2 (b at 1:266): {FLATTER}",
-    ),
+    "deep query": (f'{{"id": "b", "query": "{DEEP_QUERY}"}}', f":2 (b at 1:266): {FLATTER}"),
 }
 
 

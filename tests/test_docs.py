@@ -7,7 +7,8 @@
 - Links have targets.
 - Examples run: each ``python`` block and each command of a ``console`` block prints the lines
   below it. A line with "…" stands for any number of lines, seconds for any seconds. A loopback
-  server stands for example.org. `NOT_RUN` lists the other blocks, each with the reason.
+  server stands for example.org. A block with a title is written to a file. `NOT_RUN` lists the
+  other blocks, each with the reason.
 """
 
 from __future__ import annotations
@@ -413,18 +414,22 @@ def test_the_diagram_is_drawn_from_its_source_and_names_existing_files() -> None
 
 @dataclass(frozen=True)
 class Block:
-    """A code block, and the line on which it begins."""
+    """A code block, the line on which it begins, and the file that it is."""
 
     language: str
     text: str
     line: int
+    file: str | None = None
+
+
+FENCE = re.compile(r"^```(\w*)(?: title=\"([^\n]+?)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     return [
-        Block(found[1], found[2], text.count("\n", 0, found.start()) + 1)
-        for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+        Block(found[1], found[3], text.count("\n", 0, found.start()) + 1, found[2])
+        for found in FENCE.finditer(text)
     ]
 
 
@@ -507,7 +512,7 @@ def test_each_example_that_is_not_run_has_a_reason() -> None:
         f"{name_of(page)} {block.language}": block
         for page in TOLD
         for block in blocks(page)
-        if block.language not in ("python", "console", "text")
+        if block.file is None and block.language not in ("python", "console", "text")
     }
     assert found.keys() == NOT_RUN.keys()
     for page in TOLD:
@@ -527,7 +532,10 @@ def consoles() -> list[object]:
 @pytest.mark.parametrize("page", consoles())
 def test_commands_print_the_shown_output(page: Path, folder: Path, site: str) -> None:
     for block in blocks(page):
-        if block.language == "console":
+        if block.file is not None:
+            (folder / block.file).parent.mkdir(exist_ok=True)
+            (folder / block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "console":
             for command, expected in steps(block.text):
                 printed = output(command.replace("https://example.org/feed", f"{site}feed"), folder)
                 assert expected or not printed, f"{command} prints:\n{printed}"
@@ -543,7 +551,7 @@ def steps(text: str) -> Iterator[tuple[str, list[str]]]:
             if command:
                 yield "\n".join(command), expected
             command, expected = [line[2:]], []
-        elif line == ">" or line.startswith("> "):
+        elif line.startswith("> "):
             command.append(line[2:])
         else:
             expected.append(line)
@@ -575,7 +583,7 @@ def output(command: str, folder: Path) -> str:
 def shell(command: str, folder: Path, input: str = "") -> str:
     for tool in ("curl", "jq"):
         if f"{tool} " in command and shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed")
+            pytest.skip(f"{tool} is missing: install Debian's package {tool}")
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         input=input,

@@ -11,7 +11,14 @@ import networkx
 
 ROOT = Path(__file__).parents[1]
 SEMANTIC = (
-    ("semantic.errors", "semantic.exports", "semantic.limits", "semantic.vocabulary"),
+    (
+        "semantic.errors",
+        "semantic.exports",
+        "semantic.html",
+        "semantic.limits",
+        "semantic.progress",
+        "semantic.vocabulary",
+    ),
     ("semantic.files", "semantic.safe_xml"),
     ("semantic.terms",),
     ("semantic.publication", "semantic.ontology.taxonomy"),
@@ -42,10 +49,7 @@ LAYERS = (
     ("graphmatch.explain", "graphmatch.snapshot"),
     ("graphmatch.documents", "graphmatch.registration"),
     ("graphmatch.engine",),
-    (
-        "graphmatch.subscription_files",
-        "graphmatch.topics",
-    ),
+    ("graphmatch.subscription_files", "graphmatch.topics"),
     ("graphmatch.spark.java",),
     ("graphmatch.spark.spark_session", "graphmatch.spark.snapshots", "graphmatch.spark.graphs"),
     ("graphmatch.spark.tasks",),

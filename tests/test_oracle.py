@@ -24,15 +24,7 @@ from pyoxigraph import (
 
 from semantic.publication import Publication
 from semantic.terms import Node, Term, Triple
-from semantic.vocabulary import (
-    GM,
-    OWL,
-    PREFIXES,
-    RDF,
-    RDFS,
-    SKOS,
-    XSD,
-)
+from semantic.vocabulary import GM, OWL, PREFIXES, RDF, RDFS, SKOS, XSD
 from tests.oracle import (
     OPERATORS,
     TAXONOMIC,

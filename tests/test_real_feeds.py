@@ -13,8 +13,8 @@ from graphmatch.published.naive import Naive
 from semantic import Ontology, Problem, Publication, read_publications
 from semantic.annotation.annotate import Annotator
 from semantic.errors import Severity
+from tests.real_data import DATA
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 FEEDS = sorted((DATA / "feeds").glob("*.*"))
 SUBSCRIPTIONS = Path(__file__).parent / "dbpedia"
 

@@ -467,9 +467,7 @@ def test_units_are_those_of_the_attribute(sample_matches: SampleMatches) -> None
 # --- Surprising bindings ----------------------------------------------------------------------
 
 
-def test_german_item_on_climate_is_about_the_environment(
-    sample_matches: SampleMatches,
-) -> None:
+def test_german_item_on_climate_is_about_the_environment(sample_matches: SampleMatches) -> None:
     item = "https://notebook.example/almen"
     (solution,) = solutions(sample_matches["feeds-environment"][item])
     assert solution == {"item": item, "title": "Der Klimawandel erreicht die Almen"}

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -29,6 +30,7 @@ from graphmatch.published.attribute_matcher import Tally
 from graphmatch.report import MatchReport
 from graphmatch.subscription import SubscriptionParser
 from semantic.attributes.events import Event
+from semantic.errors import pip_install
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
@@ -45,15 +47,23 @@ class Adapter(ABC):
     `forms` are the workloads that it can express, with the forms of their events. If `matches` is
     false, it finds no matches, and its time is a lower bound for others. If it is not `exact`, it
     may report other subscriptions than those that match. Without `topics` it cannot find a
-    thesaurus's concepts in texts. If `shares` is true, the workload caches the result of `given`
-    for several engines, so it is not part of an engine's memory.
+    thesaurus's concepts in texts; if it is `whole`, it finds whole words only. If `shares` is true,
+    the workload caches the result of `given` for several engines, so it is not part of an engine's
+    memory. `module` is the package that it needs beyond those of the extra ``bench``, if any.
     """
 
     forms: Mapping[str, Sequence[str]]
     matches: bool = True
     exact: bool = True
     topics: bool = True
+    whole: bool = False
     shares: bool = False
+    module: str = ""
+
+    @classmethod
+    def missing(cls) -> str:
+        """Return what must be installed, as a command; empty if nothing is missing."""
+        return "" if not cls.module or find_spec(cls.module) else pip_install("peers")
 
     def given(self, workload: Any) -> Any:
         """Return the subscriptions in the engine's form; not timed."""
@@ -112,8 +122,9 @@ def adapter(name: str, options: Mapping[str, Any] | None = None) -> Adapter:
     if name in _OWN:
         return _OWN[name]()
     from graphmatch.bench.baselines import BASELINES
+    from graphmatch.bench.peers import PEERS
 
-    return BASELINES[name]()
+    return {**BASELINES, **PEERS}[name]()
 
 
 class _Engine(Adapter):
@@ -297,4 +308,4 @@ class _Read(_Parse):
 
 _OWN: Mapping[str, type[Adapter]] = {"graphmatch": _Engine, "parse": _Parse, "read": _Read}
 ENGINES = ("graphmatch", "dictionary", "scan", "duckdb", "parse", "read")
-"""The engines besides the published algorithms, in the order of the list."""
+"""The engines that are measured by default, in the order of the list."""

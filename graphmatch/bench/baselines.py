@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from graphmatch.bench.adapters import TABULAR, Adapter
 from graphmatch.bench.workloads import TabularWorkload, Workload
 from graphmatch.bench.workloads.graph import GraphWorkload
-from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
+from graphmatch.bench.workloads.keywords import KeywordWorkload
 
 Ids: TypeAlias = NDArray[np.int32]
 Key: TypeAlias = tuple[int | None, int, int | None]
@@ -128,7 +128,7 @@ class _Keywords:
             self._index.setdefault(rarest, []).append((number, others))
 
     def event(self, workload: KeywordWorkload, number: int, serial: int | None) -> list[list[str]]:
-        return [titles(item) for item in workload.publications(number, serial)]
+        return [workload.titles(item) for item in workload.publications(number, serial)]
 
     def match(self, event: list[list[str]]) -> Iterator[int]:
         for several in event:

@@ -27,23 +27,26 @@ from graphmatch.console import CommandConsole, styled, to_json
 from semantic.errors import InputError, Place, Problem
 
 Scale: TypeAlias = Literal["small", "full"]
-Record: TypeAlias = tuple[str, str, float, float]
-"""Variant, algorithm, place on the axis, and measured value."""
+Record: TypeAlias = tuple[str, str, str, float, float]
+"""Quantity, variant, algorithm, place on the axis, and measured value."""
 
 SCALES: Sequence[Scale] = ("small", "full")
-SECONDS: Mapping[Scale, float] = {"small": 0.7, "full": 5.0}
+SECONDS: Mapping[Scale, float] = {"small": 0.7, "full": 2.0}
 """The time limit of an algorithm at a point."""
 PASSES = 3
 QUANTITIES: Mapping[str, tuple[str, str]] = {
     "time": ("median_microseconds_per_event", "µs an event (median)"),
-    "deviation": ("deviation_microseconds", "µs, standard deviation of events"),
     "memory": ("bytes", "bytes (index, or process)"),
     "subscribing": ("build_seconds", "s to subscribe all"),
-    "steps": ("steps_per_subscription", "steps a subscription"),
+    "steps": ("steps_per_event", "steps an event"),
+    "deviation of steps": ("deviation_steps", "steps, standard deviation of events"),
     "nodes": ("counters.probes", "nodes visited an event"),
     "evaluations": ("counters.evaluated", "evaluations an event"),
 }
 """The key of a row (a dot leads to a nested value) and the axis label of each quantity."""
+IMPLEMENTATION_BOUND = ("time", "memory", "subscribing")
+"""The quantities that are compared only among algorithms of one kind of `IMPLEMENTED_WITH`."""
+VERDICTS = ("holds", "holds in part", "does not hold", "not comparable")
 SEED = 1
 BOUND = "bound"
 HERE = Path(__file__).parent
@@ -59,6 +62,9 @@ class Experiment:
     paper: str
     figure: str
     claim: str
+    verdict: str
+    measure: Mapping[str, Sequence[str]]
+    finding: str
     workload: str
     algorithms: Mapping[str, str]
     small: Sequence[float]
@@ -66,12 +72,17 @@ class Experiment:
     subscriptions: Sequence[int]
     events: Sequence[int]
     axis: str = "subscriptions"
-    quantity: str = "time"
+    quantities: Sequence[str] = ("time", "steps")
     parameters: Mapping[str, Any] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
     most: Mapping[str, int] = field(default_factory=dict)
     bound: bool = False
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def measure_text(self) -> str:
+        """`measure` as text, such as ``time of gtopss; steps of gtopss, ops``."""
+        return "; ".join(f"{name} of {', '.join(of)}" for name, of in self.measure.items())
 
     def points(self, scale: Scale) -> Iterator[tuple[str, float, Row]]:
         """Yield variant, place and arguments of `graphmatch.bench.runner.asked` for each point."""
@@ -86,17 +97,18 @@ class Experiment:
             yield variant, x, {**point, "seconds": SECONDS[scale], "passes": PASSES}
 
     def records(self, variant: str, x: float, found: Row) -> Iterator[Record]:
-        """Yield the quantity of each row of a point as a record, and that of the bound, if any."""
+        """Yield the quantities of each row of a point as records, and the bound, if any."""
         labels = {column: label for label, column in self.algorithms.items()}
-        for row in found["rows"]:
+        for row, quantity in product(found["rows"], self.quantities):
             value: Any = row
-            for part in QUANTITIES[self.quantity][0].split("."):
+            for part in QUANTITIES[quantity][0].split("."):
                 value = value.get(part)
             if value is not None:
-                yield variant, labels[row["column"]], x, float(value)
+                yield quantity, variant, labels[row["column"]], x, float(value)
         if self.bound:
             of: Any = workload_class(self.workload)
-            yield variant, BOUND, x, expected_bound(of.attributes, of.values, int(x))
+            bound = expected_bound(of.attributes, of.values, int(x))
+            yield self.quantities[0], variant, BOUND, x, bound
 
 
 def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
@@ -121,17 +133,12 @@ def expected_bound(attributes: int, values: int, subscriptions: int) -> float:
 def _experiments() -> Iterator[Experiment]:
     said = tomllib.loads((HERE / "experiments.toml").read_text(encoding="utf-8"))
     for name, own in said["figure"].items():
-        paper = said["paper"][name.partition("-")[0]]
-        algorithms = own.get("algorithms", "matching")
-        yield Experiment(
-            **{
-                **{key: paper[key] for key in ("workload", "subscriptions", "events", "most")},
-                **own,
-                "algorithms": paper[algorithms] if isinstance(algorithms, str) else algorithms,
-            },
-            name=name,
-            paper=paper["title"],
-        )
+        defaults = dict(said["paper"][name.partition("-")[0]])
+        title, lists = defaults.pop("title"), defaults.pop("lists")
+        fields = {"algorithms": "matching", **defaults, **own}
+        if isinstance(fields["algorithms"], str):
+            fields["algorithms"] = lists[fields["algorithms"]]
+        yield Experiment(name=name, paper=title, **fields)
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {one.name: one for one in _experiments()}
@@ -204,14 +211,15 @@ def measured(
     if scale == "full":
         first = next(iter(of.variants))
         for algorithm, values in of.printed.items():
-            records += [(first, f"{algorithm}, printed", float(x), y) for x, y in values.items()]
+            label = f"{algorithm}, printed"
+            records += [(of.quantities[0], first, label, float(x), y) for x, y in values.items()]
     return records, rows, wrong
 
 
 def write(of: Experiment, scale: Scale, records: Sequence[Record], output: Path) -> None:
     """Add a figure's curves to results.json in a folder, and draw it there as SVG."""
     machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
-    short = [(v, a, x, float(f"{value:.5g}")) for v, a, x, value in records]
+    short = [(*of_point, float(f"{value:.5g}")) for *of_point, value in records]
     file = output / "results.json"
     try:
         output.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from graphmatch.bench import report, runner
 from graphmatch.bench.adapters import ENGINES, adapter
+from graphmatch.bench.peers import PEERS
 from graphmatch.bench.workloads import workload_class
 from graphmatch.console import CommandConsole, styled
 
@@ -76,6 +77,8 @@ def run(
         with err.status(f"{said}: {', '.join(columns)}") if err.is_terminal else nullcontext():
             whole = [size, chosen.events, chosen.seed]
             found = runner.asked(workload, columns, whole, parameters=parameters)
+        for engine, how in found.get("missing", {}).items():
+            err.print(styled((f"{said}: ", "yellow"), f"{engine} is left out. Install it: {how}"))
         if "wrong" in found:
             err.print(styled((f"{said}: ", "red"), found["wrong"]))
             status = 2
@@ -93,10 +96,14 @@ def run(
 def columns_of(workload: str, chosen: RunOptions, parameters: Mapping[str, Any]) -> Iterator[str]:
     """Yield the columns to measure: each engine in each form, with repeated and with new events.
 
-    The engines are the named ones, or all that support the workload.
+    The engines are the named ones, or all of `ENGINES` that support the workload.
     """
-    known = {name: one for name in ENGINES if workload in (one := adapter(name)).forms}
-    engines = report.named(chosen.engines or known, known, "--engines")
+    every = (*ENGINES, *PEERS)
+    known = {name: one for name in every if workload in (one := adapter(name)).forms}
+    usual = [name for name in ENGINES if name in known]
+    engines = report.named(chosen.engines or usual, known, "--engines")
+    if not parameters.get("whole"):
+        engines = [name for name in engines if not (known[name].whole and workload == "keywords")]
     if parameters.get("topics"):
         engines = [name for name in engines if known[name].topics]
     forms = known["graphmatch"].forms[workload]

@@ -83,7 +83,8 @@ def rows(subscriptions: int, seed: int = 1) -> Iterator[Row]:
 
     table = AttributeWorkload(Size(subscriptions, 1, seed)).table()
     classes = [f"<urn:class:{number % 1000}>" for number in range(subscriptions)]
-    given = {"id": ids(subscriptions), "class": classes, "most": list(range(subscriptions))}
+    most = list(range(subscriptions))
+    given: dict[str, Any] = {"id": ids(subscriptions), "class": classes, "most": most}
     prepared = Engine().prepare(_PREPARED, ["class", "most"])
 
     def subscribe(part: Any) -> None:
@@ -157,8 +158,8 @@ def threads(subscriptions: int, seed: int = 1, documents: int = 4000) -> Iterato
     with ThreadPoolExecutor(2) as pool:
         halves, found = (new[::2], new[1::2]), list[int]()
         several = {
-            "one": lambda: found.append(match(new)),
-            "two": lambda: found.append(sum(pool.map(match, halves))),
+            "one thread": lambda: found.append(match(new)),
+            "two threads": lambda: found.append(sum(pool.map(match, halves))),
         }
         for column, seconds in _medians(several).items():
             yield {"column": column, "microseconds": seconds / documents / TURNS * 1e6}

@@ -104,7 +104,7 @@ class OperatorWorkload:
         self._predicates = setting.predicates
         weights = self._random.random(setting.predicates)
         if setting.alpha:
-            weights[:] = np.arange(1, setting.predicates + 1) ** -setting.alpha
+            weights[:] = np.arange(1.0, setting.predicates + 1) ** -setting.alpha
         lengths = self._random.integers(SHORTEST, setting.longest + 1, setting.subscriptions)
         self.subscriptions = self._drawn(weights, lengths)
         held = np.concatenate(self.subscriptions)

@@ -72,3 +72,5 @@ def _status(name: str) -> int:
 if __name__ == "__main__":
     measured = import_module(sys.argv[1]).measure(*sys.argv[2:])
     sys.stdout.write(json.dumps(measured) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # threads of an engine may still run, and some crash as the interpreter ends

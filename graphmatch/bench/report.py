@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from graphmatch.bench.process import Row
 from semantic.errors import unknown_choice
@@ -24,7 +24,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8
 OURS = {"graphmatch": "#000000", "scan": "#AAAAAA", **dict.fromkeys(("core", "index"), "#666666")}
 """The engine's own colours, the lower bound's, and that of a theoretical curve."""
 MARKERS, STYLES = "os^DvPX<>*hp", ("-", "--", ":")
-INCHES = (6.4, 3.4)
+INCHES = (6.4, 3.0)
+"""The size of a plot."""
 
 
 def number(value: object) -> str:
@@ -68,59 +69,73 @@ def markdown(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
 
 def frame(records: Sequence[Record]) -> Any:
     """Return a data frame with a row for each record."""
-    return pd.DataFrame(records, columns=["variant", "algorithm", "x", "value"])
+    return pd.DataFrame(records, columns=["quantity", "variant", "algorithm", "x", "value"])
 
 
 def curves(records: Sequence[Record], axis: str) -> str:
     """Return a table as text: a row for each place on the axis, a column for each curve."""
     found = frame(records).rename(columns={"x": axis})
-    found["curve"] = (found.algorithm + " " + found.variant).str.rstrip()
+    found["curve"] = (found.algorithm + " " + found.variant).str.rstrip() + ", " + found.quantity
     text: str = found.pivot_table("value", axis, "curve", sort=False).to_string(float_format=number)
     return text
 
 
 def section(of: Experiment, picture: str) -> str:
-    """Return a figure as Markdown: its claim, and the image at the address `picture`."""
-    return f"{of.figure[0].upper()}{of.figure[1:]}. {of.claim}\n\n![{of.name}]({picture})"
+    """Return a figure as Markdown: claim, verdict, and the image at the address `picture`."""
+    return (
+        f"### {of.name}\n\n{of.figure[0].upper()}{of.figure[1:]}: {of.claim}\n\n"
+        f"**{of.verdict.capitalize()}** ({of.measure_text}). {of.finding}\n\n"
+        f"![{of.name}]({picture})"
+    )
+
+
+def verdicts(several: Iterable[Experiment]) -> str:
+    """Return figures as a table in Markdown: claim, verdict, and the measure it rests on."""
+    columns = ("figure", "claim", "verdict", "measure")
+    rows = [(f"[{o.name}](#{o.name})", o.claim, o.verdict, o.measure_text) for o in several]
+    cells = [dict(zip(columns, row, strict=True)) for row in rows]
+    return markdown(cells, dict(zip(columns, columns, strict=True)))
 
 
 def draw(of: Experiment, records: Sequence[Record]) -> bytes:
-    """Draw the measured curves of an experiment, and return the figure as SVG."""
+    """Draw the measured curves of an experiment, a plot for each quantity; return them as SVG."""
     import matplotlib
     from matplotlib.figure import Figure
 
     from graphmatch.bench.experiments import QUANTITIES
 
-    written = BytesIO()
+    written, rows, (width, height) = BytesIO(), frame(records), INCHES
+    every = dict.fromkeys([*of.algorithms, *rows.algorithm])
+    places = {algorithm: place for place, algorithm in enumerate(every)}
+    styles = dict(zip(of.variants, STYLES, strict=False))
     with matplotlib.rc_context({"svg.hashsalt": of.name, "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=INCHES, layout="constrained")
-        axes = figure.subplots()
-        rows = frame(records)
-        every = dict.fromkeys([*of.algorithms, *rows.algorithm])
-        places = {algorithm: place for place, algorithm in enumerate(every)}
-        styles = dict(zip(of.variants, STYLES, strict=False))
-        for (variant, algorithm), curve in rows.groupby(["variant", "algorithm"], sort=False):
-            axes.plot(
-                *curve.sort_values("x")[["x", "value"]].to_numpy().T,
-                styles[variant],
-                color=OURS.get(algorithm, COLOURS[places[algorithm] % len(COLOURS)]),
-                marker=MARKERS[places[algorithm] % len(MARKERS)],
-                markersize=4,
-                linewidth=1.2,
-                label=f"{algorithm}, {variant}" if variant else algorithm,
-            )
-        if _is_wide(rows.x):
-            axes.set_xscale("log")
-        if _is_wide(rows.value):
-            axes.set_yscale("log")
-        elif len(rows):
-            axes.set_ylim(bottom=0)
-        axes.set_xlabel(of.axis)
-        axes.set_ylabel(QUANTITIES[of.quantity][1])
-        axes.set_title(f"{of.name}: {of.paper}, {of.figure}", fontsize=10)
-        axes.grid(visible=True, linewidth=0.3)
-        if len(rows):
-            figure.legend(loc="outside right upper", frameon=False)
+        figure = Figure(figsize=(width, height * len(of.quantities)), layout="constrained")
+        plots = figure.subplots(len(of.quantities), squeeze=False)[:, 0]
+        for axes, quantity in zip(plots, of.quantities, strict=True):
+            drawn = rows[rows.quantity == quantity]
+            for (variant, algorithm), curve in drawn.groupby(["variant", "algorithm"], sort=False):
+                axes.plot(
+                    *curve.sort_values("x")[["x", "value"]].to_numpy().T,
+                    styles[variant],
+                    color=OURS.get(algorithm, COLOURS[places[algorithm] % len(COLOURS)]),
+                    marker=MARKERS[places[algorithm] % len(MARKERS)],
+                    markersize=4,
+                    linewidth=1.2,
+                    label=f"{algorithm}, {variant}" if variant else algorithm,
+                )
+            if _is_wide(drawn.x):
+                axes.set_xscale("log")
+                axes.xaxis.set_minor_formatter("")
+            if _is_wide(drawn.value):
+                axes.set_yscale("log")
+            elif len(drawn):
+                axes.set_ylim(bottom=0)
+            axes.set_ylabel(QUANTITIES[quantity][1])
+            axes.grid(visible=True, linewidth=0.3)
+            if len(drawn):
+                axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        plots[0].set_title(f"{of.name}: {of.paper}, {of.figure}", fontsize=10)
+        plots[-1].set_xlabel(of.axis)
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
     return written.getvalue()
 

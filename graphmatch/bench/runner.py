@@ -21,6 +21,7 @@ from zlib import crc32
 import numpy as np
 
 from graphmatch.bench.adapters import Adapter, adapter
+from graphmatch.bench.peers import PEERS
 from graphmatch.bench.process import Row, in_own_process, one_core, resident_bytes
 from graphmatch.bench.workloads import WORKLOADS, Size, Workload, workload_class
 
@@ -96,7 +97,10 @@ class _Built:
 
 @dataclass(slots=True)
 class _Run:
-    """The results of a column: each event's least time, number of matches, and their checksum."""
+    """The results of a column: each event's least time, number of matches, and their checksum.
+
+    `steps` has the probes and candidates of each event, if the engine counts them.
+    """
 
     text: str
     column: Configuration
@@ -107,6 +111,7 @@ class _Run:
     spent: float = 0.0
     matched: dict[int, tuple[int, int]] = field(default_factory=dict)
     counted: Counter[str] = field(default_factory=Counter)
+    steps: list[int] = field(default_factory=list)
 
     def is_done(self) -> bool:
         """Return whether the column has used up its time, with at least `LEAST_EVENTS` events."""
@@ -144,7 +149,9 @@ class _Run:
                 if number not in self.micros:
                     found = np.sort(made.numbers(answer))
                     self.matched[number] = (found.size, crc32(found.tobytes()))
-                    self.counted.update(made.counters(answer))
+                    if counters := made.counters(answer):
+                        self.counted.update(counters)
+                        self.steps.append(counters["probes"] + counters["candidates"])
                 self.micros[number] = min(micros, self.micros.get(number, micros))
 
 
@@ -152,15 +159,20 @@ def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: An
     """Measure in a process of its own; return ``rows``, and an error in ``wrong``, if any.
 
     `size` has the arguments of `Size`, and `more` those of `measured`. A workload outside of
-    `WORKLOADS` is a module of this package, whose `measure` makes the rows.
+    `WORKLOADS` is a module of this package, whose `measure` makes the rows. Columns of engines that
+    are not installed are left out; ``missing`` says how to install these engines.
     """
+    engines = {text: Configuration.of(text).engine for text in columns}
+    missing = {name: PEERS[name].missing() for name in engines.values() if name in PEERS}
+    columns = [text for text in columns if not missing.get(engines[text])]
     module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
     found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
+    found["missing"] = {name: how for name, how in missing.items() if how}
     if "failed" in found:
-        return {"rows": [], "wrong": f"failed: {found['failed']}"}
+        return {**found, "rows": [], "wrong": f"failed: {found['failed']}"}
     wrong = next((row["disagreement"] for row in found["rows"] if "disagreement" in row), None)
     said = f"the engines do not agree, so their times say nothing: {wrong}"
-    return {"rows": found["rows"], **({"wrong": said} if wrong else {})}
+    return {**found, **({"wrong": said} if wrong else {})}
 
 
 def measure(request: str) -> Row:
@@ -282,7 +294,6 @@ def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
     subscriptions, events = built.workload.size.subscriptions, len(run.micros)
     reported, resident = built.reported, built.resident
     micros = np.array(list(run.micros.values()))
-    steps = run.counted["probes"] + run.counted["candidates"]
     matches = sum(many for many, _ in run.matched.values())
     row: Row = {
         "workload": name,
@@ -303,7 +314,8 @@ def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
         "deviation_microseconds": float(micros.std()),
         "matches_per_event": matches / events if made.matches else None,
         "counters": {name: many / events for name, many in run.counted.items()},
-        "steps_per_subscription": steps / events / subscriptions,
+        "steps_per_event": float(np.mean(run.steps)) if run.steps else None,
+        "deviation_steps": float(np.std(run.steps)) if run.steps else None,
         "parameters": {"seed": size.seed, **built.workload.described()},
         "agrees": wrong is None,
     }

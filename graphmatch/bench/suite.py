@@ -1,18 +1,18 @@
-"""``graphmatch bench all``: the users' benefits as a list of claims, each measured in one run.
+"""``graphmatch bench all``: what users get, measured beside what they could use instead.
 
 suite.toml lists the runs: a workload with columns (`graphmatch.bench.runner`), or a function of
-`graphmatch.bench.measures`, in a process of its own. A claim compares two of its columns, or one
-with a number.
+`graphmatch.bench.measures`, each in a process of its own. `graphmatch.bench.summary` shows results.
 """
 
 from __future__ import annotations
 
+import json as json_format
 import platform
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from math import inf
+from datetime import UTC, datetime
 from os import cpu_count
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,90 +21,122 @@ from graphmatch.bench import report
 from graphmatch.bench.measures import MEASURES
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import MICROS, asked
-from graphmatch.console import CommandConsole, styled
+from graphmatch.console import CommandConsole, styled, to_json
+from semantic.errors import InputError, Place, Problem
 
 Scale: TypeAlias = Literal["small", "full"]
 
 SECONDS: Mapping[Scale, float] = {"small": 2.0, "full": 10.0}
 """The time limit of each column."""
 EVENTS = 200
-_UNITS = {
-    MICROS: "µs",
-    "microseconds": "µs",
-    "seconds": "s",
-    "megabytes": "MB",
-    "bytes_per_subscription": "bytes",
-    "per_second": "a second",
-}
-_SHOWN = {name: name for name in ("what", "measured", "beside", "ratio", "wanted", "holds")}
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A claim about a run; suite.toml documents the fields."""
-
-    what: str
-    of: str
-    beside: str | None = None
-    key: str = MICROS
-    most: float | None = None
-    least: float | None = None
+MEMORY = "bytes_per_subscription"
+RESULTS = Path(__file__).with_name("suite.json")
+"""The results of the last full run, which the documentation shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The measurement of one process: a workload, or one of `MEASURES`."""
+    """The measurement of one process: a workload, or one of `MEASURES`.
+
+    suite.toml documents the fields.
+    """
 
     name: str
+    section: str
+    title: str
     measured: str
     sizes: Mapping[Scale, int]
-    claims: Sequence[Claim]
+    compared: Sequence[Sequence[str]]
+    key: str = MICROS
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    columns: Sequence[str] = ()
+    passes: int = 1
+    memory: str = ""
 
-    def all_columns(self) -> list[str]:
-        """Return the columns, those in claims first."""
-        mentioned = [name for claim in self.claims for name in (claim.of, claim.beside) if name]
-        return list(dict.fromkeys([*mentioned, *self.columns]))
+    def columns(self) -> list[str]:
+        """Return the columns, each once."""
+        return list(dict.fromkeys(column for pair in self.compared for column in pair))
 
 
 def _runs() -> Iterator[Run]:
     said = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     for one in said["run"]:
-        yield Run(**{**one, "claims": [Claim(**claim) for claim in one["claims"]]})
+        yield Run(**one)
 
 
-RUNS: Sequence[Run] = tuple(_runs())
+RUNS: Mapping[str, Run] = {one.name: one for one in _runs()}
+"""The runs by name."""
 
 
 def run(
-    names: Sequence[str], scale: Scale, seed: int, feeds: Path | None, *, json: bool = False
+    names: Sequence[str],
+    scale: Scale,
+    seed: int,
+    feeds: Path | None,
+    output: Path | None,
+    *,
+    json: bool = False,
 ) -> int:
-    """Measure all runs, or those with these names; print their claims; return the exit status.
+    """Measure all runs, or those with these names; print their results; return the exit status.
 
-    Raise `InputError` for an unknown name.
+    If there is a folder `output`, also write them to suite.json in it, besides those of other runs.
+    Raise `InputError` for an unknown name, or if that file cannot be written.
     """
+    from graphmatch.bench import summary
+
     out, err = CommandConsole(), CommandConsole(stderr=True)
-    known = {one.name: one for one in RUNS}
-    chosen = report.named(names, known, "bench all")
-    status, shown = 0, list[Row]()
-    for one in [known[name] for name in chosen] or RUNS:
-        with err.status(one.name) if err.is_terminal else nullcontext():
+    status, results = 0, dict[str, Row]()
+    for name in report.named(names, RUNS, "bench all") or RUNS:
+        one = RUNS[name]
+        with err.status(name) if err.is_terminal else nullcontext():
             found = measured(one, scale, seed, feeds)
+        for engine, how in found.get("missing", {}).items():
+            err.print(styled((f"{name}: ", "yellow"), f"{engine} is left out. Install it: {how}"))
         if "wrong" in found:
-            err.print(styled((f"{one.name}: ", "red"), found["wrong"]))
+            err.print(styled((f"{name}: ", "red"), found["wrong"]))
             status = 2
             continue
-        claims = list(claims_of(one, found["rows"]))
-        shown += claims
+        rows = {row["column"]: row for row in found["rows"]}
+        kept = {
+            column: {
+                key: float(f"{rows[column][key]:.5g}")
+                for key in (one.key, MEMORY)
+                if rows[column].get(key) is not None
+            }
+            for column in one.columns()
+            if column in rows
+        }
+        machine = f"{scale} scale, seed {seed}, {_machine()}"
+        results[name] = {"size": one.sizes[scale], "machine": machine, "columns": kept}
+        if output:
+            _write(output / RESULTS.name, {name: results[name]})
         if json:
-            about = {"run": one.name, "scale": scale, "subscriptions": one.sizes[scale]}
-            out.write_json({**about, "rows": found["rows"], "claims": claims})
-    if not json and shown:
-        machine = f"{cpu_count()} cores, Python {platform.python_version()}"
-        out.print(f"{scale} scale, seed {seed}, {machine}\n")
-        out.print(report.markdown([_written(row) for row in shown], _SHOWN))
+            out.write_json({"run": name, **results[name], "rows": found["rows"]})
+    if not json and results:
+        out.print(summary.table(results))
     return status
+
+
+def _machine() -> str:
+    day = f"{datetime.now(UTC):%Y-%m-%d}"
+    return f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}, {day}"
+
+
+def _write(file: Path, results: Mapping[str, Row]) -> None:
+    """Add results to those in a file: a line for each run, in the order of `RUNS`."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        known = {**read_results(file), **results}
+        lines = [f"{to_json(name)}: {to_json(known[name])}" for name in RUNS if name in known]
+        file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise InputError(Problem(what, Place(str(file)), "Give another --output.")) from error
+
+
+def read_results(file: Path = RESULTS) -> dict[str, Row]:
+    """Return the results of runs by name; empty if the file does not exist."""
+    found: dict[str, Row] = json_format.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return found
 
 
 def measured(one: Run, scale: Scale, seed: int, feeds: Path | None) -> Row:
@@ -114,40 +146,5 @@ def measured(one: Run, scale: Scale, seed: int, feeds: Path | None) -> Row:
         return asked("measures", [one.measured], size, parameters=parameters)
     if one.measured == "keywords" and feeds is not None:
         parameters["feeds"] = str(feeds)
-    columns, seconds = one.all_columns(), SECONDS[scale]
-    return asked(one.measured, columns, size, parameters=parameters, seconds=seconds)
-
-
-def claims_of(one: Run, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield a row for each claim: measured values, their ratio, and whether the claim holds."""
-    by_column = {row["column"]: row for row in rows}
-    for claim in one.claims:
-        value = by_column[claim.of][claim.key]
-        other = by_column[claim.beside][claim.key] if claim.beside else None
-        ratio = value / other if value is not None and other else None
-        judged, holds = ratio if claim.beside else value, None
-        if judged is not None and (claim.most, claim.least) != (None, None):
-            holds = (claim.least or 0) <= judged <= (inf if claim.most is None else claim.most)
-        said = {"measured": value, "beside": other, "unit": _UNITS[claim.key], "ratio": ratio}
-        wanted = {"most": claim.most, "least": claim.least, "holds": holds}
-        yield {"run": one.name, "what": claim.what, **said, **wanted}
-
-
-def _written(row: Row) -> Row:
-    """Return a claim with its numbers and bounds as strings."""
-    unit = row["unit"] if row["ratio"] is None else ""
-    words = {"most": "at most", "least": "at least"}
-    bounds = (f"{words[b]} {_number(row[b], unit)}" for b in words if row[b] is not None)
-    return {
-        "what": f"{row['run']}: {row['what']}",
-        **{name: _number(row[name], row["unit"]) for name in ("measured", "beside")},
-        "ratio": _number(row["ratio"], ""),
-        "wanted": next(bounds, ""),
-        "holds": {None: "", True: "yes", False: "no"}[row["holds"]],
-    }
-
-
-def _number(value: float | None, unit: str) -> str:
-    if value is not None and unit == "µs" and value >= 1000:
-        value, unit = value / 1000, "ms"
-    return "" if value is None else f"{report.number(float(value))} {unit}".rstrip()
+    more = {"parameters": parameters, "seconds": SECONDS[scale], "passes": one.passes}
+    return asked(one.measured, one.columns(), size, **more)

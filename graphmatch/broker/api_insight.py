@@ -46,7 +46,7 @@ LISTED = 200
 """So many subscriptions are told that would gain or lose something."""
 _BELOW = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
 _LINE = f"<urn:example:Laptop> <{_BELOW}> <urn:example:Computer> ."
-_ONTOLOGIES = {
+ONTOLOGY_TYPES = {
     "text/turtle": (".ttl", _LINE),
     "application/n-triples": (".nt", _LINE),
     "text/n3": (".n3", _LINE),
@@ -219,7 +219,7 @@ async def why(
 @questions.post(
     "/ontology:what-if",
     summary="Ask what another ontology would change (admin, where tokens are needed)",
-    openapi_extra=document_body({name: text for name, (_, text) in _ONTOLOGIES.items()}),
+    openapi_extra=document_body({name: text for name, (_, text) in ONTOLOGY_TYPES.items()}),
 )
 async def what_if(request: Request, api: TheApi, by: TheCaller) -> show.DifferenceView:
     """Say which subscriptions would gain or lose recent publications; nothing is changed.
@@ -227,7 +227,7 @@ async def what_if(request: Request, api: TheApi, by: TheCaller) -> show.Differen
     Nothing is fetched: what the ontology imports has to be in it.
     """
     api.check(by, "admin")
-    suffix, _ = _ONTOLOGIES[media_type_of(request, _ONTOLOGIES)]
+    suffix, _ = ONTOLOGY_TYPES[media_type_of(request, ONTOLOGY_TYPES)]
     upload = Upload(f"body{suffix}", await request.body())
     found = await api.asking.ask(api.asking.what_if, [upload])
     several = list(found.changed.items())[:LISTED]

@@ -95,7 +95,7 @@ TRIED, TRIED_BYTES = 100_000, 10_000_000_000
 """So many publications a subscription is tried on, and of so many bytes, if there is time."""
 _EXAMINED = 10_000
 """So many of somebody's subscriptions are examined, the newest of them."""
-_LONG_SECONDS = 1.0
+LONG_SECONDS = 1.0
 """A question that takes longer may have used much memory."""
 _DAYS = 14
 _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", ".ttl", ".xml"})
@@ -111,7 +111,7 @@ class Upload:
 
 
 @dataclass(slots=True)
-class _Lane:
+class Lane:
     """Questions that wait for each other."""
 
     most: int
@@ -134,8 +134,8 @@ class Asking:
     _of: Engine | None = None
     _known: _Known | None = None
     _linter: Linter | None = None
-    _short: _Lane = field(default_factory=lambda: _Lane(WAITING, asyncio.Semaphore(2)))
-    _long: _Lane = field(default_factory=lambda: _Lane(WAITING_LONG, asyncio.Semaphore(1)))
+    short: Lane = field(default_factory=lambda: Lane(WAITING, asyncio.Semaphore(2)))
+    long: Lane = field(default_factory=lambda: Lane(WAITING_LONG, asyncio.Semaphore(1)))
 
     async def ask(self, question: Callable[..., T], *given: Any) -> T:
         """Run a question in a thread.
@@ -145,7 +145,7 @@ class Asking:
         BusyError
             When too many wait already.
         """
-        lane = self._long if question in (self.trial, self.what_if) else self._short
+        lane = self.long if question in (self.trial, self.what_if) else self.short
         if lane.waiting >= lane.most:
             what, remedy = "too many requests are running", "Try again in a few seconds."
             raise BusyError(Problem(what, Place("the broker"), remedy))
@@ -156,8 +156,8 @@ class Asking:
                 return await asyncio.to_thread(question, *given)
         finally:
             lane.waiting -= 1
-            if perf_counter() - begun > _LONG_SECONDS:
-                await asyncio.to_thread(_give_back_memory)
+            if perf_counter() - begun > LONG_SECONDS:
+                await asyncio.to_thread(give_back_memory)
 
     @property
     def engine(self) -> Engine:
@@ -438,7 +438,7 @@ class _Known:
     roots: tuple[TermView, ...]
 
 
-def _give_back_memory() -> None:
+def give_back_memory() -> None:
     """Return free memory to the system: the C library keeps that of threads for later."""
     with suppress(OSError, AttributeError):  # Only glibc has this function.
         CDLL(None).malloc_trim(0)

@@ -23,7 +23,7 @@ KEPT_DAYS = 90
 _DATES = frozenset({DC["date"], DCTERMS["modified"]})
 _OURS = 0x676D6664
 _VERSION = 1
-_BUSY_SECONDS = 1.0
+BUSY_SECONDS = 1.0
 _TABLES = """
 CREATE TABLE feeds (url TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
@@ -238,7 +238,7 @@ class SqliteFeedStore:
         self._path, self._clock = path, clock
         try:
             name = ":memory:" if path is None else path
-            self._file = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._file = sqlite3.connect(name, timeout=BUSY_SECONDS, isolation_level=None)
         except sqlite3.Error as error:
             raise self._unusable(error) from error
         try:

@@ -48,7 +48,7 @@ _IDLE_SECONDS = 0.5
 """After so long the log is looked at though nobody said that there is something in it."""
 _LOADED = 50_000
 """So many subscriptions are read at once."""
-_SAVE_SECONDS = 300.0
+SAVE_SECONDS = 300.0
 _SUFFIX = ".gm"
 FAILURES = 10
 """A subscription whose evaluation fails so often within an hour is paused: each costs all others
@@ -239,7 +239,7 @@ class Matcher:
                 while self.step() and not self._stop.is_set():
                     pass
                 self.catch_up()
-                if (now := monotonic()) - saved > _SAVE_SECONDS:
+                if (now := monotonic()) - saved > SAVE_SECONDS:
                     saved = now
                     self.save()
             if attempt.delay:
@@ -253,7 +253,7 @@ class Matcher:
         rows = self._held
         if not rows:
             is_alone = store.is_sqlite
-            rows = store.read_now(self._waiting) if is_alone else store.write_now(self._claimed)
+            rows = store.read_now(self._waiting) if is_alone else store.write_now(self.claim)
         if not rows:
             return 0
         self._held = rows
@@ -300,7 +300,7 @@ class Matcher:
         waiting = chosen.where(table.matched_at.is_(None)).order_by(table.seq).limit(AT_ONCE)
         return db.execute(waiting).mappings().all()
 
-    def _claimed(self, db: Connection) -> Sequence[RowMapping]:
+    def claim(self, db: Connection) -> Sequence[RowMapping]:
         """Claim publications that no other process has claimed."""
         table, now = publications.c, self.broker.clock()
         # a claim that ends later than any may was made when the clock was wrong

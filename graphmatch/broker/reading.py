@@ -33,8 +33,10 @@ RECENT = 2_000
 """So many publications questions are asked of, at most."""
 RECENT_BYTES = 50_000_000
 """So many bytes of publications, at most: of questions that keep them in memory."""
-_AT_ONCE = 200
-_BYTES_AT_ONCE = 5_000_000
+BATCH_SIZE = 200
+"""Publications that are read at once."""
+BATCH_BYTES = 5_000_000
+"""Bytes of publications that are read at once."""
 _FAILING = 3
 """After so many attempts that failed a sink is called failing."""
 
@@ -213,7 +215,7 @@ class Recent:
         while True:
             sizes = select(table.seq, func.length(table.data).label("size"))
             older = sizes.where(table.seq < before).order_by(table.seq.desc())
-            sized = self._read(older.limit(_AT_ONCE))
+            sized = self._read(older.limit(BATCH_SIZE))
             if not sized:
                 self.whole = True
                 return
@@ -221,7 +223,7 @@ class Recent:
             size = 0
             for row in sized:
                 size += row["size"]
-                if some and (len(some) == left or size > min(_BYTES_AT_ONCE, room)):
+                if some and (len(some) == left or size > min(BATCH_BYTES, room)):
                     size -= row["size"]
                     break
                 some.append(row["seq"])

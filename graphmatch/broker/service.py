@@ -588,7 +588,7 @@ class Broker:
         now = millis(self.clock())
         triples = sum(len(one.given) for one in several)
         encoded = await _apart(
-            triples * _TRIPLE_BYTES, lambda: [_row(one, source, by.owner, now) for one in several]
+            triples * _TRIPLE_BYTES, lambda: [row_of(one, source, by.owner, now) for one in several]
         )
         asked_by, body = by.owner or 0, sha256(of).digest()
 
@@ -777,7 +777,8 @@ def n_triples(publication: Publication) -> bytes:
     )
 
 
-def _row(publication: Publication, source: str, owner: int | None, now: int) -> dict[str, Any]:
+def row_of(publication: Publication, source: str, owner: int | None, now: int) -> dict[str, Any]:
+    """Return the row of a publication in the log."""
     data = n_triples(publication)
     return {
         "id": publication.id,

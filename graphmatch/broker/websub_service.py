@@ -193,7 +193,7 @@ class WebSub:
         *,
         asks: bool | None = None,
     ) -> None:
-        self._poller, self._clock, self._supervisor = poller, broker.clock, broker.supervisor
+        self.poller, self._clock, self._supervisor = poller, broker.clock, broker.supervisor
         self._asks = is_reachable(base) if asks is None else asks
         store, base = broker.store, base.rstrip("/")
         self.subscriber = Subscriber(
@@ -271,7 +271,7 @@ class WebSub:
 
     async def _compare(self) -> None:
         """Ask hubs for what the feeds name, no more and no less, and note what came of it."""
-        feeds = [feed for feed in self._poller.feeds.values() if feed.same_as is None]
+        feeds = [feed for feed in self.poller.feeds.values() if feed.same_as is None]
         if self._asks:
             wanted = {(feed.topic, feed.hub) for feed in feeds if feed.topic and feed.hub}
             leases = self.subscriber.leases
@@ -295,7 +295,7 @@ class WebSub:
         now = self._clock()
         alive = (one for one in self.subscriber.leases if one.pending != "unsubscribe")
         leases = {(one.topic, one.hub): one for one in alive}
-        for feed in list(self._poller.feeds.values()):
+        for feed in list(self.poller.feeds.values()):
             lease = leases.get((feed.topic or "", feed.hub or ""))
             until = None if lease is None or (lease.until or now) <= now else lease.until
             problem = None if lease is None else lease.problem
@@ -303,12 +303,12 @@ class WebSub:
                 changes: dict[str, Any] = {"pushed_until": until, "push_problem": problem}
                 if feed.pushed_until is not None and until is None:
                     changes["next_at"] = None  # what the hub did not send is to be found at once
-                await self._poller.change(feed.url, **changes)
+                await self.poller.change(feed.url, **changes)
 
     async def _content(self, lease: Lease, body: bytes, _: str) -> None:
-        for feed in list(self._poller.feeds.values()):
+        for feed in list(self.poller.feeds.values()):
             if (feed.topic, feed.hub, feed.same_as) == (lease.topic, lease.hub, None):
-                await self._poller.pushed(feed.url, body)
+                await self.poller.pushed(feed.url, body)
 
     async def _changed(self, _: Lease) -> None:
         self._feeds_woken.set()

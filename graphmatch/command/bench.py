@@ -39,7 +39,11 @@ class SuiteOptions:
     scale: Literal["small", "full", "paper"] = option(
         "small", "all: small or full; paper: small or paper (as large as a machine allows)."
     )
-    output: Path = option(_FIGURES, "paper: folder for results.json and figures.", metavar="FOLDER")
+    output: Path | None = option(
+        None,
+        "paper: folder for results.json and figures, default figures; all: folder for suite.json.",
+        metavar="FOLDER",
+    )
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
@@ -131,6 +135,7 @@ class WorkloadOptions:
     topics: float | None = option(
         None, "keywords: share of subscriptions that are topics; default 0.", min=0, max=1
     )
+    whole: bool = option(False, "keywords: whole words, and items with only a title.")
     feeds: Path | None = option(None, "keywords, all: folder of feeds.", metavar="FOLDER")
 
 
@@ -181,12 +186,13 @@ def run(
             _refuse(what, given, {"scale", "output"}, names=True)
             from graphmatch.bench import experiments
 
-            return experiments.run(names, scale, suite_options.output, json=json)
+            return experiments.run(names, scale, suite_options.output or _FIGURES, json=json)
         case "all":
-            _refuse(what, given, {"scale", "seed", "feeds"}, names=True)
+            _refuse(what, given, {"scale", "seed", "feeds", "output"}, names=True)
             from graphmatch.bench import suite
 
-            return suite.run(names, scale, bench_options.seed, workload_options.feeds, json=json)
+            feeds, output = workload_options.feeds, suite_options.output
+            return suite.run(names, scale, bench_options.seed, feeds, output, json=json)
     from graphmatch.bench import matching
 
     if what == "broker":

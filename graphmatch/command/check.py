@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from graphmatch.command.options import EngineOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import REFUSED, Session
-from graphmatch.console import plural, styled
+from graphmatch.console import styled
 from graphmatch.explain.index_plan import UNINDEXED, IndexPlan
 from graphmatch.lint import Linter, LintWarning
 from graphmatch.subscription import Subscription
+from semantic.errors import plural
 
 
 def run(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from functools import partial
 
 from graphmatch.command.filter import check, nothing_to_match
 from graphmatch.command.options import EngineOptions, InputOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import Session
-from graphmatch.console import reader_language, visible
+from graphmatch.console import reader_language
 from semantic.errors import GraphMatchError, Place, Problem
+from semantic.html import visible
 from semantic.publication import Publication
 from semantic.reading import SplitBy, read_publications
 
@@ -56,14 +58,14 @@ def run(
 
 def _publications(session: Session, input_options: InputOptions) -> Iterator[Publication]:
     """Yield the publications to read, then the events."""
-    for source in session.tracked(input_options.publications or ()):
-        yield from read_publications(
-            source,
-            split_by=SplitBy(input_options.split_by),
-            format=input_options.format,
-            base_iri=input_options.base,
-            on_problem=session.report,
-        )
+    read = partial(
+        read_publications,
+        split_by=SplitBy(input_options.split_by),
+        format=input_options.format,
+        base_iri=input_options.base,
+        on_problem=session.report,
+    )
+    yield from session.read(input_options.publications or (), read)
     yield from session.events(input_options.events or ())
 
 

@@ -25,12 +25,12 @@ from graphmatch.command.options import (
 )
 from graphmatch.command.output import Proof, TextWriter, Writer, described, writer, written
 from graphmatch.command.session import Session
-from graphmatch.console import CommandConsole, plural, reader_language
+from graphmatch.console import CommandConsole, reader_language
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.report import Match, MatchReport
 from semantic.clock import utc_now
-from semantic.errors import InputError, Place, Problem
+from semantic.errors import InputError, Place, Problem, plural
 from semantic.files import files_in, is_special
 from semantic.publication import Publication
 from semantic.vocabulary import DCTERMS
@@ -256,13 +256,16 @@ def _reports(
     session: Session, engine: Engine, input_options: InputOptions
 ) -> Iterator[MatchReport]:
     """Yield the reports of the documents, then of the events; report unreadable sources."""
-    for source in session.tracked(input_options.publications or ()):
+
+    def read(source: str) -> Iterator[MatchReport]:
         try:
             yield from engine.filter(
                 source, input_options.format, input_options.split_by, input_options.base
             )
         except InputError as error:
             session.report(error.problem)
+
+    yield from session.read(input_options.publications or (), read)
     yield from map(engine.match, session.events(input_options.events or ()))
 
 

@@ -21,9 +21,9 @@ from graphmatch.command.terms import (
     resolve,
     search,
 )
-from graphmatch.console import plural, reader_language, styled
+from graphmatch.console import reader_language, styled
 from graphmatch.mapping import MappingFunctions
-from semantic.errors import InputError, Place, Problem
+from semantic.errors import InputError, Place, Problem, plural
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Mention
 from semantic.vocabulary import DOMAIN, RANGE, RDFS, SKOS

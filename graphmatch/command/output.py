@@ -14,14 +14,15 @@ from typing import Any, TypeAlias
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
 
-from graphmatch.console import CommandConsole, styled, to_json, visible
+from graphmatch.console import CommandConsole, styled, to_json
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import Evidence, distinct_reasons
-from graphmatch.report import Match
+from graphmatch.report import Match, shorten
 from semantic.errors import InputError, Place, Problem
 from semantic.files import replacing
+from semantic.html import visible
 from semantic.publication import Publication
-from semantic.terms import Term, compact
+from semantic.terms import Term
 from semantic.vocabulary import DC, DCTERMS, LABEL, RSS, TYPE, XSD
 
 _TITLES = (RSS["title"], DCTERMS["title"], DC["title"], LABEL)
@@ -31,8 +32,8 @@ _FORMULA = ("=", "+", "-", "@")
 """A spreadsheet reads cells with these prefixes as formulas."""
 SHOWN = 5
 """The maximum number of solutions and constructed triples of a match in text output."""
-TITLE, VALUE = 200, 100
-"""The maximum length of a title and of a literal in text output; IRIs are shown whole."""
+TITLE = 200
+"""The maximum length of a title in text output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +125,17 @@ class TextWriter(Writer):
     ) -> list[Text]:
         """Return the lines for one publication and its matches, the last one empty."""
         item, prefixes = described(publication), self._engine.ontology.prefixes
-        lines = [styled((_short(item.title or publication.id, TITLE), "bold"))]
+        lines = [styled((shorten(item.title or publication.id, TITLE), "bold"))]
         if item.title is not None:
             lines.append(styled("  ", (item.link or publication.id, "blue")))
         for match in matches:
             comment = self._engine.subscription(match.subscription).comment
             about = f"  {_sentence(comment)}" if comment else ""
             lines.append(styled("  ", (f"▸ {match.subscription}", "green"), (about, "dim")))
-            bindings = _bindings(match, publication, prefixes)
-            lines += (styled(f"      {line}") for line in bindings)
+            bindings = match.lines(prefixes)
+            lines += (styled(f"      {line}") for line in bindings[:SHOWN])
+            if len(bindings) > SHOWN:
+                lines.append(styled(f"      … and {len(bindings) - SHOWN} more"))
             because = distinct_reasons(evidence.get(match.subscription, ()))
             lines += (styled("      ", (f"because {reason}", "dim")) for reason in because)
         return [*lines, Text()]
@@ -208,39 +211,6 @@ def written(path: Path | None, console: CommandConsole) -> Iterator[CommandConso
 def _sentence(comment: str) -> str:
     found = re.match(r".*?[.?!](?=\s|$)", comment)
     return found[0] if found else comment
-
-
-def _bindings(match: Match, publication: Publication, prefixes: Mapping[str, str]) -> Iterator[str]:
-    lines = dict.fromkeys(
-        "  ".join(
-            f"?{name} = {_term(term, prefixes)}"
-            for name, term in solution.items()
-            if str(term) != f"<{publication.id}>"
-        )
-        for solution in match.solutions
-    )
-    lines.update(
-        (" ".join(_term(t, prefixes) for t in triple), None) for triple in match.graph or ()
-    )
-    shown = [line for line in lines if line]
-    yield from shown[:SHOWN]
-    if len(shown) > SHOWN:
-        yield f"… and {len(shown) - SHOWN} more"
-
-
-def _term(term: Term, prefixes: Mapping[str, str]) -> str:
-    """Return a term as text; shorten a long literal inside its quotation marks."""
-    if not isinstance(term, Literal) or len(term.value) <= VALUE:
-        return compact(term, prefixes)
-    value = _short(term.value, VALUE)
-    if term.language is not None:
-        return compact(Literal(value, language=term.language), prefixes)
-    return compact(Literal(value, datatype=term.datatype), prefixes)
-
-
-def _short(text: str, width: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 # --- As JSON -------------------------------------------------------------------------------------

@@ -11,11 +11,13 @@ import gc
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
-from typing import Self
+from time import monotonic
+from typing import Self, TypeVar
 
 from graphmatch.command.options import (
     EngineOptions,
@@ -36,12 +38,15 @@ from semantic.errors import (
     Place,
     Problem,
     Severity,
+    plural,
 )
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
+from semantic.progress import OnProgress, Progress, ignore
 from semantic.publication import Publication
 
+_Publication = TypeVar("_Publication")
 LISTED = 20
 """The maximum number of listed refusals per source; --verbose lists all."""
 DONE, REFUSED = 0, 1
@@ -132,8 +137,8 @@ class Session:
 
     def ontology(self, files: Sequence[Path], ontology_options: OntologyOptions) -> Ontology:
         """Load files as one ontology and report their problems; without files it is empty."""
-        with self.waiting("Loading the ontology") if files else nullcontext():
-            return load(files, ontology_options, self.report)
+        with self.waiting("Loading the ontology") as show:
+            return load(files, ontology_options, self.report, show)
 
     def engine(self, engine_options: EngineOptions, limits: Limits | None = None) -> Engine:
         """Return an engine for the ontology files, without subscriptions, or open the saved one."""
@@ -162,8 +167,8 @@ class Session:
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
         """Add the subscriptions of files and folders; report refused ones."""
-        with self.waiting("Reading subscriptions"):
-            subscribe_files(engine, paths, self.report)
+        with self.waiting("Reading subscriptions") as show:
+            subscribe_files(engine, paths, self.report, show)
 
     def take_in(self, engine: Engine, subscription_options: SubscriptionOptions) -> None:
         """Add to an engine the subscriptions in files, and the one of topics and words."""
@@ -176,14 +181,24 @@ class Session:
         if topics or words or without:
             subscribe_topics(engine, Topics(topics, words, without, subscription_options.any_of))
 
-    def tracked(self, sources: Sequence[str]) -> Iterable[str]:
-        """Return the sources, with a progress bar on a terminal; report and leave out addresses."""
-        files = [source for source in sources if not self._is_address(source)]
-        if self.verbosity.quiet or not self.err.is_terminal:
-            return files
-        from rich.progress import track
+    def read(
+        self, sources: Sequence[str], read: Callable[[str], Iterable[_Publication]]
+    ) -> Iterator[_Publication]:
+        """Yield the publications (or reports) that `read` returns for each source.
 
-        return track(files, "Filtering", console=self.err)
+        Show the progress on a terminal; report and leave out addresses.
+        """
+        files = [source for source in sources if not self._is_address(source)]
+        numbers = count(1)
+        with self.waiting("Reading publications") as show:
+            for done, source in enumerate(files):
+                if not self._shows_progress:
+                    yield from read(source)
+                    continue
+                counted = Progress("files", done, len(files))
+                for publication in read(source):
+                    show(f"{counted}, {plural(next(numbers), 'publication')}")
+                    yield publication
 
     def _is_address(self, source: str) -> bool:
         if _ADDRESS.match(source) is None or Path(source).exists():
@@ -201,13 +216,28 @@ class Session:
             yield from read_events(source, on_problem=self.report)
 
     @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
-        """Show `what` and a spinner on a terminal while the block runs, unless quiet."""
-        if self.verbosity.quiet or not self.err.is_terminal:
-            yield
+    def waiting(self, what: str) -> Iterator[Callable[[object], None]]:
+        """Show `what` and a spinner on a terminal while the block runs, unless quiet.
+
+        Yield a function that also shows a `Progress` or a text, at most ten times a second.
+        """
+        if not self._shows_progress:
+            yield ignore
             return
-        with self.err.status(f"{what} …"):
-            yield
+        due = 0.0
+        with self.err.status(f"{what} …") as status:
+
+            def show(progress: object) -> None:
+                nonlocal due
+                if (now := monotonic()) >= due:
+                    due = now + 0.1
+                    status.update(f"{what}: {progress} …")
+
+            yield show
+
+    @property
+    def _shows_progress(self) -> bool:
+        return self.err.is_terminal and not self.verbosity.quiet
 
 
 def kind_of(problem: Problem) -> str:
@@ -240,7 +270,10 @@ def _uncollected() -> Iterator[None]:
 
 
 def load(
-    files: Sequence[Path], ontology_options: OntologyOptions, on_problem: OnProblem
+    files: Sequence[Path],
+    ontology_options: OntologyOptions,
+    on_problem: OnProblem,
+    on_progress: OnProgress = ignore,
 ) -> Ontology:
     """Load the ontology from files; without files, return an empty ontology."""
     if ontology_options.no_cache and ontology_options.cache is not None:
@@ -262,5 +295,6 @@ def load(
             ontology_options.nfkc, ontology_options.casefold, ontology_options.label_synonyms
         ),
         on_problem=on_problem,
+        on_progress=on_progress,
         limits=limits,
     )

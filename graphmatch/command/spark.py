@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -139,12 +139,14 @@ class StreamOptions(TableOptions):
             what, remedy = "--kafka-topic is given without --kafka", "Name the servers, too."
         elif self.kafka is None and self.folder is None:
             what, remedy = "there is nothing to watch", "Name a folder, or --kafka."
+        problems = [Problem(what, where, remedy)] if what else []
+        remedy = "Write a number and seconds, minutes, hours, days or weeks."
         for name, given in (("--every", self.every), ("--watermark", self.watermark)):
             if _DURATION.fullmatch(given) is None:
-                what, where = f"{given!r} is not a duration", Place(name)
-                remedy = "Write a number and seconds, minutes, hours, days or weeks."
-        if what:
-            raise InputError(Problem(what, where, remedy))
+                problems.append(Problem(f"{given!r} is not a duration", Place(name), remedy))
+        if problems:
+            first, *others = problems
+            raise InputError(replace(first, remedy=" ".join((first.remedy, *map(str, others)))))
 
 
 @app.command()
@@ -265,9 +267,9 @@ def _filtered(
     from pyspark.sql import DataFrame, Observation
 
     from graphmatch.command.session import DONE, REFUSED
-    from graphmatch.console import plural
     from graphmatch.spark.java import SparkError
     from graphmatch.spark.matching import observed
+    from semantic.errors import plural
 
     started = time.perf_counter()
     with session.waiting("Matching"):
@@ -576,7 +578,7 @@ def _did(progress: Any) -> dict[str, int]:
 
 
 def _counts(did: Mapping[str, int]) -> str:
-    from graphmatch.console import plural
+    from semantic.errors import plural
 
     return (
         f"{plural(did['publications'], 'publication')}, "

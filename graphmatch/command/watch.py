@@ -130,7 +130,7 @@ class _Watch:
         """
         from graphmatch.broker.feeds import Poller
         from graphmatch.broker.safe_http import HttpClient
-        from graphmatch.console import plural
+        from semantic.errors import plural
 
         subscriptions = plural(len(self.engine), "subscription")
         async with HttpClient(networks(self.watch_options.allow)) as client:

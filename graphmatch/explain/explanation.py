@@ -16,6 +16,7 @@ from graphmatch.explain.index_plan import SUSPENDED, IndexPlan
 from graphmatch.explain.near_miss import NearMiss, NearMissFinder, Wording
 from graphmatch.explain.provenance import Provenance
 from graphmatch.report import Match
+from semantic import html
 from semantic.branch import Branch, TriplePattern
 from semantic.terms import Triple, compact
 from semantic.vocabulary import PREFIXES
@@ -98,6 +99,11 @@ class Explanation:
             if near.why:
                 yield f"        but {near.why}"
         yield from (f"  → {call}" for call in self.calls)
+
+    def _repr_html_(self) -> str:
+        title, *lines = self._lines()
+        plan = html.details("Index plan", html.outline(self.internals))
+        return html.block(title, (), *html.outline(lines), plan)
 
     def _write(self, triple: Triple) -> str:
         return " ".join(compact(term, self.prefixes) for term in triple)

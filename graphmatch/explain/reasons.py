@@ -87,6 +87,9 @@ def evidence_of(
     GraphMatchError
         If another engine made the report, or it can no longer be read.
     """
+    if matches.core is not core:
+        what, remedy = "another engine made this report", "Ask that engine for the evidence."
+        raise GraphMatchError(Problem(what, Place(report.publication), remedy))
     try:
         ids = matches.subscriptions
         places = [n for n, id in enumerate(ids) if subscriptions is None or id in subscriptions]
@@ -94,9 +97,6 @@ def evidence_of(
         if not places:
             return found
         enricher, enriched = matches.enriched()
-        if not enricher.is_of(core):
-            what, remedy = "another engine made this report", "Ask that engine for the evidence."
-            raise GraphMatchError(Problem(what, Place(report.publication), remedy))
         if report.counters.triples > limits.reason_triples:
             what = f"no reasons: the publication has more than {limits.reason_triples:,} triples"
             remedy = "Raise the limit `reason_triples`, or explain one subscription."

@@ -39,6 +39,20 @@ MATCHERS: Mapping[str, str] = {
 }
 """The import path of each matcher's class, by the matcher's name."""
 
+IMPLEMENTED_WITH: Mapping[str, frozenset[str]] = {
+    "numba": frozenset({"htree", "betree", "gryphon"}),
+    "NumPy": frozenset(
+        {"gtopss", "stopss", "gem", "rein", "tama", "opindex"}
+        | {"dexin", "dexin-exclusive", "dexin-inclusive", "dexin-optimal"}
+    ),
+    "bitarray": frozenset({"ctps"}),
+    "Python": frozenset({"ops", "mic", "ibroker", "gryphon-general"}),
+    "pyoxigraph": frozenset({"naive"}),
+}
+"""The matchers by the implementation of the work that they do for each subscription: loops that
+numba compiles, operations on arrays or bit arrays, loops of the interpreter, or evaluation of the
+query. The times of matchers of different kinds are not comparable."""
+
 ORDERS: Mapping[str, str] = {
     "sequential": "graphmatch.published.sequential:Sequential",
     "suborder": "graphmatch.published.suborder:SubOrder",

@@ -115,7 +115,7 @@ def publications(
         fields = {f.name: f for f in given.schema if f.name.startswith(KEPT)}
         schema = schema_of(ROWS_SQL, fields)
         said = given.mapInArrow(
-            _Lines(read_options) if lines else _Documents(read_options, len(kept)), schema
+            LineReader(read_options) if lines else DocumentReader(read_options, len(kept)), schema
         )
         named = [sql.col(f"{KEPT}{number}").alias(name) for number, name in enumerate(keep)]
         return said.select(ID, TEXTS, CORRUPT, *named)
@@ -185,13 +185,14 @@ class NamedBytes(BytesIO):
 
 
 @dataclass(frozen=True, slots=True)
-class _Documents:
+class DocumentReader:
     """The work of tasks, for ``mapInArrow``: documents become publications and rejected input."""
 
     read_options: ReadOptions
     kept: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of publications and problems, with the kept columns."""
         for batch in batches:
             kept = batch.select([f"{KEPT}{number}" for number in range(self.kept)])
             rows: list[_Row] = []
@@ -239,12 +240,13 @@ def _batch(
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class LineReader:
     """The work of tasks, for ``mapInArrow``: the lines of one graph in a batch become one row."""
 
     read_options: ReadOptions
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of publications and problems."""
         for batch in batches:
             texts = batch.column(DOCUMENT).to_pylist()
             of: dict[str, list[str]] = {}
@@ -285,10 +287,10 @@ def together(triples: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
     """
     schema = schema_of(ROWS_SQL, {name: triples.schema[name] for name in keep})
     chosen = triples.select(*COLUMNS, *keep)
-    return chosen.repartition(ID).mapInArrow(_together, schema)
+    return chosen.repartition(ID).mapInArrow(merge_rows, schema)
 
 
-def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def merge_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Join the triples of each publication in a partition; add rows of rejected input."""
     several = [batch for batch in batches if batch.num_rows]
     if not several:

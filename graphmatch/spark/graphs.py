@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 JAR = "GRAPHFRAMES_JAR"
-_CLASS = "org.graphframes.GraphFrame"
+JAVA_CLASS = "org.graphframes.GraphFrame"
 _PLACES = ("subject", "predicate", "object")
 
 
@@ -86,13 +86,13 @@ def require_frames(spark: SparkSession) -> None:
         raise SparkError(what, "Spark Connect", remedy)
     jvm: Any = spark.sparkContext._jvm
     try:
-        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(_CLASS)
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(JAVA_CLASS)
     except import_module("py4j.protocol").Py4JJavaError as error:
         remedy = (
             f"Start Spark with session(packages=[{coordinate()!r}]), or name a jar of it in {JAR} "
             "and start it with session(jars=frames_jars(os.environ))."
         )
-        raise SparkError("GraphFrames is not in this session", _CLASS, remedy) from error
+        raise SparkError("GraphFrames is not in this session", JAVA_CLASS, remedy) from error
 
 
 def graph_frame(triples: DataFrame) -> Any:

@@ -107,13 +107,13 @@ class SnapshotHandle:
         stamp = max((stamp for stamp in markers if stamp <= at), default=min(markers))
         marker = markers[stamp]
         file = marker.with_name(marker.read_text(encoding="utf-8"))
-        worker = _opened(str(file), stamp, self.limits)
+        worker = open_worker(str(file), stamp, self.limits)
         worker.now = now
         return worker
 
 
 @lru_cache(maxsize=_OPENED)
-def _opened(path: str, stamp: int, limits: Limits) -> Worker:
+def open_worker(path: str, stamp: int, limits: Limits) -> Worker:
     """Open a snapshot and cache the worker's state, the only state that outlives a task.
 
     Spark's workers collect garbage after each task. An engine's objects are never garbage, so they

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from semantic.arrow import ArrowArray, ArrowBatch, ArrowTable, batches, encoded, place_of
+from semantic.arrow import ArrowArray, ArrowStream, batches, encoded, place_of, to_table
 from semantic.attributes.constraints import IGNORE, OPERATORS, Constant, Test, parameterize, sparql
 from semantic.attributes.names import attribute
 from semantic.errors import InputError, Place, Problem, SubscriptionError, UnplacedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _Value: TypeAlias = "tuple[tuple[Test, ...], list[Constant]] | UnplacedError | None"
 """The tests and constants of a value, or why it is invalid; ``None`` for null."""
@@ -21,7 +24,7 @@ _NO_ID = "Give each row a unique id."
 
 
 def queries_of_table(
-    table: ArrowTable | ArrowBatch, id: str = "id"
+    source: ArrowStream, id: str = "id"
 ) -> Iterator[tuple[str, str] | SubscriptionError]:
     """Yield the id and SPARQL query of each row of an Arrow table, or the error of an invalid row.
 
@@ -34,6 +37,7 @@ def queries_of_table(
     InputError
         If the column of ids is missing, or a column name is invalid.
     """
+    table = to_table(source)
     own = place_of(table, id, _NO_ID)
     heads = headings([name for place, name in enumerate(table.schema.names) if place != own])
     first = {head.attribute: -place for place, head in reversed([*enumerate(heads)])}
@@ -88,22 +92,21 @@ class Heading:
         return tests, constants
 
     def values(self, array: ArrowArray) -> list[_Value]:
-        """Return each row's tests and constants, or its error (not raised), or ``None`` for null.
-
-        Raises
-        ------
-        InputError
-            If Python cannot represent a value of the column.
-        """
+        """Return each row's tests and constants, or its error (not raised); ``None`` for null."""
         try:
             places, values = encoded(array)
-        except (OverflowError, ValueError) as error:
-            what = f"Python cannot represent these values: {error}"
-            remedy = "Cast the column to a type that Python supports."
-            where = Place(f"column {self.attribute!r}")
-            raise InputError(Problem(what, where, remedy)) from error
+        except (OverflowError, ValueError):
+            return list(map(self._of_scalar, array))
         found: list[_Value] = [None if value is None else self._parsed(value) for value in values]
         return [found[place] if place >= 0 else None for place in places.tolist()]
+
+    def _of_scalar(self, scalar: pa.Scalar[Any]) -> _Value:
+        try:
+            value = scalar.as_py()
+        except (OverflowError, ValueError) as error:
+            what = f"attribute {self.attribute!r}: Python cannot represent this value: {error}"
+            return UnplacedError(what, "Cast the column to a type that Python supports.")
+        return None if value is None else self._parsed(value)
 
     def _parsed(self, value: object) -> _Value:
         try:

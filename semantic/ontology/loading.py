@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from os.path import realpath
 from pathlib import Path
 from stat import S_ISREG
@@ -15,6 +16,7 @@ from semantic.ontology.documents import read_file
 from semantic.ontology.imports import Folder, imports_closure
 from semantic.ontology.reasoner import ReasonerName, cache_folder, infer
 from semantic.ontology.synonyms import SynonymPairs, SynonymRows, merged, read_synonyms
+from semantic.progress import OnProgress, Progress, ignore
 from semantic.terms import Triple
 
 
@@ -64,6 +66,7 @@ def read_sources(
     on_problem: OnProblem,
     limits: Limits = DEFAULT_LIMITS,
     options: LoadOptions = LoadOptions(),
+    on_progress: OnProgress = ignore,
 ) -> Sources:
     """Read the files of one ontology, with their imports and a reasoner's inferences.
 
@@ -79,16 +82,24 @@ def read_sources(
     rdf: list[Path] = []
     synonyms: list[SynonymRows] = []
     rules: list[tuple[Path, str]] = []
+    different = _different(paths)
+    done = count(1)
+
+    def step() -> None:
+        on_progress(Progress("ontology files", next(done), len(different)))
+
     try:
-        for path in _different(paths):
+        for path in different:
             _refuse_folder(path)
             if path.suffix.lower() == ".rq":
                 rules.append((path, _text(path)))
+                step()
             elif path.suffix.lower() == ".csv":
                 synonyms.append(read_synonyms(path, on_problem, limits))
+                step()
             else:
                 rdf.append(path)
-        triples, prefixes = _read(rdf, on_problem, limits, options)
+        triples, prefixes = _read(rdf, on_problem, limits, options, step)
     except InputError as error:
         raise OntologyError(error.problem) from error
     except OSError as error:
@@ -98,7 +109,7 @@ def read_sources(
     return Sources(triples, merged(synonyms, on_problem), prefixes, rules)
 
 
-def _different(paths: Iterable[Path]) -> Iterable[Path]:
+def _different(paths: Iterable[Path]) -> Collection[Path]:
     found: dict[str, Path] = {}
     for path in paths:
         found.setdefault(realpath(path), path)
@@ -120,15 +131,22 @@ def _text(path: Path) -> str:
 
 
 def _read(
-    paths: Sequence[Path], on_problem: OnProblem, limits: Limits, options: LoadOptions
+    paths: Sequence[Path],
+    on_problem: OnProblem,
+    limits: Limits,
+    options: LoadOptions,
+    step: Callable[[], None],
 ) -> tuple[list[Triple], dict[str, str]]:
-    """Return the triples and prefixes of RDF files and their imports."""
+    """Return the triples and prefixes of RDF files and their imports; `step` after each file."""
     imports = options.imports
     if imports is not None and S_ISREG(imports.stat().st_mode):
         remedy = "Name the folder that has the imported files."
         raise InputError(Problem("a file, not a folder", Place(str(imports)), remedy))
     folder = None if imports is None else Folder(imports, on_problem, limits)
-    given = [(path, read_file(path, on_problem, limits)) for path in paths]
+    given = []
+    for path in paths:
+        given.append((path, read_file(path, on_problem, limits)))
+        step()
     triples: list[Triple] = []
     prefixes: dict[str, str] = {}
     for document in imports_closure(

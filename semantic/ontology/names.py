@@ -69,15 +69,14 @@ class Names:
         These are the ontology's labels (`said`) in every language, and the texts that synonym files
         give for a term or for one of its labels.
         """
-        terms = dict.fromkeys(term for _, _, term in said)
+        terms = {term for _, _, term in said}.union(*self._written.values())
         topics = frozenset[Term](filter(is_topic, terms))
         return dict.fromkeys(starmap(Label, self._told(said, topics.__contains__)))
 
     def called(self, tree: Taxonomy, said: Sequence[Said]) -> Iterator[tuple[str, Term]]:
         """Yield names and terms of a tree: labels (`said`), and local names of synonyms."""
         for text, _, term in self._told(said, tree.__contains__):
-            if term in tree:
-                yield text, term
+            yield text, term
         for root in tree:
             for other in self._roots.names(root):
                 if isinstance(other, NamedNode):
@@ -86,13 +85,13 @@ class Names:
     def _told(self, said: Sequence[Said], is_wanted: Callable[[Term], bool]) -> Iterator[Said]:
         """Yield names of terms, each with its language and term.
 
-        These are the labels in `said` of terms that `is_wanted` accepts, their synonyms in synonym
-        files, and the texts that synonym files give for any term.
+        These are, for terms that `is_wanted` accepts, the labels in `said`, their synonyms in
+        synonym files, and the texts that synonym files give for the terms.
         """
         wanted = [row for row in said if is_wanted(row[2])]
         yield from wanted
         for text, terms in self._written.items():
-            yield from ((text, None, term) for term in terms)
+            yield from ((text, None, term) for term in terms if is_wanted(term))
         if not self._pairs.texts:
             return
         by_text: defaultdict[str, list[NamedNode]] = defaultdict(list)

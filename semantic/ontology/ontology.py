@@ -15,13 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+import semantic.html as html
 from semantic.annotation.annotate import Label
-from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, warn_problem
+from semantic.errors import (
+    OnProblem,
+    OntologyError,
+    Place,
+    Problem,
+    Severity,
+    plural,
+    warn_problem,
+)
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
 from semantic.ontology.equivalence import (
@@ -39,6 +49,7 @@ from semantic.ontology.synonyms import (
     normalized,
 )
 from semantic.ontology.taxonomy import Taxonomy, edges_of, grouped, reached, shortest_path
+from semantic.progress import OnProgress, ignore
 from semantic.publication import Publication
 from semantic.terms import Term, Triple, compact, expanded
 from semantic.units.quantities import BASE_UNIT, UNIT_ATTRIBUTE, UnitError
@@ -168,6 +179,7 @@ class Ontology:
         taxonomies: Iterable[NamedNode | str] = (),
         synonyms: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
         on_problem: OnProblem = warn_problem,
+        on_progress: OnProgress = ignore,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Ontology:
         """Load one ontology from RDF, OWL/XML, synonym files (``.csv``) and rules (``.rq``).
@@ -188,6 +200,8 @@ class Ontology:
             IRIs, or prefixed names with the usual prefixes or those of the files.
         synonyms
             Rules for comparing names.
+        on_progress
+            Called after each file with a `Progress`.
 
         Raises
         ------
@@ -199,7 +213,7 @@ class Ontology:
         from semantic.ontology.loading import loading, read_sources
 
         options = loading(imports, fetch, reason, cache)
-        read = read_sources([Path(p) for p in paths], on_problem, limits, options)
+        read = read_sources([Path(p) for p in paths], on_problem, limits, options, on_progress)
         prefixes = {**read.prefixes, **PREFIXES}
         declared = ((_property(name, prefixes), TYPE, GM["Taxonomy"]) for name in taxonomies)
         return cls(
@@ -434,6 +448,50 @@ class Ontology:
         names = (name for tree in trees for name in self.names.called(tree, self._said))
         return TermNames(trees, names, self.root)
 
+    # -- notebooks --------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> str:
+        """The numbers of triples, of terms in each taxonomy, and of other parts, for people."""
+        parts = [
+            plural(len(self.stated), "stated triple"),
+            plural(len(self.classes), "class", "classes"),
+            plural(len(self.properties), "property", "properties"),
+            plural(len(self.concepts), "concept"),
+        ]
+        if self.mapping:
+            parts.append(plural(len(self.mapping), "mapping function"))
+        if self.problems:
+            parts.append(plural(len(self.problems), "problem"))
+        return " · ".join(parts)
+
+    def _repr_html_(self) -> str:
+        trees = {"Classes": self.classes, "Properties": self.properties, "Concepts": self.concepts}
+        tops = {name: list(islice(_tops(tree), html.FIRST + 1)) for name, tree in trees.items()}
+        shown = {
+            term
+            for name, terms in tops.items()
+            for top in terms
+            for term in (top, *trees[name].children(top)[: html.FIRST])
+        }
+        labels = (triple for triple in self.of(*LABELS) if triple[0] in shown)
+        write = ShownNames(labels, self.prefixes).shown
+
+        def branch(top: Term, below: Sequence[Term]) -> str:
+            if not below:
+                return "".join(html.outline([f"  {write(top)}"]))
+            lines = html.outline(f"    {write(term)}" for term in below[: html.FIRST])
+            more = html.more(len(below) - html.FIRST)
+            return html.details(f"{write(top)} ({len(below):,})", (*lines, more))
+
+        parts = []
+        for name, terms in tops.items():
+            if terms:
+                branches = [branch(top, trees[name].children(top)) for top in terms[: html.FIRST]]
+                rest = "<div>…</div>" if len(terms) > html.FIRST else ""
+                parts += [f"<div><em>{name}</em></div>", *branches, rest]
+        return html.block("Ontology", [self.counts], *parts)
+
     # -- publications -----------------------------------------------------------------------
 
     def rewrite(self, publication: Publication) -> Publication:
@@ -442,6 +500,19 @@ class Ontology:
             tuple(self.roots.rewrite(publication.triples)),
             frozenset(self.roots.rewrite(publication.derived)),
         )
+
+
+def _tops(tree: Taxonomy) -> Iterator[Term]:
+    """Yield the named terms of a tree with no named parent: those with children, then the rest."""
+    childless = []
+    for term in tree:
+        if isinstance(term, BlankNode) or any(isinstance(t, NamedNode) for t in tree.parents(term)):
+            continue
+        if tree.children(term):
+            yield term
+        else:
+            childless.append(term)
+    yield from childless
 
 
 def _property(name: NamedNode | str, prefixes: Mapping[str, str]) -> NamedNode:

@@ -54,6 +54,9 @@ _UNREAD = frozenset(
 )
 _ANNOTATION = f"{{{OWL.iri}}}Annotation"
 _LITERAL = f"{{{OWL.iri}}}Literal"
+_PREFIX = f"{{{OWL.iri}}}Prefix"
+_WHOLE = "graphmatch-whole-iri"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PLAIN = frozenset({"", XSD["string"].value, RDF["PlainLiteral"].value})
 
 
@@ -89,7 +92,7 @@ def read_owlxml(
     OWL/XML.
     """
     root = parse_xml(data, source, limits)
-    for prefix in root.iter(f"{{{OWL.iri}}}Prefix"):
+    for prefix in root.iter(_PREFIX):
         prefixes[prefix.get("name", "")] = prefix.get("IRI", "")
     if len(data) > limits.text_characters:
         said = (len(one or "") for e in root.iter() for one in (e.text, *e.attrib.values()))
@@ -143,6 +146,11 @@ def _prepare(root: ElementTree.Element) -> None:
         datatype = literal.get("datatypeIRI", "")
         if datatype not in _PLAIN:
             literal.set("datatypeIRI", _AS_WRITTEN + datatype)
+    # It joins IRIs without "//" with the default prefix, and removes a slash at the end of others.
+    for element in root.iter():
+        if element.tag != _PREFIX and _SCHEME.match(element.get("IRI", "")):
+            element.set("abbreviatedIRI", f"{_WHOLE}:{element.attrib.pop('IRI')}")
+    root.insert(0, ElementTree.Element(_PREFIX, name=_WHOLE, IRI=""))
     axioms = list(root)
     for axiom in axioms:
         if axiom.tag in _UNREAD:

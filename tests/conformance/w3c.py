@@ -23,8 +23,9 @@ from pyoxigraph import (
 
 from semantic.terms import Term, Triple
 from semantic.vocabulary import RDF, TYPE, Namespace
+from tests.real_data import DATA
 
-SUITES = Path(__file__).parents[2].parent / "shared" / "data" / "sparql"
+SUITES = DATA / "sparql"
 MF = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
 QT = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
 RS = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/result-set#")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -25,6 +24,7 @@ from semantic.vocabulary import LABEL, RSS, SAME_AS, SUBCLASS, TYPE, Namespace
 from tests.oracle import to_sparql
 from tests.strategies import FULL, Scenario, scenarios
 from tests.test_agreement import answers
+from tests.waiting import wait
 
 EX = Namespace("http://example.org/")
 FEW = settings(max_examples=60)
@@ -200,8 +200,7 @@ def while_matching(
     thread = Matching(engine, publications)
     thread.start()
     try:
-        while len(thread.reports) < len(publications):
-            time.sleep(0.001)
+        wait(lambda: len(thread.reports) >= len(publications))
         change(engine, new)
         for publication_ in publications:
             engine.match(publication_)

@@ -7,14 +7,15 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+import pyarrow as arrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch import AttributeSubscription, Engine, _native
+from graphmatch import AttributeSubscription, Engine
 from graphmatch.report import MatchReport
-from semantic import Ontology
+from semantic import Ontology, Publication
 from semantic.attributes.events import Event
 from semantic.errors import InputError
 from semantic.vocabulary import SUBCLASS, XSD
@@ -88,12 +89,24 @@ def test_an_event_is_the_publication_that_it_is(
     assert str(caught.value) == wrong
 
 
-def test_that_plain_events_make_no_terms(engine: Engine) -> None:
-    attributes = {"price.value": 5, "brand": "Acme", "at": 0.5, "made": {"iri": "urn:x"}}
-    report = engine._core.match_event("e", attributes, (0, 0))
-    assert isinstance(report, _native.Report)
-    for value in ("2026-01-31", {"value": 5}, ["Acme"], True):
-        assert engine._core.match_event("e", {"at": value}, (0, 0)) is None
+def test_that_plain_events_make_no_publication(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted: list[Event] = []
+
+    def publication(event: Event) -> Publication:
+        converted.append(event)
+        return Publication.of(event.id, [])
+
+    monkeypatch.setattr(Event, "publication", publication)
+    plain = {"price.value": 5, "brand": "Acme", "at": 0.5, "made": {"iri": "urn:x"}}
+    engine.match(Event("e", plain))
+    assert converted == []
+    values: tuple[Any, ...] = ("2026-01-31", {"value": 5}, ["Acme"], True)
+    others = [Event("e", {"at": value}) for value in values]
+    for event in others:
+        engine.match(event)
+    assert converted == others
 
 
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
@@ -121,7 +134,6 @@ def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
 @settings(max_examples=100)
 @given(tables())
 def test_a_row_is_the_event_that_it_is(engine: Engine, rows: list[dict[str, Any]]) -> None:
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     types = {
         "decimal": arrow.decimal128(5, 2),
         "bool": arrow.bool_(),
@@ -157,7 +169,6 @@ def test_a_row_is_the_event_that_it_is(engine: Engine, rows: list[dict[str, Any]
 
 
 def test_reasons_of_events() -> None:
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     engine = Engine(Ontology([(LAPTOP, SUBCLASS, COMPUTER)]))
     engine.subscribe(AttributeSubscription.of("s", {"target": {"isa": "Computer"}}))
     one = engine.match(Event("e", {"target": "Laptop"}))
@@ -170,7 +181,6 @@ def test_reasons_of_events() -> None:
 
 
 def test_reports_stay_what_they_are(engine: Engine) -> None:
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     other = Engine()
     other.subscribe(AttributeSubscription.of("a", {"price": {"<": 5}}))
     reports = other.match_events(arrow.table({"price": [4, 5, 3]}))
@@ -185,13 +195,11 @@ def test_reports_stay_what_they_are(engine: Engine) -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_nan_and_infinity_are_refused(engine: Engine, value: float) -> None:
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     with pytest.raises(InputError, match="cannot be compared"):
         engine.match_events(arrow.table({"price": [1.0, value]}))
 
 
 def test_reports_of_a_table_are_read_again_and_again() -> None:
-    arrow = pytest.importorskip("pyarrow")
     engine = Engine()
     engine.subscribe("alice", "SELECT ?e { ?e attribute:price ?p FILTER(?p > 1) }")
     reports = engine.match_events(arrow.table({"price": [1, 2]}))
@@ -202,7 +210,6 @@ def test_reports_of_a_table_are_read_again_and_again() -> None:
 
 
 def test_columns_of_every_kind_are_what_their_rows_are() -> None:
-    arrow = pytest.importorskip("pyarrow")
     engine = Engine()
     for name in ("a", "a.b", "a.c.d"):
         engine.subscribe(name, f"SELECT ?o {{ ?e attribute:{name} ?o }}")
@@ -231,6 +238,5 @@ def test_columns_of_every_kind_are_what_their_rows_are() -> None:
 
 @pytest.mark.parametrize("value", [5, True, "no iri"])
 def test_invalid_iris_in_columns_are_refused(value: object) -> None:
-    arrow = pytest.importorskip("pyarrow")
     with pytest.raises(InputError, match="iri"):
         Engine().match_events(arrow.table({"a": [{"iri": value}]}))

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
@@ -18,6 +17,7 @@ from graphmatch import Engine
 from graphmatch.report import MatchReport
 from semantic import Limits, read_publications
 from semantic.errors import GraphMatchError, InputError, Problem, SubscriptionError
+from tests.waiting import wait
 
 XML = (
     '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:">'
@@ -154,10 +154,8 @@ def test_the_time_of_an_evaluation() -> None:
     pairs = " ".join(f"?a{n} <urn:p> ?b{n} ." for n in range(8))
     engine.subscribe("slow", f"SELECT (COUNT(*) AS ?n) {{ {pairs} }}")
     data = "".join(f'<urn:s{n}> <urn:p> "{n}" .\n' for n in range(50)).encode()
-    started = time.monotonic()
     (report,) = engine.filter(data)
     assert list(report.subscriptions) == ["all"]
-    assert time.monotonic() - started < 5
     (problem,) = report.problems
     assert (
         problem.what == "slow: the evaluation exceeds its share of 0.05 s (`publication_seconds`)"
@@ -212,10 +210,8 @@ def test_many_costly_subscriptions_share_the_time_of_a_publication() -> None:
         engine.subscribe(f"slow{number}", f"SELECT (COUNT(*) AS ?n{number}) {{ {pairs} }}")
     engine.subscribe("last", "ASK { ?a <urn:p>+ ?b }")
     data = "".join(f'<urn:s{n}> <urn:p> "{n}" .\n' for n in range(50)).encode()
-    started = time.monotonic()
     (report,) = engine.filter(data)
     assert list(report.subscriptions) == ["all", "last"]
-    assert time.monotonic() - started < 3
     assert len(report.problems) == 30
 
 
@@ -238,16 +234,22 @@ except KeyboardInterrupt:
 """
 
 
+def ticks(process: int) -> int:
+    """Return the processor time of a process in hundredths of a second."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
+    return int(fields[11])
+
+
 def test_ctrl_c_ends_a_long_match() -> None:
+    """Without it the match would take two minutes."""
     with subprocess.Popen([sys.executable, "-c", LONG_MATCH], stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == b"ready\n"
-        time.sleep(1)
+        before = ticks(program.pid)
+        wait(lambda: ticks(program.pid) > before + 50)
         program.send_signal(signal.SIGINT)
-        started = time.monotonic()
-        assert program.stdout.read() == b"interrupted\n"
-        assert program.wait(20) == 0
-        assert time.monotonic() - started < 2  # It takes 0.1 s on an idle machine.
+        assert program.communicate(timeout=60)[0] == b"interrupted\n"
+        assert program.returncode == 0
 
 
 def test_many_answers_share_the_memory_of_a_publication() -> None:

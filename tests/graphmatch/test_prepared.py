@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyoxigraph import Literal, NamedNode
 
@@ -14,8 +15,6 @@ from semantic import Ontology
 from semantic.attributes.values import term_of
 from semantic.errors import InputError, SubscriptionError
 from semantic.vocabulary import RDFS, TYPE
-
-pa = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
 
 QUERIES = [
     ("SELECT ?item { ?item a ?class }", ["class"], [["<urn:A>", "<urn:B>"]]),

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as arrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -205,7 +206,6 @@ def test_that_no_folder_is_made(tmp_path: Path) -> None:
 
 def test_that_rows_of_a_table_are_kept(tmp_path: Path) -> None:
     """The index alone stores their constants."""
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
     brands = [f"b{number % 3}" for number in range(60)]
     columns = {"brand": brands, "price <=": range(60), "kind isa": ["Computer"] * 60}
     columns = {"id": map(str, range(60)), **columns, "gone": [None] * 59 + ["x"]}

@@ -20,9 +20,10 @@ from semantic.publication import Publication
 from semantic.reading import read_publications
 from semantic.terms import Term, compact
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, RSS, TYPE, XSD
+from tests.real_data import DATA
 
-REAL = Path(__file__).parents[2].parent / "shared" / "data" / "feeds"
-REAL_FEEDS = sorted(REAL.glob("*.json")) if REAL.is_dir() else []
+REAL_FEEDS = sorted((DATA / "feeds").glob("*.json"))
+
 
 RSS2 = """<?xml version="1.0" encoding="utf-8"?>
 <rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"
@@ -397,7 +398,7 @@ FIELDS: dict[NamedNode, dict[str, list[str]]] = {
         rss(item(f"<description>{DRAWING}</description>")): ['<svg><a xlink:href="/b">x</a></svg>'],
     },
     CONTENT["encoded"]: {
-        rss(item(f"<body {XHTML}><p>A &lt; <br/>B</p></body>")): ["<p>A &lt; <br />B</p>"],
+        rss(item(f"<body {XHTML}><p>A &lt; <br/>B</p></body>")): ["<p>A &lt; <br />B</p>"]
     },
     DC["creator"]: {
         rss(item("<author>a@example.org (Anna B.)</author>")): ["Anna B."],

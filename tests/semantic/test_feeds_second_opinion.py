@@ -23,10 +23,11 @@ from semantic.feeds import read_feed
 from semantic.publication import Publication
 from semantic.terms import Term
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, FOAF, RSS, TYPE
+from tests.real_data import DATA
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "data" / "feeds").glob("*"))
-REAL = sorted((ROOT.parent / "shared" / "data" / "feeds").glob("*"))
+REAL = sorted((DATA / "feeds").glob("*"))
 FEEDS = [path for path in (*SAMPLES, *REAL) if path.suffix != ".json"]
 
 Texts = tuple[str, ...]
@@ -275,9 +276,7 @@ def test_each_rule_is_needed_and_none_covers_more_than_it_did() -> None:
 
 # Test files of feedparser -------------------------------------------------------------------
 
-THEIR_FILES = Path(
-    os.environ.get("FEEDPARSER_TESTS", ROOT.parent / "shared" / "data" / "feedparser" / "tests")
-)
+THEIR_FILES = Path(os.environ.get("FEEDPARSER_TESTS", DATA / "feedparser" / "tests"))
 """The `tests` folder of feedparser's source distribution."""
 FOLDERS = ("wellformed", "illformed", "encoding", "entities")
 FEWER = {
@@ -290,7 +289,10 @@ FEWER = {
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not THEIR_FILES.is_dir(), reason="needs feedparser's tests (FEEDPARSER_TESTS)")
+@pytest.mark.skipif(
+    not THEIR_FILES.is_dir(),
+    reason="unpack feedparser's sources, and set FEEDPARSER_TESTS to their folder tests",
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_item_that_feedparser_finds_in_its_own_tests_is_found() -> None:
     paths = [path for name in FOLDERS for path in sorted((THEIR_FILES / name).rglob("*.xml"))]

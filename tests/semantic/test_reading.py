@@ -479,11 +479,7 @@ def by_id(publications: list[Publication]) -> dict[str, set[str]]:
 def test_graphs(split_by: str | SplitBy) -> None:
     found = by_id(read(stream(DATASET), split_by=split_by))
     blank = next(id for id in found if id.startswith("<stream>#"))
-    assert found == {
-        "<stream>": {"<e:b>"},
-        f"{E}g": {'"in g"'},
-        blank: {'"in a blank graph"'},
-    }
+    assert found == {"<stream>": {"<e:b>"}, f"{E}g": {'"in g"'}, blank: {'"in a blank graph"'}}
 
 
 def test_graph_has_its_place_in_the_document() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from semantic.errors import InputError
@@ -45,12 +43,10 @@ def test_many_uses_of_a_short_entity_pass() -> None:
 
 
 def test_billion_laughs() -> None:
-    started = time.process_time()
     assert "8,388,608 characters. If you trust the document, raise the limit xml_expansion" in (
         refusal(BILLION_LAUGHS)
     )
     assert refusal(BILLION_LAUGHS).startswith("x.xml:1:")
-    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-16-be", "utf-32"])

@@ -11,11 +11,7 @@ from pyoxigraph import RdfFormat
 from semantic.errors import InputError, Place, Problem
 from semantic.limits import Limits
 from semantic.reading import read_publications, read_rdf
-from semantic.syntax_detection import (
-    format_of_content,
-    refuse_foreign,
-    tell_syntax,
-)
+from semantic.syntax_detection import format_of_content, refuse_foreign, tell_syntax
 
 RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
 

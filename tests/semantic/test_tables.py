@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,8 +14,6 @@ from pyoxigraph import BlankNode, DefaultGraph, RdfFormat, Triple, parse
 from semantic.errors import InputError, Problem
 from semantic.limits import Limits
 from semantic.tables import COLUMNS, publications_from_arrow
-
-pa = pytest.importorskip("pyarrow", reason="pyarrow comes with the extra `spark` only")
 
 GOOD = ("<urn:a>", "<urn:b#c>", "_:x", "_:y", '"t"', '"t"@en', '"5"^^<urn:d>', '"t"@EN', '"a. #b"')
 BAD = (

@@ -185,14 +185,15 @@ class TabularWorkload(Workload):
 
     def texts(self) -> list[str]:
         """Return the subscriptions as SPARQL: a triple pattern for each constrained attribute."""
-        return [self._text(row) for row in self._intervals()]
+        return [self._text(row) for row in self.intervals()]
 
     def _text(self, row: Sequence[tuple[int, int]]) -> str:
         asked = zip(self.columns, row, strict=True)
         where = " ".join(c.pattern(*ends) for c, ends in asked if ends != UNBOUNDED)
         return f"SELECT ?e WHERE {{ {where} }}"
 
-    def _intervals(self) -> list[list[tuple[int, int]]]:
+    def intervals(self) -> list[list[tuple[int, int]]]:
+        """Return the lowest and the highest number of each column, for each subscription."""
         pairs = zip(self.rows.low.T.tolist(), self.rows.high.T.tolist(), strict=True)
         return [list(zip(low, high, strict=True)) for low, high in pairs]
 
@@ -217,7 +218,7 @@ class TabularWorkload(Workload):
             parts = [(c.iri, type(sample.rows[0][c.iri]), c) for c in self.columns]
             made = [[of(c.term(n)) for n in range(len(c.names))] for _, of, c in parts]
             self._conjunctions = []
-            for number, intervals in enumerate(self._intervals()):
+            for number, intervals in enumerate(self.intervals()):
                 row = {
                     iri: terms[low] if terms else of(float(low), float(high))
                     for (iri, of, _), terms, (low, high) in zip(parts, made, intervals, strict=True)

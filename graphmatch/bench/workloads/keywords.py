@@ -1,9 +1,10 @@
 """``keywords``: feeds, filtered by words of their items' titles, and by topics.
 
 docs/benchmarks.md describes it. Documents come in a seeded order. Words have 3 letters or more, in
-lower case, and are drawn uniformly; a title may contain them anywhere, as with CONTAINS. Words that
-no title has are reversed words. The thesaurus has the first 2,000 words as labels, each
-concept below one of the first 250. Feeds that have no items or are not XML are left out.
+lower case, and are drawn uniformly; a title may contain them anywhere, as with CONTAINS, or as
+whole words. Words that no title has are reversed words. The thesaurus has the first 2,000 words as
+labels, each concept below one of the first 250. Feeds that have no items or are not XML are left
+out.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch.bench.workloads import Workload, distinct_rows
+from semantic.annotation.annotate import Annotator
 from semantic.errors import InputError, Place, Problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
 from semantic.files import files_in, unreadable
 from semantic.publication import Publication
-from semantic.vocabulary import DCTERMS, RSS, SKOS
+from semantic.vocabulary import DCTERMS, GM, RSS, SKOS, TYPE
 
 if TYPE_CHECKING:
     from semantic.ontology.ontology import Ontology
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 FEEDS = Path("data/feeds")
 MOST = 3
 CONCEPTS, TOPS = 2000, 250
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD, _WHOLE = re.compile(r"[^\W\d_]{3,}"), re.compile(r"(?<= )[^\W\d_]{3,}(?= )")
+_ANNOTATOR = Annotator([])
 _TITLE = RSS["title"]
 _XML = frozenset({FeedFormat.RSS, FeedFormat.RSS1, FeedFormat.ATOM})
 
@@ -42,7 +45,8 @@ class KeywordWorkload(Workload):
     """Feeds as events; subscriptions to words in the titles of their items, or to topics.
 
     `subscriptions` has the words of each, none for a topic. `heard` is the number of subscriptions
-    whose words are all in titles (``None``: all), `topics` the share of topics.
+    whose words are all in titles (``None``: all), `topics` the share of topics. If words are
+    `whole`, they have spaces around them, and items have only a title.
 
     Raises
     ------
@@ -53,6 +57,7 @@ class KeywordWorkload(Workload):
     feeds: Path = FEEDS
     heard: int | None = None
     topics: float = 0.0
+    whole: bool = False
 
     def __post_init__(self) -> None:
         size = self.size
@@ -60,8 +65,9 @@ class KeywordWorkload(Workload):
         problems: list[Problem] = []
         feeds = _feeds(Path(self.feeds), problems)
         items = [item for _, several in feeds for item in several]
-        text = "\n".join(title for item in items for title in titles(item))
-        words = sorted(set(_WORD.findall(text)))
+        text = "\n".join(title for item in items for title in self.titles(item))
+        form, edge = (_WHOLE, " ") if self.whole else (_WORD, "")
+        words = sorted({f"{edge}{word}{edge}" for word in form.findall(text)})
         if len(words) < MOST:
             what, remedy = "the feeds' titles have no words", "Give a folder of feeds with --feeds."
             none = Problem(what, Place(str(self.feeds)), remedy)
@@ -85,8 +91,8 @@ class KeywordWorkload(Workload):
     def texts(self) -> list[str]:
         """Return the subscriptions: a filter for each word, or one pattern for a topic."""
         topic = f"SELECT ?item WHERE {{ ?item <{DCTERMS['subject'].value}> <urn:topic:%d> }}"
-        head = f"SELECT ?item WHERE {{ ?item <{_TITLE.value}> ?title "
-        test = 'FILTER(CONTAINS(LCASE(STR(?title)), "%s"))'
+        head = f"SELECT ?item WHERE {{ ?item {GM['words'] if self.whole else _TITLE} ?title "
+        test = f'FILTER(CONTAINS({"?title" if self.whole else "LCASE(STR(?title))"}, "%s"))'
         forms = [f"{head}{' '.join([test] * length)} }}" for length in range(MOST + 1)]
         return [
             forms[len(words)] % words if words else topic % number
@@ -108,7 +114,18 @@ class KeywordWorkload(Workload):
     def publications(self, number: int, serial: int | None = None) -> list[Publication]:  # noqa: ARG002
         """Return the items of a feed as new objects; `serial` has no effect."""
         _, items = self._documents[number % len(self._documents)]
-        return [Publication.of(item.id, item.triples) for item in items]
+        kept = (TYPE, _TITLE)
+        return [
+            Publication.of(item.id, [t for t in item.triples if not self.whole or t[1] in kept])
+            for item in items
+        ]
+
+    def titles(self, item: Publication) -> list[str]:
+        """Return an item's titles in lower case, or the words of each, as ``gm:words``."""
+        told = [triple for triple in item.triples if triple[1] in (TYPE, _TITLE)]
+        if self.whole:
+            told = list(_ANNOTATOR.words(told))
+        return [o.value.lower() for _, p, o in told if p != TYPE and isinstance(o, Literal)]
 
     def document(self, number: int, syntax: str, serial: int | None = None) -> bytes:  # noqa: ARG002
         """Return the bytes of a feed; `syntax` and `serial` have no effect."""
@@ -120,15 +137,6 @@ class KeywordWorkload(Workload):
         items = sum(len(several) for _, several in self._documents)
         counts = {"documents": len(self._documents), "items": items}
         return {**super().described(), "feeds": str(self.feeds), **counts}
-
-
-def titles(item: Publication) -> list[str]:
-    """Return the values of rss:title in a publication, in lower case."""
-    return [
-        object_.value.lower()
-        for _, property_, object_ in item.triples
-        if property_ == _TITLE and isinstance(object_, Literal)
-    ]
 
 
 def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publication]]]:
@@ -151,7 +159,8 @@ def _feeds(folder: Path, problems: list[Problem]) -> list[tuple[bytes, list[Publ
 @cache
 def _unheard(word: str, text: str) -> str:
     """Return a word reversed, with letters added until the text does not contain it."""
-    other = word[::-1]
+    letters = word.strip()
+    other = letters[::-1]
     while other in text:
         other += "q"
-    return other
+    return word.replace(letters, other)

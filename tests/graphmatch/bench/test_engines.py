@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from graphmatch.bench import matching, process, runner
+from graphmatch.bench import adapters, matching, peers, process, runner
 from graphmatch.bench.adapters import ENGINES, Adapter, NumberedEvent, adapter
+from graphmatch.bench.peers import PEERS
 from graphmatch.bench.runner import measured
 from graphmatch.bench.workloads import Size, TabularWorkload, Workload, workload_class
 from graphmatch.bench.workloads.graph import GraphWorkload
-from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
+from graphmatch.bench.workloads.keywords import KeywordWorkload
 from graphmatch.cli import app
 from graphmatch.command import options
 from semantic.errors import pip_install
@@ -28,6 +29,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "attributes": {"attributes": 4, "matching": 0.1, "values": "zipf"},
     "concepts": {"height": 3, "matches": 5},
     "keywords": {"feeds": FEEDS, "heard": 40},
+    "whole": {"feeds": FEEDS, "heard": 40, "whole": True},
     "ranges": {"attributes": 3, "width": 0.5},
     "trees": {"height": 2, "matches": 5},
     "equalities": {"attributes": 3},
@@ -35,12 +37,14 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 def make(name: str, size: Size = SIZE) -> Workload:
-    class_ = workload_class(name)
+    class_ = workload_class(name.replace("whole", "keywords"))
     return class_(size, **PARAMETERS[name])
 
 
 def engines(name: str) -> list[str]:
-    return [engine for engine in ENGINES if name in adapter(engine).forms]
+    """The engines of a workload, and those peers that are installed."""
+    every = [*ENGINES, *(peer for peer, made in PEERS.items() if not made.missing())]
+    return [engine for engine in every if name in adapter(engine).forms]
 
 
 # --- The plain search ----------------------------------------------------------------------------
@@ -67,7 +71,7 @@ def searched(made: Workload, number: int, serial: int | None) -> list[int]:
         edges = {(s, p, o) for s, p, o in made.graph(number, serial).tolist()}
         return [n for n, rows in enumerate(made.patterns.tolist()) if meets(rows, edges)]
     if isinstance(made, KeywordWorkload):
-        items = [titles(item) for item in made.publications(number)]
+        items = [made.titles(item) for item in made.publications(number)]
         return sorted(
             n
             for n, words in enumerate(made.subscriptions)
@@ -87,18 +91,21 @@ def answers(peer: Adapter, made: Workload, form: str, serial: int | None) -> lis
     return [sorted(peer.numbers(answer).tolist()) for answer in found]
 
 
-@pytest.mark.parametrize("name", ["graph", "attributes", "concepts", "keywords"])
+@pytest.mark.parametrize("name", ["graph", "attributes", "concepts", "keywords", "whole"])
 def test_every_engine_finds_what_a_search_finds(name: str) -> None:
     made = make(name)
+    whole, name = name == "whole", name.replace("whole", "keywords")
     for serial in (None, 7) if made.renews else (None,):
         expected = [searched(made, number, serial) for number in range(made.size.events)]
         assert any(expected)
         for engine in engines(name):
             peer = adapter(engine)
-            if not peer.matches:
+            if not peer.matches or (peer.whole and name == "keywords" and not whole):
                 continue
             peer.build(peer.given(made))
             for form in peer.forms[name]:
+                if whole and form == "feed":  # a feed has more than titles
+                    continue
                 assert answers(peer, made, form, serial) == expected, (engine, form)
             peer.close()
 
@@ -172,6 +179,17 @@ def test_inexact_engines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (generous["exact"], right["exact"]) == (False, True)
 
 
+def test_peers_that_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "in_own_process", lambda _, asked: runner.measure(asked))
+    monkeypatch.setattr(adapters, "find_spec", lambda _: None)
+    monkeypatch.setattr(peers, "which", lambda _: None)
+    columns = ["clips:facts", "dictionary:integers", "lucene:titles"]
+    found = runner.asked("graph", columns, [40, 2], parameters={})
+    assert [row["column"] for row in found["rows"]] == ["dictionary:integers"]
+    assert found["missing"]["clips"] == pip_install("peers")
+    assert f"mvn dependency:get -Dartifact={peers.LUCENE}" in found["missing"]["lucene"]
+
+
 def test_passes_and_options() -> None:
     columns = ["gryphon", "gryphon#collapse=false&successors=false", "graphmatch:core", "scan"]
     rows = measured("equalities", columns, Size(200, 6), {}, passes=3)
@@ -221,6 +239,14 @@ def test_columns_that_are_chosen() -> None:
         "graphmatch:dicts",
         "scan:integers",
     ]
+    chosen = matching.RunOptions(engines=["mokaccino", "scan"])
+    assert list(matching.columns_of("attributes", chosen, {})) == [
+        "mokaccino:document",
+        "scan:integers",
+    ]
+    chosen = matching.RunOptions(engines=["lucene"])
+    assert not list(matching.columns_of("keywords", chosen, {}))
+    assert list(matching.columns_of("keywords", chosen, {"whole": True})) == ["lucene:titles"]
     chosen = matching.RunOptions(forms=["objects"])
     columns = list(matching.columns_of("keywords", chosen, {"topics": 0.5}))
     assert columns == ["graphmatch:objects"]

@@ -16,9 +16,11 @@ from graphmatch.bench import experiments, runner
 from graphmatch.bench.experiments import (
     BOUND,
     EXPERIMENTS,
+    IMPLEMENTATION_BOUND,
     QUANTITIES,
     RESULTS,
     SCALES,
+    VERDICTS,
     Experiment,
     measured,
     read_results,
@@ -27,7 +29,7 @@ from graphmatch.bench.operators import Setting
 from graphmatch.bench.runner import Configuration
 from graphmatch.bench.workloads import WORKLOADS, workload_class
 from graphmatch.cli import app
-from graphmatch.published import MATCHERS, ORDERS
+from graphmatch.published import IMPLEMENTED_WITH, MATCHERS, ORDERS
 
 ROOT = Path(__file__).parents[3]
 FEW = ("gtopss-9h", "ctps-8c", "dexin-17", "gryphon-visits", "suborder-6")
@@ -55,7 +57,7 @@ def test_that_the_data_is_sound() -> None:
     assert len(EXPERIMENTS) >= 32
     for of in EXPERIMENTS.values():
         assert of.claim.endswith("."), of.name
-        assert of.quantity in QUANTITIES
+        assert set(of.quantities) <= QUANTITIES.keys()
         known = {field.name for field in fields(class_of(of))}
         varied = {key for own in of.variants.values() for key in own}
         assert {*of.parameters, *varied} <= {*known, "model"}
@@ -93,8 +95,10 @@ def sound(of: Experiment) -> None:
     records, rows, wrong = measured(of, "small", {})
     assert not wrong
     assert any(row["matches_per_event"] for row in rows)
-    assert {variant for variant, *_ in records} == set(of.variants)
-    assert {algorithm for _, algorithm, *_ in records} - {BOUND} == of.algorithms.keys() - {BOUND}
+    quantities, variants, algorithms, *_ = map(set, zip(*records, strict=True))
+    assert quantities == set(of.quantities)
+    assert variants == set(of.variants)
+    assert algorithms - {BOUND} == of.algorithms.keys() - {BOUND}
 
 
 @pytest.mark.usefixtures("here")
@@ -146,9 +150,25 @@ def test_the_list() -> None:
         assert f"{row['experiment']}  {row['paper']}, {row['figure']}\n" in ran.stdout
 
 
+def test_that_every_figure_has_a_verdict_with_a_measure_in_the_results() -> None:
+    assert sorted(MATCHERS) == sorted(name for of in IMPLEMENTED_WITH.values() for name in of)
+    kind = {name: kind for kind, names in IMPLEMENTED_WITH.items() for name in names}
+    results = read_results(RESULTS)
+    for of in EXPERIMENTS.values():
+        assert of.verdict in VERDICTS, of.name
+        assert of.finding.endswith("."), of.name
+        measured = {(record[0], record[2]) for record in results[of.name]["records"]}
+        judged = {(quantity, label) for quantity, all_ in of.measure.items() for label in all_}
+        assert judged, of.name
+        assert judged <= measured, of.name
+        for quantity in of.measure.keys() & set(IMPLEMENTATION_BOUND):
+            columns = (of.algorithms[label] for label in of.measure[quantity])
+            kinds = {kind[Configuration.of(column).engine] for column in columns}
+            assert len(kinds) == 1 or of.verdict == "not comparable", of.name
+
+
 def test_that_the_page_has_every_figure() -> None:
     page = (ROOT / "docs/benchmarks-papers.md").read_text(encoding="utf-8")
-    results = read_results(RESULTS)
-    for name in EXPERIMENTS:
-        assert page.count(f"<!-- figure {name} -->") == 1, name
-        assert results[name]["records"], name
+    assert page.count("<!-- verdicts ALL -->") == 1
+    for paper in {name.partition("-")[0] for name in EXPERIMENTS}:
+        assert page.count(f"<!-- figures {paper} -->") == 1, paper

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -28,8 +27,6 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    if shutil.which("initdb") is None:
-        pytest.skip("PostgreSQL is not installed: Debian's package is `postgresql`")
     with postgresql() as made:
         yield made
 

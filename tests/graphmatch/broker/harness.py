@@ -8,7 +8,6 @@ import shutil
 import ssl
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from aiohttp import web
 from sqlalchemy import RowMapping, Table, select
 
@@ -30,6 +30,7 @@ from graphmatch.broker.store import Store
 from graphmatch.broker.tables import deliveries
 from graphmatch.broker.transport import SmtpServer
 from graphmatch.engine import Engine
+from semantic.clock import utc_now
 
 LOOPBACK = ["127.0.0.0/8"]
 QUERY = "SELECT ?s { ?s a <urn:C> }"
@@ -72,7 +73,7 @@ class Receiver:
     most_at_once: int = 0
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
     tls: ssl.SSLContext | None = None
-    clock: Callable[[], Any] = time.perf_counter
+    clock: Callable[[], Any] = utc_now
     _now: int = 0
     _runner: web.AppRunner | None = None
     _site: web.BaseSite | None = None
@@ -234,19 +235,6 @@ async def harness(
         store.close()
 
 
-async def until(
-    condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0, every: float = 0.005
-) -> None:
-    """Wait until a condition holds."""
-    end = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if found if isinstance(found, bool) else await found:
-            return
-        assert time.monotonic() < end, "the condition does not hold in time"
-        await asyncio.sleep(every)
-
-
 # --- Other servers ------------------------------------------------------------------------------
 
 
@@ -314,25 +302,39 @@ class Smtp:
 # --- PostgreSQL ----------------------------------------------------------------------------------
 
 
+def postgresql_folder() -> Path | None:
+    """Return the folder of PostgreSQL's programs. Debian does not put it into PATH."""
+    found = shutil.which("initdb")
+    every = [Path(found).resolve()] if found else Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    return max((path.parent for path in every), default=None)
+
+
 class Cluster:
     """A PostgreSQL server in a folder; a call creates a database and returns its URL."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self._folder, self._made = folder, 0
+    def __init__(self, programs: Path, folder: Path, *options: str) -> None:
+        self._programs, self._folder, self._made = programs, folder, 0
         self._run: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
         self._as: dict[str, Any] = {"user": "nobody"} if os.getuid() == 0 else {}
         self._user = "nobody" if self._as else "tester"
         if self._as:
             shutil.chown(folder, "nobody")
         said = ["-U", self._user, "-A", "trust", "-N", "--locale=C.UTF-8"]
-        subprocess.run(["initdb", "-D", folder / "data", *said], **self._run, **self._as)
+        subprocess.run([programs / "initdb", "-D", folder / "data", *said], **self._run, **self._as)
         several = ["listen_addresses=''", *options]
         self._options = " ".join([f"-k {folder}", *(f"-c {one}" for one in several)])
         self.start()
 
     def __call__(self) -> str:
         self._made += 1
-        made = ["createdb", "-h", self._folder, "-U", self._user, f"test{self._made}"]
+        made = [
+            self._programs / "createdb",
+            "-h",
+            self._folder,
+            "-U",
+            self._user,
+            f"test{self._made}",
+        ]
         subprocess.run(made, **self._run)
         return f"postgresql://{self._user}@/test{self._made}?host={self._folder}"
 
@@ -344,16 +346,18 @@ class Cluster:
         self._control("-m", "immediate", "stop")
 
     def _control(self, *arguments: str) -> None:
-        command = ["pg_ctl", "-D", self._folder / "data", "-w", "-s", *arguments]
+        command = [self._programs / "pg_ctl", "-D", self._folder / "data", "-w", "-s", *arguments]
         subprocess.run(command, **self._run, **self._as)
 
 
 @contextmanager
 def postgresql(*options: str) -> Iterator[Cluster]:
     """Start a cluster in a temporary folder, without waiting for the disk by default."""
+    if (programs := postgresql_folder()) is None:
+        pytest.skip("PostgreSQL is missing: install Debian's package postgresql")
     folder = Path(tempfile.mkdtemp(prefix="graphmatch-postgres-"))
     try:
-        cluster = Cluster(folder, *(options or ["fsync=off"]))
+        cluster = Cluster(programs, folder, *(options or ["fsync=off"]))
         try:
             yield cluster
         finally:

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Thread
-from time import monotonic, sleep
 from typing import Any, Self, TypeVar
 
 from fastapi import FastAPI
@@ -31,6 +30,7 @@ from graphmatch.broker.service import Broker, BrokerLimits
 from graphmatch.broker.store import Store
 from graphmatch.engine import Engine
 from semantic.ontology.ontology import Ontology
+from tests.waiting import wait
 
 T = TypeVar("T")
 ALL = "SELECT ?s WHERE { ?s a <urn:C> }"
@@ -252,10 +252,3 @@ class Process(Called):
         found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
         assert found is not None, text
         return float(found[1])
-
-
-def wait(condition: Callable[[], bool], seconds: float = 20) -> None:
-    end = monotonic() + seconds
-    while not condition():
-        assert monotonic() < end, "the condition does not hold in time"
-        sleep(0.005)

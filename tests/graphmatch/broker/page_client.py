@@ -120,7 +120,7 @@ class Visitor(Called):
     cookies: dict[str, str] = field(default_factory=dict)
 
     def get(self, path: str, **headers: str) -> Answer:
-        return self._ask("GET", path, b"", headers)
+        return self.ask("GET", path, b"", headers)
 
     def part(self, path: str) -> Answer:
         """Send a request as htmx does."""
@@ -132,7 +132,7 @@ class Visitor(Called):
         said = {"Origin": f"http://127.0.0.1:{self.port}", **headers}
         said["Content-Type"] = "application/x-www-form-urlencoded"
         pairs = fields.items() if isinstance(fields, Mapping) else fields
-        return self._ask("POST", path, urlencode(list(pairs)).encode(), said)
+        return self.ask("POST", path, urlencode(list(pairs)).encode(), said)
 
     def upload(self, path: str, **files: tuple[str, bytes]) -> Answer:
         """Post a form with files, given by names and contents."""
@@ -146,9 +146,9 @@ class Visitor(Called):
         )
         said = {"Origin": f"http://127.0.0.1:{self.port}"}
         said["Content-Type"] = f"multipart/form-data; boundary={mark}"
-        return self._ask("POST", path, body + f"--{mark}--\r\n".encode(), said)
+        return self.ask("POST", path, body + f"--{mark}--\r\n".encode(), said)
 
-    def _ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         sent = {key: value for key, value in {"Accept": "text/html", **headers}.items() if value}
         if self.cookies:
             sent["Cookie"] = "; ".join(f"{key}={value}" for key, value in self.cookies.items())

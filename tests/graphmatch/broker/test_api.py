@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from threading import Event, Thread
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from graphmatch.broker.store import counted
 from graphmatch.broker.tables import audit, deliveries, owners
 from tests.graphmatch.broker.live_broker import ALL, TURTLE, Answer, LiveBroker
 from tests.graphmatch.broker.page_client import Polled
+from tests.waiting import pause, wait
 
 LDN = "http://www.w3.org/ns/ldp"
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -327,10 +327,7 @@ def test_objects_of_other_owners_are_not_found(public: LiveBroker) -> None:
         "/v1/publications/{seq}": (published, 99999),
     }
     others_ = [
-        (
-            "DELETE",
-            "/v1/owners/{owner}/tokens",
-        ),  # Administrators may use it.
+        ("DELETE", "/v1/owners/{owner}/tokens"),  # Administrators may use it.
         ("GET", "/v1/publications/{seq}/facts"),  # All subscribers may use it.
         ("POST", "/v1/publications/{seq}/query"),
         ("GET", "/v1/feeds/{id}"),  # All who may manage feeds may use it.
@@ -526,14 +523,18 @@ def test_the_log_has_no_secrets(tmp_path: Path) -> None:
 def test_metrics_count_publications(live_broker: LiveBroker) -> None:
     live_broker.publish()
     live_broker.settled()
-    sleep(0.05)
-    text = live_broker.call("GET", "/metrics").content.decode()
+
+    def metrics() -> str:
+        return live_broker.call("GET", "/metrics").content.decode()
+
+    wait(lambda: "graphmatch_publications_waiting 0.0" in metrics())
+    text = metrics()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
     published = live_broker.call("GET", "/v1/publications?limit=1").json["contains"][0]
     assert float(values["graphmatch_publications_total"]) == int(published.rpartition("/")[2])
     assert values["graphmatch_publications_waiting"] == "0.0"
     assert float(values["graphmatch_match_latency_seconds_count"]) > 0
-    assert any("/v1/subscriptions" in name for name in values)
+    assert any("/v1/publications" in name for name in values)
     assert live_broker.call("GET", "/healthz").json["status"] == "ok"
 
 
@@ -553,7 +554,7 @@ def test_the_server_responds_while_a_body_is_read(
 
     def slowly(*given: Any, **more: Any) -> Any:
         begun.set()
-        assert goes_on.wait(5)
+        assert goes_on.wait(60)
         return read(*given, **more)
 
     monkeypatch.setattr(live_broker.broker, "read", slowly)
@@ -564,12 +565,10 @@ def test_the_server_responds_while_a_body_is_read(
     thread = Thread(target=live_broker.call, args=sent)
     thread.start()
     assert begun.wait(5)
-    at = monotonic()
     assert live_broker.call("GET", "/healthz").status == 200
-    seconds = monotonic() - at
+    assert thread.is_alive()
     goes_on.set()
     thread.join()
-    assert seconds < 4
 
 
 def test_every_endpoint_is_described(live_broker: LiveBroker) -> None:
@@ -675,7 +674,7 @@ def test_an_interrupted_body_is_not_logged_as_an_error(
     head += "Content-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
     with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         connection.sendall(head.encode() + body)
-    sleep(0.3)
+    pause(0.3)
     assert not [record for record in caplog.records if record.exc_info]
 
 
@@ -704,7 +703,7 @@ def test_a_slow_head_closes_the_connection(
                 answer += connection.recv(10_000)
                 assert answer
             assert answer.startswith(b"HTTP/1.1 200")
-            sleep(0.5)
+            pause(0.5)
 
 
 def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: LiveBroker) -> None:
@@ -715,7 +714,7 @@ def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: LiveBroker) 
     )
     with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         connection.sendall(head.encode() + body[:10])
-        sleep(0.1)
+        pause(0.1)
         connection.sendall(body[10:])
         assert connection.recv(100).startswith(b"HTTP/1.1 202")
 

@@ -14,13 +14,14 @@ from sqlalchemy import func, select
 
 from graphmatch.broker import asking, feed_list, reading
 from graphmatch.broker.access import ApiOptions
-from graphmatch.broker.api_insight import _ONTOLOGIES
+from graphmatch.broker.api_insight import ONTOLOGY_TYPES
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.feed_list import parse_feed_list
 from graphmatch.broker.tables import audit
-from tests.graphmatch.broker.live_broker import ALL, TURTLE, LiveBroker, Process, wait
+from tests.graphmatch.broker.live_broker import ALL, TURTLE, LiveBroker, Process
 from tests.graphmatch.broker.page_client import Polled
 from tests.graphmatch.broker.test_api import HOSTILE, check, token
+from tests.waiting import wait
 
 NEWS = Path("ontologies/news.ttl")
 TOPIC = "https://graphmatch.example/news#"
@@ -120,13 +121,13 @@ def test_too_many_questions_are_refused(
 ) -> None:
     """Long questions have their own limit, so they do not block short ones."""
     asking = live_broker.app.state.api.asking
-    monkeypatch.setattr(asking._long, "waiting", asking._long.most)
+    monkeypatch.setattr(asking.long, "waiting", asking.long.most)
     said = live_broker.call("POST", "/v1/subscriptions:backtest", {"query": ALL})
     check(said, 503, "too many requests are running")
     assert int(said.headers["retry-after"]) > 0
     check(live_broker.call("POST", "/v1/ontology:what-if", "", TURTLE), 503)
     assert live_broker.call("POST", "/v1/subscriptions:preview", {"query": ALL}).status == 200
-    monkeypatch.setattr(asking._short, "waiting", asking._short.most)
+    monkeypatch.setattr(asking.short, "waiting", asking.short.most)
     check(live_broker.call("POST", "/v1/subscriptions:preview", {"query": ALL}), 503)
 
 
@@ -140,8 +141,8 @@ def test_the_number_of_recent_publications_is_limited(
     every, whole = seqs()
     assert whole
     assert len(every) >= 3
-    monkeypatch.setattr(reading, "_AT_ONCE", 2)
-    monkeypatch.setattr(reading, "_BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(reading, "BATCH_SIZE", 2)
+    monkeypatch.setattr(reading, "BATCH_BYTES", 1)
     assert seqs() == (every, True)
     assert seqs(most=2) == (every[:2], False)
     assert seqs(bytes=1) == (every[:1], False)
@@ -351,7 +352,7 @@ def test_hostile_bodies_never_cause_server_errors(live_broker: LiveBroker, numbe
         ("/v1/publications/1/query", ("application/json",)),
         ("/v1/feeds", ("application/json",)),
         ("/v1/feeds.opml", ("text/x-opml", "text/plain")),
-        ("/v1/ontology:what-if", (*_ONTOLOGIES, "")),
+        ("/v1/ontology:what-if", (*ONTOLOGY_TYPES, "")),
     ):
         for media_type in media_types:
             said = live_broker.call("POST", path, HOSTILE[number], {"Content-Type": media_type})
@@ -369,11 +370,11 @@ def test_a_long_question_returns_its_memory(
     live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[bool] = []
-    monkeypatch.setattr(asking, "_give_back_memory", lambda: given.append(True))
+    monkeypatch.setattr(asking, "give_back_memory", lambda: given.append(True))
     query = {"query": ALL}
     assert live_broker.call("POST", "/v1/subscriptions:preview", query).json["truncated"] == []
     assert given == []
-    monkeypatch.setattr(asking, "_LONG_SECONDS", 0.0)
+    monkeypatch.setattr(asking, "LONG_SECONDS", 0.0)
     assert live_broker.call("POST", "/v1/subscriptions:preview", query).status == 200
     assert given == [True]
     asking.CDLL(None)  # Check that the C library is found.

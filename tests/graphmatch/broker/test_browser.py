@@ -115,7 +115,7 @@ class Browser:
 @pytest.fixture(scope="module")
 def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     if CHROMIUM is None or DRIVER is None:
-        pytest.skip("Chromium is not installed: Debian's chromium and chromium-driver")
+        pytest.skip("Chromium is missing: install Debian's packages chromium and chromium-driver")
     with PageServer(tmp_path_factory.mktemp("browser")) as made:
         yield made
 

@@ -15,18 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from time import monotonic, sleep
 from typing import Any
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import yaml
 
+from tests.waiting import wait
+
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs/deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
-SECONDS = 60
-"""Time limit for the start of a process."""
 
 
 def of_image(instruction: str) -> list[list[str]]:
@@ -78,16 +76,12 @@ def running(arguments: Sequence[str]) -> Iterator[Callable[[Callable[[str], bool
         reading = Thread(target=lines.extend, args=(process.stdout,), daemon=True)
         reading.start()
 
-        def wait(holds: Callable[[str], bool]) -> None:
-            end = monotonic() + SECONDS
-            while not holds("".join(lines)):
-                said = "".join(lines)
-                assert process.poll() is None, f"{arguments} has ended: {said}"
-                assert monotonic() < end, f"{arguments} does not start: {said}"
-                sleep(0.05)
+        def wait_for(holds: Callable[[str], bool]) -> None:
+            wait(lambda: holds("".join(lines)) or process.poll() is not None)
+            assert process.poll() is None, f"{arguments} has ended: {''.join(lines)}"
 
         try:
-            yield wait
+            yield wait_for
         finally:
             process.kill()
             reading.join()
@@ -97,7 +91,7 @@ def is_ready(port: int) -> bool:
     try:
         with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
             return bool(answer.status == 200)
-    except URLError:
+    except OSError:  # The server is not there yet, or busy.
         return False
 
 

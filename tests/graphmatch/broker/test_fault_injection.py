@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -53,9 +52,9 @@ from tests.graphmatch.broker.harness import (
     receivers,
     status,
     talking,
-    until,
 )
-from tests.graphmatch.broker.live_broker import ALL, Answer, LiveBroker, Process, wait
+from tests.graphmatch.broker.live_broker import ALL, Answer, LiveBroker, Process
+from tests.waiting import until, wait
 
 ROOT = Path(__file__).parents[3]
 MONTH: Mapping[str, Any] = {"expires_in": timedelta(days=30)}
@@ -208,7 +207,7 @@ async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str
         until_ = at + LEASE // timedelta(milliseconds=1)
         held = await killed.store.write(lambda db: claim(db, wanted, at, until_))
         assert [one.id for one in held] == [1]
-        assert len(await killed.store.write(killed.matcher._claimed)) == 1
+        assert len(await killed.store.write(killed.matcher.claim)) == 1
         async with harness(database, clock) as broker:
             await broker.match()
             await broker.publish("c")
@@ -236,7 +235,7 @@ def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
 async def test_snapshots_are_saved_if_the_clock_stands_still(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
 ) -> None:
-    monkeypatch.setattr(matching, "_SAVE_SECONDS", 0.01)
+    monkeypatch.setattr(matching, "SAVE_SECONDS", 0.01)
 
     await idle.broker.subscribe({"query": ALL}, Settings())
     matcher = Matcher(idle.broker, tmp_path / "saved", "f")
@@ -320,17 +319,19 @@ async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
     async with harness(database, running=False) as broker:
         await broker.broker.subscribe({"query": ALL}, Settings())
         await broker.broker.publish(quad("a").encode(), format="nq")
-        commit = broker.matcher._commit
+        write = broker.store.write_now
 
-        def cut(db: Connection, *found: Any) -> tuple[int, ...]:
-            monkeypatch.undo()
-            commit(db, *found)
-            db.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
-            return ()
+        def cut(work: Callable[[Connection], Any]) -> Any:
+            def ends(db: Connection) -> None:
+                work(db)
+                db.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
 
-        monkeypatch.setattr(broker.matcher, "_commit", cut)
+            return write(work) if work == broker.matcher.claim else write(ends)
+
+        monkeypatch.setattr(broker.store, "write_now", cut)
         with pytest.raises(StoreError, match="nothing was written"):
             broker.matcher.step()
+        monkeypatch.undo()
         assert not await broker.rows(matches)
         assert broker.matcher.step() == 1
         assert len(await broker.rows(matches)) == 1
@@ -354,8 +355,17 @@ async def test_feeds_are_polled_after_an_outage_of_the_database(cluster: Cluster
             return web.Response(text=feed, content_type="application/atom+xml")
 
         site.answer = answer
+        due = asyncio.Event()
+
+        async def sleep(_: float) -> None:
+            await due.wait()
+
         poller = Poller(
-            http, BrokerFeeds(broker.broker), clock=clock, supervisor=broker.broker.supervisor
+            http,
+            BrokerFeeds(broker.broker),
+            clock=clock,
+            sleep=sleep,
+            supervisor=broker.broker.supervisor,
         )
         await poller.start()
         await poller.add(site.url("/feed"))
@@ -368,7 +378,7 @@ async def test_feeds_are_polled_after_an_outage_of_the_database(cluster: Cluster
             await asyncio.to_thread(cluster.start)
             assert not running.done()
             clock.forward(hours=2)
-            poller._woken.set()
+            due.set()
 
             async def there() -> bool:
                 return len(await broker.rows(publications)) == 1
@@ -403,11 +413,9 @@ async def test_receivers_that_return_get_everything_once(tmp_path: Path) -> None
         for hook in (silent, torn, away, good):
             await broker.subscribe(hook.url(), **MONTH)
         names = [f"a{n}" for n in range(8)]
-        begun = time.perf_counter()
         for name in names:
             await broker.publish(name)
         await until(lambda: once(*names)(good))
-        assert time.perf_counter() - begun < 5
         assert len(silent.got) < len(names)
 
         async def failed() -> bool:
@@ -570,11 +578,9 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
             if left():
                 break
             first.process.send_signal(signal.SIGCONT)
-        held, begun = left(), time.monotonic()
-        assert held
+        assert left()
         first.kill()
         wait(lambda: left() == 0, 90)
-        sys.stdout.write(f"{held} that it held: after {time.monotonic() - begun:.0f} s\n")
         assert second.runs
         assert broker.runs
         assert sum(shares().values()) == published

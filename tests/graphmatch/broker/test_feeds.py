@@ -142,10 +142,7 @@ async def worlds(
     async def take(fetched: Fetched) -> None:
         await world.take(fetched)
 
-    async with (
-        receivers(clock=time) as [receiver],
-        aiohttp.ClientSession(cookie_jar=jar) as http,
-    ):
+    async with receivers(clock=time) as [receiver], aiohttp.ClientSession(cookie_jar=jar) as http:
         server = Server(receiver)
         receiver.answer = server.serve
         with SqliteFeedStore(path, time) as store:
@@ -237,11 +234,7 @@ async def test_validators_of_a_truncated_document_are_not_stored(world: World) -
         ),
         ({}, "<skipHours><hour>1</hour><hour>2</hour></skipHours>", 2.5 * HOUR),
         ({}, "<skipDays><day>Monday</day></skipDays>", 23.5 * HOUR),
-        (
-            {},
-            f"<skipHours>{''.join(f'<hour>{n}</hour>' for n in range(24))}</skipHours>",
-            USUAL,
-        ),
+        ({}, f"<skipHours>{''.join(f'<hour>{n}</hour>' for n in range(24))}</skipHours>", USUAL),
     ],
 )
 async def test_a_feed_sets_its_polling_interval(
@@ -598,6 +591,19 @@ async def test_a_push_and_a_fetch_at_the_same_time_bring_an_item_once(world: Wor
     assert len(broken.problems) == 1
 
 
+@pytest.mark.parametrize("guids", [None, ["same"] * 3])
+async def test_items_in_another_order_are_not_new(world: World, guids: list[str] | None) -> None:
+    names = ["three", "two", "one"]
+    url = world.server.page("/a", rss(*names, guids=guids))
+    await world.poller.add(url)
+    await world.poll(url)
+    for order in (names[::-1], ["two", "three", "one"]):
+        world.server.page("/a", rss(*order, guids=guids))
+        world.clock.now += HOUR
+        await world.poll(url)
+    assert Counter(world.titles()) == dict.fromkeys(names, 1)
+
+
 async def test_old_versions_are_forgotten_only_after_the_whole_feed_was_read(
     tmp_path: Path, world: World
 ) -> None:
@@ -620,12 +626,9 @@ async def test_old_versions_are_forgotten_only_after_the_whole_feed_was_read(
 def test_a_locked_or_foreign_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed_store, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(feed_store, "BUSY_SECONDS", 0.05)
     path = tmp_path / "state.db"
-    with (
-        SqliteFeedStore(path),
-        pytest.raises(FeedStoreError, match="another run holds it"),
-    ):
+    with SqliteFeedStore(path), pytest.raises(FeedStoreError, match="another run holds it"):
         SqliteFeedStore(path)
     other = tmp_path / "notes.txt"
     other.write_text("no database, but long enough to be taken for one" * 50)

@@ -19,23 +19,9 @@ from typer.testing import CliRunner
 from graphmatch import Engine, SubscriptionParser, read_subscriptions
 from graphmatch.broker import insight
 from graphmatch.broker.conditions import conditions
-from graphmatch.broker.example import (
-    Fact,
-    Sort,
-    facts,
-    generalisations,
-    subscription_of,
-    volumes,
-)
+from graphmatch.broker.example import Fact, Sort, facts, generalisations, subscription_of, volumes
 from graphmatch.broker.health import Finding, Kind, SinkState, health
-from graphmatch.broker.insight import (
-    Rehearsal,
-    Stored,
-    Trial,
-    try_subscription,
-    what_if,
-    why,
-)
+from graphmatch.broker.insight import Rehearsal, Stored, Trial, try_subscription, what_if, why
 from graphmatch.cli import app
 from graphmatch.matcher import UnknownSubscriptionError
 from graphmatch.operators.operator import operator
@@ -406,10 +392,7 @@ def test_why_not_names_held_and_failed_conditions() -> None:
     engine.subscribe("alice", query)
     told = why(engine, "alice", stored, language="de")
     held = [json.loads(json.dumps(each))["triple"] for each in _list(told["held"])]
-    assert held == [
-        f"{item} {DCTERMS['subject']} <{NEWS}Climate>",
-        f'{item} {RSS["title"]} "Soup"',
-    ]
+    assert held == [f"{item} {DCTERMS['subject']} <{NEWS}Climate>", f'{item} {RSS["title"]} "Soup"']
     assert "Stew" in str(told["failure"])
     labels = told["labels"]
     assert isinstance(labels, dict)

@@ -6,18 +6,11 @@ import asyncio
 import itertools
 import json
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
 from graphmatch.broker.matching import FAILURES, Matcher, host_of
-from graphmatch.broker.service import (
-    ANYBODY,
-    Broker,
-    BrokerLimits,
-    Created,
-    millis,
-)
+from graphmatch.broker.service import ANYBODY, Broker, BrokerLimits, Created, millis
 from graphmatch.broker.settings import Settings
 from graphmatch.broker.store import Store
 from graphmatch.broker.tables import (
@@ -141,7 +134,6 @@ async def test_each_match_is_stored_once_despite_a_kill_around_the_commit(
 
     await idle.broker.subscribe(GIVEN, Settings(sink={"kind": "inbox", "url": "http://a/"}))
     await log(idle.broker, "a")
-    commit = idle.matcher._commit
     write = idle.store.write_now
 
     def dies(work: object) -> object:
@@ -153,7 +145,6 @@ async def test_each_match_is_stored_once_despite_a_kill_around_the_commit(
     with pytest.raises(Killed):
         idle.matcher.step()
     idle.store.write_now = write  # type: ignore[method-assign]
-    assert commit == idle.matcher._commit
     again = Matcher(idle.broker)
     idle.broker.engine = Engine()
     again.load()
@@ -285,9 +276,7 @@ async def test_the_search_ends_at_the_limit_of_solutions(form: str, idle: Broker
 
     await idle.broker.subscribe({"query": f"SELECT {form} {{ {patterns} }}"}, Settings())
     await idle.broker.publish(triples.encode(), format="ttl")
-    begun = monotonic()
     await idle.match()
-    assert monotonic() - begun < 5
     [match] = await idle.rows(matches)
     most = idle.broker.limits.solutions
     count = len(json.loads(match["solutions"]))

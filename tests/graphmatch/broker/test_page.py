@@ -514,7 +514,7 @@ def test_another_name_for_loopback_is_refused(visitor: Visitor) -> None:
 def test_forms_are_bounded(visitor: Visitor) -> None:
     big = visitor.upload("/what-if", ontology=("a.ttl", b"#" * (FORM_BYTES + 1)))
     assert big.status in (413, 422)
-    answer = visitor._ask(
+    answer = visitor.ask(
         "POST",
         "/what-if",
         b"not a form",
@@ -526,7 +526,7 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
 def test_too_many_requests_are_refused(
     page_server: PageServer, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_server.page.asking._short, "waiting", WAITING)
+    monkeypatch.setattr(page_server.page.asking.short, "waiting", WAITING)
     answer = visitor.get("/ontology")
     assert answer.status == 503
     assert "Too many requests are running" in answer.text

@@ -21,8 +21,9 @@ from typer.testing import CliRunner
 from graphmatch.broker.access import ApiOptions
 from graphmatch.cli import app
 from graphmatch.command.serve import ServeOptions
-from tests.graphmatch.broker.live_broker import TURTLE, Answer, Called, Process, wait
+from tests.graphmatch.broker.live_broker import TURTLE, Answer, Called, Process
 from tests.graphmatch.broker.page_client import PageServer, Visitor, item
+from tests.waiting import wait
 
 GUIDE = Path("docs/guides/broker.md")
 URL = "https://broker.example.org"
@@ -86,7 +87,7 @@ def nginx(folder: Path, server: str, to: int) -> Iterator[Nginx]:
     """Run nginx before a port, until the block ends."""
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if program is None:
-        pytest.skip("nginx is not installed: Debian's nginx-light")
+        pytest.skip("nginx is missing: install Debian's package nginx-light")
     port = _free_port()
     config = folder / "nginx.conf"
     config.write_text(CONFIG.format(folder=folder, server=server.format(port=port, to=to)))

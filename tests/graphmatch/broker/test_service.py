@@ -13,12 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmatch.broker.service import (
-    ANYBODY,
-    BrokerLimits,
-    ConflictError,
-    digest_of,
-)
+from graphmatch.broker.service import ANYBODY, BrokerLimits, ConflictError, digest_of
 from graphmatch.broker.settings import (
     RefusedError,
     Settings,

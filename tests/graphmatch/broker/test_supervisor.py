@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,9 +50,10 @@ from tests.graphmatch.broker.harness import (
     Receiver,
     harness,
     receivers,
-    until,
 )
-from tests.graphmatch.broker.live_broker import Answer, LiveBroker, wait
+from tests.graphmatch.broker.live_broker import Answer, LiveBroker
+from tests.graphmatch.broker.test_kafka_intake import FakeConsumer, record
+from tests.waiting import until, wait
 
 DOWN = StoreError(Problem("nothing was written: it is down", Place("store"), "Wait."))
 GIVEN = {"query": QUERY}
@@ -189,22 +189,20 @@ async def test_a_publication_that_cannot_be_matched_is_set_aside(
 
 
 async def test_a_publication_whose_matches_cannot_be_stored_is_set_aside(
-    monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
+    idle: BrokerHarness,
 ) -> None:
     await idle.broker.subscribe(GIVEN, Settings())
     await log(idle.broker, "a", "bad", "b")
-    commit = idle.matcher._commit
-
-    def broken(db: Connection, found: Sequence[Any], rows: Any) -> Any:
-        if any(each.seq == 2 and each.matches for each in found):
-            raise ValueError("no luck")
-        return commit(db, found, rows)
-
-    monkeypatch.setattr(idle.matcher, "_commit", broken)
+    trigger = (
+        "CREATE TRIGGER bad BEFORE INSERT ON matches WHEN NEW.publication = 2 "
+        "BEGIN SELECT RAISE(ABORT, 'no luck'); END"
+    )
+    await idle.store.write(lambda db: db.exec_driver_sql(trigger))
     await idle.match()
     assert await matched(idle) == [(1, 1), (1, 3)]
-    problems = [row["problem"] for row in await idle.rows(publications)]
-    assert problems == [None, "ValueError: no luck", None]
+    before, problem, after = (row["problem"] for row in await idle.rows(publications))
+    assert before is after is None
+    assert "no luck" in problem
     assert idle.matcher.step() == 0
 
 
@@ -282,13 +280,13 @@ ITEM = "<item><guid>{0}</guid><title>{0}</title></item>"
 @pytest.fixture
 def bad_titles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the store reject publications called `bad`."""
-    encoded = service._row
+    encoded = service.row_of
 
     def row(publication: Any, *more: Any) -> dict[str, Any]:
         is_bad = "bad" in (publication.title, publication.id.removeprefix("urn:"))
         return encoded(publication, *more) | ({"title": "\0"} if is_bad else {})
 
-    monkeypatch.setattr(service, "_row", row)
+    monkeypatch.setattr(service, "row_of", row)
 
 
 @pytest.mark.usefixtures("bad_titles")
@@ -321,14 +319,14 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
 async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, read = FakeClock(), feeds._read
+    clock, open_feed = FakeClock(), feeds.open_feed
 
-    def broken(data: bytes, source: str, limits: Any) -> Any:
+    def broken(data: bytes, source: str, **options: Any) -> Any:
         if source.endswith("/bad"):
             raise ValueError("no luck")
-        return read(data, source, limits)
+        return open_feed(data, source, **options)
 
-    monkeypatch.setattr(feeds, "_read", broken)
+    monkeypatch.setattr(feeds, "open_feed", broken)
 
     async with (
         receivers() as [site],
@@ -376,48 +374,6 @@ def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_pa
         assert ready["set_aside"] == ["http: 2 set aside"]
 
 
-def record(place: int, name: str, text: str) -> Mock:
-    """Return a Kafka record."""
-    answers = {"error": None, "topic": "t", "partition": 0, "offset": place, "key": name.encode()}
-    answers |= {"value": text.encode(), "headers": [("Content-Type", b"text/turtle")]}
-    return Mock(**{f"{name}.return_value": value for name, value in answers.items()})
-
-
-@dataclass
-class FakeConsumer:
-    """A consumer of one partition; it gives two records at a time, and may fail once."""
-
-    records: list[Mock]
-    failures: list[Exception] = field(default_factory=list)
-    at: int = 0
-    opened: int = 0
-    assigned: Any = None
-
-    def __call__(self, _: object) -> FakeConsumer:
-        self.opened += 1
-        return self
-
-    def subscribe(self, _: object, on_assign: Any) -> None:
-        self.assigned = on_assign
-
-    def assign(self, partitions: Any) -> None:
-        self.at = max(0, partitions[0].offset)
-
-    def consume(self, *_: object) -> list[Mock]:
-        if self.assigned is not None:
-            assigned, self.assigned = self.assigned, None
-            assigned(self, [kafka.TopicPartition("t", 0)])
-        if self.at and self.failures:
-            raise self.failures.pop()
-        some = self.records[self.at : self.at + 2]
-        self.at += len(some)
-        return some
-
-    def commit(self, **_: object) -> None: ...
-
-    def close(self) -> None: ...
-
-
 @pytest.mark.usefixtures("bad_titles")
 def test_bad_records_of_kafka_are_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -432,23 +388,32 @@ def test_bad_records_of_kafka_are_set_aside(
 
     monkeypatch.setattr(Broker, "read", broken)
     names = ["a", "broken", "b", "bad", "c"]
-    several = [record(n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)]
-    several.append(record(5, "urn:nu\0l", "<urn:d> a <urn:C> ."))
-    consumer = FakeConsumer(several, [kafka.KafkaException("gone"), DOWN])
+    several = [
+        record(0, n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)
+    ]
+    several.append(record(0, 5, "urn:nu\0l", "<urn:d> a <urn:C> ."))
+    consumer, failures = FakeConsumer(several), [kafka.KafkaException("gone"), DOWN]
+    consume = consumer.consume
+
+    def fails(*given: object) -> list[Mock]:
+        if consumer.at.get(0) and failures:
+            raise failures.pop()
+        return consume(*given)
+
+    consumer.consume = fails  # type: ignore[method-assign]
     monkeypatch.setattr(kafka, "Consumer", consumer)
 
     async def read_all(store: Store) -> list[str]:
-        source = KafkaSource(Broker(store, Engine()), "nowhere", "t")
+        broker = Broker(store, Engine())
+        source = KafkaSource(broker, "nowhere", "t")
         reading = asyncio.create_task(source.run())
-        await until(lambda: consumer.at == len(several) and consumer.opened > 0)
-        await asyncio.sleep(0.01)
-        source.stop()
+        await until(lambda: bool(consumer.at) and not consumer.left() and not failures)
+        source.stop()  # It ends after the records at hand.
         await reading
-        return source._broker.supervisor.set_aside()
+        return broker.supervisor.set_aside()
 
     store = Store(str(tmp_path / "broker.db"))
     assert asyncio.run(read_all(store)) == ["kafka: 2 set aside"]
-    assert consumer.opened == 3
     ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
     assert ids == ["urn:a", "urn:b", "urn:c", "urn:kafka:t:0:5"]
     lines = store.read_now(lambda db: db.execute(select(audit.c.what, audit.c.subject)).all())
@@ -457,7 +422,7 @@ def test_bad_records_of_kafka_are_set_aside(
         ("set aside: InputErro", "urn:bad"),
     ]
     assert store.read_now(lambda db: db.scalar(select(consumed.c.offset))) == 6
-    consumer.at = 0
+    consumer.at = {}
     assert asyncio.run(read_all(store)) == []  # Nothing is read again after a restart.
     assert len(store.read_now(lambda db: db.scalars(select(publications.c.id)).all())) == 4
     store.close()

@@ -10,7 +10,6 @@ import json
 import random
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
@@ -26,13 +25,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmatch.broker.retries import (
-    FAILURES,
-    OPEN_SECONDS,
-    OPEN_SECONDS_MOST,
-    Breaker,
-    next_try,
-)
+from graphmatch.broker.retries import FAILURES, OPEN_SECONDS, OPEN_SECONDS_MOST, Breaker, next_try
 from graphmatch.broker.safe_http import (
     REPLY_BYTES,
     ForbiddenAddressError,
@@ -464,14 +457,12 @@ async def test_a_body_that_never_ends_counts_as_delivered() -> None:
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    begin = time.monotonic()
     async with talking(drip) as port, HttpClient(LOOPBACK, total_seconds=0.3) as http:
         url = f"http://127.0.0.1:{port}/"
         with pytest.raises(UnreachableError):
             await http.request("GET", url)
         outcome = await Webhook(http, url, [SECRET]).send(message())
     assert outcome.verdict is Verdict.DELIVERED, "the status says so"
-    assert time.monotonic() - begin < 3
 
 
 @pytest.mark.parametrize("most", [0, 1, REPLY_BYTES, 100_000])

@@ -528,8 +528,7 @@ async def test_a_redirecting_callback_is_not_verified_and_gets_nothing(service: 
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"),
-    [("1", LEAST_LEASE), ("999999999", MOST_LEASE), ("86400", DAY), ("", LEASE)],
+    ("asked", "given"), [("1", LEAST_LEASE), ("999999999", MOST_LEASE), ("86400", DAY), ("", LEASE)]
 )
 async def test_leases_have_limits_and_end(asked: str, given: timedelta, service: Service) -> None:
     await service.ask(lease_seconds=asked)
@@ -542,9 +541,7 @@ async def test_leases_have_limits_and_end(asked: str, given: timedelta, service:
     assert await service.callbacks.load() == []
 
 
-async def test_an_unreachable_callback_is_verified_again_a_few_times(
-    service: Service,
-) -> None:
+async def test_an_unreachable_callback_is_verified_again_a_few_times(service: Service) -> None:
     service.world.page("/callback", status=500)
     await service.ask()
     for _ in range(10):
@@ -554,9 +551,7 @@ async def test_an_unreachable_callback_is_verified_again_a_few_times(
     assert await service.callbacks.load() == []
 
 
-async def test_a_failing_delivery_is_retried_and_finally_given_up(
-    service: Service,
-) -> None:
+async def test_a_failing_delivery_is_retried_and_finally_given_up(service: Service) -> None:
     await service.ask(lease_seconds=str(10 * 86400))
     service.status = 500
     await service.publish(b"new")
@@ -622,9 +617,7 @@ async def test_a_request_during_the_look_up_of_topics_is_not_denied(service: Ser
     assert len(service.hub.callbacks(other)) == 1
 
 
-async def test_content_between_the_request_and_its_verification_is_sent(
-    service: Service,
-) -> None:
+async def test_content_between_the_request_and_its_verification_is_sent(service: Service) -> None:
     service.topics.say(b"old")
     form = {"hub.mode": "subscribe", "hub.topic": TOPIC, "hub.callback": service.callback}
     await service.hub.request(form)

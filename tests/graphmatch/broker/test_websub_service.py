@@ -40,8 +40,9 @@ from graphmatch.broker.websub_service import MatchFeeds, StoredRecords, WebSub, 
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from semantic.feeds import open_feed
-from tests.graphmatch.broker.harness import LOOPBACK, QUERY, TYPE, Receiver, receivers, until
+from tests.graphmatch.broker.harness import LOOPBACK, QUERY, TYPE, Receiver, receivers
 from tests.graphmatch.broker.live_broker import Clock
+from tests.waiting import until
 
 ITEM = "<item><title>{0}</title><guid isPermaLink='false'>{0}</guid></item>"
 TITLED = "SELECT ?t { ?s <http://purl.org/rss/1.0/title> ?t }"
@@ -120,7 +121,7 @@ async def running(
                 try:
                     async with aiohttp.ClientSession() as http:
                         websub = app.state.websub
-                        yield Service(broker, base, http, websub, websub._poller)
+                        yield Service(broker, base, http, websub, websub.poller)
                 finally:
                     over.set()
                     await live_broker

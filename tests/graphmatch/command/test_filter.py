@@ -292,6 +292,17 @@ def test_nothing_is_delivered_twice() -> None:
     assert titles("f", *SEEN, "--topic", "x", "--any") != []  # This is another subscription.
 
 
+@pytest.mark.parametrize("numbers", [(3, 2, 1), (2, 3, 1), (2, 1, 3)])
+@pytest.mark.parametrize("guid", ["", "https://e.org/{}", "post {}"])
+def test_items_in_another_order_are_the_same_matches(numbers: tuple[int, ...], guid: str) -> None:
+    feed(Path("a.rss"), *(entry(n, guid=guid.format(n)) for n in (1, 2, 3)))
+    before = titles("a.rss")
+    assert titles("a.rss", *SEEN) == before == ["Soup 1", "Soup 2", "Soup 3"]
+    feed(Path("a.rss"), *(entry(n, guid=guid.format(n)) for n in numbers))
+    assert sorted(titles("a.rss")) == before
+    assert titles("a.rss", *SEEN) == []
+
+
 def test_a_changed_address_of_a_known_guid() -> None:
     feed(Path("a.rss"), entry(1, guid="1"), entry(2, guid="same"), entry(3, guid="same"))
     assert titles("a.rss", *SEEN) == ["Soup 1", "Soup 2", "Soup 3"]

@@ -11,9 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from graphmatch.cli import app
+from tests.real_data import DATA
 
 ROOT = Path(__file__).parents[3]
-REAL = ROOT.parent / "shared/data/ontologies"
+
 NEWS = "ontologies/news.ttl"
 PRODUCTS = ("ontologies/products.ttl", "ontologies/synonyms.csv")
 SHOP = "https://graphmatch.example/shop#"
@@ -183,5 +184,7 @@ def test_mapping_functions_and_units_for_machines() -> None:
 
 @pytest.mark.data
 def test_the_search_of_a_real_ontology() -> None:
-    first = run(REAL / "dbpedia.owl", "--search", "musical artist").stdout.splitlines()[0]
+    first = run(
+        DATA / "ontologies" / "dbpedia.owl", "--search", "musical artist"
+    ).stdout.splitlines()[0]
     assert first.startswith("dbo:MusicalArtist  “musical artist”@en  class, under dbo:")

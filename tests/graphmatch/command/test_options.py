@@ -69,10 +69,7 @@ OPTIONS: list[tuple[Sequence[str], dict[str, Any]]] = [
         {"taxonomies": ("skos:related", "http://e.org/p")},
     ),
     (("--nfkc",), {"synonyms": SynonymOptions(nfkc=True)}),
-    (
-        ("--casefold", "--label-synonyms"),
-        {"synonyms": SynonymOptions(casefold=True, labels=True)},
-    ),
+    (("--casefold", "--label-synonyms"), {"synonyms": SynonymOptions(casefold=True, labels=True)}),
 ]
 
 

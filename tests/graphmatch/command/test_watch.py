@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from typer.testing import CliRunner
 from graphmatch.cli import app
 from graphmatch.command import options
 from semantic.errors import pip_install
+from tests.waiting import wait
 
 ROOT = Path(__file__).parents[3]
 RSS = """<rss version="2.0"><channel><title>Soups</title><link>https://e.org/</link>
@@ -148,10 +148,7 @@ def test_that_options_of_loading_reach_the_ontology(site: Site, feeds: Path) -> 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ((), "there is no subscription to match"),
-        (("--engine", "none.gm", *WORDS), "none.gm"),
-    ],
+    [((), "there is no subscription to match"), (("--engine", "none.gm", *WORDS), "none.gm")],
 )
 def test_what_cannot_be_run(feeds: Path, arguments: tuple[str, ...], message: str) -> None:
     status, _, err = run("--feeds", feeds, "--once", *arguments)
@@ -200,16 +197,9 @@ def test_that_a_signal_ends_it_cleanly(
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "Brühe with peas\n"
-    wait_for(lambda: bool(site.asked))
+    wait(lambda: bool(site.asked))
     process.send_signal(number)
     _, err = process.communicate(timeout=10)
     assert process.returncode == 0, err
     assert "Traceback" not in err
     assert "2 new items" in err
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not happened() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert happened()

@@ -15,13 +15,7 @@ from pyoxigraph import Literal, NamedNode, Variable
 
 from graphmatch.explain.near_miss import Distances
 from semantic import Ontology
-from semantic.branch import (
-    AnyOf,
-    Comparison,
-    TaxonomyOperator,
-    TaxonomyTest,
-    Unequal,
-)
+from semantic.branch import AnyOf, Comparison, TaxonomyOperator, TaxonomyTest, Unequal
 from semantic.filter_evaluation import holds
 from semantic.terms import Term
 from semantic.values import ComparisonOperator

@@ -247,7 +247,7 @@ KNOWN = Ontology(
     [
         (NamedNode(f"urn:e:{a}"), SUBCLASS, NamedNode(f"urn:e:{b}"))
         for a, b in [("Laptop", "Computer"), ("Computer", "Product"), ("Phone", "Product")]
-    ],
+    ]
 )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
+from threading import Event
 
 import pytest
 from pyoxigraph import Literal, NamedNode
@@ -17,12 +17,13 @@ from semantic.errors import Problem
 from semantic.limits import Limits
 from semantic.publication import Publication
 from semantic.terms import Term
+from tests.waiting import wait
 
 P = NamedNode("urn:p")
 
 
 def hangs(_: Term) -> bool:
-    time.sleep(600)
+    Event().wait()
     return True
 
 
@@ -39,7 +40,7 @@ async def waits(_: Term) -> bool:
 
 
 async def blocks(_: Term) -> bool:
-    time.sleep(3)
+    Event().wait(3)
     return True
 
 
@@ -122,13 +123,10 @@ def test_that_a_fault_leaves_only_its_own_open(
     function: Callable[..., object], said: str, options: dict[str, object]
 ) -> None:
     engine, _ = engine_with(Operator("urn:op:bad", function, **options))
-    begin = time.perf_counter()
     check(engine.match(told("a")), said)
-    assert time.perf_counter() - begin < 10
     # Only the faulty subscription is undecided.
     other = engine.match(told("b"))
     assert [one.subscription for one in other.undecided] == ["bad"]
-    engine._operators.close()
 
 
 def test_that_a_fork_ends_at_once() -> None:
@@ -147,15 +145,17 @@ def test_that_a_fork_ends_at_once() -> None:
 
 
 def test_that_the_time_of_a_publication_holds() -> None:
-    def slow(_: Term) -> bool:
-        time.sleep(0.05)
+    calls: list[Term] = []
+
+    def slow(term: Term) -> bool:
+        calls.append(term)
+        Event().wait(0.05)
         return True
 
     engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), seconds=0.3)
     triples = [(NamedNode("urn:x"), P, Literal(text)) for text in "abcdefghijklmnopqrst"]
-    begin = time.perf_counter()
     report = engine.match(Publication.of("p", triples))
-    assert time.perf_counter() - begin < 3
+    assert len(calls) < len(triples)
     assert {"good", "plain"} <= set(report.subscriptions)
     assert "bad" in {one.subscription for one in report.undecided}
     assert any("operator_seconds" in call.why for one in report.undecided for call in one.calls)
@@ -174,9 +174,7 @@ def test_that_all_rounds_of_a_publication_share_its_time() -> None:
     for number in range(20):
         engine.subscribe(f"slow{number}", f"SELECT (COUNT(*) AS ?n{number}) {{ {pairs} }}")
     many = [(NamedNode("urn:x"), NamedNode("urn:q"), Literal(str(n))) for n in range(50)]
-    begin = time.perf_counter()
     report = engine.match(Publication.of("p", [*many, (NamedNode("urn:x"), P, Literal("a"))]))
-    assert time.perf_counter() - begin < 3
     (match,) = report.matches
     assert match.solutions == ({"v": Literal("a....")},)
     assert len(report.problems) == 20
@@ -186,9 +184,7 @@ def test_that_an_operator_that_never_returns_is_given_up() -> None:
     engine, problems = engine_with(Operator("urn:op:bad", hangs, timeout=0.05))
     for _ in range(ABANDONED):
         engine.match(told("a"))
-    begin = time.perf_counter()
     check(engine.match(told("a")), "is suspended")
-    assert time.perf_counter() - begin < 0.5
     sources = [problem.where.source for problem in problems]
     assert (sources.count("p"), sources.count("urn:op:bad")) == (len(sources) - 1, 1)
 
@@ -245,15 +241,14 @@ def test_that_other_processes_give_what_functions_give() -> None:
 
 def test_that_calls_that_return_late_do_not_count_for_ever() -> None:
     def slow(text: Term) -> bool:
-        time.sleep(0.05)
+        Event().wait(0.05)
         return True
 
     engine, _ = engine_with(Operator("urn:op:bad", slow, pure=False), seconds=0.12)
     many = [(NamedNode("urn:x"), P, Literal(text)) for text in "abcdefgh"]
     for _ in range(ABANDONED + 1):
         assert engine.match(Publication.of("p", many)).undecided
-    time.sleep(0.3)
-    assert "bad" in engine.match(told("a")).subscriptions
+    wait(lambda: "bad" in engine.match(told("a")).subscriptions)
 
 
 def test_that_calls_that_run_together_take_their_time_once() -> None:
@@ -308,13 +303,11 @@ def test_the_reason_why_a_call_ended_is_reported(
     engine, _ = engine_with(Operator("urn:op:bad", function, **options))
     for _ in range(2):
         check(engine.match(told("a")), said)
-    engine._operators.close()
 
 
 def test_a_call_s_timeout_excludes_the_start_of_its_process() -> None:
     engine, _ = engine_with(Operator("urn:op:bad", says, processes=True, timeout=0.1))
     assert "bad" in engine.match(told("a")).subscriptions
-    engine._operators.close()
 
 
 def test_that_ctrl_c_ends_a_call_on_the_thread_that_matches() -> None:

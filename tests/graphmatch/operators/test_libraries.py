@@ -9,6 +9,7 @@ from time import process_time
 
 import numpy as np
 import pytest
+import shapely
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphmatch.engine import Engine
@@ -19,7 +20,6 @@ from semantic.vocabulary import GEO
 
 WKT, AS_WKT, P = GEO["wktLiteral"], GEO["asWKT"], NamedNode("urn:p")
 EPSG = "<http://www.opengis.net/def/crs/EPSG/0/4326>"
-NEEDS = "pip install shapely pyshacl, which `make test` does"
 
 
 def wkt(text: str) -> Literal:
@@ -46,7 +46,6 @@ def within_query(region: str, relation: str = "sfWithin") -> str:
 
 
 def test_that_regions_are_found_as_one_by_one_they_would_be() -> None:
-    shapely = pytest.importorskip("shapely", reason=NEEDS)
     from graphmatch.operators.within import Within
 
     rng = random.Random(3)
@@ -88,7 +87,6 @@ def test_that_regions_are_found_as_one_by_one_they_would_be() -> None:
     ],
 )  # fmt: skip
 def test_relations(relation: str, argument: str, region: str, expected: bool) -> None:
-    pytest.importorskip("shapely", reason=NEEDS)
     from graphmatch.operators.within import Within
 
     engine = Engine(operators=[Within(relation)])
@@ -97,7 +95,6 @@ def test_relations(relation: str, argument: str, region: str, expected: bool) ->
 
 
 def test_an_invalid_region_is_reported() -> None:
-    pytest.importorskip("shapely", reason=NEEDS)
     from graphmatch.operators.within import Within
 
     problems: list[Problem] = []
@@ -109,7 +106,6 @@ def test_an_invalid_region_is_reported() -> None:
 
 
 def test_that_an_index_and_calls_go_together(tmp_path: Path) -> None:
-    pytest.importorskip("shapely", reason=NEEDS)
     from graphmatch.operators.within import Near, Within
 
     engine = Engine(operators=[Within(), Near()])
@@ -129,7 +125,6 @@ def test_that_an_index_and_calls_go_together(tmp_path: Path) -> None:
 
 
 def test_that_circles_are_found_as_one_by_one_they_would_be() -> None:
-    pytest.importorskip("shapely", reason=NEEDS)
     from graphmatch.operators.within import Near
 
     rng, engine, circles = random.Random(5), Engine(operators=[Near()]), {}
@@ -154,7 +149,6 @@ def test_that_circles_are_found_as_one_by_one_they_would_be() -> None:
 
 @pytest.mark.long
 def test_that_100_000_regions_cost_little_more_than_the_tree() -> None:
-    shapely = pytest.importorskip("shapely", reason=NEEDS)
     from graphmatch.operators.within import Within
 
     rng, within = random.Random(1), Within()
@@ -193,7 +187,6 @@ SHAPES = """
 
 
 def test_shapes(tmp_path: Path) -> None:
-    pytest.importorskip("pyshacl", reason=NEEDS)
     from graphmatch.operators.shacl import Shacl
 
     (tmp_path / "shapes.ttl").write_text(SHAPES)
@@ -226,8 +219,6 @@ def test_shapes(tmp_path: Path) -> None:
 
 
 def test_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("shapely", reason=NEEDS)
-    pytest.importorskip("pyshacl", reason=NEEDS)
     from graphmatch.operators import load_operators
     from graphmatch.subscription_files import subscribe_files
 

@@ -52,11 +52,7 @@ class Workload:
         count, several = len(self.subscriptions), self.statistics
         every = list(range(self.predicates))
         rows = PendingSolutions(
-            self.predicates,
-            every,
-            list(range(count)),
-            self.subscriptions,
-            [False] * count,
+            self.predicates, every, list(range(count)), self.subscriptions, [False] * count
         )
         names = [f"o\n{n}" for n in every]
         costs = [several.cost("o", name) for name in names]

@@ -11,16 +11,7 @@ from graphmatch.published.attribute_matcher import Below, Equal, Interval, Prese
 from semantic import Publication
 from semantic.terms import Term, Triple
 from semantic.vocabulary import SUBCLASS, XSD
-from tests.oracle import (
-    Compare,
-    Filter,
-    Group,
-    Isa,
-    Operator,
-    Pattern,
-    Query,
-    compare,
-)
+from tests.oracle import Compare, Filter, Group, Isa, Operator, Pattern, Query, compare
 from tests.strategies import EX, Scenario
 
 EVENT = Variable("event")

@@ -5,12 +5,7 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
-from graphmatch.bench.operators import (
-    MATCHING,
-    OperatorWorkload,
-    Setting,
-    counts,
-)
+from graphmatch.bench.operators import MATCHING, OperatorWorkload, Setting, counts
 from graphmatch.published import make_order
 from graphmatch.published.sequential import Predicate, PredicateConjunction, PredicateResult
 from graphmatch.published.suborder import Chain, SubOrder

@@ -77,13 +77,13 @@ def asked(**queries: str) -> Engine:
     return engine
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     return _BLANK.sub("_:", text)
 
 
-def _solution(solution: Mapping[str, Term | str]) -> frozenset[tuple[str, str]]:
+def solution_of(solution: Mapping[str, Term | str]) -> frozenset[tuple[str, str]]:
     texts = ((n, t if isinstance(t, str) else written(t)) for n, t in solution.items())
-    return frozenset((name, _plain(text)) for name, text in texts)
+    return frozenset((name, plain_text(text)) for name, text in texts)
 
 
 def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
@@ -93,10 +93,10 @@ def locally(engine: Engine, publications: Iterable[Publication]) -> Said:
         for match in engine.match(publication):
             key = publication.id, match.subscription
             if match.graph is not None:
-                lines = sorted(_plain(f"{' '.join(map(written, t))} .\n") for t in match.graph)
+                lines = sorted(plain_text(f"{' '.join(map(written, t))} .\n") for t in match.graph)
                 said[*key, "".join(lines)] += 1
             for solution in match.solutions:
-                said[*key, _solution(solution)] += 1
+                said[*key, solution_of(solution)] += 1
     return said
 
 
@@ -107,10 +107,10 @@ def on_spark(matches: DataFrame) -> Said:
         assert row["_corrupt"] is None
         answer = row["solution"]
         if answer is None:
-            lines = sorted(_plain(str(row["graph"])).splitlines(keepends=True))
+            lines = sorted(plain_text(str(row["graph"])).splitlines(keepends=True))
             said[row["publication"], row["subscription"], "".join(lines)] += 1
         else:
-            said[row["publication"], row["subscription"], _solution(answer)] += 1
+            said[row["publication"], row["subscription"], solution_of(answer)] += 1
     return said
 
 

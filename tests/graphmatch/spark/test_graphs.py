@@ -18,7 +18,7 @@ from semantic.errors import SubscriptionError
 from semantic.reading import by_component
 from semantic.terms import Triple
 from semantic.vocabulary import TYPE, Namespace
-from tests.graphmatch.spark.comparing import _solution, small
+from tests.graphmatch.spark.comparing import small, solution_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,7 @@ def frames(spark: SparkSession) -> SparkSession:
 
 
 def test_a_missing_java_side_is_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "_CLASS", "org.graphframes.Missing")
+    monkeypatch.setattr(graphs, "JAVA_CLASS", "org.graphframes.Missing")
     with pytest.raises(SparkError, match="GRAPHFRAMES_JAR") as caught:
         require_frames(spark)
     assert graphs.coordinate() in str(caught.value)
@@ -59,9 +59,9 @@ def test_motifs_have_the_answers_of_the_engine(frames: SparkSession) -> None:
         for ontology in (None, engine.ontology):
             local = Engine(ontology)
             local.subscribe(one.id, one.query.text)
-            wanted = Counter(_solution(s) for m in local.match(large) for s in m.solutions)
+            wanted = Counter(solution_of(s) for m in local.match(large) for s in m.solutions)
             found = match_motif(rows, one, ontology).collect()
-            assert Counter(_solution(row["solution"]) for row in found) == wanted
+            assert Counter(solution_of(row["solution"]) for row in found) == wanted
     rows.unpersist()
 
 

@@ -17,14 +17,7 @@ import pytest
 
 from semantic import read_publications
 from tests.graphmatch.spark.comparing import ROOT, asked, locally, on_spark, unheard
-from tests.graphmatch.spark.watching import (
-    SECONDS,
-    Watched,
-    kill,
-    killed_at_end,
-    offers,
-    wait_for,
-)
+from tests.graphmatch.spark.watching import SECONDS, Watched, kill, killed_at_end, offers, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

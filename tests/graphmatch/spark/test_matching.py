@@ -380,11 +380,7 @@ def test_columns_of_tables_and_arrays_are_kept(spark: SparkSession) -> None:
     how = matches(asked(s="SELECT ?o { ?s <urn:p> ?o }"), triples="triples", keep=["k"])
     for one in (given.coalesce(1), given.where("k > 2").repartition(3)):
         said = sorted(
-            (
-                row["k"],
-                row["publication"] or "",
-                (row["solution"] or {"o": row["_corrupt"]})["o"],
-            )
+            (row["k"], row["publication"] or "", (row["solution"] or {"o": row["_corrupt"]})["o"])
             for row in one.transform(how).collect()
         )
         wanted = [
@@ -431,10 +427,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return Here(tmp_path_factory.mktemp("here") / "saved")
 
 
-@given(
-    st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=12),
-    st.lists(st.integers(0, 12)),
-)
+@given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=12), st.lists(st.integers(0, 12)))
 def test_rows_of_a_publication_may_be_in_any_batch(
     here: Any, ids: list[str | None], cuts: list[int]
 ) -> None:
@@ -600,11 +593,7 @@ def test_a_missing_column_is_named(
         ),
         ({"mode": "LOUD"}, InputError, "mode: 'LOUD' is unknown. Use one of: PERMISSIVE"),
         ({"mode": None}, InputError, "mode: None is unknown. Use one of: PERMISSIVE"),
-        (
-            {"keep": ["day", "publication", "_corrupt"]},
-            SparkError,
-            "_corrupt, publication",
-        ),
+        ({"keep": ["day", "publication", "_corrupt"]}, SparkError, "_corrupt, publication"),
         ({"keep": ["day", "day"]}, SparkError, "day"),
     ],
 )

@@ -17,7 +17,7 @@ from graphmatch.operators import Operator
 from graphmatch.snapshot import SavedError
 from graphmatch.spark import matches
 from graphmatch.spark.java import SparkError
-from graphmatch.spark.snapshots import SnapshotHandle, _opened, ship
+from graphmatch.spark.snapshots import SnapshotHandle, open_worker, ship
 from semantic import Limits, Ontology, Publication, read_publications
 from semantic.annotation.annotate import Annotator
 from semantic.vocabulary import SUBCLASS, TYPE
@@ -71,7 +71,7 @@ def test_a_task_gets_the_engine_of_its_time(root: Root) -> None:
     assert worker is root.snapshots.opened(at), "it stays open"
     assert worker.version == "1970-01-01T00:00:00.012000+00:00"
     assert root.snapshots.opened(LATER).now == LATER
-    assert _opened.cache_info().currsize <= 2
+    assert open_worker.cache_info().currsize <= 2
 
 
 def test_missing_old_and_damaged_snapshots_are_named(root: Root) -> None:

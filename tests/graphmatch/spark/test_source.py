@@ -23,11 +23,11 @@ from semantic import read_publications
 from semantic.errors import InputError, Problem
 from tests.graphmatch.spark.comparing import (
     FILES,
-    _plain,
     asked,
     locally,
     nquads,
     on_spark,
+    plain_text,
     rows_of,
     small,
     unheard,
@@ -125,8 +125,8 @@ def test_samples_are_read_like_locally() -> None:
         told: list[Problem] = []
         expected = rows_of(read_publications(path, on_problem=told.append))
         rows = read(path)
-        assert sorted(tuple(map(_plain, row)) for row in triples(rows)) == sorted(
-            tuple(map(_plain, row)) for row in expected
+        assert sorted(tuple(map(plain_text, row)) for row in triples(rows)) == sorted(
+            tuple(map(plain_text, row)) for row in expected
         )
         assert {row["publication"] for row in read(path, rows="publications")} == {
             row[0] for row in expected
@@ -159,10 +159,7 @@ def test_options_decide_how_files_are_read(folder: Path) -> None:
     ("options", "said"),
     [
         ({"path": "x", "mod": "FAILFAST"}, "rdf: no option is called 'mod'. There are base, mode"),
-        (
-            {"path": "x", "rows": "quads"},
-            "rows: 'quads' is unknown. Use one of: triples",
-        ),
+        ({"path": "x", "rows": "quads"}, "rows: 'quads' is unknown. Use one of: triples"),
         ({}, r"rdf: there is no path. Name one: load\(path\)."),
         ({"path": "x", "base": "here"}, "the base 'here' is not an absolute IRI"),
         ({"path": "x", "syntax": "zip"}, "format: 'zip' is unknown"),
@@ -256,8 +253,8 @@ def test_ranges_of_a_file_have_all_its_lines(text: str, size: int) -> None:
     if size >= len(text.encode()):
         return  # The file is not split.
     assert set(triples(found)) == set(triples(two))
-    assert {tuple(map(_plain, row)) for row in triples(found)} == {
-        tuple(map(_plain, row)) for row in triples(whole)
+    assert {tuple(map(plain_text, row)) for row in triples(found)} == {
+        tuple(map(plain_text, row)) for row in triples(whole)
     }
     if text.strip():  # The reports on a blank file may differ.
         assert sorted(refused(found)) == sorted(refused(two)) == sorted(refused(whole))

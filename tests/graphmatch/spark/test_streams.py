@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +26,7 @@ from tests.graphmatch.spark.comparing import (
     shuffled,
     small,
 )
+from tests.waiting import wait
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,9 +106,7 @@ def test_a_replaced_engine_applies_from_the_next_micro_batch(
             folder.drop([(f"h{number}", *TRIPLE), ("bad", "no", *TRIPLE[1:])])
         query.processAllAvailable()
         did = metrics(query, "mine")
-        deadline = time.monotonic() + 20
-        while len(heard.did) < 3 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait(lambda: len(heard.did) >= 3)
     finally:
         query.stop()
         spark.streams.removeListener(heard)
@@ -129,7 +128,7 @@ def test_a_replaced_engine_applies_from_the_next_micro_batch(
 
 
 def _later(id: str) -> str:
-    time.sleep(0.15)
+    Event().wait(0.15)
     return id
 
 
@@ -144,8 +143,8 @@ def test_an_engine_replaced_during_a_micro_batch_applies_to_the_next(folder: Fol
     given = folder.triples().withColumn("publication", slow("publication"))
     query = folder.started(given.transform(how))
     try:
-        while not query.status["isTriggerActive"] or not list(folder.checkpoint.glob("offsets/0")):
-            time.sleep(0.01)
+        offsets = folder.checkpoint / "offsets/0"
+        wait(lambda: query.status["isTriggerActive"] and offsets.exists())
         how.replace(asked(after=EVERY))
         assert not list(folder.checkpoint.glob("commits/0")), "the first one runs still"
         query.processAllAvailable()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
+
+from tests.waiting import wait
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,7 +102,4 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     """Wait until a condition holds or the process has ended."""
-    deadline = time.monotonic() + SECONDS
-    while not done() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait(lambda: done() or process.poll() is not None, SECONDS)

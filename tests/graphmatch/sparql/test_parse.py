@@ -25,8 +25,9 @@ from semantic.limits import Limits
 from semantic.ontology.synonyms import SynonymPairs
 from semantic.terms import Triple
 from semantic.vocabulary import EQUIVALENT_PROPERTY, PREFIXES, RDF
+from tests.real_data import DATA
 
-SUITES = Path(__file__).parents[4] / "shared" / "data" / "sparql"
+SUITES = DATA / "sparql"
 
 REFUSED = re.compile(r"a subscription cannot read other data|an empty graph")
 """Reasons for which the contract refuses valid SPARQL."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from semantic.annotation.annotate import Annotator
+from tests.real_data import DATA
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
 ANNOTATOR = Annotator([])
 plain_text, readable_text = ANNOTATOR.plain_text, ANNOTATOR.readable_text
 BLOCKS = ("p", "div", "li", "ul", "td", "tr", "table", "h2", "blockquote", "pre", "hr")

@@ -163,6 +163,10 @@ def owlxml(folder: Path, axioms: str) -> Path:
             '<ClassAssertion><Class IRI="#A"/><NamedIndividual IRI="#B"/></ClassAssertion>',
             [(B, TYPE, A)],
         ),
+        (  # An IRI without an authority is absolute, and a slash at the end belongs to the IRI.
+            '<SubClassOf><Class IRI="urn:c:A"/><Class IRI="http://example.org/B/"/></SubClassOf>',
+            [(NamedNode("urn:c:A"), SUBCLASS, NamedNode("http://example.org/B/"))],
+        ),
         (  # An axiom with more than two members keeps all of them.
             '<EquivalentClasses><Class IRI="#A"/><Class IRI="#B"/><Class IRI="#C"/>'
             "</EquivalentClasses>",

@@ -5,9 +5,10 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.ontology.names import TermNames
 from semantic.ontology.ontology import Ontology
+from semantic.ontology.synonyms import SynonymPairs
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import local_name
-from semantic.vocabulary import LABEL, SKOS, Namespace
+from semantic.vocabulary import LABEL, RDF, SKOS, TYPE, Namespace
 
 EX = Namespace("http://example.org/")
 
@@ -29,6 +30,15 @@ def test_that_names_know_synonyms() -> None:
     ontology = Ontology.load("ontologies/products.ttl", "ontologies/synonyms.csv")
     names = ontology.value_names
     assert names.terms("Notebook") == names.terms("LaptopPC") == (shop["LaptopPC"],)
+
+
+def test_labels_have_the_texts_of_synonym_files_for_topics_but_not_for_properties() -> None:
+    topic, property_ = NamedNode("urn:topic"), NamedNode("urn:property")
+    texts = (("jazz", topic), ("played by", property_), ("other", NamedNode("urn:unstated")))
+    triples = [(property_, TYPE, RDF["Property"]), (topic, TYPE, SKOS["Concept"])]
+    ontology = Ontology(triples, SynonymPairs(labels=texts))
+    assert {label.text for label in ontology.labels()} == {"jazz", "other"}
+    assert ontology.value_names.terms("jazz") == (topic,)
 
 
 def test_that_a_term_is_shown_by_the_preferred_label_of_the_readers_language() -> None:

@@ -18,15 +18,7 @@ from semantic.terms import Term, Triple
 from semantic.vocabulary import PREFIXES
 from tests.oracle import World
 from tests.oracle import roots as roots_of
-from tests.strategies import (
-    CLASSES,
-    CONCEPTS,
-    EX,
-    PROPERTIES,
-    RESOURCES,
-    ontologies,
-    publications,
-)
+from tests.strategies import CLASSES, CONCEPTS, EX, PROPERTIES, RESOURCES, ontologies, publications
 from tests.strategies import synonyms as synonym_pairs
 
 TERMS: tuple[Term, ...] = (*CLASSES, *CONCEPTS, *RESOURCES, *PROPERTIES[:2], EX["unknown"])

@@ -13,13 +13,14 @@ from pyoxigraph import BlankNode, NamedNode, QuerySolutions, RdfFormat, Store
 
 from semantic import Ontology, Problem
 from semantic.ontology.taxonomy import Taxonomy
+from tests.real_data import DATA
 
-DATA = Path(__file__).parents[4] / "shared" / "data" / "ontologies"
+ONTOLOGIES = DATA / "ontologies"
 FILES = {
-    "dbpedia": [DATA / "dbpedia.owl"],
-    "schemaorg": [DATA / "schemaorg.ttl"],
-    "so-simple": [DATA / "so-simple.owl"],
-    "sosa": sorted(DATA.glob("sosa-*.ttl")),
+    "dbpedia": [ONTOLOGIES / "dbpedia.owl"],
+    "schemaorg": [ONTOLOGIES / "schemaorg.ttl"],
+    "so-simple": [ONTOLOGIES / "so-simple.owl"],
+    "sosa": sorted(ONTOLOGIES.glob("sosa-*.ttl")),
 }
 THROUGH_EQUIVALENCE = [
     "dbo:Racecourse is below dbo:RaceTrack, which is equivalent to it",

@@ -16,18 +16,11 @@ from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology import reasoner as java
 from semantic.ontology.documents import read_file
 from semantic.ontology.ontology import Ontology
-from semantic.ontology.reasoner import (
-    ReasonerName,
-    _Conclusions,
-    _load,
-    _save,
-    cache_folder,
-    infer,
-)
+from semantic.ontology.reasoner import ReasonerName, cache_folder, infer
 from semantic.terms import Term, Triple
 from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, TYPE
+from tests.real_data import DATA
 
-SHARED = Path(__file__).parents[4] / "shared/data/ontologies"
 PIZZA = "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#"
 EX = "http://example.org/é#"
 A, B, C, D, X, Y, P = (NamedNode(EX + name) for name in "ABCDxyp")
@@ -122,7 +115,7 @@ def pizza() -> list[Triple]:
     }
     triples: list[Triple] = [
         (s, p, defined.get(o, o) if p == SUBCLASS else o)
-        for s, p, o in read_file(SHARED / "pizza.owl", unexpected).triples
+        for s, p, o in read_file(DATA / "ontologies" / "pizza.owl", unexpected).triples
         if not (p == EQUIVALENT_CLASS and isinstance(o, NamedNode))
     ]
     quads = parse(definitions, format=RdfFormat.TURTLE)
@@ -171,7 +164,7 @@ def test_equivalent_classes_are_folded(inferred: Inferred) -> None:
 @pytest.mark.data
 def test_the_reasoner_restores_what_the_classified_file_states(inferred: Inferred) -> None:
     published = Ontology(
-        read_file(SHARED / "pizza.owl", unexpected).triples, on_problem=lambda _: None
+        read_file(DATA / "ontologies" / "pizza.owl", unexpected).triples, on_problem=lambda _: None
     )
     unsatisfiable = {NamedNode(PIZZA + n) for n in ("CheeseyVegetableTopping", "IceCream")}
 
@@ -213,11 +206,7 @@ SAMPLE: list[Triple] = [
     (X, TYPE, INDIVIDUAL),
     (C, OWL["intersectionOf"], (BlankNode("l"))),
     (BlankNode("l"), NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#first"), A),
-    (
-        BlankNode("l"),
-        NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"),
-        BlankNode("m"),
-    ),
+    (BlankNode("l"), NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"), BlankNode("m")),
     (BlankNode("m"), NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#first"), B),
     (
         BlankNode("m"),
@@ -296,40 +285,54 @@ def test_unsatisfiable_classes_are_reported_each_time(tmp_path: Path) -> None:
         assert problem.what.endswith(f"have instances: <{EX}D>")
 
 
-CONCLUSIONS = _Conclusions({(A, SUBCLASS, B): None}, {C: None})
+AXIOMS = f"SubClassOf( <{A.value}> <{B.value}> )\nEquivalentClasses( <{C.value}> owl:Nothing )"
 
 
-def test_damaged_files_are_ignored(tmp_path: Path) -> None:
-    file = tmp_path / "folder" / "x.inferred"
-    _save(file, CONCLUSIONS)
-    assert _load(file) == CONCLUSIONS
+def test_results_are_cached_and_damaged_files_are_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = program(tmp_path / "answers", f"cat <<'END'\n{AXIOMS}\nEND")
+    fails = program(tmp_path / "fails", "echo no luck >&2; exit 1")
+
+    def read() -> list[Triple]:
+        return infer(SAMPLE, ReasonerName.HERMIT, lambda _: None, cache=tmp_path / "cache")
+
+    only(monkeypatch, answers)
+    found = read()
+    assert found == [(A, SUBCLASS, B)]
+    [file] = (tmp_path / "cache").iterdir()
+    only(monkeypatch, fails)
+    assert read() == found
     whole = file.read_bytes()
-    for place in range(len(whole)):
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
-        file.write_bytes(damaged)
-        assert _load(file) is None
-        file.write_bytes(whole[:place])
-        assert _load(file) is None
+    for place in range(0, len(whole), 7):
+        changed = bytes([whole[place] ^ 1])
+        for damaged in (whole[:place], whole[:place] + changed + whole[place + 1 :]):
+            file.write_bytes(damaged)
+            with pytest.raises(OntologyError, match="no luck"):
+                read()
     file.write_bytes(whole)
-    file.rename(tmp_path / "y.inferred")
-    assert _load(file) is None
-    assert _load(tmp_path / "y.inferred") is None
-
-
-def test_a_read_only_folder_causes_no_error(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("a file, not a folder", encoding="utf-8")
-    _save(tmp_path / "cache" / "x.inferred", CONCLUSIONS)
-    (tmp_path / "x.inferred").mkdir()
-    _save(tmp_path / "x.inferred", CONCLUSIONS)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["cache", "x.inferred"]
-
-
-def test_old_files_go(tmp_path: Path) -> None:
+    assert read() == found
+    file.rename(file.with_name("y.inferred"))
+    with pytest.raises(OntologyError, match="no luck"):
+        read()
+    (tmp_path / "cache" / "y.inferred").rename(file)
+    only(monkeypatch, answers)
     for number in range(40):
-        _save(tmp_path / f"{number}.inferred", CONCLUSIONS)
-        os.utime(tmp_path / f"{number}.inferred", (number, number))
-    assert sorted(int(file.stem) for file in tmp_path.iterdir()) == list(range(8, 40))
+        old = file.with_name(f"{number}.inferred")
+        old.write_bytes(whole)
+        os.utime(old, (number, number))
+    infer([], ReasonerName.HERMIT, lambda _: None, cache=tmp_path / "cache")
+    numbers = [int(one.stem) for one in file.parent.iterdir() if len(one.stem) < 3]
+    assert sorted(numbers) == list(range(10, 40))
+
+
+def test_a_read_only_folder_causes_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, program(tmp_path / "answers", f"cat <<'END'\n{AXIOMS}\nEND"))
+    (tmp_path / "cache").write_text("a file, not a folder", encoding="utf-8")
+    found = infer(SAMPLE, ReasonerName.HERMIT, lambda _: None, cache=tmp_path / "cache")
+    assert found == [(A, SUBCLASS, B)]
 
 
 def test_the_default_folder_belongs_to_the_user(tmp_path: Path) -> None:

@@ -190,10 +190,7 @@ def test_that_unit_text_literals_are_let_alone() -> None:
             'e:a gm:baseUnit "GB" . e:b gm:baseUnit "MB" ; rdfs:subPropertyOf e:a',
             '<urn:b> has several base units: "GB", "MB"; none is used',
         ),
-        (
-            'e:b gm:baseUnit "GB", "kg"',
-            '<urn:b> has several base units: "GB", "kg"; none is used',
-        ),
+        ('e:b gm:baseUnit "GB", "kg"', '<urn:b> has several base units: "GB", "kg"; none is used'),
     ],
 )
 def test_declaration_that_cannot_be_used(ontology: str, problem: str) -> None:

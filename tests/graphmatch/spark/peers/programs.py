@@ -51,10 +51,7 @@ def run(program: str, *arguments: str, module: str) -> str:
 
 
 def session(
-    master: str = "local[2]",
-    *,
-    jars: str = "",
-    settings: Mapping[str, str] | None = None,
+    master: str = "local[2]", *, jars: str = "", settings: Mapping[str, str] | None = None
 ) -> SparkSession:
     """Start Spark with local jars, because ``spark.jars.packages`` takes seconds."""
     from pyspark.sql import SparkSession
