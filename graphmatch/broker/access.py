@@ -317,7 +317,7 @@ def media_type_of(request: Request, known: Iterable[str]) -> str:
     """Return the media type of a request's body; refuse one that is not among those known."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in known:
-        what, remedy = "a media type that is not read here", f"Send {', '.join(known)}."
+        what, remedy = "this media type is not supported", f"Send {', '.join(known)}."
         raise HttpError(415, Problem(what, Place("Content-Type"), remedy))
     return media_type
 
@@ -348,7 +348,7 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str:
         if quality > best[0]:
             best = (quality, one)
     if not best[1]:
-        what, remedy = "none of what you accept is offered", f"There is {', '.join(offered)}."
+        what, remedy = "no accepted media type is available", f"There is {', '.join(offered)}."
         raise HttpError(406, Problem(what, Place("Accept"), remedy))
     return best[1]
 

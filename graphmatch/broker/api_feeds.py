@@ -97,7 +97,7 @@ async def add_feed(
     """Follow a feed; one that is followed already stays as it is. Its items are publications."""
     feeds, url = _feeds(api, by), feed_address(body.url)
     if url is None:
-        what, remedy = "no address of a feed", "Write https://example.org/feed."
+        what, remedy = "not a feed's address", "Write https://example.org/feed."
         raise RefusedError(Problem(what, Place("body", item="url"), remedy))
     await follow(feeds, [ListedFeed(url, body.title)])
     response.headers["Location"] = f"{api.root(request)}/v1/feeds/{feed_id(url)}"

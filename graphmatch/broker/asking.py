@@ -147,7 +147,7 @@ class Asking:
         """
         lane = self.long if question in (self.trial, self.what_if) else self.short
         if lane.waiting >= lane.most:
-            what, remedy = "many others are asking", "Try again in a few seconds."
+            what, remedy = "too many requests are running", "Try again in a few seconds."
             raise BusyError(Problem(what, Place("the broker"), remedy))
         lane.waiting += 1
         begun = perf_counter()

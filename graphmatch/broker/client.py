@@ -162,7 +162,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
-            what, remedy = "no address of a broker", "Write http://127.0.0.1:8080."
+            what, remedy = "not the address of a broker", "Write http://127.0.0.1:8080."
             raise BrokerError(0, Problem(what, Place(url), remedy))
         self._parts, self._token, self._timeout = parts, token, timeout
         self._path = parts.path.rstrip("/")
@@ -494,7 +494,7 @@ class Client:
                     connection.close()
             except (OSError, HTTPException) as error:
                 if one == 1:
-                    what = f"the broker gives no answer: {str(error) or type(error).__name__}"
+                    what = f"the broker does not answer: {str(error) or type(error).__name__}"
                     place = Place(self._parts.netloc)
                     remedy = "Is it running, and is this its address?"
                     raise BrokerError(0, Problem(what, place, remedy)) from error

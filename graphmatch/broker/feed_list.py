@@ -134,7 +134,7 @@ def parse_feed_list(
     Examples
     --------
     >>> parse_feed_list(b"# news\nhttps://e.org/feed\nsoup\n", "feeds.txt", print)
-    feeds.txt:3: 'soup' is no address of a feed. It is left out: give an http or https address.
+    feeds.txt:3: 'soup' is not a feed's address. It is left out: give an http or https address.
     [ListedFeed(url='https://e.org/feed', title='')]
     >>> opml = b"<opml><body><outline text='E' xmlUrl='feed://e.org/a'/></body></opml>"
     >>> parse_feed_list(opml, "feeds.opml")
@@ -147,7 +147,7 @@ def parse_feed_list(
         url = feed_address(text)
         if url is None:
             remedy = "It is left out: give an http or https address."
-            on_problem(Problem(f"{text[:200]!r} is no address of a feed", place, remedy))
+            on_problem(Problem(f"{text[:200]!r} is not a feed's address", place, remedy))
         else:
             found.setdefault(url, ListedFeed(url, title))
     if not found:

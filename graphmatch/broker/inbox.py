@@ -135,7 +135,7 @@ async def publish(
     media_type, _, parameters = request.headers.get("content-type", "").partition(";")
     media_type = media_type.strip().lower()
     if media_type not in (*ACCEPTED, ""):
-        what, remedy = "a media type that cannot be published", "The header Accept-Post has those."
+        what, remedy = "this media type cannot be published", "Use one of Accept-Post."
         headers = {"Accept-Post": ", ".join(ACCEPTED)}
         raise HttpError(415, Problem(what, Place("Content-Type"), remedy), headers)
     charset = parameters.lower().replace(" ", "").replace('"', "").partition("charset=")[2]
@@ -224,13 +224,13 @@ def _line(line: bytes) -> tuple[bytes, str | None, str | None]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InputError(Problem("the line is no JSON", Place("body"), remedy)) from error
+        raise InputError(Problem("the line is not JSON", Place("body"), remedy)) from error
     if not isinstance(row, dict) or "data" not in row or row.keys() - {"id", "data", "format"}:
-        what = "the line is no object of id, data and format"
+        what = "the line is not an object of id, data and format"
         raise InputError(Problem(what, Place("body"), remedy))
     data, format, id = row["data"], row.get("format"), row.get("id")
     if not isinstance(format, str | None) or not isinstance(id, str | None):
-        what = "id or format is no text"
+        what = "id or format is not a string"
         raise InputError(Problem(what, Place("body"), remedy))
     try:
         (id or "").encode()
@@ -241,7 +241,7 @@ def _line(line: bytes) -> tuple[bytes, str | None, str | None]:
     except UnicodeEncodeError as error:
         what = "a string has a lone surrogate (half a character)"
         raise InputError(Problem(what, Place("body"), "Write it whole.")) from error
-    what = "data is neither a text nor JSON-LD"
+    what = "data is neither a string nor JSON-LD"
     raise InputError(Problem(what, Place("body"), remedy))
 
 

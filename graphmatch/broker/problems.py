@@ -155,7 +155,7 @@ def handle(app: FastAPI, constraints: str) -> None:
         if status == HTTPStatus.NOT_FOUND:
             problem = Problem("there is nothing at this address", place, "See /docs.")
         elif status == HTTPStatus.METHOD_NOT_ALLOWED:
-            what = f"nothing is done here with {request.method}"
+            what = f"the method {request.method} is not allowed"
             problem = Problem(what, place, "The header Allow lists methods.")
             headers["Allow"] = ", ".join(_allowed(app, request.url.path))
         else:
@@ -180,7 +180,7 @@ def handle(app: FastAPI, constraints: str) -> None:
         return problem_answer(HTTPStatus.BAD_REQUEST, problem)  # as a rule nobody reads it
 
     async def fault(request: Request, _: Exception) -> Response:
-        what, remedy = "a fault of the broker's own", "Its log says more; please report it."
+        what, remedy = "an error in the broker", "Its log says more; please report it."
         problem = Problem(what, Place(request.url.path[:200]), remedy)
         return problem_answer(HTTPStatus.INTERNAL_SERVER_ERROR, problem)
 
@@ -206,10 +206,10 @@ def _invalid(error: Mapping[str, Any]) -> Problem:
     source, *rest = map(str, error["loc"] or ("request",))
     if error["type"] == "json_invalid":
         why = error.get("ctx", {}).get("error", "")
-        what, remedy = f"the body is no JSON: {why}", "Correct it."
+        what, remedy = f"the body is not JSON: {why}", "Correct it."
         return Problem(what, Place(source, item=f"character {rest[0]}" if rest else None), remedy)
     item = ".".join(rest)[:200] or None
-    what = f"not as it has to be: {error['msg']}"
+    what = f"not valid: {error['msg']}"
     return Problem(what, Place(source, item=item), "See /docs for what belongs there.")
 
 
@@ -290,12 +290,12 @@ class Guard:
                 problem = Problem("a NUL (U+0000)", Place("request", item=field), "Leave it out.")
                 return problem_answer(HTTPStatus.BAD_REQUEST, problem)
         if self._hosts is not None and name.lower() not in self._hosts:
-            what = "this broker is not called so"
+            what = "the broker has another host name"
             remedy = "Use 127.0.0.1 or localhost. Behind a proxy, set --url to its address."
             return problem_answer(HTTPStatus.MISDIRECTED_REQUEST, Problem(what, place, remedy))
         foreign = origin is not None and _netloc(origin) not in (host.lower(), self._own or host)
         if foreign and scope["method"] not in _SAFE and "authorization" not in headers:
-            what, remedy = "it was sent by a page of somebody else", "Send a token or a ticket."
+            what, remedy = "another site's page sent it", "Send a token or a ticket."
             return problem_answer(HTTPStatus.FORBIDDEN, Problem(what, Place("Origin"), remedy))
         return None
 
@@ -330,7 +330,7 @@ class _Body:
     def check(self, length: str | None) -> None:
         """Refuse what is too long by its own account, or in an encoding that is not read."""
         if self._unpacking is None and self._encoding not in ("", "identity"):
-            what = "a content encoding that is not read"
+            what = "unsupported content encoding"
             problem = Problem(what, Place("Content-Encoding"), "Send gzip, or leave it out.")
             headers = {"Accept-Encoding": "gzip, identity"}
             raise HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, problem, headers)
@@ -391,7 +391,7 @@ class _Body:
         return whole
 
     def _spoilt(self, why: str) -> HttpError:
-        what = f"the body is no gzip: {why}"
+        what = f"the body is not gzip: {why}"
         problem = Problem(what, Place("body"), "Compress it again, or send it as it is.")
         return HttpError(HTTPStatus.BAD_REQUEST, problem, {"Connection": "close"})
 

@@ -190,7 +190,7 @@ in an unusual form. Write it as four decimal numbers.
         url = URL(text)
         place = Place(origin(url))
     except ValueError as error:
-        problem = Problem("it is no URL", Place("the URL"), "Write `https://`, a host, and a path.")
+        problem = Problem("it is not a URL", Place("the URL"), "Write `https://`, host and path.")
         raise ForbiddenAddressError(problem) from error
     if url.scheme not in ("http", "https"):
         remedy = "Write a whole URL that begins with `https://` or `http://`."
@@ -201,7 +201,7 @@ in an unusual form. Write it as four decimal numbers.
     host = url.raw_host or ""
     if not url.port or not _is_host(host):
         remedy = "Write the name or address of a host."
-        raise ForbiddenAddressError(Problem("its host or its port cannot be one", place, remedy))
+        raise ForbiddenAddressError(Problem("its host or its port is invalid", place, remedy))
     try:
         address = ip_address(host)
     except ValueError:

@@ -346,11 +346,11 @@ class Broker:
             forms.append("topics")
         unknown = given.keys() - {"query", "where", *_TEXT_KEYS}
         if len(forms) != 1 or unknown:
-            what = f"there is no field {min(unknown)!r}" if unknown else "it is not said what for"
+            what = f"there is no field {min(unknown)!r}" if unknown else "the query is missing"
             remedy = "Give query, or where, or topics and words; one of them."
             raise RefusedError(Problem(what, place, remedy))
         if not is_text(given):
-            what, remedy = "it has half a character, a NUL or no number", "Write texts and numbers."
+            what, remedy = "a lone surrogate, NUL or invalid number", "Write texts and numbers."
             raise RefusedError(Problem(what, place, remedy))
         try:
             if forms == ["query"]:
@@ -364,7 +364,7 @@ class Broker:
             raise of_subscription(error.problem) from error
         if not isinstance(text, str) or len(text) > self.limits.query_characters:
             most = self.limits.query_characters
-            what = f"the query is no text of at most {most:,} characters"
+            what = f"the query is not a string of at most {most:,} characters"
             raise RefusedError(Problem(what, place, "Shorten it."))
         return text
 
@@ -409,7 +409,7 @@ class Broker:
             values |= {"expires_at": None if end is None else millis(end), "announced_at": None}
         if state is not None:
             if state not in ("active", "paused"):
-                what = f"{state!r} is no state that can be asked for"
+                what = f"{state!r} is not a valid state"
                 raise RefusedError(Problem(what, Place("state"), "Write active or paused."))
             values |= {"state": state, "reason": None}
 

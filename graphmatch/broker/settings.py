@@ -73,7 +73,7 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
     kind = sink.get("kind")
     place = Place("sink")
     if kind not in SINKS:
-        what = f"{kind!r} is no kind of sink"
+        what = f"{kind!r} is not a kind of sink"
         raise RefusedError(Problem(what, place, f"Say one of {', '.join(SINKS)}."))
     keys = {
         "webhook": {"url", "secret", "why"},
@@ -87,13 +87,13 @@ def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
     kept = dict(sink)
     if "url" in keys and not _is_address(str(sink.get("url", ""))):
         remedy = "Give an http: or https: URL without a password."
-        raise RefusedError(Problem("no address to send to", Place("sink.url"), remedy))
+        raise RefusedError(Problem("the URL is not valid", Place("sink.url"), remedy))
     if "address" in keys:
         address = str(sink.get("address", ""))
         local, at, domain = address.rpartition("@")
         odd = any(c.isspace() or c in '<>",;:\\()[]' for c in address)
         if not (local and at and domain) or odd or len(address) > 254:
-            what = "no address of e-mail"
+            what = "not an e-mail address"
             raise RefusedError(Problem(what, Place("sink.address"), "Write name@example.org."))
     if not isinstance(sink.get("token", ""), str):
         raise RefusedError(Problem("a token is a text", Place("sink.token"), "Write it in quotes."))
@@ -124,7 +124,7 @@ def checked_quiet(quiet: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None
     if quiet.keys() != {"from", "to", "zone"} and quiet.keys() != {"from", "to"}:
         remedy = 'Write {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}.'
-        raise RefusedError(Problem("no hours", Place("quiet"), remedy))
+        raise RefusedError(Problem("invalid hours", Place("quiet"), remedy))
     return {
         "from": _minutes(quiet["from"], "quiet.from"),
         "to": _minutes(quiet["to"], "quiet.to"),
@@ -144,7 +144,7 @@ def checked_digest(digest: Mapping[str, Any] | None) -> dict[str, Any] | None:
         if 0 < len(times) <= 24:
             return {"at": times, "zone": _zone(digest.get("zone", "UTC"), "digest.zone")}
     remedy = 'Write {"every": seconds}, a minute to 31 days, or {"at": ["08:00"], "zone": "UTC"}.'
-    raise RefusedError(Problem("no times of a digest", Place("digest"), remedy))
+    raise RefusedError(Problem("invalid times of a digest", Place("digest"), remedy))
 
 
 def send_at(
@@ -196,5 +196,5 @@ def _zone(name: object, where: str) -> str:
     try:
         return ZoneInfo(str(name)).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        what = f"no zone is called {name!r}"
+        what = f"{name!r} is not a time zone"
         raise RefusedError(Problem(what, Place(where), "Write Europe/Berlin, say.")) from error

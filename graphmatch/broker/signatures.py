@@ -83,7 +83,7 @@ def check_id(id: str) -> str:
         When it has other characters than letters, digits, ``-`` and ``_``, or more than 128.
     """
     if not _ID.fullmatch(id):
-        what = f"{id[:40]!r} is no id of a delivery"
+        what = f"{id[:40]!r} is not a valid delivery id"
         remedy = "Use 1 to 128 letters, digits, `-` and `_`."
         raise SignatureError(Problem(what, Place("delivery"), remedy))
     return id

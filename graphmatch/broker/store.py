@@ -131,7 +131,7 @@ class Store:
         try:
             self._url = make_url(url)
         except ArgumentError as error:
-            what = "no URL of a database"
+            what = "not the URL of a database"
             raise _store_error(
                 what, url, "Write postgresql://user@host/name or a file's name."
             ) from error

@@ -421,7 +421,7 @@ def checked_mailbox(address: str) -> str:
     'ann@example.org'
     """
     if not _MAILBOX.fullmatch(address):
-        problem = Problem("it is no address of email", Place("email"), "Write `name@host`.")
+        problem = Problem("it is not an e-mail address", Place("email"), "Write `name@host`.")
         raise TransportError(problem)
     return address
 

@@ -80,7 +80,7 @@ async def ask_hub(request: Request, api: TheApi, websub: TheWebSub) -> Response:
         text = (await request.body()).decode()
         form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_FIELDS))
     except ValueError:
-        return _said(Answer(400, b"this is no form"))
+        return _said(Answer(400, b"this is not a form"))
     is_ours = form.get("hub.topic", "").startswith(f"{api.root(request)}/")
     if form.get("hub.mode") == "subscribe" and not is_ours:
         return _said(Answer(404, b"hub.topic is no topic of this hub"))

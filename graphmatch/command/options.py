@@ -202,11 +202,7 @@ class TopicOptions:
     not_word: list[str] | None = option(
         None, "Leave out items with the word or phrase; repeatable."
     )
-    any_of: bool = option(
-        False,
-        "Match any of the topics and words, or all of them.",
-        "--any/--all",
-    )
+    any_of: bool = option(False, "Match any of the topics and words, or all.", "--any/--all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +267,7 @@ class OntologyOptions:
     casefold: bool = option(False, "Ignore case in synonyms.")
     label_synonyms: bool = option(False, "Treat the labels of a SKOS concept as synonyms.")
     cache: Path | None = option(
-        None,
-        "Folder for cached inferences of the reasoner; default the user's cache folder.",
-        metavar="FOLDER",
+        None, "Folder for cached inferences; default the user's cache.", metavar="FOLDER"
     )
     no_cache: bool = option(False, "Do not cache inferences of the reasoner.")
 

@@ -51,9 +51,7 @@ class ServeOptions:
         None, "Print a new token for publish, subscribe, feeds, admin.", metavar="OWNER:SCOPE,…"
     )
     snapshots: Path | None = option(
-        None,
-        "Folder for snapshots, for a quick start; default next to the store.",
-        metavar="FOLDER",
+        None, "Folder for snapshots; default next to the store.", metavar="FOLDER"
     )
     feeds: list[Path] | None = option(
         None,
@@ -61,9 +59,7 @@ class ServeOptions:
         metavar="FILE",
     )
     allow: list[str] | None = option(
-        None,
-        "Private network, such as 10.0.0.0/8, to send to and fetch from; repeatable.",
-        metavar="NETWORK",
+        None, "Private network to send to and fetch from; repeatable.", metavar="NETWORK"
     )
     smtp: str | None = option(
         None,
@@ -114,10 +110,10 @@ class ServeOptions:
             url = urlsplit(self.smtp)
             port = url.port
         except ValueError as error:
-            raise _wrong("no address of a server", "--smtp", remedy) from error
+            raise _wrong("not the address of a server", "--smtp", remedy) from error
         sender = parse_qs(url.query).get("from", [""])[0]
         if url.scheme not in ("smtp", "smtps") or not url.hostname or not sender or url.password:
-            raise _wrong("no address of a server", "--smtp", remedy)
+            raise _wrong("not the address of a server", "--smtp", remedy)
         is_here = url.username is None and _is_loopback(url.hostname)
         return SmtpServer(
             url.hostname,

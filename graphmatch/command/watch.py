@@ -58,9 +58,7 @@ class WatchOptions:
         None, "Leave out older items.", parser=Since.parse, metavar="DATE|30m|24h|7d|2w"
     )
     allow: list[str] | None = option(
-        None,
-        "Private network to fetch from, such as 127.0.0.0/8; repeatable.",
-        metavar="NETWORK",
+        None, "Private network to fetch from, such as 127.0.0.0/8; repeatable.", metavar="NETWORK"
     )
 
 

@@ -546,7 +546,7 @@ async def add_feeds(request: Request, page: ThePage, by: TheViewer) -> Response:
         return see(request, f"/feeds?added={len(listed)}")
     address = feed_address(form.get("url"))
     if address is None:
-        what, remedy = "no address of a feed", "Write https://example.org/feed, or choose a file."
+        what, remedy = "not a feed's address", "Write https://example.org/feed, or choose a file."
         problem = Problem(what, Place("address"), remedy)
         return await _feeds(request, page, by, problem=problem, url=form.get("url"))
     await follow(page.api.feeds, [ListedFeed(address)])

@@ -200,7 +200,7 @@ def _text(value: str) -> str:
 
 
 def _no_form() -> RefusedError:
-    return RefusedError(Problem("this is no form", Place("form"), "Send the form of the page."))
+    return RefusedError(Problem("this is not a form", Place("form"), "Send the form of the page."))
 
 
 # -- cookies ------------------------------------------------------------------------------------

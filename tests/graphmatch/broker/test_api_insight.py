@@ -89,7 +89,7 @@ def test_a_backtest_shows_past_matches(live_broker: LiveBroker, way: str) -> Non
     )
     assert wrong == refused
     check(live_broker.call("POST", path, {"query": " "}), 422, "nothing is asked for yet")
-    check(live_broker.call("POST", path, {}), 422, "it is not said what for")
+    check(live_broker.call("POST", path, {}), 422, "the query is missing")
     check(live_broker.call("POST", path, {"topics": ["No such"]}), 422)
     check(live_broker.call("POST", path, {"query": ALL, "expires_in": 1}), 422)
 
@@ -123,7 +123,7 @@ def test_too_many_questions_are_refused(
     asking = live_broker.app.state.api.asking
     monkeypatch.setattr(asking.long, "waiting", asking.long.most)
     said = live_broker.call("POST", "/v1/subscriptions:backtest", {"query": ALL})
-    check(said, 503, "many others are asking")
+    check(said, 503, "too many requests are running")
     assert int(said.headers["retry-after"]) > 0
     check(live_broker.call("POST", "/v1/ontology:what-if", "", TURTLE), 503)
     assert live_broker.call("POST", "/v1/subscriptions:preview", {"query": ALL}).status == 200
@@ -304,7 +304,7 @@ def test_feeds_are_added_listed_and_removed(
     assert said.status == 201
     assert said.headers["location"] == f"{live_broker.url}/v1/feeds/{said.json['id']}"
     client.remove_feed(said.json["id"])
-    check(live_broker.call("POST", "/v1/feeds", {"url": "file:///etc/passwd"}), 422, "no address")
+    check(live_broker.call("POST", "/v1/feeds", {"url": "file:///etc/passwd"}), 422, "not a feed")
     noted = audited(live_broker)
     for method in ("GET", "DELETE"):
         check(live_broker.call(method, f"/v1/feeds/{said.json['id']}"), 404, "no such feed")

@@ -224,8 +224,8 @@ def test_a_problem_is_shown_at_its_place(visitor: Visitor) -> None:
     [
         ({"way": "topics"}, "Nothing is asked for yet"),
         ({"way": "topics", "topics": "Klimate"}, "Klimate"),
-        ({"way": "topics", "topics": "Climate", "sink": "webhook", "target": "x"}, "No address"),
-        ({"way": "topics", "topics": "Climate", "sink": "email", "target": "x"}, "No address"),
+        ({"way": "topics", "topics": "Climate", "sink": "webhook", "target": "x"}, "not valid"),
+        ({"way": "topics", "topics": "Climate", "sink": "email", "target": "x"}, "Not an e-mail"),
         ({"way": "sparql", "query": "x" * 200_000}, "100,000 characters"),
         ({"way": "example", "item": "3"}, "Nothing is asked for yet"),
     ],
@@ -468,7 +468,7 @@ def test_feeds_are_added_listed_and_removed(page_server: PageServer, visitor: Vi
     assert visitor.upload("/feeds", list=("feeds.opml", opml)).headers["location"].endswith("=1")
     assert visitor.upload("/feeds", list=("feeds.opml", b"<opml/>")).status == 422
     mixed = visitor.upload("/feeds", list=("a.txt", b"https://e.example/b\nsoup\n"))
-    assert "'soup' is no address of a feed" in mixed.page.text_content()
+    assert "'soup' is not a feed's address" in mixed.page.text_content()
     assert visitor.post("/feeds/remove", {"url": "https://new.example/feed"}).status == 303
     assert "https://new.example/feed" not in visitor.get("/feeds").text
 
@@ -529,7 +529,7 @@ def test_too_many_requests_are_refused(
     monkeypatch.setattr(page_server.page.asking.short, "waiting", WAITING)
     answer = visitor.get("/ontology")
     assert answer.status == 503
-    assert "Many others are asking" in answer.text
+    assert "Too many requests are running" in answer.text
     monkeypatch.setattr(page_server.page, "streams", STREAMS)
     assert visitor.get("/live").status == 503
 

@@ -187,7 +187,7 @@ def test_invalid_times_are_refused(digest: dict[str, Any]) -> None:
     for quiet in ({"from": "22:00"}, {"from": "25:00", "to": "07:00"}):
         with pytest.raises(RefusedError):
             checked_quiet(quiet)
-    with pytest.raises(RefusedError, match="no zone"):
+    with pytest.raises(RefusedError, match="is not a time zone"):
         checked_quiet({"from": "22:00", "to": "07:00", "zone": "../etc/passwd"})
 
 

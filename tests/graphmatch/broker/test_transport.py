@@ -263,14 +263,14 @@ async def test_only_the_allowed_addresses_of_a_name_are_used(
         ("", "neither http nor https"),
         ("https://ann:word@example.org/", "a URL with credentials"),
         ("https://ann@example.org/", "a URL with credentials"),
-        ("https:///hook", "its host or its port cannot be one"),
-        ("https://example.org:0/", "its host or its port cannot be one"),
-        ("https://a..example/", "its host or its port cannot be one"),
-        (f"https://{'a' * 64}.example/", "its host or its port cannot be one"),
-        ("https://exa mple.org/", "its host or its port cannot be one"),
-        ("https://example.org:99999/", "it is no URL"),
-        ("https://[::1/", "it is no URL"),
-        ("https://example.org\\@127.0.0.1/", "it is no URL"),
+        ("https:///hook", "its host or its port is invalid"),
+        ("https://example.org:0/", "its host or its port is invalid"),
+        ("https://a..example/", "its host or its port is invalid"),
+        (f"https://{'a' * 64}.example/", "its host or its port is invalid"),
+        ("https://exa mple.org/", "its host or its port is invalid"),
+        ("https://example.org:99999/", "it is not a URL"),
+        ("https://[::1/", "it is not a URL"),
+        ("https://example.org\\@127.0.0.1/", "it is not a URL"),
     ],
 )
 async def test_an_invalid_url_is_refused(url: str, what: str) -> None:
@@ -747,7 +747,7 @@ async def test_a_hostile_link_adds_no_header() -> None:
     ],
 )
 def test_an_invalid_email_address_is_refused(address: str) -> None:
-    with pytest.raises(TransportError, match="it is no address of email"):
+    with pytest.raises(TransportError, match="it is not an e-mail address"):
         checked_mailbox(address)
     with pytest.raises(TransportError):
         Email(SmtpServer("127.0.0.1", "broker@example.com"), address)

@@ -114,7 +114,7 @@ def test_that_a_broken_feed_is_reported_and_the_rest_goes_on(
     assert status == 1
     assert "Brühe" in out
     assert f"refused  {site.url('/none')}: the server answers 404 Not Found." in err
-    assert "'nonsense' is no address of a feed" in err
+    assert "'nonsense' is not a feed's address" in err
     assert "2 refused" in err
 
 
