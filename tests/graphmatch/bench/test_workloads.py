@@ -21,7 +21,7 @@ from graphmatch.bench.workloads.attributes import (
 )
 from graphmatch.bench.workloads.concepts import ConceptWorkload
 from graphmatch.bench.workloads.graph import SYNTAXES, GraphWorkload
-from graphmatch.bench.workloads.keywords import KeywordWorkload, titles
+from graphmatch.bench.workloads.keywords import KeywordWorkload
 from graphmatch.published import make as published
 from graphmatch.subscription import SubscriptionParser
 from semantic.errors import InputError
@@ -212,7 +212,9 @@ def test_keywords_are_words_of_titles() -> None:
     lengths = Counter(map(len, made.subscriptions))
     assert sorted(lengths) == [1, 2, 3]
     assert min(lengths.values()) > 900
-    text = "\n".join(t for n in range(3) for item in made.publications(n) for t in titles(item))
+    text = "\n".join(
+        t for n in range(3) for item in made.publications(n) for t in made.titles(item)
+    )
     for words in made.subscriptions:
         assert len(set(words)) == len(words)
         assert all(len(word) >= 3 and word in text for word in words)
@@ -222,7 +224,9 @@ def test_the_parameter_limits_the_keywords_that_occur() -> None:
     made = KeywordWorkload(Size(2000, 5), FEEDS, heard=500)
     whole = KeywordWorkload(Size(2000, 5), FEEDS)
     assert made.subscriptions[:500] == whole.subscriptions[:500]
-    text = "\n".join(t for n in range(3) for item in made.publications(n) for t in titles(item))
+    text = "\n".join(
+        t for n in range(3) for item in made.publications(n) for t in made.titles(item)
+    )
     assert all(word in text for words in made.subscriptions[:500] for word in words)
     assert not any(words[0] in text for words in made.subscriptions[500:])
 
