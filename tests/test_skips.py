@@ -37,6 +37,7 @@ def test_skips_show_their_reason_and_fail_if_the_variable_is_set(
     (tmp_path / "test_b.py").write_text(MODULE)
     environment = {**os.environ, "GRAPHMATCH_TEST_DATA": str(tmp_path / "none")}
     environment |= {"GRAPHMATCH_NO_SKIPS": "1" if fails else ""}
+    environment |= {"GRAPHMATCH_MAY_BE_MISSING": "GRAPHFRAMES_JAR,else"}
     command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-c", str(ROOT / "pyproject.toml")]
     command += ["-p", "tests.conftest", "--continue-on-collection-errors", str(tmp_path)]
     ended = subprocess.run(
