@@ -235,9 +235,10 @@ class Engine(Matcher):
         with self._changing:
             count, ontology = len(self), self.ontology.counts
             few = np.arange(_AT_ONCE, dtype=np.uint32)  # All ids would take 0.3 s for a million.
-            ids = self._core.ids() if count <= _AT_ONCE else self._core.ids_of(few)
-            first = islice(filter(None, ids), html.FIRST)
-            found = ((id, self._core.subscription(id)) for id in first)
+            ids = [*filter(None, self._core.ids_of(few))][: html.FIRST]
+            if len(ids) < min(count, html.FIRST):
+                ids = self._core.ids()[: html.FIRST]
+            found = ((id, self._core.subscription(id)) for id in ids)
             rows = [(id, *reversed(texts)) for id, texts in found if texts is not None]
         facts = [plural(count, "subscription"), f"entailment {self.entailment}"]
         facts += [plural(len(self.operators), "operator")] if self.operators else []
