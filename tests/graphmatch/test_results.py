@@ -276,3 +276,13 @@ def test_html_shows_why_a_subscription_matches_or_fails() -> None:
         assert all(line.strip() in text for line in str(explanation).splitlines())
         assert mark in text
         assert "Index plan" in text
+
+
+def test_html_of_a_long_explanation_shows_its_first_lines() -> None:
+    engine = Engine()
+    patterns = " . ".join(f"?x <urn:p{number}> ?y{number}" for number in range(200))
+    engine.subscribe("all", f"ASK {{ {patterns} }}")
+    triples = [(NamedNode("urn:x"), NamedNode(f"urn:p{n}"), Literal(n)) for n in range(200)]
+    text = text_of(engine.explain("all", Publication.of("urn:g", triples)))
+    assert text.count("✓") == 50
+    assert "… and 300 more" in text
