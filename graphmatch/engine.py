@@ -52,13 +52,7 @@ from graphmatch.subscription import Query, Subscription, SubscriptionParser
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.clock import Clock, moment, utc_now
-from semantic.errors import (
-    GraphMatchError,
-    OnProblem,
-    plural,
-    shown,
-    warn_problem,
-)
+from semantic.errors import GraphMatchError, OnProblem, plural, shown, warn_problem
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
@@ -838,11 +832,7 @@ class Engine(Matcher):
             saved = opened(path, self.limits, self.operators)
             known = self._enricher.known
         return Engine(
-            clock=clock,
-            on_problem=on_problem,
-            operators=self.operators,
-            _known=known,
-            _saved=saved,
+            clock=clock, on_problem=on_problem, operators=self.operators, _known=known, _saved=saved
         )
 
     # -- snapshots --------------------------------------------------------------------------

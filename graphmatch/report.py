@@ -20,14 +20,7 @@ from pyoxigraph import Literal, NamedNode
 from graphmatch import _native
 from graphmatch.enrichment import EnrichedPublication, Enricher, incomplete
 from semantic import html
-from semantic.errors import (
-    OnProblem,
-    Place,
-    Problem,
-    Severity,
-    plural,
-    require_frames,
-)
+from semantic.errors import OnProblem, Place, Problem, Severity, plural, require_frames
 from semantic.publication import Publication
 from semantic.reading import publication_of
 from semantic.terms import Solution, Term, Triple, compact, written
