@@ -52,7 +52,7 @@ def to_table(source: ArrowStream) -> pa.Table:
         table = pa.table(source)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         what = f"not a table of Arrow: {error}"
-        remedy = "Give each column its own name, and values of one type."
+        remedy = "Give each column its own name, and values of one type of Arrow."
         raise InputError(Problem(what, Place("<table>"), remedy)) from error
     names = table.column_names
     kept = [n for n, name in enumerate(names) if not name.startswith("__index_level_")]
