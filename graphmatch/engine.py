@@ -52,13 +52,7 @@ from graphmatch.subscription import Query, Subscription, SubscriptionParser
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.clock import Clock, moment, utc_now
-from semantic.errors import (
-    GraphMatchError,
-    OnProblem,
-    plural,
-    shown,
-    warn_problem,
-)
+from semantic.errors import GraphMatchError, OnProblem, plural, shown, warn_problem
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
@@ -235,9 +229,10 @@ class Engine(Matcher):
         with self._changing:
             count, ontology = len(self), self.ontology.counts
             few = np.arange(_AT_ONCE, dtype=np.uint32)  # All ids would take 0.3 s for a million.
-            ids = self._core.ids() if count <= _AT_ONCE else self._core.ids_of(few)
-            first = islice(filter(None, ids), html.FIRST)
-            found = ((id, self._core.subscription(id)) for id in first)
+            ids = [*filter(None, self._core.ids_of(few))][: html.FIRST]
+            if len(ids) < min(count, html.FIRST):
+                ids = self._core.ids()[: html.FIRST]
+            found = ((id, self._core.subscription(id)) for id in ids)
             rows = [(id, *reversed(texts)) for id, texts in found if texts is not None]
         facts = [plural(count, "subscription"), f"entailment {self.entailment}"]
         facts += [plural(len(self.operators), "operator")] if self.operators else []
@@ -837,11 +832,7 @@ class Engine(Matcher):
             saved = opened(path, self.limits, self.operators)
             known = self._enricher.known
         return Engine(
-            clock=clock,
-            on_problem=on_problem,
-            operators=self.operators,
-            _known=known,
-            _saved=saved,
+            clock=clock, on_problem=on_problem, operators=self.operators, _known=known, _saved=saved
         )
 
     # -- snapshots --------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
@@ -21,15 +20,7 @@ from pyoxigraph import Literal, NamedNode
 from graphmatch import _native
 from graphmatch.enrichment import EnrichedPublication, Enricher, incomplete
 from semantic import html
-from semantic.errors import (
-    GraphMatchError,
-    OnProblem,
-    Place,
-    Problem,
-    Severity,
-    pip_install,
-    plural,
-)
+from semantic.errors import OnProblem, Place, Problem, Severity, plural, require_frames
 from semantic.publication import Publication
 from semantic.reading import publication_of
 from semantic.terms import Solution, Term, Triple, compact, written
@@ -51,7 +42,7 @@ _LONG = 60
 _FAILED = "Simplify the query, or raise the limit. The other subscriptions are not affected."
 _COLUMNS = ("publication", "subscription")
 _FEW, _MANY = 4, 1000
-"""Solutions that notebooks show of a match, with the last as "…"; and that end the reading."""
+"""Solutions or triples that notebooks show of a match, with "…"; and that end the reading."""
 _VALUE = 100
 _TRUNCATED = "Narrow the query, or raise the limits `match_solutions` and `publication_seconds`."
 
@@ -113,10 +104,11 @@ def shorten(text: str, width: int) -> str:
 class Results:
     """Conversions of reports to rows: one row per solution.
 
-    The columns are ``publication``, ``subscription``, and one for each variable. A match of ASK is
-    one row without variables. A match of CONSTRUCT or DESCRIBE is one row with its triples in the
-    column ``graph``, as lines of N-Triples. A variable with the name of one of these columns has a
-    question mark before its name: ``?graph``. All rows are in memory at once.
+    The columns are ``publication``, ``subscription``, and one for each variable that is bound in a
+    row. A match of ASK is one row without variables. A match of CONSTRUCT or DESCRIBE is one row
+    with its triples in the column ``graph``, as lines of N-Triples. A variable with the name of one
+    of these columns has a question mark before its name: ``?graph``. All rows are in memory at
+    once.
     """
 
     __slots__ = ()
@@ -157,7 +149,7 @@ class Results:
 
     def to_arrow(self, *, plain: bool = False) -> pa.Table:
         """Return the rows as a table of strings; see `to_dicts`. Needs ``pyarrow``."""
-        _require("pyarrow")
+        require_frames("pyarrow")
         import pyarrow as pa
 
         columns = self._by_column(plain)
@@ -165,7 +157,7 @@ class Results:
 
     def to_polars(self, *, plain: bool = False) -> pl.DataFrame:
         """Return the rows as a data frame of strings; see `to_dicts`. Needs ``polars``."""
-        _require("polars")
+        require_frames("polars")
         import polars as pl
 
         columns = self._by_column(plain)
@@ -176,7 +168,7 @@ class Results:
 
         Needs ``pandas`` and ``pyarrow``.
         """
-        _require("pandas")
+        require_frames("pandas")
         return self.to_arrow(plain=plain).to_pandas()
 
 
@@ -186,15 +178,6 @@ def _column(variable: str) -> str:
 
 def _plain(term: Term) -> str:
     return term.value if isinstance(term, NamedNode | Literal) else written(term)
-
-
-def _require(library: str) -> None:
-    """Raise `GraphMatchError` if a library is not installed."""
-    try:
-        import_module(library)
-    except ModuleNotFoundError as error:
-        what, remedy = f"{library} is not installed", f"Install it: {pip_install('frames')}"
-        raise GraphMatchError(Problem(what, Place("data frames"), remedy)) from error
 
 
 class Counters(NamedTuple):
@@ -401,11 +384,12 @@ class MatchReport(Results):
         rows: list[tuple[str, str]] = []
         read = 0
         for match in self._first(html.FIRST):
-            few = replace(match, solutions=match.solutions[:_FEW], graph=(match.graph or ())[:_FEW])
-            lines = few.lines()
-            lines[_FEW - 1 :] = ["…"] * (len(lines) == _FEW)
+            graph = match.graph or ()
+            few = replace(match, solutions=match.solutions[:_FEW], graph=graph[:_FEW])
+            count = len(match.solutions) + len(graph)
+            lines = [*few.lines()[: _FEW - 1], *["…"] * (count >= _FEW)]
             rows.append((match.subscription, "\n".join(lines)))
-            read += len(match.solutions)
+            read += count
             if read > _MANY:
                 break
         problems = [(str(problem),) for problem in self.problems[: html.FIRST]]

@@ -38,10 +38,7 @@ _TABLE = re.compile(r"^[ \t]*\[\[[ \t]*subscription[ \t]*\]\]", re.MULTILINE)
 
 
 def subscribe_files(
-    engine: Engine,
-    paths: Iterable[Path],
-    on_problem: OnProblem,
-    on_progress: OnProgress = ignore,
+    engine: Engine, paths: Iterable[Path], on_problem: OnProblem, on_progress: OnProgress = ignore
 ) -> None:
     """Add the subscriptions of files and folders; report invalid ones.
 

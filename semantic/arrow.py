@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from semantic.errors import InputError, Place, Problem, shown
+from semantic.errors import InputError, Place, Problem, require_frames, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,7 @@ def to_table(source: ArrowStream) -> pa.Table:
 
     Raise `TypeError` if it is not Arrow data, and `InputError` if it has no Arrow type.
     """
+    require_frames("pyarrow")
     import pyarrow as pa
 
     if isinstance(source, pa.Table):
@@ -49,8 +50,9 @@ def to_table(source: ArrowStream) -> pa.Table:
         raise TypeError(f"{what}. Convert it: pyarrow.table({{'id': […], …}}).")
     try:
         table = pa.table(source)
-    except (pa.ArrowException, TypeError) as error:
-        what, remedy = f"not a table of Arrow: {error}", "Give each column values of one type."
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        what = f"not a table of Arrow: {error}"
+        remedy = "Give each column its own name, and values of one type of Arrow."
         raise InputError(Problem(what, Place("<table>"), remedy)) from error
     names = table.column_names
     kept = [n for n, name in enumerate(names) if not name.startswith("__index_level_")]
@@ -214,10 +216,14 @@ def encoded(array: ArrowArray) -> tuple[NDArray[np.int32], list[Any]]:
 
     Null fields of structs are left out. Lists and structs are not compared, so each row has its own
     value. Raise `ValueError` or `OverflowError` if Python cannot hold a value: a date after the
-    year 9999, nanoseconds.
+    year 9999, nanoseconds. Raise `InputError` for Arrow's extension types.
     """
     import numpy as np
+    import pyarrow as pa
 
+    if isinstance(array.type, pa.BaseExtensionType):
+        what = f"values of the type {array.type} are not supported"
+        raise InputError(Problem(what, Place("<table>"), "Cast the column to another type."))
     if is_nested(array):
         given = [_without_nulls(value) for value in array.to_pylist()]
         places = np.arange(len(given), dtype=np.int32)

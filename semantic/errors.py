@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Self
 
@@ -121,6 +122,15 @@ def pip_install(extra: str) -> str:
     clone = Path(__file__).resolve().parents[1]
     source = f'-e "{clone}' if (clone / "pyproject.toml").is_file() else '"FOLDER/graphmatch-….whl'
     return f'{sys.executable} -m pip install {source}[{extra}]"'
+
+
+def require_frames(library: str) -> None:
+    """Raise `GraphMatchError` if a library for data frames is not installed."""
+    try:
+        import_module(library)
+    except ModuleNotFoundError as error:
+        what, remedy = f"{library} is not installed", f"Install it: {pip_install('frames')}"
+        raise GraphMatchError(Problem(what, Place("data frames"), remedy)) from error
 
 
 class GraphMatchError(Exception):

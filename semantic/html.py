@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 FIRST = 10
 """Maximum number of rows in a table, and of terms on one level of a tree."""
-_LONGEST = 500
+_LONGEST, _LINES = 500, 100
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, direction marks and lone surrogates."""
 _HIDDEN_BUT_LINES = re.compile(HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
@@ -68,11 +68,13 @@ def more(count: int) -> str:
 
 
 def outline(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines that are indented by spaces as HTML elements with margins."""
-    for line in lines:
+    """Yield lines that are indented by spaces as HTML elements with margins; at most `_LINES`."""
+    every = list(lines)
+    for line in every[:_LINES]:
         text = line.lstrip(" ")
         indent = (len(line) - len(text)) / 2
         yield f'<div style="margin-left:{indent}em">{to_html(text)}</div>'
+    yield more(len(every) - _LINES)
 
 
 def details(summary: str, parts: Iterable[str]) -> str:

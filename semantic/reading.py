@@ -39,16 +39,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat
 from graphmatch import _native
 from semantic.errors import Choice, InputError, OnProblem, Place, Problem, Severity, warn_problem
 from semantic.feeds import FeedFormat, read_feed, sniff_feed
-from semantic.files import (
-    STDIN,
-    Pieces,
-    Readable,
-    documents,
-    pieces,
-    plain,
-    read_whole,
-    unreadable,
-)
+from semantic.files import STDIN, Pieces, Readable, documents, pieces, plain, read_whole, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.publication import Publication
 from semantic.safe_xml import recode_xml

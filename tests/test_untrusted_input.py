@@ -501,7 +501,7 @@ CASES = [pytest.param(c, marks=[pytest.mark.long] * bool(LONG.search(c))) for c 
 
 def costs_of(case: str, folder: Path) -> list[tuple[str, float, int, str]]:
     program = [sys.executable, __file__, case, str(folder)]
-    run = subprocess.run(program, capture_output=True, text=True, check=False)
+    run = subprocess.run(program, capture_output=True, text=True, check=False, timeout=600)
     assert run.returncode == 0, run.stderr
     return [tuple(json.loads(line)) for line in run.stdout.splitlines()]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from time import monotonic, sleep
 
 SECONDS = 120.0
@@ -34,3 +36,13 @@ async def until(condition: Callable[[], bool | Awaitable[bool]], seconds: float 
             return
         assert monotonic() < end, f"the condition does not hold after {seconds:g} s"
         await asyncio.sleep(0.005)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and has not ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text(encoding="utf-8").split()[2] == "Z")

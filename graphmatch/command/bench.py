@@ -16,15 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
-What: TypeAlias = Literal[
-    "all",
-    "graph",
-    "attributes",
-    "concepts",
-    "keywords",
-    "broker",
-    "paper",
-]
+What: TypeAlias = Literal["all", "graph", "attributes", "concepts", "keywords", "broker", "paper"]
 
 _FIGURES = Path("figures")
 _PUBLICATIONS = 2_000

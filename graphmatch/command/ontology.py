@@ -13,14 +13,7 @@ from rich.text import Text
 
 from graphmatch.command.options import OntologyOptions, Verbosity, ViewOptions
 from graphmatch.command.session import Session
-from graphmatch.command.terms import (
-    OntologyView,
-    TermMatch,
-    by_name,
-    named,
-    resolve,
-    search,
-)
+from graphmatch.command.terms import OntologyView, TermMatch, by_name, named, resolve, search
 from graphmatch.console import reader_language, styled
 from graphmatch.mapping import MappingFunctions
 from semantic.errors import InputError, Place, Problem, plural

@@ -32,14 +32,7 @@ from graphmatch.subscription_files import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
-from semantic.errors import (
-    OnProblem,
-    OntologyError,
-    Place,
-    Problem,
-    Severity,
-    plural,
-)
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, plural
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions

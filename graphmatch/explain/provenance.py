@@ -37,10 +37,7 @@ class Provenance:
     """
 
     def __init__(
-        self,
-        enricher: Enricher,
-        enriched: EnrichedPublication,
-        language: str = "en",
+        self, enricher: Enricher, enriched: EnrichedPublication, language: str = "en"
     ) -> None:
         self._enricher = enricher
         self.ontology = ontology = enricher.ontology

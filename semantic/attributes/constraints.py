@@ -30,14 +30,7 @@ from typing import Any, TypeAlias
 from pyoxigraph import Literal, NamedNode
 
 from semantic.attributes import names
-from semantic.attributes.values import (
-    TermError,
-    dated,
-    looks_dated,
-    may_be_dated,
-    plain,
-    term_of,
-)
+from semantic.attributes.values import TermError, dated, looks_dated, may_be_dated, plain, term_of
 from semantic.errors import Place, Problem, SubscriptionError, UnplacedError
 from semantic.units.quantities import is_quantity
 from semantic.values import value_of

@@ -17,16 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from semantic.arrow import (
-    ArrowArray,
-    ArrowBatch,
-    Column,
-    Texts,
-    encoded,
-    is_nested,
-    is_text,
-    valid,
-)
+from semantic.arrow import ArrowArray, ArrowBatch, Column, Texts, encoded, is_nested, is_text, valid
 from semantic.arrow import numbers as numbers_of
 from semantic.attributes.names import attribute
 from semantic.attributes.values import LineReader, TermError, dated, term_of
@@ -132,11 +123,7 @@ def _value(value: object) -> Term:
     return dated(term) if isinstance(value, str) and isinstance(term, Literal) else term
 
 
-def read_events(
-    path: str,
-    *,
-    on_problem: OnProblem = warn_problem,
-) -> Iterator[Publication]:
+def read_events(path: str, *, on_problem: OnProblem = warn_problem) -> Iterator[Publication]:
     """Yield the events of a JSON Lines file; ``-`` is standard input.
 
     The id of an event without ``id`` is its file and line.

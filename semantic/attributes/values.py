@@ -67,10 +67,7 @@ def _written(number: str) -> Literal:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_distinct,
-    parse_int=_written,
-    parse_float=_written,
-    parse_constant=_no_number,
+    object_pairs_hook=_distinct, parse_int=_written, parse_float=_written, parse_constant=_no_number
 )
 
 

@@ -145,10 +145,7 @@ def report_literals(triples: Iterable[Triple], report: OnProblemText) -> None:
 
 
 def report_own_ancestors(
-    stated: Iterable[Triple],
-    roots: Roots,
-    cycles: Iterable[Sequence[Term]],
-    report: OnProblemText,
+    stated: Iterable[Triple], roots: Roots, cycles: Iterable[Sequence[Term]], report: OnProblemText
 ) -> None:
     """Report each term that is above itself because two of its names are equivalent.
 

@@ -23,15 +23,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 import semantic.html as html
 from semantic.annotation.annotate import Label
-from semantic.errors import (
-    OnProblem,
-    OntologyError,
-    Place,
-    Problem,
-    Severity,
-    plural,
-    warn_problem,
-)
+from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, plural, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
 from semantic.ontology.equivalence import (
@@ -79,12 +71,7 @@ Links: TypeAlias = Mapping[Term, Sequence[Term]]
 _MEMBERS: Mapping[str, frozenset[Term]] = {
     "classes": frozenset({RDFS["Class"], OWL["Class"]}),
     "properties": frozenset(
-        {
-            RDF["Property"],
-            OWL["ObjectProperty"],
-            OWL["DatatypeProperty"],
-            OWL["AnnotationProperty"],
-        }
+        {RDF["Property"], OWL["ObjectProperty"], OWL["DatatypeProperty"], OWL["AnnotationProperty"]}
     ),
     "concepts": frozenset({SKOS["Concept"]}),
 }

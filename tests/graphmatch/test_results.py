@@ -15,6 +15,7 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import (
     Engine,
+    Match,
     MatchReport,
     MatchReports,
     Results,
@@ -149,6 +150,9 @@ def test_the_error_of_a_missing_library_names_the_command(
     }  # fmt: skip
     with pytest.raises(GraphMatchError, match=rf"{library} is not installed.*\[frames\]"):
         convert[library](engine.match(Publication.of("urn:p", [])))
+    if library == "pyarrow":
+        with pytest.raises(GraphMatchError, match=rf"{library} is not installed.*\[frames\]"):
+            engine.match_events(pl.DataFrame({"id": ["e"]}))
 
 
 # --- HTML ----------------------------------------------------------------------------------------
@@ -186,6 +190,9 @@ def test_html_of_a_large_engine_shows_some_subscriptions() -> None:
         engine.unsubscribe(f"s{number}")
     engine.subscribe("again", "ASK { ?s ?p 6 }")
     assert "… and 8,179 more" in text_of(engine)
+    for number in range(5, 8192):
+        engine.unsubscribe(f"s{number}")
+    assert "s8192" in text_of(engine)
 
 
 def test_html_shows_the_tops_of_an_ontology() -> None:
@@ -227,17 +234,27 @@ def test_html_shows_the_first_matches_of_a_report() -> None:
     assert "0 matches" in text_of(Engine().match(publication))
 
 
-def test_html_reads_few_of_very_many_evaluated_solutions() -> None:
+FORMS = ("SELECT ?x ?y {} ORDER BY ?x", "CONSTRUCT {{ ?x <urn:q> ?y }} WHERE {}")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_html_reads_few_of_very_many_evaluated_solutions(form: str) -> None:
     engine = Engine()
     for name in "ab":
-        engine.subscribe(name, "SELECT ?x ?y { ?x <urn:p> 1 . ?y <urn:p> 1 } ORDER BY ?x")
+        engine.subscribe(name, form.format("{ ?x <urn:p> 1 . ?y <urn:p> 1 }"))
     subjects = [NamedNode(f"urn:{number}") for number in range(50)]
     report = engine.match(
         Publication.of("urn:g", [(each, NamedNode("urn:p"), Literal(1)) for each in subjects])
     )
     text = text_of(report)
-    assert text.count("?y = ") == 3
-    assert "… and 1 more" in text
+    assert text.count("\n…\n… and 1 more") == 1
+    assert len(text.splitlines()) == 10
+
+
+def test_html_says_that_there_are_more_solutions_if_the_first_are_equal() -> None:
+    solutions = tuple({"y": Literal(number // 4)} for number in range(5))
+    text = text_of(MatchReport("urn:g", (Match("s", "urn:g", solutions),)))
+    assert "?y = 0\n…" in text
 
 
 def test_html_shows_problems_and_undecided_subscriptions() -> None:
@@ -259,3 +276,13 @@ def test_html_shows_why_a_subscription_matches_or_fails() -> None:
         assert all(line.strip() in text for line in str(explanation).splitlines())
         assert mark in text
         assert "Index plan" in text
+
+
+def test_html_of_a_long_explanation_shows_its_first_lines() -> None:
+    engine = Engine()
+    patterns = " . ".join(f"?x <urn:p{number}> ?y{number}" for number in range(200))
+    engine.subscribe("all", f"ASK {{ {patterns} }}")
+    triples = [(NamedNode("urn:x"), NamedNode(f"urn:p{n}"), Literal(n)) for n in range(200)]
+    text = text_of(engine.explain("all", Publication.of("urn:g", triples)))
+    assert text.count("✓") == 50
+    assert "… and 300 more" in text

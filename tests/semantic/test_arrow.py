@@ -104,6 +104,23 @@ def test_what_is_not_a_table_is_refused() -> None:
     given: Any = [{"id": "a"}]
     with pytest.raises(TypeError, match="a table is a data frame or an Arrow table, not the list"):
         Engine().subscribe_table(given)
-    mixed = pd.DataFrame({"id": ["a", "b"], "brand": ["Acme", 5]})
-    with pytest.raises(InputError, match="not a table of Arrow"):
-        Engine().subscribe_table(mixed)
+
+
+MIXED = pd.DataFrame({"id": ["a", "b"], "brand": ["Acme", 5]})
+TWICE = pd.DataFrame([["a", "b"]], columns=["id", "id"])
+HUGE = pd.DataFrame({"id": ["a"], "n": [10**30]})
+SURROGATE = pd.DataFrame({"id": ["\ud800"], "n": [5]})
+PERIODS = pd.DataFrame({"id": ["a"], "at": pd.period_range("2026", periods=1)})
+
+
+@pytest.mark.parametrize("table", [MIXED, TWICE, HUGE, SURROGATE])
+def test_frames_that_arrow_cannot_convert_are_refused(table: pd.DataFrame) -> None:
+    for use in (Engine().subscribe_table, Engine().match_events, publications_from_arrow):
+        with pytest.raises(InputError, match=r"not a table of Arrow: .* Give each column its own"):
+            list(use(table))
+
+
+def test_values_of_extension_types_are_refused() -> None:
+    for use in (Engine().subscribe_table, Engine().match_events):
+        with pytest.raises(InputError, match=r"values of the type .*period.* are not supported"):
+            use(PERIODS)

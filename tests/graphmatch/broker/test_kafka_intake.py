@@ -132,7 +132,7 @@ async def test_each_partition_is_read_once_and_a_restart_continues(
 
 
 async def test_records_that_another_process_has_read_are_not_added(
-    store: Store, consumer: FakeConsumer
+    store: Store, consumer: FakeConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store is ahead of the consumer after it has assigned the partition."""
     consumer.records = [record(0, n, f"urn:{n}") for n in range(6)]
@@ -143,7 +143,7 @@ async def test_records_that_another_process_has_read_are_not_added(
         row = {"topic": TOPIC, "partition": 0, "offset": 4}
         store.write_now(lambda db: db.execute(insert(consumed).values(row)))
 
-    consumer.assign = late  # type: ignore[method-assign]
+    monkeypatch.setattr(consumer, "assign", late)
     assert await read(store, consumer) == ["urn:4", "urn:5"]
     assert offsets(store) == {0: 6}
 
@@ -182,7 +182,9 @@ async def test_problems_of_kafka_do_not_stop_the_intake(
     assert "were not noted" in caplog.text
 
 
-async def test_a_lost_connection_is_opened_again(store: Store, consumer: FakeConsumer) -> None:
+async def test_a_lost_connection_is_opened_again(
+    store: Store, consumer: FakeConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next consumer begins where the store ends."""
     consumer.records = [record(0, n, f"urn:{n}") for n in range(5)]
     consume, lost = consumer.consume, [KafkaException("gone")]
@@ -193,6 +195,6 @@ async def test_a_lost_connection_is_opened_again(store: Store, consumer: FakeCon
             raise lost.pop()
         return consume(*given)
 
-    consumer.consume = fails  # type: ignore[method-assign]
+    monkeypatch.setattr(consumer, "consume", fails)
     assert await read(store, consumer) == [f"urn:{n}" for n in range(5)]
     assert not lost

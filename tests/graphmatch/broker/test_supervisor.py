@@ -400,7 +400,7 @@ def test_bad_records_of_kafka_are_set_aside(
             raise failures.pop()
         return consume(*given)
 
-    consumer.consume = fails  # type: ignore[method-assign]
+    monkeypatch.setattr(consumer, "consume", fails)
     monkeypatch.setattr(kafka, "Consumer", consumer)
 
     async def read_all(store: Store) -> list[str]:

@@ -19,7 +19,7 @@ from graphmatch.operators.reasoner import Reasoner
 from semantic.publication import Publication
 from semantic.terms import Triple
 from semantic.vocabulary import OWL, SUBCLASS, TYPE
-from tests.waiting import wait
+from tests.waiting import is_running, wait
 
 pytestmark = pytest.mark.long
 
@@ -185,15 +185,6 @@ def test_that_java_ends_with_the_process_whatever_ends_it() -> None:
             if is_killed:
                 child.kill()
         wait(lambda pid=pid: not is_running(pid))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")
-    return not (status.exists() and status.read_text(encoding="utf-8").split()[2] == "Z")
 
 
 def test_a_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from semantic.ontology.reasoner import ReasonerName, cache_folder, infer
 from semantic.terms import Term, Triple
 from semantic.vocabulary import EQUIVALENT_CLASS, OWL, SUBCLASS, TYPE
 from tests.real_data import DATA
+from tests.waiting import is_running
 
 PIZZA = "http://www.co-ode.org/ontologies/pizza/2005/10/18/classified/pizza.owl#"
 EX = "http://example.org/é#"
@@ -400,15 +401,6 @@ def test_of_many_unsatisfiable_classes_some_are_named(
     assert infer([], ReasonerName.HERMIT, problems.append) == []
     listed = ", ".join(f"<{EX}N{number:04}>" for number in range(20))
     assert problems[0].what.endswith(f"have instances: {listed} and 1,480 more")
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")
-    return not (status.exists() and status.read_text(encoding="utf-8").split()[2] == "Z")
 
 
 def test_a_reasoner_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
