@@ -16,7 +16,7 @@ units and runs mapping functions (`graphmatch.enrichment`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -71,9 +71,10 @@ if TYPE_CHECKING:
     from graphmatch.explain.explanation import Explanation
     from graphmatch.explain.index_plan import IndexPlan
     from graphmatch.lint import LintWarning
-    from graphmatch.prepared import PreparedQuery, SubscriptionBatch
+    from graphmatch.prepared import PreparedQuery
     from graphmatch.snapshot import SavedEngine, SnapshotOptions
     from semantic.arrow import ArrowStream
+    from semantic.attributes.bulk import SubscriptionBatch, TableRow
     from semantic.attributes.events import Event
 
 _Taken = TypeVar("_Taken")
@@ -340,24 +341,26 @@ class Engine(Matcher):
             for row in rows
         )
         total = len(rows) if isinstance(rows, Sized) else None
-        return self._subscribe_rows(given, total, on_progress)
+        return self._subscribe_rows(_in_parts(given), total, on_progress)
 
     def _subscribe_rows(
         self,
-        rows: Iterable[registration.Row | GraphMatchError],
+        parts: Iterable[tuple[int, Sequence[TableRow]]],
         total: int | None,
         on_progress: OnProgress,
     ) -> tuple[GraphMatchError, ...]:
-        """Add subscriptions in batches; return their errors and those among `rows`, in order."""
+        """Add parts of all subscriptions, each with its number of rows.
+
+        Return their errors and those among the rows, in order.
+        """
         refused: list[GraphMatchError] = []
         done = 0
-        rest = iter(rows)
-        while some := list(islice(rest, _AT_ONCE)):
+        for count, rows in parts:
             with self._changing:
-                refused += registration.add_many(self._core, self._rewritten, some)
+                refused += registration.add_many(self._core, self._rewritten, rows)
                 self._follow_subscriptions()
             self._operators.report_problems()
-            done += len(some)
+            done += count
             on_progress(Progress("subscriptions", done, total))
         return tuple(refused)
 
@@ -394,16 +397,15 @@ class Engine(Matcher):
             If the column of ids is missing, or a column name is invalid. Then no row was added.
         """
         from semantic.arrow import texts_of_table, to_table
-        from semantic.attributes.bulk import queries_of_table
+        from semantic.attributes.bulk import rows_of_table
 
         table = to_table(table)
-        found = (
-            texts_of_table(table, id, query)
+        parts: Iterable[tuple[int, Sequence[TableRow]]] = (
+            _in_parts((*row, "") for row in texts_of_table(table, id, query))
             if query in table.column_names
-            else queries_of_table(table, id)
+            else rows_of_table(table, id, _AT_ONCE)
         )
-        rows = (row if isinstance(row, GraphMatchError) else (*row, "") for row in found)
-        return self._subscribe_rows(rows, table.num_rows, on_progress)
+        return self._subscribe_rows(parts, table.num_rows, on_progress)
 
     def prepare(self, query: str, parameters: Iterable[str]) -> PreparedQuery:
         """Prepare a query with parameters, to add subscriptions as columns of terms.
@@ -892,6 +894,13 @@ class Engine(Matcher):
         operators = tuple(operators)
         saved = opened(Path(path), limits, operators)
         return cls(clock=clock, on_problem=on_problem, operators=operators, _saved=saved)
+
+
+def _in_parts(rows: Iterable[registration.Row]) -> Iterator[tuple[int, list[registration.Row]]]:
+    """Yield the rows in parts that are added at once, and the number of rows of each part."""
+    rest = iter(rows)
+    while some := list(islice(rest, _AT_ONCE)):
+        yield len(some), some
 
 
 def _asked(ask: Callable[[str], _Taken], id: str) -> _Taken | None:

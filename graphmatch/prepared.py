@@ -11,7 +11,8 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
 from graphmatch.subscription import refusal
-from semantic.arrow import Column, Texts, encoded, is_text, numbers, place_of, to_column, to_table
+from semantic.arrow import Texts, encoded, is_text, numbers, place_of, to_column, to_table
+from semantic.attributes.bulk import SubscriptionBatch, TermColumn
 from semantic.attributes.values import term_of
 from semantic.errors import (
     GraphMatchError,
@@ -32,25 +33,6 @@ if TYPE_CHECKING:
 
 Terms: TypeAlias = "ArrowStream | pa.Array[Any] | Iterable[Term | int | float]"
 """A column of terms: texts in N-Triples syntax, or numbers, dates and booleans."""
-
-
-TermColumn: TypeAlias = "Column | tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], bool]"
-"""Values of all rows, or the bytes and the offsets of N-Triples terms with a false flag."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionBatch:
-    """Subscriptions that share one query, as columns: ids, and terms for each parameter.
-
-    `parameters` are the variables of the query that the columns replace. Only the rows with the
-    numbers `chosen`, shape ``(n,)``, are to be added.
-    """
-
-    query: str
-    parameters: Sequence[str]
-    ids: Texts
-    columns: Sequence[TermColumn]
-    chosen: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

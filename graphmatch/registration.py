@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from graphmatch import _native
@@ -17,7 +16,7 @@ from graphmatch.subscription import Query, Subscription, not_unicode, refusal
 from semantic.errors import GraphMatchError, Problem, SubscriptionError, shown
 
 if TYPE_CHECKING:
-    from graphmatch.prepared import SubscriptionBatch
+    from semantic.attributes.bulk import SubscriptionBatch
 
 Row: TypeAlias = tuple[str, str, str]
 """The id, the text and the comment of a subscription."""
@@ -80,19 +79,24 @@ def add_again(core: _native.Core, rewrite: Rewrite, ids: Iterable[str]) -> list[
 
 
 def add_many(
-    core: _native.Core, rewrite: Rewrite, rows: Sequence[Row | GraphMatchError]
+    core: _native.Core, rewrite: Rewrite, rows: Iterable[Row | SubscriptionBatch | GraphMatchError]
 ) -> Iterator[GraphMatchError]:
     """Add subscriptions while the caller reads the errors of invalid ones.
 
     Errors among `rows` are yielded, too, in the order of rows.
     """
-    for is_error, several in groupby(rows, lambda row: isinstance(row, GraphMatchError)):
-        if is_error:
-            yield from (row for row in several if isinstance(row, GraphMatchError))
+    texts: list[Row] = []
+    for row in rows:
+        if isinstance(row, tuple):
+            texts.append(row)
+            continue
+        yield from _add_rows(core, rewrite, texts)
+        texts.clear()
+        if isinstance(row, GraphMatchError):
+            yield row
         else:
-            yield from _add_rows(
-                core, rewrite, [row for row in several if not isinstance(row, GraphMatchError)]
-            )
+            yield from (error for _, error in add_batch(core, rewrite, row))
+    yield from _add_rows(core, rewrite, texts)
 
 
 def _add_rows(

@@ -116,7 +116,8 @@ class Texts:
         _, offsets, data = whole.buffers()
         every = np.frombuffer(offsets, np.int32 if is_short else np.int64)
         own = every[whole.offset : whole.offset + len(whole) + 1]
-        return cls(np.frombuffer(data or b"", np.uint8), own.astype(np.int64))
+        bytes_ = np.frombuffer(data or b"", np.uint8)[own[0] : own[-1]]
+        return cls(bytes_, (own - own[0]).astype(np.int64))
 
     def get(self, number: int) -> str:
         """Return the text with the index `number`, counted from 0."""

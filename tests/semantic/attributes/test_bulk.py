@@ -15,8 +15,9 @@ from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
 from semantic import Event, Ontology
+from semantic.attributes import bulk
 from semantic.attributes.bulk import Heading, headings
-from semantic.attributes.constraints import attribute_query
+from semantic.attributes.constraints import Shape, attribute_query, sparql
 from semantic.attributes.events import event
 from semantic.errors import GraphMatchError, InputError
 from semantic.limits import Limits
@@ -209,6 +210,48 @@ def test_that_rows_of_many_classes_are_added_fast() -> None:
     assert "s1000: the ontology has no term called 'none'" in str(refused)
     assert [subscription.id for subscription in engine.subscriptions] == ids[:-1]
     assert list(engine.match(Event("e", {"kind": "C7"})).subscriptions) == ["s7"]
+
+
+def test_that_rows_of_one_shape_share_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def counted(shape: Shape, constants: Sequence[str]) -> str:
+        written.append(sparql(shape, constants))
+        return written[-1]
+
+    monkeypatch.setattr(bulk, "sparql", counted)
+    rows: list[dict[str, Any]] = [
+        {"id": f"s{n}", "price >=": n, "price <=": n + 0.5, "brand": f"B{n % 7}", "kind isa": None}
+        for n in range(1000)
+    ]
+    table = arrow.Table.from_pylist(rows)
+    engine = Engine()
+    assert engine.subscribe_table(table) == ()
+    (query,) = written
+    assert "FILTER(?price >= ?_0) FILTER(?price <= ?_1)" in query
+    assert [one.id for one in engine.subscriptions] == [row["id"] for row in rows]
+    assert list(engine.match(Event("e", {"price": 7, "brand": "B0"})).subscriptions) == ["s7"]
+
+    written.clear()
+    rows[400]["price >="] = None
+    rows[500]["price <="] = float("nan")
+    rows[600]["price <="] = 0.0012345678901234567  # More digits than a decimal may have.
+    rows[700]["brand"] = "2026-01-31"  # The query has a filter.
+    rows[800]["id"] = " "
+    engine = Engine()
+    refused = engine.subscribe_table(arrow.Table.from_pylist(rows, table.schema))
+    expected, reasons = row_by_row(list(rows[0])[1:], rows)
+    assert (list(map(said, refused)), texts_of(engine)) == (reasons, texts_of(expected))
+    assert [said(error).partition(":")[0] for error in refused] == ["s500", "s600", "row 801"]
+    assert len(written) == 8, "six parts between these rows, and two valid rows alone"
+
+
+def test_that_rows_with_class_names_keep_their_places() -> None:
+    engine = Engine(Ontology([(NamedNode("urn:Top"), SUBCLASS, NamedNode("urn:Any"))]))
+    ids = [f"s{n}" for n in range(9)]
+    classes = ["Top" if n in {0, 5} else "urn:Top" for n in range(9)]
+    assert engine.subscribe_table(arrow.table({"id": ids, "kind isa": classes})) == ()
+    assert [one.id for one in engine.subscriptions] == ids
 
 
 def test_more_kinds_of_rows_than_fit_into_a_number() -> None:
