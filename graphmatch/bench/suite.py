@@ -1,70 +1,32 @@
 """``graphmatch bench all``: what users get, measured beside what they could use instead.
 
-suite.toml lists the runs: a workload with columns (`graphmatch.bench.runner`), or a function of
-`graphmatch.bench.measures`, each in a process of its own. `graphmatch.bench.summary` shows results.
+Each run (`graphmatch.bench.runs`) is measured in a process of its own. `graphmatch.bench.summary`
+shows results.
 """
 
 from __future__ import annotations
 
 import json as json_format
 import platform
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from os import cpu_count
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
 
-from graphmatch.bench import report
+from graphmatch.bench import report, summary
 from graphmatch.bench.measures import MEASURES
 from graphmatch.bench.process import Row
-from graphmatch.bench.runner import MICROS, asked
+from graphmatch.bench.runner import asked
+from graphmatch.bench.runs import MEMORY, RUNS, Run, Scale
 from graphmatch.console import CommandConsole, styled, to_json
 from semantic.errors import InputError, Place, Problem
-
-Scale: TypeAlias = Literal["small", "full"]
 
 SECONDS: Mapping[Scale, float] = {"small": 2.0, "full": 10.0}
 """The time limit of each column."""
 EVENTS = 200
-MEMORY = "bytes_per_subscription"
 RESULTS = Path(__file__).with_name("suite.json")
 """The results of the last full run, which the documentation shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The measurement of one process: a workload, or one of `MEASURES`.
-
-    suite.toml documents the fields.
-    """
-
-    name: str
-    section: str
-    title: str
-    measured: str
-    sizes: Mapping[Scale, int]
-    compared: Sequence[Sequence[str]]
-    key: str = MICROS
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    passes: int = 1
-    memory: str = ""
-
-    def columns(self) -> list[str]:
-        """Return the columns, each once."""
-        return list(dict.fromkeys(column for pair in self.compared for column in pair))
-
-
-def _runs() -> Iterator[Run]:
-    said = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    for one in said["run"]:
-        yield Run(**one)
-
-
-RUNS: Mapping[str, Run] = {one.name: one for one in _runs()}
-"""The runs by name."""
 
 
 def run(
@@ -81,8 +43,6 @@ def run(
     If there is a folder `output`, also write them to suite.json in it, besides those of other runs.
     Raise `InputError` for an unknown name, or if that file cannot be written.
     """
-    from graphmatch.bench import summary
-
     out, err = CommandConsole(), CommandConsole(stderr=True)
     status, results = 0, dict[str, Row]()
     for name in report.named(names, RUNS, "bench all") or RUNS:

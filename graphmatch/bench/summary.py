@@ -12,7 +12,7 @@ from io import BytesIO
 from graphmatch.bench import report
 from graphmatch.bench.process import Row
 from graphmatch.bench.runner import MICROS, Configuration
-from graphmatch.bench.suite import MEMORY, RUNS, Run
+from graphmatch.bench.runs import MEMORY, RUNS, Run
 from graphmatch.bench.workloads import WORKLOADS
 
 OURS = "graphmatch"
