@@ -1,7 +1,8 @@
 """Decide whether a term passes a filter.
 
-The answer equals that of pyoxigraph's evaluator, which is called if Python could differ from it
-(foreign datatypes with ``!=``, non-ASCII letters with ``LCASE``). This is slow but rare.
+The result equals that of pyoxigraph's evaluator. If Python could give another result, the evaluator
+is called, which is slow, but rare. Examples are datatypes that SPARQL does not define with ``!=``,
+and non-ASCII letters with ``LCASE``.
 
 Source: SPARQL 1.1 sections 17.3 (operators) and 17.4 (functions); RFC 4647 section
 3.3.1 for ``LANGMATCHES``.
@@ -42,15 +43,16 @@ from semantic.values import (
 from semantic.vocabulary import RDF, XSD
 
 IsA: TypeAlias = Callable[[TaxonomyTest, Term], bool]
-"""A function that decides a taxonomy operator."""
+"""Function that returns whether a taxonomy operator is true for a term."""
 
 _STRING, _TAGGED = XSD["string"], RDF["langString"]
 
 
 def holds(filter_: Filter, term: Term, isa: IsA | None = None) -> bool:
-    """Return whether a branch's filter is true for the term that its variable is bound to.
+    """Return whether a filter is true if its variable is bound to `term`.
 
-    `isa` decides taxonomy operators. Raise `ValueError` if there are any, but `isa` is ``None``.
+    `isa` decides taxonomy operators. If the filter has one and `isa` is ``None``, raise
+    `ValueError`.
 
     Examples
     --------
@@ -119,9 +121,9 @@ def text_holds(test: TextTest, term: Term) -> bool:
     match test.operator:
         case TextOperator.EQUALS:
             return (text, language) == (argument, wanted)
-        case TextOperator.MATCHES:
+        case TextOperator.MATCHES:  # ``LANGMATCHES`` takes strings without language tags only.
             return language is wanted is None and language_matches(text, argument)
-    if wanted not in (None, language):  # 17.4.3.1.2: the arguments are incompatible.
+    if wanted not in (None, language):  # SPARQL 17.4.3.1.2: incompatible arguments.
         return False
     match test.operator:
         case TextOperator.CONTAINS:
@@ -141,7 +143,7 @@ def language_matches(tag: str, range_: str) -> bool:
 
 
 def _differs(term: Term, constant: NamedNode | Literal) -> bool:
-    """Return whether ``term != constant`` is true; for possible errors, ask the evaluator."""
+    """Return whether ``term != constant`` is true; call the evaluator if this could be an error."""
     if isinstance(term, NamedNode | BlankNode) or isinstance(constant, NamedNode):
         return term != constant
     if not isinstance(term, Literal):
@@ -157,12 +159,14 @@ def _differs(term: Term, constant: NamedNode | Literal) -> bool:
 def folded(text: str, folding: Folding) -> str:
     """Convert the case of a text exactly as pyoxigraph's evaluator does.
 
-    Python and the evaluator may have different versions of Unicode, so the evaluator converts
-    non-ASCII texts. This takes 50 µs plus 50 ns per character, and recent answers are cached.
+    Python and the evaluator may have different versions of Unicode. So for ``LCASE`` and ``UCASE``,
+    the evaluator converts non-ASCII texts. This takes 50 µs plus 50 ns per character, and recent
+    results are cached.
     """
     if folding is Folding.NONE:
         return text
-    if folding is Folding.CASELESS:  # Only these two other letters have an ASCII lower case.
+    if folding is Folding.CASELESS:
+        # Only the long s and the Kelvin sign are non-ASCII case variants of ASCII letters.
         return _ascii_lower(text.translate({0x17F: "s", 0x212A: "k"}))
     if text.isascii():
         return text.lower() if folding is Folding.LOWER else text.upper()
@@ -176,6 +180,7 @@ def _ascii_lower(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _evaluated(function: str, text: str) -> str:
+    """Call a SPARQL function on a text in pyoxigraph's evaluator."""
     answer = evaluator().query(f"SELECT ({function}({Literal(text)}) AS ?text) {{}}")
     assert isinstance(answer, QuerySolutions)
     result = next(iter(answer))["text"]

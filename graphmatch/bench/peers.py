@@ -1,7 +1,8 @@
-"""Engines that users know, from package registries: each on the workloads that it can express.
+"""Adapters of well-known engines, to compare them with graphmatch in benchmarks.
 
-None of them is needed by anything else; `Adapter.missing` says how to install one. Each gets
-queries that mean the same as the subscriptions, in its own language, and events in its own form.
+The engines come from package registries. They are optional, and `Adapter.missing` says how to
+install one. Each engine runs only the workloads that its query language can express. Its adapter
+translates subscriptions and events to the language and the data format of the engine.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from graphmatch.bench.workloads.keywords import KeywordWorkload
 LUCENE = "org.apache.lucene:lucene-monitor:9.11.1"
 _JARS = Path(".m2/repository/org/apache/lucene")
 _SECONDS = 60
-"""The time in which Drasi must report the matches of one event."""
+"""Time limit for Drasi to report the matches of one event, in seconds."""
 
 
 class _Pyoxigraph(Adapter):
-    """A loop: the publication is loaded into a store, and each subscription is asked of it.
+    """pyoxigraph, which has no index of queries: load each publication, then run every query.
 
-    Its queries are ASK, because an id needs no solutions.
+    The queries are changed to ASK, because the benchmark needs ids of matches, not solutions.
     """
 
     forms = MappingProxyType({"graph": ("nt",)})
@@ -56,11 +57,11 @@ class _Pyoxigraph(Adapter):
 
 
 class _Clips(Adapter):
-    """CLIPS, which is Rete: a rule for each subscription, a fact for each triple of an event.
+    """CLIPS, a rule engine with the Rete algorithm: one rule per subscription, one fact per triple.
 
-    A fact's first field is its property, because CLIPS indexes facts and patterns under that field
-    first. Patterns with the fewest variables (negative numbers) come first. After an event's facts
-    are asserted, the agenda has the rules that match; none is run.
+    A fact's first field is its property, because CLIPS indexes facts and patterns by that field
+    first. In a rule, patterns with the fewest variables (negative numbers) come first. After an
+    event's facts are asserted, CLIPS lists the matching rules in its agenda. They are not executed.
     """
 
     forms = MappingProxyType({"graph": ("facts",)})
@@ -97,7 +98,7 @@ class _Clips(Adapter):
 
 
 class _Words(Adapter):
-    """An engine that finds whole words: an event is the text of each item, with its words apart."""
+    """An engine that finds whole words. An event has one string per item, with words and spaces."""
 
     topics = False
     whole = True
@@ -108,9 +109,10 @@ class _Words(Adapter):
 
 
 class _Lucene(_Words):
-    """Lucene Monitor in a Java process: subscriptions and events are lines, see LuceneMonitor.java.
+    """Lucene Monitor in a Java process, which reads subscriptions and events as lines.
 
-    Java may use all cores, so that its compiler and garbage collector do not disturb it.
+    See LuceneMonitor.java. The process may use all cores, so that the compiler and the garbage
+    collector of Java do not slow down matching.
     """
 
     forms = MappingProxyType({"keywords": ("titles",)})
@@ -135,6 +137,7 @@ class _Lucene(_Words):
         self._answer(given)
 
     def _answer(self, lines: str) -> str:
+        """Write lines to the Java process, and read one line."""
         assert self._java.stdin
         assert self._java.stdout
         self._java.stdin.write(lines)
@@ -149,26 +152,30 @@ class _Lucene(_Words):
 
 
 def _jars() -> list[str]:
+    """Return the installed files of this version of Lucene, from the cache of Maven."""
     version = LUCENE.rpartition(":")[2]
     return sorted(map(str, (Path.home() / _JARS).glob(f"*/{version}/*.jar")))
 
 
 class _Mokaccino(_Words):
-    """mokaccino, a percolator: fields with values, and integers between bounds."""
+    """mokaccino, a percolator (an index of queries), with equality and ranges of integers."""
 
     forms = MappingProxyType({"keywords": ("titles",), **dict.fromkeys(TABULAR, ("document",))})
     module = "mokaccino"
 
     def given(self, workload: Workload) -> list[list[tuple[str, str, Any]]]:
-        """Return the name, field and constant of each condition of the subscriptions."""
+        """Return operator, field and constant of each condition, for each subscription.
+
+        Operators are ``kv`` (equal), ``kge`` (at least) and ``kle`` (at most).
+        """
         if isinstance(workload, KeywordWorkload):
             return [[("kv", "title", w.strip()) for w in words] for words in workload.subscriptions]
         assert isinstance(workload, TabularWorkload)
         return [
             [
                 condition
-                for place, (low, high) in enumerate(row)
-                for condition in (("kge", f"a{place}", low), ("kle", f"a{place}", high))
+                for column, (low, high) in enumerate(row)
+                for condition in (("kge", f"a{column}", low), ("kle", f"a{column}", high))
             ]
             for row in workload.intervals()
         ]
@@ -178,8 +185,8 @@ class _Mokaccino(_Words):
         self._percolator = self._package.Percolator()
         query = self._package.Query
         for number, row in enumerate(given):
-            made = [getattr(query, f"from_{name}")(field, value) for name, field, value in row]
-            self._percolator.add_query_id(query.from_and(made), number)
+            terms = [getattr(query, f"from_{name}")(field, value) for name, field, value in row]
+            self._percolator.add_query_id(query.from_and(terms), number)
         self._percolator = self._percolator.optimized()
 
     def event(self, workload: Any, number: int, serial: int | None, form: str) -> Any:
@@ -187,9 +194,9 @@ class _Mokaccino(_Words):
             texts = super().event(workload, number, serial, form)
             return [[("title", word) for word in text.split()] for text in texts]
         values = map(str, workload.rows.values[number].tolist())
-        return [[(f"a{place}", value) for place, value in enumerate(values)]]
+        return [[(f"a{column}", value) for column, value in enumerate(values)]]
 
-    def match(self, event: Any, form: str) -> list[list[int]]:  # noqa: ARG002 - both are alike
+    def match(self, event: Any, form: str) -> list[list[int]]:  # noqa: ARG002 - same for both forms
         found: list[int] = []
         for item in event:
             document = self._package.Document()
@@ -202,8 +209,8 @@ class _Mokaccino(_Words):
 class _Drasi(Adapter):
     """Drasi: a continuous query in Cypher for each subscription, a node for each event.
 
-    It does not say when an event has been through all queries. So its time ends with the last id
-    that the numbers of the workload lead to expect.
+    Drasi does not report when an event has passed all queries. So `event` computes the number of
+    matches with numpy, and `match` waits for this number of ids, at most `_SECONDS`.
     """
 
     forms = dict.fromkeys(TABULAR, ("node",))
@@ -211,7 +218,7 @@ class _Drasi(Adapter):
 
     def given(self, workload: TabularWorkload) -> list[str]:
         return [
-            " AND ".join(f"e.a{place} >= {a} AND e.a{place} <= {b}" for place, (a, b) in row)
+            " AND ".join(f"e.a{column} >= {a} AND e.a{column} <= {b}" for column, (a, b) in row)
             for row in map(enumerate, workload.intervals())
         ]
 
@@ -228,6 +235,7 @@ class _Drasi(Adapter):
         self._drasi.add_python_reaction("ids", names, self._hear)
 
     def _hear(self, result: Mapping[str, Any]) -> None:
+        """Store the id of a matching query. Drasi may call this from another thread."""
         with self._changed:
             self._found.append(int(result["query_id"]))
             self._changed.notify()
@@ -235,7 +243,7 @@ class _Drasi(Adapter):
     def event(self, workload: TabularWorkload, number: int, serial: int | None, form: str) -> Any:  # noqa: ARG002
         values, rows = workload.rows.values[number], workload.rows
         expected = ((values >= rows.low.T) & (values <= rows.high.T)).all(axis=1).sum()
-        properties = {f"a{place}": value for place, value in enumerate(values.tolist())}
+        properties = {f"a{column}": value for column, value in enumerate(values.tolist())}
         return properties, int(expected)
 
     def match(self, event: Any, form: str) -> list[list[int]]:  # noqa: ARG002 - only one form
@@ -258,4 +266,4 @@ PEERS: Mapping[str, type[Adapter]] = {
     "clips": _Clips,
     "pyoxigraph": _Pyoxigraph,
 }
-"""The classes by name."""
+"""Adapter classes by the name of the engine."""

@@ -1,12 +1,12 @@
-"""What a subscriber wants to know before and after: trials, why, why not, and what if.
+"""Trials of queries, explanations of matches, and effects of another ontology.
 
-Functions over an engine and stored publications, newest first; they know neither HTTP nor a
-database. Nothing here changes the engine that is asked about: queries are tried in a `Rehearsal`,
-another engine of the same ontology, in which ``NOW()`` is the time at which a publication came. So
-a trial says what matching said, or would have said.
+The functions take an engine and stored publications, newest first. They use neither HTTP nor a
+database, and they do not change the engine. Queries are tried in a `Rehearsal`, which is another
+engine with the same ontology. Its ``NOW()`` is the time at which a publication arrived, so a trial
+gives the result that matching gave or would have given at that time.
 
-Cost: 0.4 ms to read and annotate a feed item of 4 KB. Near misses are found in the same pass: the
-query is matched once more without each of its conditions.
+Cost: 0.4 ms to read and annotate a feed item of 4 KB. Near misses are found in the same pass: for
+each condition of the query, a copy of the query without this condition is matched too.
 """
 
 from __future__ import annotations
@@ -37,27 +37,31 @@ from semantic.reading import SplitBy, read_publications
 from semantic.terms import Node
 
 Timer: TypeAlias = Callable[[], float]
-"""Returns seconds, from any beginning."""
+"""Clock that returns seconds since an arbitrary time, like `time.perf_counter`."""
 
 DESCRIBED_BYTES = 2_000_000
-"""Largest publication that reasons are looked for in, in bytes of N-Triples: 2 MB take a second."""
+"""Maximum size of a publication whose matches are explained, in bytes of N-Triples.
+
+Explaining 2 MB takes a second.
+"""
 _WHOLE = "the whole query"
+"""Id under which the tried query is subscribed; copies without a condition have numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A publication that came in before.
+    """A publication that arrived earlier.
 
     Parameters
     ----------
     id
-        What it was matched under.
+        Its id when it was matched.
     text
         Its triples, in N-Triples.
     received
-        When it came, with its zone.
+        Time of arrival, with its time zone.
     title, link
-        Those of a feed item.
+        Title and link, if it is a feed item.
     """
 
     id: str
@@ -73,17 +77,17 @@ class Stored:
 
 
 class Rehearsal:
-    """An engine of the same ontology in which queries are tried on stored publications.
+    """A second engine with the same ontology, which tries queries on stored publications.
 
-    It may be kept as long as the engine: when the engine's ontology has been replaced, the next
-    question makes it anew. It answers one question at a time, from any thread.
+    It may be kept as long as the first engine: if the ontology of that engine was replaced, the
+    next trial creates the second engine again. It is thread-safe and runs one trial at a time.
 
     Parameters
     ----------
     engine
-        The one that matches; only its ontology and options are used.
+        The first engine. Only its ontology and options are used.
     timer
-        Says how long something took.
+        Clock for time limits.
     """
 
     def __init__(self, engine: Engine, *, timer: Timer = perf_counter) -> None:
@@ -104,7 +108,10 @@ class Rehearsal:
     def asking(
         self, queries: Iterable[tuple[str, str]]
     ) -> Iterator[tuple[Engine, dict[str, Problem]]]:
-        """Have some queries subscribed, by their ids; yield the engine and what was refused."""
+        """Subscribe pairs of id and query for the duration of a ``with`` block.
+
+        Yield the engine, and the problems of refused queries by id.
+        """
         with self._changing:
             engine = self.engine
             refused: dict[str, Problem] = {}
@@ -123,27 +130,29 @@ class Rehearsal:
                     engine.unsubscribe(id)
 
     def reports(self, stored: Iterable[Stored]) -> Iterator[tuple[Stored, MatchReport]]:
-        """Match publications, each at the time at which it came."""
+        """Match publications, each with its time of arrival as ``NOW()``."""
         for one in stored:
             self.at(one)
             for report in self.engine.filter(one.text, "nt", SplitBy.DOCUMENT, name=one.id):
                 yield one, report
 
     def at(self, one: Stored) -> None:
-        """Let the clock be at the arrival of a publication."""
+        """Set ``NOW()`` to the time of arrival of a publication."""
         self._now = one.received
 
 
 @dataclass(slots=True)
 class Scan:
-    """Goes over stored publications until time is up.
+    """An iterator over stored publications that stops at a deadline.
 
     Attributes
     ----------
+    until
+        The deadline, as a time of `timer`.
     looked, complete
-        How many it gave, and whether these are all.
+        Number of publications it yielded so far, and whether these were all.
     timed_out
-        Whether it ended because time was up.
+        Whether it stopped because of the deadline.
     """
 
     stored: Iterable[Stored]
@@ -163,12 +172,12 @@ class Scan:
         self.complete = True
 
 
-# -- trying a query -------------------------------------------------------------------------
+# -- trials of a query ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A publication that a query matches, and why."""
+    """A publication that a query matches, with the reasons."""
 
     id: str
     received: datetime
@@ -179,14 +188,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A publication that a query matches without one of its conditions.
+    """A publication that a query would match if one condition were removed.
 
     Parameters
     ----------
     condition
-        The one, as the query has it.
+        Source text of this condition.
     failure, but
-        What fails of it, and by how much the nearest missed it; empty where time ran out.
+        The first failure of the whole query, and the difference between the nearest triple and the
+        query. Both are empty if the time was up or the publication exceeds `DESCRIBED_BYTES`.
     """
 
     id: str
@@ -200,7 +210,7 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A condition of a query, and how many more publications it would match without it."""
+    """A condition, and the number of additional matches that the query would have without it."""
 
     condition: str
     line: int
@@ -210,7 +220,10 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """How many publications of a day, in the zone of their times, matched."""
+    """Numbers of publications of a day that were examined and that matched.
+
+    The day is in the time zone of `Stored.received`.
+    """
 
     day: date
     matched: int
@@ -219,30 +232,31 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a query gave on stored publications.
+    """Result of trying a query on stored publications.
 
     Parameters
     ----------
     problem
-        Why the text is no subscription, with line and column; nothing was matched then.
+        Why the query is not a valid subscription, with line and column. If it is set, nothing was
+        matched.
     looked, complete
-        How many publications were looked at, and whether these are all.
+        Number of publications examined, and whether these were all.
     matched
-        How many matched.
+        Number of publications that matched.
     unknown
-        Of how many operators left it open.
+        Number of publications for which an operator could not decide.
     failed
-        Of how many the query could not be evaluated within the limits.
+        Number of publications on which the query could not be evaluated within the limits.
     days
-        The days of those that were looked at, the newest first.
+        Counts for each day with examined publications, newest day first.
     newest
-        The newest that matched.
+        The newest matches.
     missed
-        The conditions without which it would match more, the rarest first.
+        Conditions whose removal gives more matches. Those that give the fewest come first.
     near
-        Near misses: of the rarest conditions first, and of these the newest.
+        Near misses, chosen in the order of `missed`, newest first.
     truncated
-        The limits that ended the trial or left reasons out.
+        Limits that ended the trial or omitted reasons.
     """
 
     problem: Problem | None = None
@@ -269,22 +283,23 @@ def try_subscription(
     language: str = "en",
     rehearsal: Rehearsal | None = None,
 ) -> Trial:
-    """Say what a query would have matched: what `Engine.filter` says of each publication.
+    """Try a query: return the matches that `Engine.filter` would find in stored publications.
 
     Parameters
     ----------
     query
-        The text of a query, finished or not.
+        Text of the query. It may be incomplete, for example while a user types it.
     stored
         Publications, the newest first.
     limit_seconds
-        After this time no more are looked at.
+        Time limit of the trial.
     newest, near
-        How many matches and near misses are described; with ``near=0`` none are looked for.
+        Maximum numbers of matches and near misses in the result. With ``near=0``, the trial does
+        not look for near misses and is faster.
     language
-        The reader's: in which labels terms are shown.
+        Language of the labels in reasons.
     rehearsal
-        One that is kept for the engine, for questions that are asked one after the other.
+        Rehearsal of this engine, to reuse in several trials. By default, a new one.
 
     Examples
     --------
@@ -352,7 +367,7 @@ def try_subscription(
 def _conditions(
     engine: Engine, query: str, near: int
 ) -> tuple[Problem | None, tuple[Condition, ...]]:
-    """Return why a text is no query, or its conditions."""
+    """Return the problem of an invalid query, or the conditions of a valid one."""
     try:
         engine.parser.query("the query", query)
     except SubscriptionError as error:
@@ -366,7 +381,7 @@ def _missed(part: Condition, count: int) -> Missed:
 
 @dataclass(frozen=True, slots=True)
 class _Describing:
-    """Says of publications why they match, or what is amiss, until time is up."""
+    """Explains matches and near misses until a deadline, and records omissions in `truncated`."""
 
     rehearsal: Rehearsal
     engine: Engine
@@ -375,7 +390,7 @@ class _Describing:
     truncated: set[str] = field(default_factory=set)
 
     def _can(self, one: Stored) -> bool:
-        """Whether there is time and memory to describe a publication."""
+        """Return whether a publication is small enough to explain, and time is left."""
         if len(one.text) > DESCRIBED_BYTES:
             self.truncated.add(f"reasons in publications of more than {DESCRIBED_BYTES:,} bytes")
             return False
@@ -393,7 +408,7 @@ class _Describing:
         return Hit(one.id, one.received, one.title, one.link, tuple(because))
 
     def near_miss(self, one: Stored, part: Condition) -> NearMiss:
-        """Return a near miss with what fails first."""
+        """Return a near miss with the first failure of the query."""
         failure, but = "", ""
         if self._can(one):
             self.rehearsal.at(one)
@@ -402,7 +417,7 @@ class _Describing:
         return NearMiss(one.id, one.received, one.title, one.link, part.text, failure, but)
 
 
-# -- why, and why not -----------------------------------------------------------------------
+# -- explanations ---------------------------------------------------------------------------
 
 
 def why(
@@ -414,22 +429,22 @@ def why(
     language: str = "en",
     rehearsal: Rehearsal | None = None,
 ) -> dict[str, object]:
-    """Say why a subscription matched a publication, or what failed first: as what JSON has.
+    """Explain, as a JSON object, why a subscription matches a publication or what fails first.
 
     Parameters
     ----------
     query
-        What it asks; by default what the engine has under its id.
+        Text of its query; by default that of the subscription with this id in the engine.
 
     Returns
     -------
-    What ``graphmatch explain --json`` writes (docs/reference/command.md), without how the engine
-    indexes it; with ``labels``, those of the terms that it speaks of, by IRI.
+    The object that ``graphmatch explain --json`` writes (docs/reference/command.md), without
+    ``index``. The additional ``labels`` maps the IRIs of mentioned terms to labels.
 
     Raises
     ------
     UnknownSubscriptionError
-        When there is no subscription with this id.
+        If `query` is ``None`` and the engine has no subscription with this id.
 
     Examples
     --------
@@ -447,7 +462,7 @@ def why(
     rehearsal = rehearsal or Rehearsal(engine)
     text = engine.subscription(subscription).query.text if query is None else query
     with rehearsal.asking([(subscription, text)]) as (trying, refused):
-        if subscription in refused:  # a unit or class is unknown now: it waits for an ontology
+        if subscription in refused:  # The current ontology lacks a unit or class of the query.
             return _suspended(subscription, stored, refused[subscription])
         rehearsal.at(stored)
         said = trying.explain(subscription, stored.read(), language)
@@ -457,6 +472,7 @@ def why(
 
 
 def _suspended(subscription: str, stored: Stored, problem: Problem) -> dict[str, object]:
+    """Return the explanation of a subscription that cannot match with the current ontology."""
     return {
         "subscription": subscription,
         "publication": stored.id,
@@ -472,7 +488,7 @@ def _suspended(subscription: str, stored: Stored, problem: Problem) -> dict[str,
 
 
 def _labels(said: Explanation, ontology: Ontology, language: str) -> dict[str, str]:
-    """Return the labels of what an explanation speaks of, by IRI."""
+    """Return the labels of the terms that an explanation mentions, by IRI."""
     proved = (*said.evidence, *said.held)
     terms: list[Node | None] = [each.value for each in proved]
     terms += chain.from_iterable(each.triple for each in proved if each.triple is not None)
@@ -489,7 +505,7 @@ def _labels(said: Explanation, ontology: Ontology, language: str) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a subscription gains or loses: how many publications, and the newest of them."""
+    """Publications that a subscription gains or loses: their numbers, and the newest ids."""
 
     gained: int = 0
     lost: int = 0
@@ -499,18 +515,18 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What another ontology would change.
+    """Effects of another ontology on the matches of stored publications.
 
     Parameters
     ----------
     looked, complete
-        How many publications were matched by both ontologies, and whether these are all.
+        Number of publications evaluated with both ontologies, and whether these were all.
     matches_before, matches_after
-        How many matches they have.
+        Number of their matches with the old and with the new ontology.
     changed
-        The subscriptions that gain or lose something, those with the most first.
+        Subscriptions that gain or lose publications. Those with the most changes come first.
     problems
-        Subscriptions that could not be used any more, and what the change reports.
+        Problems that the replacement reported, such as subscriptions that become unusable.
     """
 
     looked: int
@@ -531,23 +547,23 @@ def what_if(
     newest: int = 10,
     timer: Timer = perf_counter,
 ) -> Difference:
-    """Say which subscriptions would gain or lose publications if the ontology were replaced.
+    """Return which subscriptions would gain or lose publications if the ontology were replaced.
 
-    A copy of the engine matches the publications, goes over to the new ontology as
-    `Engine.replace_ontology` does, and matches them again. Cost: a snapshot of the engine, the
-    texts of the publications in memory, and matching them twice.
+    A copy of the engine matches the publications, replaces its ontology with
+    `Engine.replace_ontology`, and matches them again. Cost: a snapshot of the engine, memory for
+    the texts of the publications, and the time to match them twice.
 
     Parameters
     ----------
     stored
         Publications, the newest first.
     limit_seconds
-        After half of this time no more are matched by the old ontology, and after the whole by the
-        new one; what only the old one matched is left out.
+        Time limit. Half of it is for matching with the old ontology. Publications that are not
+        evaluated with the new ontology in time are not counted.
     annotator
-        As `Engine.replace_ontology` has it.
+        Annotator for the new ontology, see `Engine.replace_ontology`.
     newest
-        How many ids are named of what a subscription gains, and loses.
+        Maximum number of ids of gained publications, and of lost ones, for each subscription.
     """
     now = [utc_now()]
     problems: list[Problem] = []

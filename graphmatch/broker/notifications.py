@@ -1,13 +1,13 @@
-"""What subscribers are told: rows of the store become a payload, a text, a notification.
+"""Notifications of subscribers: JSON payloads and plain text from the rows of the database.
 
 A payload is JSON: ``type`` (``match``, ``digest``, ``subscription.expiring``,
 ``subscription.expired``, ``subscription.disabled``), ``id`` (the ``webhook-id``), ``timestamp``,
-``subscription``, ``matches`` and ``total``, and ``link``, where all of it is. One that is too large
-loses reasons first, then solutions, then matches.
+``subscription``, ``matches``, ``total``, and ``link``, the URL of the complete delivery. If a
+payload is too large, the reasons are removed first, then solutions, then matches.
 
-An inbox of Linked Data Notifications gets an ``Announce`` of ActivityStreams instead.
+An inbox of Linked Data Notifications receives an ActivityStreams ``Announce`` instead.
 
-Source: https://www.w3.org/TR/ldn/, https://www.w3.org/TR/activitystreams-vocabulary/.
+Sources: https://www.w3.org/TR/ldn/, https://www.w3.org/TR/activitystreams-vocabulary/.
 """
 
 from __future__ import annotations
@@ -31,26 +31,30 @@ if TYPE_CHECKING:
     from graphmatch.engine import Engine
 
 MATCHES = 100
-"""So many matches of a digest are in its payload, at most."""
+"""Maximum number of matches in the payload of a digest."""
 TITLE_CHARACTERS = 500
+"""Maximum length of a publication's title in a payload; longer titles are cut."""
 _SOLUTIONS = (10, 1, 0)
-"""To so many solutions a match is cut, one after the other, in a payload that is too large."""
+"""Maximum numbers of solutions per match, tried in this order until the payload is small enough."""
 _IN_TEXT = 20
+"""Maximum number of matches in the plain text."""
 _REASONS_IN_TEXT = 3
+"""Maximum number of reasons per match in the plain text."""
 _AT_A_TIME = 1000
+"""Maximum number of deliveries in one SQL query for matches."""
 
 Reasons: TypeAlias = Mapping[tuple[int, int], list[dict[str, Any]]]
-"""By publication and subscription, why one matches the other."""
+"""Reasons of matches, by ``seq`` of the publication and number of the subscription."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A row of the outbox that was claimed.
+    """A claimed row of the outbox: a notification to send to a subscriber.
 
     Parameters
     ----------
     id, subscription, kind, host, attempt
-        As the table has them; ``attempt`` counts those that were made.
+        Columns of the table. ``attempt`` is the number of attempts so far.
     created_at, claimed_until
         Milliseconds since 1970.
     """
@@ -66,16 +70,17 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the store has of some deliveries.
+    """Data for the messages of some deliveries, from the database.
 
     Parameters
     ----------
     subscriptions
-        Rows by number.
+        Rows by subscription number.
     matches
-        By delivery, in order, at most `MATCHES`; with what is shown of the publication.
+        Rows by delivery, ordered by ``seq``, with id, title and link of the publication. A digest
+        has at most `MATCHES`.
     totals
-        How many matches each digest has.
+        Number of all matches of each digest.
     """
 
     subscriptions: Mapping[int, RowMapping]
@@ -84,7 +89,7 @@ class Contents:
 
 
 def contents(db: Connection, several: Sequence[Delivery]) -> Contents:
-    """Read what is to be told by some deliveries."""
+    """Read the data for the messages of some deliveries from the database."""
     table, numbers = subscriptions.c, {one.subscription for one in several}
     columns = (
         table.number,
@@ -99,7 +104,7 @@ def contents(db: Connection, several: Sequence[Delivery]) -> Contents:
     )
     rows = db.execute(select(*columns).where(table.number.in_(numbers))).mappings()
     found: dict[int, list[RowMapping]] = {}
-    chosen = (
+    match_rows = (
         select(
             matches.c.seq,
             matches.c.delivery,
@@ -116,26 +121,27 @@ def contents(db: Connection, several: Sequence[Delivery]) -> Contents:
         .join(publications, publications.c.seq == matches.c.publication)
         .order_by(matches.c.seq)
     )
-    alone = [one.id for one in several if one.kind == "match"]
-    for begin in range(0, len(alone), _AT_A_TIME):
-        some = matches.c.delivery.in_(alone[begin : begin + _AT_A_TIME])
-        for row in db.execute(chosen.where(some)).mappings():
+    single = [one.id for one in several if one.kind == "match"]
+    for begin in range(0, len(single), _AT_A_TIME):
+        in_batch = matches.c.delivery.in_(single[begin : begin + _AT_A_TIME])
+        for row in db.execute(match_rows.where(in_batch)).mappings():
             found.setdefault(row["delivery"], []).append(row)
     totals: dict[int, int] = {}
     for one in several:
         if one.kind == "digest":
-            mine = matches.c.delivery == one.id
-            found[one.id] = list(db.execute(chosen.where(mine).limit(MATCHES)).mappings())
-            totals[one.id] = db.scalar(select(func.count()).where(mine)) or 0
+            in_digest = matches.c.delivery == one.id
+            found[one.id] = list(db.execute(match_rows.where(in_digest).limit(MATCHES)).mappings())
+            totals[one.id] = db.scalar(select(func.count()).where(in_digest)) or 0
     return Contents({row["number"]: row for row in rows}, found, totals)
 
 
 def reasons(
     engine: Engine, id: str, data: bytes, numbers: Collection[int]
 ) -> dict[int, list[dict[str, Any]]]:
-    """Return, by subscription, what of a publication it matches, and why that holds.
+    """Return the matching triples and filters of a publication, with reasons, by subscription.
 
-    The publication is matched again, with the subscriptions of now.
+    The publication is matched again with the current subscriptions of the engine. `numbers` are
+    the subscriptions to explain.
     """
     found: dict[int, list[dict[str, Any]]] = {}
     wanted = set(map(str, numbers))
@@ -157,16 +163,16 @@ def reasons(
 def message(
     delivery: Delivery, known: Contents, why: Reasons, base: str, most: int
 ) -> Message | None:
-    """Return what a delivery says; ``None`` where there is nothing left to say.
+    """Return the message of a delivery, or ``None`` if it has no matches left to report.
 
     Parameters
     ----------
     why
-        The reasons that are sent along.
+        Reasons to include in the payload.
     base
-        The broker's own URL.
+        URL of the broker.
     most
-        How many bytes a payload may have.
+        Maximum size of the payload, in bytes.
     """
     row = known.subscriptions[delivery.subscription]
     several = known.matches.get(delivery.id, ())
@@ -194,12 +200,15 @@ def message(
     else:
         body = _fitted(payload, link, most)
     created = time_of(delivery.created_at)
-    one = several[0]["link"] if len(several) == 1 else None
-    return Message(id, row["id"], row["name"], title, text, body, created, one or link)
+    publication_link = several[0]["link"] if len(several) == 1 else None
+    target = publication_link or link
+    return Message(id, row["id"], row["name"], title, text, body, created, target)
 
 
 def message_id(subscription: str, delivery: int) -> str:
-    """Return the ``webhook-id`` of a delivery: the same at each attempt, of no other broker's.
+    """Return the ``webhook-id`` of a delivery, which is the same for each attempt.
+
+    It is unique across brokers because it contains the id of the subscription.
 
     Examples
     --------
@@ -214,9 +223,9 @@ def _type(kind: str) -> str:
 
 
 def _match(row: RowMapping, why: Reasons, subscription: int) -> dict[str, Any]:
-    """Return a match as payloads have it."""
+    """Return the JSON object of a match in a payload."""
     title = row["title"]
-    said = {
+    item = {
         "id": row["seq"],
         "publication": {
             "seq": row["publication"],
@@ -230,12 +239,12 @@ def _match(row: RowMapping, why: Reasons, subscription: int) -> dict[str, Any]:
         "at": now_text(time_of(row["at"])),
     }
     if proof := why.get((row["publication"], subscription)):
-        said["why"] = proof
-    return said
+        item["why"] = proof
+    return item
 
 
 def _fitted(payload: Mapping[str, Any], link: str, most: int) -> bytes:
-    """Return a payload as JSON of at most so many bytes: what is worth least goes first."""
+    """Return a payload as JSON of at most `most` bytes; if necessary, cut it as the module says."""
     whole = _json(payload)
     if len(whole) <= most or "matches" not in payload:
         return whole if len(whole) <= most else shortened(payload, link, most, ())
@@ -249,7 +258,7 @@ def _fitted(payload: Mapping[str, Any], link: str, most: int) -> bytes:
 
 
 def _fewer(one: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return a match with fewer solutions, or triples."""
+    """Return a match with at most `count` solutions, or triples if its solutions are a graph."""
     several = one["solutions"]
     if isinstance(several, dict):
         lines = several["graph"]
@@ -266,7 +275,7 @@ def _json(value: object) -> bytes:
 
 
 def _text(payload: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what a payload says for people: a title and lines."""
+    """Return a title and a plain text for the subscriber, written from a payload."""
     name = payload["subscription"]["name"]
     if "matches" not in payload:
         kind = payload["type"].removeprefix("subscription.")
@@ -291,7 +300,10 @@ def _text(payload: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _announced(payload: Mapping[str, Any], summary: str, link: str) -> dict[str, Any]:
-    """Return a payload as a notification of ActivityStreams."""
+    """Return a payload as an ActivityStreams ``Announce``.
+
+    Its objects are the publications. Without matches, its object is the subscription.
+    """
     objects = [
         {
             "id": one["publication"]["id"],

@@ -34,20 +34,31 @@ UNIT_ATTRIBUTE = GM["unitAttribute"]
 _UNIT_ONLY = CDT["ucumunit"].value
 _ROUNDING = Context(prec=34, rounding=ROUND_HALF_EVEN)
 _WIDE = Context(prec=80, rounding=ROUND_HALF_EVEN)
+"""Context of `number_literal`. It has more digits than its ``xsd:decimal`` literals, at most 38."""
 _INTEGERS = range(-(2**63), 2**63)
 _DECIMAL_END = Decimal(10) ** 20
+"""`number_literal` writes numbers from this size on as ``xsd:double``."""
 _DECIMAL_STEP = Decimal(10) ** -18
 _DECIMAL_START = Decimal(10) ** -6
+"""Smaller numbers are written as ``xsd:decimal`` only if this is exact."""
 _PLAIN_EXPONENTS = range(-18, 21)
+"""`write_number` writes numbers with these exponents without ``E``."""
 _NUMBER = r"[+-]?(?:[0-9]{1,64}(?:\.[0-9]{0,64})?|\.[0-9]{1,64})(?:[eE][+-]?[0-9]{1,2})?"
 _NUMBER_FORM = re.compile(_NUMBER, re.ASCII)
 _WRITTEN_FORM = re.compile(r"([+-]?[0-9.]{1,70}(?:E[+-][0-9]{1,3})?) (\S+)", re.ASCII)
-"""Output of `quantity_literal`: a unit's factor may make the exponent one digit longer."""
-_QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)\s*", re.ASCII)
+"""Form of the values that `quantity_literal` writes.
 
+The exponent may have three digits, one more than in `_NUMBER`, because the number may have been
+multiplied by the factor of a unit. The form also allows several points, see `read_written`.
+"""
+_QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)\s*", re.ASCII)
+"""A unit without a space before it cannot begin like the rest of a number.
+
+Otherwise 40 could be read as 4 with the unit 0.
+"""
 
 _IN_BASE = f"{ATTRIBUTE.iri}base-unit."
-"""Prefix of attributes that only patterns with the same name match."""
+"""Prefix of the properties that `in_base` returns. Only patterns that name such a one match it."""
 
 
 class UnitError(UnplacedError):
@@ -67,7 +78,8 @@ def is_quantity(literal: Literal) -> bool:
 def in_base(property_: Term) -> Term:
     """Return the hidden property that holds a property's values in the base unit.
 
-    Only subscriptions that name a unit use it.
+    Only subscriptions that name a unit use it. If `property_` is not an IRI, such as a variable,
+    the hidden property is the bare prefix.
 
     Examples
     --------
@@ -93,7 +105,7 @@ def read_number(text: str) -> Fraction | None:
 
 
 def read_quantity(text: str) -> tuple[Fraction, str] | None:
-    """Return the number and the unit in a quantity's lexical form, or ``None`` if it has neither.
+    """Return the number and the unit in a quantity's lexical form, or ``None`` if one is missing.
 
     The unit is not looked up.
 
@@ -107,16 +119,16 @@ def read_quantity(text: str) -> tuple[Fraction, str] | None:
 
 
 def read_written(text: str) -> tuple[Fraction, str] | None:
-    """Return the number and the unit of a text that `quantity_literal` wrote, or ``None``."""
+    """Return the number and the unit of a value that `quantity_literal` wrote, or ``None``."""
     found = _WRITTEN_FORM.fullmatch(text)
     try:
         return (Fraction(found[1]), found[2]) if found else None
-    except ValueError:
+    except ValueError:  # `_WRITTEN_FORM` allows several points, as in 1.2.3.
         return None
 
 
 def write_number(number: Fraction) -> str:
-    """Write a number, rounded to 34 digits, in canonical form: equal numbers are equal texts.
+    """Write a number, rounded to 34 digits, in canonical form: equal numbers give equal strings.
 
     Examples
     --------
@@ -133,8 +145,8 @@ def number_literal(number: Fraction) -> Literal:
     """Return a number as the literal that SPARQL compares most exactly.
 
     This is an ``xsd:integer`` if the number is whole and fits 64 bits, otherwise an ``xsd:decimal``
-    with at most 18 decimal places. If the number is too large or too small for that, it is an
-    ``xsd:double``.
+    with at most 18 decimal places. It is an ``xsd:double`` if its absolute value is at least 1e20,
+    or less than 1e-6 and not exact in 18 places.
 
     Examples
     --------

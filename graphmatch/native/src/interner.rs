@@ -1,9 +1,9 @@
-//! Distinct records of bytes as numbers.
+//! Numbers for distinct byte strings, called records, with use counts.
 //!
-//! A record counts its uses and is removed with the last one; then its number is free. It is found
-//! by a hash of its bytes or of a part of them, the key.
+//! A record is removed when its use count becomes 0. Its number may then be given to another
+//! record. A record is looked up by its key, which is the whole record or a part of it.
 //!
-//! Memory: about 20 bytes per record, and its bytes.
+//! Memory: about 20 bytes per record, plus its bytes.
 
 use crate::arena::{Arena, make_room};
 use foldhash::SharedSeed;
@@ -13,22 +13,23 @@ use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
-/// Returns the part of a record that it is found by.
+/// Function that returns the key of a record.
 type Key = fn(&[u8]) -> &[u8];
 
-/// The hash function, with a random key for this process.
+/// Returns the hash function, with a random seed for this process.
 #[inline]
 pub(crate) fn hasher() -> SeedableRandomState {
     SeedableRandomState::with_seed(0, SharedSeed::global_random())
 }
 
-/// Distinct records of bytes.
+/// A set of distinct, numbered records with use counts.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Interner {
     records: Arena<u8>,
     uses: Vec<u32>,
-    /// Built when it is first needed: some snapshots are only read.
+    /// Numbers of the records by the hash of their keys. Built on first use, because some snapshots
+    /// are read without looking up records.
     #[serde(skip)]
     table: OnceLock<HashTable<u32>>,
     #[serde(skip)]
@@ -50,29 +51,30 @@ impl Default for Interner {
 }
 
 impl Interner {
-    /// The number of records.
+    /// Returns the count of records.
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// The hash of a key for [`Interner::find_hashed`].
+    /// Returns the hash of a key for [`Interner::find_hashed`].
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> u64 {
         self.hasher.hash_one(key)
     }
 
-    /// The number of the record with a key.
+    /// Returns the number of the record with a key, or `None` if there is none.
     pub(crate) fn find(&self, key: &[u8]) -> Option<u32> {
         self.find_hashed(key, self.hash(key))
     }
 
-    /// The same, for a key whose hash is known.
+    /// Same as [`Interner::find`], for a key whose hash is known.
     #[inline]
     pub(crate) fn find_hashed(&self, key: &[u8], hash: u64) -> Option<u32> {
         let has = |&number: &u32| (self.key)(self.records.get(number)) == key;
         self.table().find(hash, has).copied()
     }
 
+    /// Returns the table, which it builds if necessary.
     fn table(&self) -> &HashTable<u32> {
         self.table.get_or_init(|| {
             let hash = |&number: &u32| self.hash((self.key)(self.records.get(number)));
@@ -84,7 +86,7 @@ impl Interner {
         })
     }
 
-    /// Changes the table, given the hash function of records.
+    /// Calls `change` with the table and a function that hashes the record of a number.
     fn change(&mut self, change: impl FnOnce(&mut HashTable<u32>, &dyn Fn(&u32) -> u64)) {
         self.table();
         let Self { records, hasher, key, table, .. } = self;
@@ -93,7 +95,8 @@ impl Interner {
         }
     }
 
-    /// Adds a new record with a number of uses. Returns `None` if memory is full.
+    /// Adds a record with the given use count, and returns its number; `None` if memory is full.
+    /// The caller must ensure that there is no record with the same key.
     pub(crate) fn add(&mut self, record: &[u8], uses: u32) -> Option<u32> {
         self.table();
         let number = self.records.insert(record)?;
@@ -108,7 +111,8 @@ impl Interner {
         Some(number)
     }
 
-    /// Adds a use of a record, and returns its number; `None` if memory is full.
+    /// Adds 1 to the use count of the record with the same key, or adds `record` if there is none.
+    /// Returns the number of the record, or `None` if memory is full.
     pub(crate) fn intern(&mut self, record: &[u8]) -> Option<u32> {
         match self.find((self.key)(record)) {
             Some(number) => self.retain(number).then_some(number),
@@ -116,36 +120,38 @@ impl Interner {
         }
     }
 
-    /// The record of a number, empty if it does not exist.
+    /// Returns the record of a number, or an empty slice if it does not exist.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> &[u8] {
         self.records.get(number)
     }
 
-    /// Whether a record exists.
+    /// Returns whether a number has a record.
     #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.records.has(number)
     }
 
-    /// The number of uses of a record.
+    /// Returns the use count of a record.
     pub(crate) fn uses(&self, number: u32) -> u32 {
         self.uses.get(number as usize).copied().unwrap_or(0)
     }
 
-    /// Adds a use of a record. Returns whether it exists.
+    /// Adds 1 to the use count of a record. Returns whether the record exists.
     pub(crate) fn retain(&mut self, number: u32) -> bool {
         let uses = self.uses.get_mut(number as usize).filter(|_| self.records.has(number));
         uses.map(|uses| *uses = uses.saturating_add(1)).is_some()
     }
 
-    /// Removes a use of a record. Returns whether the record is gone.
+    /// Subtracts 1 from the use count of a record, and removes the record if the count is then 0.
+    /// Returns whether this call removed it, so `false` if it did not exist before.
     pub(crate) fn release(&mut self, number: u32) -> bool {
         let Some(uses) = self.uses.get_mut(number as usize) else { return false };
         *uses = uses.saturating_sub(1);
         if *uses > 0 || !self.has(number) {
             return false;
         }
+        // The table comes first, because hashing a number reads its record.
         self.change(|table, hash| {
             if let Ok(entry) = table.find_entry(hash(&number), |&other| other == number) {
                 entry.remove();
@@ -159,12 +165,13 @@ impl Interner {
         true
     }
 
-    /// The numbers of all records.
+    /// Iterates over the numbers of all records.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.records.numbers()
     }
 
-    /// Finds the records by another key from now on.
+    /// Sets the function that returns the key of a record. The table is built again on next use.
+    /// Call it after deserialization too, because a snapshot does not contain the function.
     pub(crate) fn with_key(self, key: Key) -> Self {
         Self { key, table: OnceLock::new(), ..self }
     }
@@ -179,12 +186,12 @@ pub(crate) fn shrink<T>(table: &mut HashTable<T>, hasher: impl Fn(&T) -> u64) {
 
 #[cfg(test)]
 impl Interner {
-    /// One more than the largest number so far.
+    /// Returns one more than the largest number given so far.
     pub(crate) fn end(&self) -> usize {
         self.records.end()
     }
 
-    /// Bytes that are allocated.
+    /// Returns the allocated memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let table = self.table.get().map_or(0, HashTable::allocation_size);
         self.records.bytes() + self.uses.capacity() * size_of::<u32>() + table
