@@ -334,17 +334,17 @@ def test_ontology_as_json() -> None:
 
 def test_explanation_as_json() -> None:
     found = rows(run(*COMMANDS["explain"], "--json").stdout)
-    keys = ("subscription", "publication", "matches", "filing", "index")
+    keys = ("subscription", "publication", "matches", "plan", "index")
     others = ("evidence", "calls", "failure", "held", "nearest")
     assert {tuple(row) for row in found} == {(*keys, *others)}
     match = next(row for row in found if row["matches"])
     other = next(row for row in found if not row["matches"])
     parts = ("pattern", "triple", "value", "because")
     assert [tuple(e) for e in match["evidence"]] == [parts] * 2
-    (filed,) = other["index"]
-    assert filed["access pattern"][2] == "<https://graphmatch.example/news#Environment>"
-    assert filed["second pattern"] == [None, f"<{TITLE}>", None]
-    assert (filed["rows"], filed["same template"]) == (2, 9)
+    (indexed,) = other["index"]
+    assert indexed["access pattern"][2] == "<https://graphmatch.example/news#Environment>"
+    assert indexed["second pattern"] == [None, f"<{TITLE}>", None]
+    assert (indexed["rows"], indexed["same template"]) == (2, 9)
     assert [tuple(near) for near in other["nearest"]] == [("triple", "because", "but")] * 2
     assert (match["failure"], other["evidence"]) == (None, [])
     assert other["failure"] == "no triple matches ?item dcterms:subject news:Environment"

@@ -71,7 +71,7 @@ class Explanation:
             "subscription": self.subscription,
             "publication": self.publication,
             "matches": self.match is not None,
-            "filing": list(self.plan.describe(self.prefixes)),
+            "plan": list(self.plan.describe(self.prefixes)),
             "index": [row.as_json() for row in self.plan.rows],
             "evidence": [each.as_json() for each in self.evidence],
             "calls": list(self.calls),
