@@ -201,7 +201,8 @@ def sentences(results: Mapping[str, Row], section: str) -> list[str]:
         places = (f"{title}: {' and '.join(names)}" for title, names in forms.items())
         where = f" ({'; '.join(places)})" if (opponent, loser) in found else ""
         who = f"{winner[0].upper()}{winner[1:]}" if winner != OURS else OURS
-        said.append(f"**{who}** is {span} times as fast as {loser}{where}.")
+        speed = "about as fast" if span == "1" else f"{span} times as fast"
+        said.append(f"**{who}** is {speed} as {loser}{where}.")
     return said
 
 
