@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -11,54 +13,50 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 _ROOT = Path(__file__).parents[1]
-_FIGURES = re.compile(r"<!-- (figures|verdicts) ([\w-]+) -->")
 _OUTSIDE = re.compile(r"\]\(((?:\.\./)+(?:data|ontologies|graphmatch|tests|README\.md)[^)#\s]*)\)")
 """A Markdown link to a file outside docs/."""
-_BENCHMARKS = re.compile(r"<!-- benchmarks ([\w-]+) -->")
+_RESULTS = re.compile(r"<!-- (figures|verdicts|benchmarks)(?: ([\w-]+))? -->")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace the comments for figures in a page, and copy the files it links to outside docs/.
+    """Replace the comments for results in a page, and copy the files it links to outside docs/.
 
-    - ``figures PAPER``: one section per figure of the paper, drawn from the committed results
-      (`graphmatch.bench.experiments.RESULTS`).
-    - ``verdicts ALL``: a table of all figures. The second word has no effect.
+    The results are the committed ones, in ``RESULTS`` of `graphmatch.bench.experiments` and
+    `graphmatch.bench.suite`.
+
+    - ``figures PAPER``: one section per figure of the paper.
+    - ``verdicts``: a table of all figures.
     - ``benchmarks SECTION``: the plot and the winners of a section of the benchmarks.
     - ``benchmarks table``: a table of all benchmarks.
     """
 
-    def paper_figures(found: re.Match[str]) -> str:
-        """Return the sections of a paper's figures, or the table of all figures."""
-        from graphmatch.bench import report
-        from graphmatch.bench.experiments import EXPERIMENTS, read_results
-
-        if found[1] == "verdicts":
-            return report.verdicts(EXPERIMENTS.values())
-        results, sections = read_results(), []
-        here = posixpath.dirname(page.file.src_uri) or "."
-        for experiment in EXPERIMENTS.values():
-            if not experiment.name.startswith(f"{found[2]}-"):
-                continue
-            name = f"images/paper/{experiment.name}.svg"
-            if name not in files.src_uris:
-                content = report.draw(experiment, results[experiment.name]["records"])
-                files.append(File.generated(config, name, content=content))
-            sections.append(report.section(experiment, posixpath.relpath(name, here)))
-        return "\n\n".join(sections)
-
-    def benchmark_plot(found: re.Match[str]) -> str:
-        """Return the plot and the winners of a section, or the table of all benchmarks."""
-        from graphmatch.bench import suite, summary
-
-        results, name = suite.read_results(), f"images/benchmarks/{found[1]}.svg"
-        if found[1] == "table":
-            return summary.table(results)
+    def plot(name: str, draw: Callable[[], bytes]) -> str:
+        """Add an image to the site if it is missing; return its address from the page."""
         if name not in files.src_uris:
-            content = summary.draw(results, found[1])
-            files.append(File.generated(config, name, content=content))
-        return summary.section(results, found[1], name)
+            files.append(File.generated(config, name, content=draw()))
+        return posixpath.relpath(name, posixpath.dirname(page.file.src_uri) or ".")
 
-    markdown = _BENCHMARKS.sub(benchmark_plot, markdown)
+    def shown_results(found: re.Match[str]) -> str:
+        """Return the Markdown that replaces a comment."""
+        from graphmatch.bench import experiments, report, suite, summary
+        from graphmatch.bench.results import read_results
+
+        kind, name = found.groups()
+        if kind == "verdicts":
+            return report.verdicts(experiments.EXPERIMENTS.values())
+        if kind == "benchmarks":
+            results = read_results(suite.RESULTS)
+            if name == "table":
+                return summary.table(results)
+            image = plot(f"images/benchmarks/{name}.svg", partial(summary.draw, results, name))
+            return summary.section(results, name, image)
+        figures = read_results(experiments.RESULTS)
+        sections = []
+        for of in experiments.EXPERIMENTS.values():
+            if of.name.startswith(f"{name}-"):
+                draw = partial(report.draw, of, figures[of.name]["records"])
+                sections.append(report.section(of, plot(f"images/paper/{of.name}.svg", draw)))
+        return "\n\n".join(sections)
 
     def copied_link(found: re.Match[str]) -> str:
         """Return a link to a copy of the file in the site, or to index.md instead of README.md."""
@@ -74,4 +72,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             files.append(File.generated(config, name, abs_src_path=str(source)))
         return f"]({posixpath.relpath(name, here or '.')})"
 
-    return _OUTSIDE.sub(copied_link, _FIGURES.sub(paper_figures, markdown))
+    return _OUTSIDE.sub(copied_link, _RESULTS.sub(shown_results, markdown))

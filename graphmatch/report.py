@@ -113,8 +113,9 @@ class Results:
 
     __slots__ = ()
 
+    @abstractmethod
     def _reports(self) -> Iterable[MatchReport]:
-        raise NotImplementedError
+        """Return the reports to convert."""
 
     def to_dicts(self, *, plain: bool = False) -> list[dict[str, str]]:
         """Return the rows as dictionaries of strings, without unbound variables.

@@ -7,26 +7,22 @@ algorithms report different matches, the point is in no curve, and the status is
 
 from __future__ import annotations
 
-import json as json_format
-import platform
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import product
 from math import comb
-from os import cpu_count
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from graphmatch.bench import report
 from graphmatch.bench.process import Row
-from graphmatch.bench.runner import asked
+from graphmatch.bench.results import add_results, machine, read_results, write_bytes
+from graphmatch.bench.runner import Scale, asked
 from graphmatch.bench.workloads import workload_class
-from graphmatch.console import CommandConsole, styled, to_json
-from semantic.errors import InputError, Place, Problem
+from graphmatch.console import CommandConsole, styled
 
-Scale: TypeAlias = Literal["small", "full"]
 Record: TypeAlias = tuple[str, str, str, float, float]
 """Quantity, variant, algorithm, place on the axis, and measured value."""
 
@@ -145,13 +141,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {one.name: one for one in _experiments()
 """The experiments by name."""
 
 
-def read_results(file: Path = RESULTS) -> Row:
-    """Return the figures of a file of results by name; empty if the file does not exist."""
-    text = file.read_text(encoding="utf-8") if file.is_file() else '{"figures": {}}'
-    found: Row = json_format.loads(text)["figures"]
-    return found
-
-
 def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False) -> int:
     """Measure figures, print their curves and write them to a folder; return the exit status.
 
@@ -163,6 +152,7 @@ def run(names: Sequence[str], scale: Scale, output: Path, *, json: bool = False)
         _list(out, json=json)
         return 0
     chosen = EXPERIMENTS if "ALL" in names else report.named(names, EXPERIMENTS, "figure")
+    read_results(output / RESULTS.name)  # A damaged file is an error before the runs.
     known: dict[str, Row] = {}
     status = 0
     for of in map(EXPERIMENTS.__getitem__, chosen):
@@ -218,16 +208,7 @@ def measured(
 
 def write(of: Experiment, scale: Scale, records: Sequence[Record], output: Path) -> None:
     """Add a figure's curves to results.json in a folder, and draw it there as SVG."""
-    machine = f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}"
     short = [(*of_point, float(f"{value:.5g}")) for *of_point, value in records]
-    file = output / "results.json"
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        figures = read_results(file)
-        figures[of.name] = {"scale": scale, "machine": machine, "records": short}
-        lines = (f"{to_json(name)}: {to_json(one)}" for name, one in sorted(figures.items()))
-        file.write_text('{"figures": {\n' + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
-        (output / f"{of.name}.svg").write_bytes(report.draw(of, records))
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise InputError(Problem(what, Place(str(output)), "Give another --output.")) from error
+    figure = {"scale": scale, "machine": machine(), "records": short}
+    add_results(output / RESULTS.name, {of.name: figure})
+    write_bytes(output / f"{of.name}.svg", report.draw(of, records))

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -25,6 +25,7 @@ from graphmatch.bench.peers import PEERS
 from graphmatch.bench.process import Row, in_own_process, one_core, resident_bytes
 from graphmatch.bench.workloads import WORKLOADS, Size, Workload, workload_class
 
+Scale: TypeAlias = Literal["small", "full"]
 MICROS = "median_microseconds_per_event"
 BLOCK = 50
 WARM_NEW, WARM_SECONDS = 20, 3.0

@@ -10,11 +10,9 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from graphmatch.bench.runner import MICROS
-
-Scale: TypeAlias = Literal["small", "full"]
+from graphmatch.bench.runner import MICROS, Scale
 
 MEMORY = "bytes_per_subscription"
 

@@ -6,21 +6,18 @@ shows results.
 
 from __future__ import annotations
 
-import json as json_format
-import platform
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from os import cpu_count
 from pathlib import Path
 
 from graphmatch.bench import report, summary
 from graphmatch.bench.measures import MEASURES
 from graphmatch.bench.process import Row
-from graphmatch.bench.runner import asked
-from graphmatch.bench.runs import MEMORY, RUNS, Run, Scale
-from graphmatch.console import CommandConsole, styled, to_json
-from semantic.errors import InputError, Place, Problem
+from graphmatch.bench.results import add_results, machine, read_results
+from graphmatch.bench.runner import Scale, asked
+from graphmatch.bench.runs import MEMORY, RUNS, Run
+from graphmatch.console import CommandConsole, styled
 
 SECONDS: Mapping[Scale, float] = {"small": 2.0, "full": 10.0}
 """The time limit of each column."""
@@ -41,10 +38,12 @@ def run(
     """Measure all runs, or those with these names; print their results; return the exit status.
 
     If there is a folder `output`, also write them to suite.json in it, besides those of other runs.
-    Raise `InputError` for an unknown name, or if that file cannot be written.
+    Raise `InputError` for an unknown name, or if that file is not JSON or cannot be written.
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
     status, results = 0, dict[str, Row]()
+    if output:
+        read_results(output / RESULTS.name)  # A damaged file is an error before the runs.
     for name in report.named(names, RUNS, "bench all") or RUNS:
         one = RUNS[name]
         with err.status(name) if err.is_terminal else nullcontext():
@@ -65,38 +64,15 @@ def run(
             for column in one.columns()
             if column in rows
         }
-        machine = f"{scale} scale, seed {seed}, {_machine()}"
-        results[name] = {"size": one.sizes[scale], "machine": machine, "columns": kept}
+        where = f"{scale} scale, seed {seed}, {machine()}, {datetime.now(UTC):%Y-%m-%d}"
+        results[name] = {"size": one.sizes[scale], "machine": where, "columns": kept}
         if output:
-            _write(output / RESULTS.name, {name: results[name]})
+            add_results(output / RESULTS.name, {name: results[name]})
         if json:
             out.write_json({"run": name, **results[name], "rows": found["rows"]})
     if not json and results:
         out.print(summary.table(results))
     return status
-
-
-def _machine() -> str:
-    day = f"{datetime.now(UTC):%Y-%m-%d}"
-    return f"{platform.machine()}, {cpu_count()} cores, Python {platform.python_version()}, {day}"
-
-
-def _write(file: Path, results: Mapping[str, Row]) -> None:
-    """Add results to those in a file: a line for each run, in the order of `RUNS`."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        known = {**read_results(file), **results}
-        lines = [f"{to_json(name)}: {to_json(known[name])}" for name in RUNS if name in known]
-        file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise InputError(Problem(what, Place(str(file)), "Give another --output.")) from error
-
-
-def read_results(file: Path = RESULTS) -> dict[str, Row]:
-    """Return the results of runs by name; empty if the file does not exist."""
-    found: dict[str, Row] = json_format.loads(file.read_text("utf-8")) if file.is_file() else {}
-    return found
 
 
 def measured(one: Run, scale: Scale, seed: int, feeds: Path | None) -> Row:

@@ -12,8 +12,9 @@ import pytest
 from graphmatch.bench import suite
 from graphmatch.bench.adapters import adapter
 from graphmatch.bench.measures import MEASURES
+from graphmatch.bench.results import read_results
 from graphmatch.bench.runner import MICROS, Configuration
-from graphmatch.bench.suite import RUNS
+from graphmatch.bench.runs import RUNS
 from graphmatch.bench.summary import comparisons, draw, sentences, table
 from graphmatch.bench.workloads import WORKLOADS, parameters_of, workload_class
 from semantic.errors import InputError
@@ -75,7 +76,7 @@ def test_winners() -> None:
 
 
 def test_the_page_shows_committed_results() -> None:
-    results = suite.read_results()
+    results = read_results(suite.RESULTS)
     assert list(results) == list(RUNS)
     for name, found in results.items():
         assert found["size"] == RUNS[name].sizes["full"]
@@ -86,7 +87,7 @@ def test_the_page_shows_committed_results() -> None:
 
 
 def test_the_winners_on_the_page_are_those_of_the_results() -> None:
-    results = suite.read_results()
+    results = read_results(suite.RESULTS)
     for one in (one for run in RUNS.values() for one in comparisons(results, run.section)):
         if not one.winner:
             continue
@@ -136,7 +137,7 @@ def test_results_are_printed_and_written(
     line = "| `threads`: two threads | 10,000 | two threads | 5 µs | one thread | 5 µs | 1 |  |"
     assert line in captured.out.splitlines()
     assert "threads: clips is left out. Install it: pip install it" in captured.err
-    assert suite.read_results(tmp_path / "new/suite.json")["threads"]["size"] == 10_000
+    assert read_results(tmp_path / "new/suite.json")["threads"]["size"] == 10_000
     assert suite.run(["threads", "churn"], "full", 1, None, None, json=True) == 2
     captured = capsys.readouterr()
     assert json.loads(captured.out)["columns"]["two threads"] == {"microseconds": 5.0}
@@ -144,3 +145,7 @@ def test_results_are_printed_and_written(
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be written"):
         suite.run(["threads"], "small", 1, None, tmp_path / "file")
+    (tmp_path / "new/suite.json").write_text("{")
+    monkeypatch.setattr(suite, "measured", lambda *_: pytest.fail("measured"))
+    with pytest.raises(InputError, match="not a file of results"):
+        suite.run(["threads"], "small", 1, None, tmp_path / "new")
