@@ -20,7 +20,7 @@ SLOW = frozenset(
 """Packages that load slowly, and that filtering feeds seldom needs."""
 OTHERS = frozenset(
     {
-        "graphmatch.broker.feeds", "graphmatch.command.bench", "graphmatch.command.spark",
+        "graphmatch.broker.feeds.feed_poller", "graphmatch.command.bench", "graphmatch.command.spark",
         "graphmatch.command.watch",
         "graphmatch.explain.near_miss", "graphmatch.mapping", "graphmatch.snapshot",
         "rich.progress",

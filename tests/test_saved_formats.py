@@ -22,12 +22,12 @@ from pyoxigraph import Literal
 from sqlalchemy import select
 
 from graphmatch import Engine
-from graphmatch.broker.feed_store import Feed, FeedItem, SqliteFeedStore
-from graphmatch.broker.matching import Matcher
-from graphmatch.broker.service import Broker
-from graphmatch.broker.settings import Settings
-from graphmatch.broker.store import Store
-from graphmatch.broker.tables import matches
+from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.tables import matches
+from graphmatch.broker.feeds.feed_store import Feed, FeedItem, SqliteFeedStore
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.command.seen import Seen
 from graphmatch.snapshot import opened
 from semantic import Ontology, Publication
@@ -120,7 +120,7 @@ def open_seen(path: Path) -> list[str]:
         return [match.subscription for match in seen.new(OFFER, engine.match(OFFER).matches)]
 
 
-FEED = Feed("https://e.org/feed", etag='"1"', next_at=NOW, ttl=60, skip_hours=(1, 2))
+FEED = Feed("https://e.org/feed", etag='"1"', next_poll_at=NOW, ttl=60, skip_hours=(1, 2))
 ITEM = FeedItem(OFFER, b"guid", b"version")
 
 
@@ -162,11 +162,13 @@ def publish(path: Path, name: str, *, subscribe: bool = False) -> list[int]:
 
     async def run() -> None:
         if subscribe:
-            await broker.subscribe({"query": "ASK { ?x a <urn:C> }"}, Settings())
-        await broker.publish(b"<urn:x> a <urn:C> .", format="ttl", name=f"urn:{name}")
+            await broker.subscriptions.subscribe(
+                {"query": "ASK { ?x a <urn:C> }"}, SubscriptionSettings()
+            )
+        await broker.publications.publish(b"<urn:x> a <urn:C> .", format="ttl", name=f"urn:{name}")
 
     asyncio.run(run())
-    matcher = Matcher(broker)
+    matcher = MatchWorker(broker)
     matcher.load()
     while matcher.step():
         pass
@@ -225,7 +227,7 @@ FORMATS = {
     ),
     "feeds": Format(
         "feeds.sql",
-        "graphmatch/broker/feed_store.py: _VERSION",
+        "graphmatch/broker/feeds/feed_store.py: _VERSION",
         save_feeds,
         open_feeds,
         True,

@@ -35,9 +35,9 @@ from graphmatch.bench.matching import RunOptions
 from graphmatch.bench.process import Row
 from graphmatch.bench.workloads import Size
 from graphmatch.bench.workloads.graph import GraphWorkload
-from graphmatch.broker.settings import checked_sink
-from graphmatch.broker.store import Store, counted
-from graphmatch.broker.tables import matches, publications, subscriptions
+from graphmatch.broker.db.store import Store, counted
+from graphmatch.broker.db.tables import matches, publications, subscriptions
+from graphmatch.broker.models.subscription_settings import checked_sink
 from graphmatch.console import CommandConsole
 
 RATE = 100
@@ -109,7 +109,13 @@ async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[
 def _fill(path: Path, queries: Sequence[str], sink: dict[str, Any]) -> None:
     """Create a store with a subscription for each query, all with the same sink."""
     store, now = Store(str(path)), int(time() * 1000)
-    same = {"name": "bench", "sink": sink, "state": "active", "generation": 1, "after": 0}
+    same = {
+        "name": "bench",
+        "sink": sink,
+        "state": "active",
+        "generation": 1,
+        "after_publication": 0,
+    }
     same |= {"created_at": now, "expires_at": now + 10**9}
     for begin in range(0, len(queries), 10_000):
         part = queries[begin : begin + 10_000]
@@ -119,7 +125,7 @@ def _fill(path: Path, queries: Sequence[str], sink: dict[str, Any]) -> None:
             rows = [
                 {
                     "id": f"sub_{secrets.token_hex(8)}",
-                    "given": {"query": query},
+                    "definition": {"query": query},
                     "query": query,
                     "ticket": b"",
                     "change": change,

@@ -102,7 +102,7 @@ class MatchEvent:
         Its number in the log.
     solutions
         Bindings, as N-Triples has terms; of CONSTRUCT lines of N-Triples under ``graph``.
-    cut
+    truncated
         Whether there are more solutions.
     at
         When it was found.
@@ -115,7 +115,7 @@ class MatchEvent:
     publication: str
     publication_seq: int
     solutions: list[dict[str, str]] | dict[str, list[str]]
-    cut: bool
+    truncated: bool
     at: datetime
     title: str | None = None
     link: str | None = None
@@ -124,14 +124,14 @@ class MatchEvent:
     def of(cls, said: Mapping[str, Any]) -> Self:
         """Return what the broker says of a match."""
         about = said["publication"]
-        at = datetime.fromisoformat(said["at"])
+        at = datetime.fromisoformat(said["matched_at"])
         return cls(
             said["seq"],
             said["subscription"],
             about["id"],
             about["seq"],
             said["solutions"],
-            said["cut"],
+            said["truncated"],
             at,
             about["title"],
             about["link"],

@@ -18,9 +18,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 
-from graphmatch.broker.service import millis
-from graphmatch.broker.store import Store, counter
-from graphmatch.broker.tables import deliveries, publications, subscriptions
+from graphmatch.broker.db.store import Store, counter
+from graphmatch.broker.db.tables import deliveries, publications, subscriptions
+from graphmatch.broker.models.times import millis
 from semantic.clock import Clock
 
 if TYPE_CHECKING:

@@ -47,9 +47,9 @@ def match(store_options: StoreOptions, engine_options: EngineOptions, verbosity:
 
     with Session(verbosity) as session:
         require("graphmatch broker", "broker")
-        from graphmatch.broker.matching import Matcher
-        from graphmatch.broker.service import ENGINE_LIMITS, Broker
-        from graphmatch.broker.store import Store
+        from graphmatch.broker.db.store import Store
+        from graphmatch.broker.service.broker import ENGINE_LIMITS, Broker
+        from graphmatch.broker.service.match_worker import MatchWorker
 
         store = Store(store_options.store)
         try:
@@ -59,7 +59,7 @@ def match(store_options: StoreOptions, engine_options: EngineOptions, verbosity:
                 raise InputError(Problem(what, Place(store.name), remedy))
             mark = fingerprint_of(engine_options)
             broker = Broker(store, session.engine(engine_options, ENGINE_LIMITS))
-            matcher = Matcher(broker, None, mark, int(mark[:15] or "0", 16))
+            matcher = MatchWorker(broker, None, mark, int(mark[:15] or "0", 16))
             with stopping() as stops:
                 matcher.load()
                 matcher.start()

@@ -22,11 +22,11 @@ import typer
 from graphmatch.command.options import EngineOptions, Verbosity, grouped, networks, option, require
 
 if TYPE_CHECKING:
-    from graphmatch.broker.matching import Matcher
-    from graphmatch.broker.running import Parts
-    from graphmatch.broker.service import Broker
-    from graphmatch.broker.store import Store
-    from graphmatch.broker.transport import SmtpServer
+    from graphmatch.broker.app.server import Parts
+    from graphmatch.broker.db.store import Store
+    from graphmatch.broker.outbox.senders import SmtpServer
+    from graphmatch.broker.service.broker import Broker
+    from graphmatch.broker.service.match_worker import MatchWorker
     from graphmatch.command.session import Session
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -103,7 +103,7 @@ class ServeOptions:
             return None
         from urllib.parse import parse_qs, unquote, urlsplit
 
-        from graphmatch.broker.transport import SmtpServer
+        from graphmatch.broker.outbox.senders import SmtpServer
 
         remedy = "Write smtp://user@host:587?from=news@example.org; smtps: for TLS from the start."
         try:
@@ -156,10 +156,10 @@ def run(session: Session, serve_options: ServeOptions, engine_options: EngineOpt
     require("graphmatch serve", "broker")
     if serve_options.kafka is not None:
         require("graphmatch serve", "kafka")
-    from graphmatch.broker.feed_list import read_feed_list
-    from graphmatch.broker.matching import Matcher
-    from graphmatch.broker.service import ENGINE_LIMITS, Broker
-    from graphmatch.broker.store import Store
+    from graphmatch.broker.db.store import Store
+    from graphmatch.broker.feeds.feed_list import read_feed_list
+    from graphmatch.broker.service.broker import ENGINE_LIMITS, Broker
+    from graphmatch.broker.service.match_worker import MatchWorker
 
     engine = session.engine(engine_options, ENGINE_LIMITS)
     if len(engine):
@@ -188,9 +188,9 @@ def run(session: Session, serve_options: ServeOptions, engine_options: EngineOpt
             broker = Broker(store, engine)
             mark = fingerprint_of(engine_options)
             snapshots = _snapshots(serve_options, store) if mark else None
-            matcher = Matcher(broker, snapshots, mark, int(mark[:15] or "0", 16))
+            matcher = MatchWorker(broker, snapshots, mark, int(mark[:15] or "0", 16))
             _load(matcher)
-            from graphmatch.broker.running import Parts
+            from graphmatch.broker.app.server import Parts
 
             servers, topic = serve_options.kafka, serve_options.kafka_topic
             kafka = None if servers is None else (servers, topic)
@@ -206,9 +206,9 @@ def run(session: Session, serve_options: ServeOptions, engine_options: EngineOpt
     return session.status
 
 
-def _load(matcher: Matcher) -> None:
+def _load(matcher: MatchWorker) -> None:
     """Load the subscriptions, and import the server meanwhile: both take a second or more."""
-    answering = Thread(target=import_module, args=("graphmatch.broker.running",), daemon=True)
+    answering = Thread(target=import_module, args=("graphmatch.broker.app.server",), daemon=True)
     answering.start()
     matcher.load()
     answering.join()
@@ -282,7 +282,7 @@ def _serve(
     serve_options: ServeOptions,
     parts: Parts,
     broker: Broker,
-    matcher: Matcher,
+    matcher: MatchWorker,
     listening: socket.socket,
     stops: Sequence[int],
 ) -> None:
@@ -292,9 +292,9 @@ def _serve(
     """
     import asyncio
 
-    from graphmatch.broker.access import LOOPBACK, ApiOptions
+    from graphmatch.broker.api.dependencies import LOOPBACK, ApiOptions
+    from graphmatch.broker.app.server import serve, started
     from graphmatch.broker.metrics import event_log
-    from graphmatch.broker.running import serve, started
 
     options = ApiOptions(
         local=serve_options.trusts_local,
@@ -307,7 +307,7 @@ def _serve(
     async def served() -> None:
         for one in serve_options.new_token or ():
             owner, _, scopes = one.partition(":")
-            token = await broker.new_token(owner, scopes.split(","))
+            token = await broker.accounts.new_token(owner, scopes.split(","))
             session.out.print(f"{owner}: {token}", markup=False, soft_wrap=True)
         async with started(broker, matcher, parts, options, log) as app:
             session.note(f"listening at {parts.base}, described at {parts.base}/docs")
@@ -326,18 +326,20 @@ async def _show_samples(broker: Broker) -> None:
     import asyncio
     from datetime import timedelta
 
-    from graphmatch.broker.access import LOCAL_SCOPES, local_owner
-    from graphmatch.broker.service import Principal
-    from graphmatch.broker.settings import Settings
+    from graphmatch.broker.api.dependencies import LOCAL_SCOPES, local_owner
+    from graphmatch.broker.app.security import Principal
+    from graphmatch.broker.models.subscription_settings import SubscriptionSettings
     from semantic.reading import read_publications
 
     by = Principal(await local_owner(broker), LOCAL_SCOPES)
     for path in sorted(Path("data/subscriptions").glob("*.rq")):
-        settings = Settings(name=path.stem, expires_in=timedelta(days=7))
-        await broker.subscribe({"query": path.read_text(encoding="utf-8")}, settings, by)
+        settings = SubscriptionSettings(name=path.stem, expires_in=timedelta(days=7))
+        await broker.subscriptions.subscribe(
+            {"query": path.read_text(encoding="utf-8")}, settings, by
+        )
     items = await asyncio.to_thread(lambda: list(read_publications("data/feeds")))
     for number, item in enumerate(items):
-        await broker.take_in([item], source="data/feeds")
+        await broker.publications.take_in([item], source="data/feeds")
         await asyncio.sleep(0 if number < len(items) // 2 else 2)
 
 

@@ -26,8 +26,8 @@ from graphmatch.command.options import (
 )
 
 if TYPE_CHECKING:
-    from graphmatch.broker.feed_store import FeedStore
-    from graphmatch.broker.feeds import Fetched
+    from graphmatch.broker.feeds.feed_poller import Fetched
+    from graphmatch.broker.feeds.feed_store import FeedStore
     from graphmatch.command.filter import FilterCounts
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session
@@ -83,8 +83,8 @@ def watch(
 
     networks(watch_options.allow)
     require("graphmatch watch", "broker")
-    from graphmatch.broker.feed_list import read_feed_list
-    from graphmatch.broker.feed_store import SqliteFeedStore
+    from graphmatch.broker.feeds.feed_list import read_feed_list
+    from graphmatch.broker.feeds.feed_store import SqliteFeedStore
 
     with Session(verbosity) as session:
         listed = {
@@ -128,8 +128,8 @@ class _Watch:
 
         `listed` maps the feeds' addresses to titles.
         """
-        from graphmatch.broker.feeds import Poller
-        from graphmatch.broker.safe_http import HttpClient
+        from graphmatch.broker.feeds.feed_poller import Poller
+        from graphmatch.broker.outbox.safe_http import HttpClient
         from semantic.errors import plural
 
         subscriptions = plural(len(self.engine), "subscription")

@@ -2,7 +2,7 @@
 
 Each page works without JavaScript: links and forms. With it, htmx asks the same addresses for a
 part of the page (the header ``HX-Request``), and matches come as server-sent events (``/live``).
-What computes runs in threads (`graphmatch.broker.asking`).
+What computes runs in threads (`graphmatch.broker.insight.insight_service`).
 
 `install` gives an application the page.
 """
@@ -20,9 +20,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from graphmatch.broker import reading
-from graphmatch.broker.events import feed_url
-from graphmatch.broker.feed_list import ListedFeed, feed_address, follow, parse_feed_list
+from graphmatch.broker.app.errors import BusyError, InvalidRequestError, NotFoundError
+from graphmatch.broker.db import queries
+from graphmatch.broker.db.store import StoreError
+from graphmatch.broker.db.tables import subscriptions
+from graphmatch.broker.feeds.feed_list import ListedFeed, feed_address, follow, parse_feed_list
+from graphmatch.broker.insight.views import Why
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings, checked_digest
+from graphmatch.broker.models.times import millis
+from graphmatch.broker.outbox.match_feed import feed_url
 from graphmatch.broker.page.session import (
     Form,
     Viewer,
@@ -34,7 +40,7 @@ from graphmatch.broker.page.session import (
     see,
 )
 from graphmatch.broker.page.site import (
-    BIGGEST,
+    MAX_INT64,
     Before,
     Page,
     PageRoute,
@@ -43,11 +49,7 @@ from graphmatch.broker.page.site import (
     TheViewer,
     not_there,
 )
-from graphmatch.broker.service import BusyError, Created, NotThereError, millis
-from graphmatch.broker.settings import RefusedError, Settings, checked_digest
-from graphmatch.broker.store import StoreError
-from graphmatch.broker.tables import subscriptions
-from graphmatch.broker.views import Why
+from graphmatch.broker.service.subscriptions import Created
 from semantic.errors import GraphMatchError, InputError, Place, Problem
 
 if TYPE_CHECKING:
@@ -99,10 +101,10 @@ async def home(request: Request, page: ThePage, by: TheViewer) -> Response:
     store = page.broker.store
     last, found, items, mine = await store.read(
         lambda db: (
-            reading.last_match(db),
-            reading.newest_matches(db, by.owner),
-            reading.items(db)[:10],
-            len(reading.mine(db, by.owner)),
+            queries.last_match(db),
+            queries.newest_matches(db, by.owner),
+            queries.items(db)[:10],
+            len(queries.mine(db, by.owner)),
         )
     )
     answer = page.show(
@@ -123,7 +125,7 @@ async def live(
     """Stream matches as they come, each as a row of the list."""
     number = None
     if subscription is not None:
-        row = await page.broker.subscription(subscription, by.principal, None)
+        row = await page.broker.subscriptions.subscription(subscription, by.principal, None)
         number = int(row["number"])
     if page.streams >= STREAMS:
         what, remedy = "too many pages follow matches", "Close a page."
@@ -141,14 +143,14 @@ async def _events(
     store, template = page.broker.store, page.templates.get_template("part-match.html")
     loop = asyncio.get_running_loop()
     until, alive = loop.time() + _STREAM_SECONDS, loop.time() + ALIVE_SECONDS
-    newest = await store.read(reading.last_match)
+    newest = await store.read(queries.last_match)
     last = newest if last is None else min(last, newest)
     page.streams += 1
     try:
         yield b"retry: 2000\n\n"
         while loop.time() < until and not page.stopped():
             rows = await store.read(
-                lambda db, last=last: reading.matches_since(db, by.owner, last, number)  # type: ignore[misc]
+                lambda db, last=last: queries.matches_since(db, by.owner, last, number)  # type: ignore[misc]
             )
             for row in rows:
                 last = row["seq"]
@@ -175,7 +177,7 @@ async def list_subscriptions(
     request: Request, page: ThePage, by: TheViewer, ended: bool = False
 ) -> Response:
     """Show somebody's subscriptions."""
-    rows = await page.broker.store.read(lambda db: reading.mine(db, by.owner, ended=ended))
+    rows = await page.broker.store.read(lambda db: queries.mine(db, by.owner, ended=ended))
     return page.show(request, "subscriptions.html", by, rows=rows, ended=ended)
 
 
@@ -218,12 +220,12 @@ async def _editor(
         seq = form.get("item")
         row = None
         if seq.isdecimal() and len(seq) < 19:
-            row = await store.read(lambda db: reading.item(db, int(seq)))
+            row = await store.read(lambda db: queries.item(db, int(seq)))
         values["item"] = row
         if row is None:
-            values["items"] = await store.read(reading.items)
+            values["items"] = await store.read(queries.items)
         else:
-            ladders = await page.asking.ask(page.asking.ladders, reading.stored(row))
+            ladders = await page.insight.ask(page.insight.ladders, queries.stored(row))
             common = sum(not ladder.is_common for ladder in ladders.all)
             values |= {"ladders": ladders.all, "counted": ladders.counted, "common": common}
             values["chosen"] = _chosen(form)
@@ -244,10 +246,10 @@ async def _given(page: Page, form: Form) -> dict[str, Any]:
         chosen, seq = _chosen(form), form.get("item")
         if not chosen or not seq.isdecimal() or len(seq) > 18:
             return {}
-        row = await page.broker.store.read(lambda db: reading.item(db, int(seq)))
+        row = await page.broker.store.read(lambda db: queries.item(db, int(seq)))
         if row is None:
             raise not_there("item", seq)
-        query = await page.asking.ask(page.asking.query_of, reading.stored(row), chosen)
+        query = await page.insight.ask(page.insight.query_of, queries.stored(row), chosen)
         return {"query": query} if query else {}
     given: dict[str, Any] = {}
     for name in _TEXTS:
@@ -261,7 +263,7 @@ async def _given(page: Page, form: Form) -> dict[str, Any]:
 
 async def _previewed(page: Page, form: Form) -> Any:
     given = await _given(page, form)
-    return await page.asking.ask(page.asking.preview, given or {"query": ""})
+    return await page.insight.ask(page.insight.preview, given or {"query": ""})
 
 
 @router.post("/subscriptions/preview")
@@ -272,7 +274,7 @@ async def preview(request: Request, page: ThePage, by: TheViewer) -> Response:
         found = await _previewed(page, form)
         return page.show(request, "part-preview.html", by, preview=found, form=form)
     id = form.get("id")
-    row = await page.broker.subscription(id, by.principal, None) if id else None
+    row = await page.broker.subscriptions.subscription(id, by.principal, None) if id else None
     return await _editor(request, page, by, form, preview=True, changed=row)
 
 
@@ -291,12 +293,12 @@ async def _save(
     try:
         if not given:
             what, remedy = "nothing is asked for yet", "Fill in at least one field."
-            raise RefusedError(Problem(what, Place("subscription"), remedy))
+            raise InvalidRequestError(Problem(what, Place("subscription"), remedy))
         if row is None:
-            made = await page.broker.subscribe(given, _settings(form), by.principal)
+            made = await page.broker.subscriptions.subscribe(given, _settings(form), by.principal)
         else:
             made = await _change(page, by, form, row, given)
-    except (NotThereError, StoreError):
+    except (NotFoundError, StoreError):
         raise
     except GraphMatchError as error:
         problem = error.problem
@@ -316,8 +318,8 @@ async def _change(
         return any(form.get(key).strip() != fields.get(key, "").strip() for key in keys)
 
     kind, sink = row["sink"]["kind"], dict(settings.sink or {})
-    if sink["kind"] == kind and "why" in row["sink"]:
-        sink["why"] = row["sink"]["why"]
+    if sink["kind"] == kind and "include_reasons" in row["sink"]:
+        sink["include_reasons"] = row["sink"]["include_reasons"]
     settings = replace(
         settings,
         sink=sink if differs("sink", "target") else None,
@@ -326,13 +328,15 @@ async def _change(
     )
     asked = given if differs("query", "match", *_TEXTS) else None
     id = row["id"]
-    secret = await page.broker.change(id, by.principal, None, given=asked, settings=settings)
+    secret = await page.broker.subscriptions.change(
+        id, by.principal, None, given=asked, settings=settings
+    )
     return Created(id, "", secret, None)
 
 
 def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
     """Return the form fields of a subscription."""
-    given, sink, digest = row["given"], row["sink"], row["digest"]
+    given, sink, digest = row["definition"], row["sink"], row["digest"]
     known = {str(checked_digest(value)): key for key, value in _DIGESTS.items()}
     fields = {
         "name": row["name"],
@@ -347,7 +351,7 @@ def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
     return {**fields, **joined, "way": "topics", "match": given.get("match", "all")}
 
 
-def _settings(form: Form) -> Settings:
+def _settings(form: Form) -> SubscriptionSettings:
     """Return what a form says beside what the subscription is for."""
     kind = form.get("sink") or "sse"
     sink: dict[str, Any] = {"kind": kind}
@@ -357,7 +361,7 @@ def _settings(form: Form) -> Settings:
     days = _VALID.get(form.get("valid"), 30)
     digest = _DIGESTS.get(form.get("digest"))
     name = form.get("name").strip() or None
-    return Settings(name, sink, timedelta(days=days), digest)
+    return SubscriptionSettings(name, sink, timedelta(days=days), digest)
 
 
 @router.get("/subscriptions/{id}")
@@ -370,13 +374,13 @@ async def subscription(
     before: Before = None,
 ) -> Response:
     """Show a subscription, its matches and deliveries."""
-    row = await page.broker.subscription(id, by.principal, None)
+    row = await page.broker.subscriptions.subscription(id, by.principal, None)
     number = row["number"]
     last, found, sent = await page.broker.store.read(
         lambda db: (
-            reading.last_match(db),
-            reading.newest_matches(db, row["owner"], number=number, before=before),
-            reading.sent(db, row["owner"], number=number)[:10],
+            queries.last_match(db),
+            queries.newest_matches(db, row["owner"], number=number, before=before),
+            queries.sent(db, row["owner"], number=number)[:10],
         )
     )
     values: dict[str, Any] = {"row": row, "last": last, "matches": found, "sent": sent, "new": new}
@@ -387,7 +391,7 @@ async def subscription(
 @router.get("/subscriptions/{id}/edit")
 async def edit(id: str, request: Request, page: ThePage, by: TheViewer) -> Response:
     """Show the editor with a subscription in it."""
-    row = await page.broker.subscription(id, by.principal, None)
+    row = await page.broker.subscriptions.subscription(id, by.principal, None)
     form = Form(tuple(_fields(row).items()), {})
     return await _editor(request, page, by, form, preview=True, changed=row)
 
@@ -399,17 +403,19 @@ async def change(id: str, what: str, request: Request, page: ThePage, by: TheVie
     by.check("subscribe")
     broker, who = page.broker, by.principal
     if what == "pause":
-        await broker.change(id, who, None, state="paused")
+        await broker.subscriptions.change(id, who, None, state="paused")
     elif what == "resume":
-        await broker.change(id, who, None, state="active")
+        await broker.subscriptions.change(id, who, None, state="active")
     elif what == "renew":
         length = timedelta(days=_VALID.get(form.get("valid"), 30))
-        await broker.change(id, who, None, settings=Settings(expires_in=length))
+        await broker.subscriptions.change(
+            id, who, None, settings=SubscriptionSettings(expires_in=length)
+        )
     elif what == "edit":
-        row = await broker.subscription(id, who, None)
+        row = await broker.subscriptions.subscription(id, who, None)
         return await _save(request, page, by, form, row)
     elif what == "end":
-        await broker.unsubscribe(id, who, None)
+        await broker.subscriptions.unsubscribe(id, who, None)
         return see(request, "/subscriptions")
     else:
         raise not_there("action", what)
@@ -419,10 +425,10 @@ async def change(id: str, what: str, request: Request, page: ThePage, by: TheVie
 @router.get("/matches/{seq}/why")
 async def match_why(seq: int, request: Request, page: ThePage, by: TheViewer) -> Response:
     """Show why a match is one."""
-    row = await page.broker.store.read(lambda db: reading.match(db, by.owner, seq))
+    row = await page.broker.store.read(lambda db: queries.match(db, by.owner, seq))
     if row is None:
         raise not_there("match", seq)
-    said = await page.asking.ask(page.asking.why, row["query"], reading.stored(row))
+    said = await page.insight.ask(page.insight.why, row["query"], queries.stored(row))
     return _why(request, page, by, row, said)
 
 
@@ -448,14 +454,14 @@ async def items(
 ) -> Response:
     """Show what was published."""
     words = q.strip()
-    rows = await page.broker.store.read(lambda db: reading.items(db, before=before, words=words))
-    return page.show(request, "items.html", by, rows=rows, q=q, full=len(rows) == reading.LISTED)
+    rows = await page.broker.store.read(lambda db: queries.items(db, before=before, words=words))
+    return page.show(request, "items.html", by, rows=rows, q=q, full=len(rows) == queries.LISTED)
 
 
 async def _item(page: Page, seq: int) -> RowMapping:
-    if not 0 <= seq <= BIGGEST:
+    if not 0 <= seq <= MAX_INT64:
         raise not_there("item", seq)
-    row = await page.broker.store.read(lambda db: reading.item(db, seq))
+    row = await page.broker.store.read(lambda db: queries.item(db, seq))
     if row is None:
         raise not_there("item", seq)
     return row
@@ -465,13 +471,13 @@ async def _item(page: Page, seq: int) -> RowMapping:
 async def item(seq: int, request: Request, page: ThePage, by: TheViewer) -> Response:
     """Show an item: its facts, who matched it, its graph."""
     row = await _item(page, seq)
-    one, asking = reading.stored(row), page.asking
-    ladders = await asking.ask(lambda: asking.ladders(one, count=False))
-    graph = await asking.ask(asking.graph, one)
+    one, insight = queries.stored(row), page.insight
+    ladders = await insight.ask(lambda: insight.ladders(one, count=False))
+    graph = await insight.ask(insight.graph, one)
     found, mine = await page.broker.store.read(
         lambda db: (
-            reading.matches_of(db, by.owner, seq),
-            [each for each in reading.mine(db, by.owner) if each["state"] != "ended"],
+            queries.matches_of(db, by.owner, seq),
+            [each for each in queries.mine(db, by.owner) if each["state"] != "ended"],
         )
     )
     values: dict[str, Any] = {
@@ -487,7 +493,7 @@ async def item(seq: int, request: Request, page: ThePage, by: TheViewer) -> Resp
 async def graph(seq: int, page: ThePage, _by: TheViewer) -> Response:
     """Return an item's graph for Cytoscape."""
     row = await _item(page, seq)
-    found = await page.asking.ask(page.asking.graph, reading.stored(row))
+    found = await page.insight.ask(page.insight.graph, queries.stored(row))
     return JSONResponse(found.elements())
 
 
@@ -497,10 +503,10 @@ async def item_why(
 ) -> Response:
     """Show why a subscription matches an item, or what of it failed first."""
     row = await _item(page, seq)
-    mine = await page.broker.subscription(subscription, by.principal, None)
-    said = await page.asking.ask(page.asking.why, mine["query"], reading.stored(row))
+    mine = await page.broker.subscriptions.subscription(subscription, by.principal, None)
+    said = await page.insight.ask(page.insight.why, mine["query"], queries.stored(row))
     values = {**row, "publication": seq, "name": mine["name"], "subscription": mine["id"]}
-    return _why(request, page, by, values, said, is_before=mine["after"] >= seq)
+    return _why(request, page, by, values, said, is_before=mine["after_publication"] >= seq)
 
 
 # -- feeds and deliveries -----------------------------------------------------------------------
@@ -517,9 +523,9 @@ async def _feeds(request: Request, page: Page, by: Viewer, **values: Any) -> Res
     if page.api.feeds is not None:
         rows = [page.api.feeds.feeds[url] for url in sorted(page.api.feeds.feeds)]
     else:
-        from graphmatch.broker.feed_store import Feed
+        from graphmatch.broker.feeds.feed_store import Feed
 
-        kept = await page.broker.store.read(reading.kept_feeds)
+        kept = await page.broker.store.read(queries.kept_feeds)
         rows = [Feed.from_json(state) for state in kept]
     status = 422 if values.get("problem") else 200
     return page.show(request, "feeds.html", by, status, rows=rows, **values)
@@ -569,7 +575,7 @@ async def list_deliveries(
     request: Request, page: ThePage, by: TheViewer, state: Text = ""
 ) -> Response:
     """Show what was sent, and what waits."""
-    rows = await page.broker.store.read(lambda db: reading.sent(db, by.owner, state=state))
+    rows = await page.broker.store.read(lambda db: queries.sent(db, by.owner, state=state))
     return page.show(request, "deliveries.html", by, rows=rows, state=state)
 
 
@@ -578,7 +584,7 @@ async def retry(number: int, request: Request, page: ThePage, by: TheViewer) -> 
     """Send a delivery again."""
     form = await form_of(request)
     by.check("subscribe")
-    is_mine = await page.broker.store.read(lambda db: reading.is_mine(db, by.owner, number))
+    is_mine = await page.broker.store.read(lambda db: queries.is_mine(db, by.owner, number))
     if page.api.retry is None or not is_mine:
         raise not_there("delivery", number)
     await page.api.retry(number)
@@ -591,16 +597,16 @@ async def retry(number: int, request: Request, page: ThePage, by: TheViewer) -> 
 @router.get("/ontology")
 async def ontology(request: Request, page: ThePage, by: TheViewer, q: Text = "") -> Response:
     """Show the ontology as a tree, or the terms that a search finds."""
-    asking = page.asking
-    roots = [] if q.strip() else await asking.ask(asking.roots)
-    found = await asking.ask(asking.search, q) if q.strip() else None
+    insight = page.insight
+    roots = [] if q.strip() else await insight.ask(insight.roots)
+    found = await insight.ask(insight.search, q) if q.strip() else None
     return page.show(request, "ontology.html", by, roots=roots, found=found, q=q)
 
 
 @router.get("/ontology/below")
 async def below(request: Request, page: ThePage, by: TheViewer, iri: Text) -> Response:
     """Show what is directly below a term."""
-    children = await page.asking.ask(page.asking.children, iri)
+    children = await page.insight.ask(page.insight.children, iri)
     return page.show(request, "part-tree.html", by, terms=children)
 
 
@@ -608,14 +614,14 @@ async def below(request: Request, page: ThePage, by: TheViewer, iri: Text) -> Re
 async def suggest(request: Request, page: ThePage, by: TheViewer, topics: Text = "") -> Response:
     """Show topics that go on with the last one in a field."""
     last = topics.rpartition(",")[2].strip()
-    found = await page.asking.ask(page.asking.search, last, 8) if len(last) > 1 else []
+    found = await page.insight.ask(page.insight.search, last, 8) if len(last) > 1 else []
     return page.show(request, "part-suggest.html", by, terms=found, last=last)
 
 
 @router.get("/ontology/term")
 async def term(request: Request, page: ThePage, by: TheViewer, iri: Text) -> Response:
     """Show a term: what is above and below, and how much is published about it."""
-    found = await page.asking.ask(page.asking.term_page, iri)
+    found = await page.insight.ask(page.insight.term_page, iri)
     if found is None:
         raise not_there("term", iri[:200])
     return page.show(request, "term.html", by, found=found)
@@ -637,8 +643,8 @@ async def what_if(request: Request, page: ThePage, by: TheViewer) -> Response:
     try:
         if not files:
             problem = Problem("no file was chosen", Place("file"), "Choose an ontology.")
-            raise RefusedError(problem)
-        found = await page.asking.ask(page.asking.what_if, files)
+            raise InvalidRequestError(problem)
+        found = await page.insight.ask(page.insight.what_if, files)
     except BusyError:
         raise
     except GraphMatchError as error:
@@ -647,8 +653,8 @@ async def what_if(request: Request, page: ThePage, by: TheViewer) -> Response:
     ids = [id for one in found.changed.values() for id in (*one.newest_gained, *one.newest_lost)]
     named, seqs = await page.broker.store.read(
         lambda db: (
-            reading.names(db, by.owner, None if len(numbers) > 500 else numbers),
-            reading.seqs_of(db, ids[:500]),
+            queries.names(db, by.owner, None if len(numbers) > 500 else numbers),
+            queries.seqs_of(db, ids[:500]),
         )
     )
     changed = [(named[int(id)], one) for id, one in found.changed.items() if int(id) in named]
@@ -665,12 +671,12 @@ async def what_if(request: Request, page: ThePage, by: TheViewer) -> Response:
 async def health(request: Request, page: ThePage, by: TheViewer) -> Response:
     """Show what is wrong with subscriptions and their sinks."""
     whose = subscriptions.c.owner == by.owner
-    findings, named, _ = await page.asking.ask(page.asking.health, whose)
+    findings, named, _ = await page.insight.ask(page.insight.health, whose)
     now = millis(page.broker.clock())
     counts, spared = await page.broker.store.read(
         lambda db: (
-            reading.counts(db),
-            reading.open_breakers(db, now) if by.is_admin else [],
+            queries.counts(db),
+            queries.open_breakers(db, now) if by.is_admin else [],
         )
     )
     values: dict[str, Any] = {
@@ -701,8 +707,8 @@ async def login(request: Request, page: ThePage) -> Response:
     form = await form_of(request)
     token, back = form.get("token").strip(), own_path(form.get("back") or "/")
     try:
-        who = await page.broker.principal(token or "-")
-    except NotThereError as error:
+        who = await page.broker.accounts.principal(token or "-")
+    except NotFoundError as error:
         return page.show(request, "login.html", None, 403, back=back, problem=error.problem)
     if not who.may("subscribe"):
         problem = Problem("the token is not for subscribing", Place("token"), "Ask for another.")

@@ -21,11 +21,11 @@ from fastapi import Request
 from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response
 
-from graphmatch.broker.access import LOCAL, Api
-from graphmatch.broker.asking import Upload
-from graphmatch.broker.service import NotThereError, Principal
-from graphmatch.broker.settings import RefusedError
-from graphmatch.broker.tables import owners
+from graphmatch.broker.api.dependencies import LOCAL, Api
+from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
+from graphmatch.broker.app.security import Principal
+from graphmatch.broker.db.tables import owners
+from graphmatch.broker.insight.insight_service import Upload
 from semantic.errors import GraphMatchError, Place, Problem
 
 COOKIE = "graphmatch"
@@ -117,8 +117,8 @@ async def viewer_of(request: Request, api: Api) -> Viewer:
     token, broker = request.cookies.get(COOKIE), api.broker
     if token:
         try:
-            principal = await broker.principal(token)
-        except NotThereError:
+            principal = await broker.accounts.principal(token)
+        except NotFoundError:
             principal = Principal()
         if principal.owner is not None:
             named = select(owners.c.name).where(owners.c.id == principal.owner)
@@ -160,7 +160,7 @@ async def form_of(request: Request) -> Form:
         data += piece
         if len(data) > FORM_BYTES:
             what = f"more than {FORM_BYTES:,} bytes"
-            raise RefusedError(Problem(what, Place("form"), "Send a smaller file."))
+            raise InvalidRequestError(Problem(what, Place("form"), "Send a smaller file."))
     kind = request.headers.get("content-type", "")
     if kind.startswith("multipart/form-data"):
         return _multipart(bytes(data), kind)
@@ -199,8 +199,10 @@ def _text(value: str) -> str:
     return value.replace("\r\n", "\n").replace("\0", "")
 
 
-def _no_form() -> RefusedError:
-    return RefusedError(Problem("this is not a form", Place("form"), "Send the form of the page."))
+def _no_form() -> InvalidRequestError:
+    return InvalidRequestError(
+        Problem("this is not a form", Place("form"), "Send the form of the page.")
+    )
 
 
 # -- cookies ------------------------------------------------------------------------------------

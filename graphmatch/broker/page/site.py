@@ -18,8 +18,11 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
-from graphmatch.broker.access import Api
-from graphmatch.broker.asking import Asking
+from graphmatch.broker.api.dependencies import Api
+from graphmatch.broker.api.problems import status_of
+from graphmatch.broker.app.errors import NotFoundError
+from graphmatch.broker.insight.insight_service import InsightService
+from graphmatch.broker.page.filters import environment
 from graphmatch.broker.page.session import (
     HEADERS,
     ForbiddenError,
@@ -28,15 +31,13 @@ from graphmatch.broker.page.session import (
     login_page,
     viewer_of,
 )
-from graphmatch.broker.page.showing import environment
-from graphmatch.broker.problems import status_of
-from graphmatch.broker.service import Broker, NotThereError
+from graphmatch.broker.service.broker import Broker
 from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-BIGGEST = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 _STATIC = Path(__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOLLOW = "Follow a link of the page."
@@ -57,14 +58,14 @@ class Page:
     api: Api
     stopped: Callable[[], bool] = lambda: False
     broker: Broker = field(init=False)
-    asking: Asking = field(init=False)
+    insight: InsightService = field(init=False)
     static: Mapping[str, tuple[bytes, str]] = field(init=False)
     templates: Environment = field(init=False)
     streams: int = 0
 
     def __post_init__(self) -> None:
         """Read the static files."""
-        self.broker, self.asking = self.api.broker, self.api.asking
+        self.broker, self.insight = self.api.broker, self.api.insight
         found = sorted(path for path in _STATIC.iterdir() if path.suffix in _TYPES)
         self.static = {path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in found}
         versions = {name: sha256(data).hexdigest()[:12] for name, (data, _) in self.static.items()}
@@ -110,7 +111,7 @@ async def the_viewer(request: Request, page: ThePage) -> Viewer:
 
 
 TheViewer = Annotated[Viewer, Depends(the_viewer)]
-Before = Annotated[int | None, Query(ge=0, le=BIGGEST)]
+Before = Annotated[int | None, Query(ge=0, le=MAX_INT64)]
 Text = Annotated[str, Query(max_length=2000)]
 
 
@@ -161,6 +162,6 @@ def _status(error: GraphMatchError) -> int:
     return HTTPStatus.FORBIDDEN if isinstance(error, ForbiddenError) else status_of(error)
 
 
-def not_there(what: str, where: object) -> NotThereError:
+def not_there(what: str, where: object) -> NotFoundError:
     """Return the error for what an address names and is not there."""
-    return NotThereError(Problem(f"there is no such {what}", Place(str(where)), _FOLLOW))
+    return NotFoundError(Problem(f"there is no such {what}", Place(str(where)), _FOLLOW))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphmatch.broker.store import Store
+from graphmatch.broker.db.store import Store
 from tests.graphmatch.broker.harness import (
     BrokerHarness,
     Cluster,

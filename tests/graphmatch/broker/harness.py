@@ -21,14 +21,16 @@ import pytest
 from aiohttp import web
 from sqlalchemy import RowMapping, Table, select
 
-from graphmatch.broker.delivery import Dispatcher, NetworkSenders
-from graphmatch.broker.matching import Matcher
-from graphmatch.broker.safe_http import HttpClient
-from graphmatch.broker.service import Broker, BrokerLimits, Created
-from graphmatch.broker.settings import Settings
-from graphmatch.broker.store import Store
-from graphmatch.broker.tables import deliveries
-from graphmatch.broker.transport import SmtpServer
+from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.tables import deliveries
+from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
+from graphmatch.broker.outbox.safe_http import HttpClient
+from graphmatch.broker.outbox.senders import SmtpServer
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import MatchWorker
+from graphmatch.broker.service.subscriptions import Created
 from graphmatch.engine import Engine
 from semantic.clock import utc_now
 
@@ -164,21 +166,23 @@ class BrokerHarness:
     ) -> None:
         self.store = store
         self.broker = Broker(store, Engine() if engine is None else engine, clock, limits)
-        self.matcher = Matcher(self.broker)
+        self.matcher = MatchWorker(self.broker)
         self.matcher.load()
         senders = NetworkSenders(client, smtp, clock)
         self.dispatcher = Dispatcher(self.broker, senders, random=Random(1))
-        self.matcher.told = self.dispatcher.wake
+        self.matcher.on_matched = self.dispatcher.wake
 
     async def subscribe(self, url: str, **more: Any) -> Created:
         sink = {"kind": "webhook", "url": url} | more.pop("sink", {})
         given = {"query": more.pop("query", QUERY)}
-        return await self.broker.subscribe(given, Settings(sink=sink, **more))
+        return await self.broker.subscriptions.subscribe(
+            given, SubscriptionSettings(sink=sink, **more)
+        )
 
     async def publish(self, *names: str) -> None:
         """Publish a member of class C under each name, and match it."""
         text = "".join(f"<urn:{one}> {TYPE} <urn:C> <urn:g-{one}> .\n" for one in names)
-        await self.broker.publish(text.encode(), format="nq")
+        await self.broker.publications.publish(text.encode(), format="nq")
         await self.match()
 
     async def match(self) -> None:

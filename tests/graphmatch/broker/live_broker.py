@@ -21,13 +21,14 @@ from fastapi import FastAPI
 from lxml import html
 from sqlalchemy import Connection
 
-from graphmatch.broker.api import make_app
+from graphmatch.broker.api.app import make_app
+from graphmatch.broker.app.server import server_of
 from graphmatch.broker.client import Client
-from graphmatch.broker.matching import Matcher
+from graphmatch.broker.db.store import Store
 from graphmatch.broker.metrics import event_log
-from graphmatch.broker.running import server_of
-from graphmatch.broker.service import Broker, BrokerLimits
-from graphmatch.broker.store import Store
+from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.engine import Engine
 from semantic.ontology.ontology import Ontology
 from tests.waiting import wait
@@ -134,7 +135,7 @@ class LiveBroker(Called):
         self.store = Store(str(self._folder / "broker.db"))
         ontology = Ontology.load(*self._knowing) if self._knowing else None
         self.broker = Broker(self.store, Engine(ontology), self.clock, self._limits)
-        self.matcher = Matcher(self.broker)
+        self.matcher = MatchWorker(self.broker)
         if self._matching:
             self.matcher.load()
             self.matcher.start()
@@ -194,7 +195,7 @@ class LiveBroker(Called):
         """Wait until all publications are matched."""
         from sqlalchemy import func, select
 
-        from graphmatch.broker.tables import publications
+        from graphmatch.broker.db.tables import publications
 
         waiting = select(func.count()).where(publications.c.matched_at.is_(None))
         wait(lambda: self.read(lambda db: db.scalar(waiting)) == 0)

@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 
 from fastapi import FastAPI
 
-from graphmatch.broker.access import ApiOptions, local_owner
-from graphmatch.broker.feed_store import Feed
+from graphmatch.broker.api.dependencies import ApiOptions, local_owner
+from graphmatch.broker.app.security import Principal
+from graphmatch.broker.feeds.feed_store import Feed
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.page.routes import Page, install
-from graphmatch.broker.service import Principal
-from graphmatch.broker.settings import Settings
 from semantic.publication import Publication
 from semantic.reading import read_publications
 from tests.graphmatch.broker.live_broker import Answer, Called, LiveBroker
@@ -48,7 +48,7 @@ class Polled:
         self.soon = soon
 
     async def add(self, url: str, title: str = "") -> Feed:
-        return self.feeds.setdefault(url, Feed(url, title=title, next_at=self.soon))
+        return self.feeds.setdefault(url, Feed(url, title=title, next_poll_at=self.soon))
 
     async def remove(self, url: str) -> None:
         del self.feeds[url]
@@ -81,7 +81,7 @@ class PageServer(LiveBroker):
             self.wait_for(self._subscribe_samples())
             for number, one in enumerate(several, 1):
                 self.clock.forward = -timedelta(days=DAYS * (1 - number / len(several)))
-                self.wait_for(self.broker.take_in([one], source="samples"))
+                self.wait_for(self.broker.publications.take_in([one], source="samples"))
             self.clock.forward = timedelta(0)
             self.settled()
 
@@ -89,17 +89,17 @@ class PageServer(LiveBroker):
         """Subscribe as the page's local user."""
         by = Principal(await local_owner(self.broker), frozenset({"subscribe"}))
         for name, given in SUBSCRIPTIONS.items():
-            settings = Settings(name, expires_in=timedelta(days=30))
-            await self.broker.subscribe(given, settings, by)
+            settings = SubscriptionSettings(name, expires_in=timedelta(days=30))
+            await self.broker.subscriptions.subscribe(given, settings, by)
 
     def publish_item(self, data: bytes) -> int:
         """Publish a document, wait until it is matched, return its number."""
-        accepted = self.wait_for(self.broker.publish(data))
+        accepted = self.wait_for(self.broker.publications.publish(data))
         self.settled()
         return accepted.publications[-1][0]
 
     def token(self, owner: str, *scopes: str) -> str:
-        return self.wait_for(self.broker.new_token(owner, scopes))
+        return self.wait_for(self.broker.accounts.new_token(owner, scopes))
 
 
 def item(title: str, text: str = "", link: str = "https://e.example/1") -> bytes:

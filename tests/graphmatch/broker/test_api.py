@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, func, insert, select
 
-from graphmatch.broker import running
-from graphmatch.broker.access import ApiOptions
-from graphmatch.broker.asking import Asking
-from graphmatch.broker.problems import TYPE
-from graphmatch.broker.service import BrokerLimits
-from graphmatch.broker.store import counted
-from graphmatch.broker.tables import audit, deliveries, owners
+from graphmatch.broker.api.dependencies import ApiOptions
+from graphmatch.broker.api.problems import TYPE
+from graphmatch.broker.app import server
+from graphmatch.broker.db.store import counted
+from graphmatch.broker.db.tables import audit, deliveries, owners
+from graphmatch.broker.insight.insight_service import InsightService
+from graphmatch.broker.models.limits import BrokerLimits
 from tests.graphmatch.broker.live_broker import ALL, TURTLE, Answer, LiveBroker
 from tests.graphmatch.broker.page_client import Polled
 from tests.waiting import pause, wait
@@ -45,7 +45,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
 
 
 def token(live_broker: LiveBroker, owner: str, *scopes: str) -> dict[str, str]:
-    made = asyncio.run(live_broker.broker.new_token(owner, scopes))
+    made = asyncio.run(live_broker.broker.accounts.new_token(owner, scopes))
     return {"Authorization": f"Bearer {made}"}
 
 
@@ -215,8 +215,8 @@ HOSTILE = [
     b"null",
     b"1",
     b'"x"',
-    b'{"query": "ASK { ?s ?p ?o }", "quiet": {"from": 1, "to": []}}',
-    b'{"query": "ASK { ?s ?p ?o }", "quiet": {"from": "1:00", "to": "2:00", "zone": "../x"}}',
+    b'{"query": "ASK { ?s ?p ?o }", "quiet_hours": {"from": 1, "to": []}}',
+    b'{"query": "ASK { ?s ?p ?o }", "quiet_hours": {"from": "1:00", "to": "2:00", "zone": "../x"}}',
     b'{"query": "ASK { ?s ?p ?o }", "digest": {"every": true}}',
     b'{"query": "ASK { ?s ?p ?o }", "digest": {"at": ["25:00"]}}',
     b'{"query": "ASK { ?s ?p ?o }", "sink": {"kind": "webhook", "url": "http://["}}',
@@ -373,7 +373,7 @@ def _filled(template: str, value: object) -> str:
 
 def _delivery(live_broker: LiveBroker, id: str) -> int:
     """Return a failed delivery of a subscription."""
-    from graphmatch.broker.tables import subscriptions
+    from graphmatch.broker.db.tables import subscriptions
 
     row = live_broker.read(
         lambda db: db.scalar(select(subscriptions.c.number).where(subscriptions.c.id == id))
@@ -491,7 +491,7 @@ def test_an_internal_error_has_no_secrets(tmp_path: Path, monkeypatch: pytest.Mo
     def reasons(*_: object) -> None:
         raise ZeroDivisionError("gmt_secret")
 
-    monkeypatch.setattr(Asking, "reasons", reasons)
+    monkeypatch.setattr(InsightService, "reasons", reasons)
     with LiveBroker(tmp_path) as live_broker:
         id, ticket = live_broker.subscribe()
         live_broker.publish()
@@ -550,14 +550,14 @@ def test_the_server_responds_while_a_body_is_read(
     live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch, media_type: str
 ) -> None:
     begun, goes_on = Event(), Event()
-    read = live_broker.broker.read
+    read = live_broker.broker.publications.read
 
     def slowly(*given: Any, **more: Any) -> Any:
         begun.set()
         assert goes_on.wait(60)
         return read(*given, **more)
 
-    monkeypatch.setattr(live_broker.broker, "read", slowly)
+    monkeypatch.setattr(live_broker.broker.publications, "read", slowly)
     body = "#" * 20_000  # Short bodies are read without a thread.
     if media_type in LINES.values():
         body = json.dumps({"data": "<urn:a> <urn:p> 1 ."})
@@ -690,7 +690,7 @@ def test_an_endless_head_closes_the_connection(live_broker: LiveBroker) -> None:
 def test_a_slow_head_closes_the_connection(
     live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
     ask = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n".encode()
     with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
         connection.sendall(ask)

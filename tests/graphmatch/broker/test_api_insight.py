@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from graphmatch.broker import asking, feed_list, reading
-from graphmatch.broker.access import ApiOptions
-from graphmatch.broker.api_insight import ONTOLOGY_TYPES
+from graphmatch.broker.api.dependencies import ApiOptions
+from graphmatch.broker.api.insight import ONTOLOGY_TYPES
 from graphmatch.broker.client import BrokerError
-from graphmatch.broker.feed_list import parse_feed_list
-from graphmatch.broker.tables import audit
+from graphmatch.broker.db import queries
+from graphmatch.broker.db.tables import audit
+from graphmatch.broker.feeds import feed_list
+from graphmatch.broker.feeds.feed_list import parse_feed_list
+from graphmatch.broker.insight import insight_service
 from tests.graphmatch.broker.live_broker import ALL, TURTLE, LiveBroker, Process
 from tests.graphmatch.broker.page_client import Polled
 from tests.graphmatch.broker.test_api import HOSTILE, check, token
@@ -75,10 +77,10 @@ def test_a_backtest_shows_past_matches(live_broker: LiveBroker, way: str) -> Non
     assert hit["url"] == f"{live_broker.url}/v1/publications/{hit['seq']}"
     assert hit["because"]
     assert said["days"][0]["matched"] == 1
-    assert said["looked"] == said["days"][0]["looked"] >= 3
-    near = {one["id"] for one in said["near"]}
-    assert len(near) == sum(one["count"] for one in said["missed"]) >= 1
-    assert all(one["condition"] and one["failure"] for one in said["near"])
+    assert said["scanned"] == said["days"][0]["scanned"] >= 3
+    near = {one["id"] for one in said["relaxed_matches"]}
+    assert len(near) == sum(one["count"] for one in said["relaxations"]) >= 1
+    assert all(one["condition"] and one["failure"] for one in said["relaxed_matches"])
     assert ask(where={"price": {"<": 5}})["matched"] == 0
     (found,) = ask(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")["findings"]
     assert (found["kind"], found["subscriptions"]) == ("can never match", [])
@@ -120,14 +122,14 @@ def test_too_many_questions_are_refused(
     live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Long questions have their own limit, so they do not block short ones."""
-    asking = live_broker.app.state.api.asking
-    monkeypatch.setattr(asking.long, "waiting", asking.long.most)
+    insight = live_broker.app.state.api.insight
+    monkeypatch.setattr(insight.long, "waiting", insight.long.most)
     said = live_broker.call("POST", "/v1/subscriptions:backtest", {"query": ALL})
     check(said, 503, "too many requests are running")
     assert int(said.headers["retry-after"]) > 0
     check(live_broker.call("POST", "/v1/ontology:what-if", "", TURTLE), 503)
     assert live_broker.call("POST", "/v1/subscriptions:preview", {"query": ALL}).status == 200
-    monkeypatch.setattr(asking.short, "waiting", asking.short.most)
+    monkeypatch.setattr(insight.short, "waiting", insight.short.most)
     check(live_broker.call("POST", "/v1/subscriptions:preview", {"query": ALL}), 503)
 
 
@@ -135,14 +137,14 @@ def test_the_number_of_recent_publications_is_limited(
     live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def seqs(**limits: int) -> tuple[list[str], bool]:
-        recent = reading.Recent(live_broker.store, **limits)
+        recent = queries.Recent(live_broker.store, **limits)
         return [one.id for one in recent], recent.whole
 
     every, whole = seqs()
     assert whole
     assert len(every) >= 3
-    monkeypatch.setattr(reading, "BATCH_SIZE", 2)
-    monkeypatch.setattr(reading, "BATCH_BYTES", 1)
+    monkeypatch.setattr(queries, "BATCH_SIZE", 2)
+    monkeypatch.setattr(queries, "BATCH_BYTES", 1)
     assert seqs() == (every, True)
     assert seqs(most=2) == (every[:2], False)
     assert seqs(bytes=1) == (every[:1], False)
@@ -155,7 +157,7 @@ def test_facts_of_an_item_become_a_subscription(live_broker: LiveBroker) -> None
     client = live_broker.client()
     said = client.facts(1)
     assert said["publication"]["seq"] == 1
-    assert (said["looked"] >= 3, said["complete"]) == (True, True)
+    assert (said["scanned"] >= 3, said["complete"]) == (True, True)
     (wind,) = (one for one in said["facts"] if one["steps"][0]["pattern"].count("news:WindPower"))
     assert wind["sort"] == "concept"
     counts = [step["count"] for step in wind["steps"]]
@@ -370,14 +372,14 @@ def test_a_long_question_returns_its_memory(
     live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[bool] = []
-    monkeypatch.setattr(asking, "give_back_memory", lambda: given.append(True))
+    monkeypatch.setattr(insight_service, "give_back_memory", lambda: given.append(True))
     query = {"query": ALL}
     assert live_broker.call("POST", "/v1/subscriptions:preview", query).json["truncated"] == []
     assert given == []
-    monkeypatch.setattr(asking, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(insight_service, "LONG_SECONDS", 0.0)
     assert live_broker.call("POST", "/v1/subscriptions:preview", query).status == 200
     assert given == [True]
-    asking.CDLL(None)  # Check that the C library is found.
+    insight_service.CDLL(None)  # Check that the C library is found.
 
 
 @pytest.mark.long

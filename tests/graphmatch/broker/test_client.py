@@ -9,9 +9,8 @@ from threading import Thread
 
 import pytest
 
+from graphmatch.broker.app.security import digest_of, read_key
 from graphmatch.broker.client import BrokerError, Client
-from graphmatch.broker.events import read_key
-from graphmatch.broker.service import digest_of
 from tests.graphmatch.broker.live_broker import ALL, LiveBroker
 
 
@@ -41,7 +40,7 @@ def test_a_client_manages_a_subscription(live_broker: LiveBroker) -> None:
 def test_a_client_publishes_and_reads(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     made = client.subscribe(topics=["Energy"], not_words=["coal"])
-    assert client.subscription(made.id, made.ticket)["given"]["not-words"] == ["coal"]
+    assert client.subscription(made.id, made.ticket)["definition"]["not-words"] == ["coal"]
     made = client.subscribe(query=ALL)
     said = client.publish("<urn:a> a <urn:C> .", "text/turtle", id="urn:p")
     assert [id for _, id in said.publications] == ["urn:p"]

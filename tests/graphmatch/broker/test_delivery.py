@@ -19,22 +19,26 @@ import pytest
 import standardwebhooks
 from aiohttp import web
 
-from graphmatch.broker import delivery as module
-from graphmatch.broker import matching
-from graphmatch.broker.delivery import GIVEN_UP
-from graphmatch.broker.retries import FAILURES, JITTER, WAITS
-from graphmatch.broker.service import BrokerLimits, NotThereError, Principal, millis
-from graphmatch.broker.settings import RefusedError, Settings
-from graphmatch.broker.store import Store
-from graphmatch.broker.tables import (
+from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
+from graphmatch.broker.app.security import Principal
+from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.tables import (
     audit,
+    circuit_breakers,
     deliveries,
-    hosts,
+    idempotency_keys,
     matches,
     publications,
-    requests,
     subscriptions,
 )
+from graphmatch.broker.models.circuit_breaker import FAILURES
+from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.models.times import millis
+from graphmatch.broker.outbox import dispatcher as module
+from graphmatch.broker.outbox.dispatcher import GIVEN_UP
+from graphmatch.broker.outbox.retry_policy import JITTER, RETRY_SCHEDULE
+from graphmatch.broker.service import match_worker
 from semantic.clock import utc_now
 from tests.graphmatch.broker.harness import (
     NOON,
@@ -66,7 +70,7 @@ async def test_a_match_is_posted_with_a_signature(tmp_path: Path) -> None:
         assert made.secret is not None
         assert len(hook.got) == 2
         for one in hook.got:
-            standardwebhooks.Webhook(made.secret).verify(one.body, dict(one.headers))
+            standardwebhooks.WebhookSender(made.secret).verify(one.body, dict(one.headers))
         said = json.loads(hook.got[0].body)
         assert said["type"] == "match"
         assert said["id"] == hook.got[0].id
@@ -74,7 +78,7 @@ async def test_a_match_is_posted_with_a_signature(tmp_path: Path) -> None:
         [match] = said["matches"]
         assert match["publication"]["id"] == "urn:g-a"
         assert match["solutions"] == [{"s": "<urn:a>"}]
-        assert "why" not in match
+        assert "reasons" not in match
         row = (await broker.rows(deliveries))[0]
         assert (row["attempt"], row["status"], row["error"]) == (1, 200, None)
         assert row["claimed_until"] is None
@@ -97,14 +101,14 @@ async def test_a_delivery_is_tried_ten_times_under_one_id(
         if attempt == 10:
             break
         wait = row["due_at"] - millis(clock())
-        planned = WAITS[attempt - 1] / timedelta(milliseconds=1)
+        planned = RETRY_SCHEDULE[attempt - 1] / timedelta(milliseconds=1)
         assert abs(wait - planned) <= JITTER * planned + 1
         assert (row["state"], row["status"]) == ("waiting", 500)
         clock.forward(milliseconds=max(wait - 1, 0))
         broker.dispatcher.wake()
         await asyncio.sleep(0.02)
         assert len(hook.got) == attempt  # The retry is not due.
-        [host] = await broker.rows(hosts)
+        [host] = await broker.rows(circuit_breakers)
         open_until = max(0, (host["open_until"] or 0) - millis(clock()))
         clock.forward(milliseconds=open_until + 2)
         broker.dispatcher.wake()
@@ -124,9 +128,9 @@ async def test_a_delivery_is_tried_ten_times_under_one_id(
     [row] = await broker.rows(deliveries)
     assert row["attempt"] == 11
     assert len(hook.count()) == 1
-    with pytest.raises(NotThereError, match="it was taken"):
+    with pytest.raises(NotFoundError, match="it was taken"):
         await broker.dispatcher.retry(1)
-    [host] = await broker.rows(hosts)
+    [host] = await broker.rows(circuit_breakers)
     assert (host["failures"], host["open_until"]) == (0, None)
 
 
@@ -139,7 +143,9 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         hook.answer = status(410)
         made = await broker.subscribe(hook.url(), digest={"every": 86400})
         await broker.publish("a")
-        await broker.broker.change(made.id, ADMIN, None, settings=Settings(digest={}))
+        await broker.broker.subscriptions.change(
+            made.id, ADMIN, None, settings=SubscriptionSettings(digest={})
+        )
         await broker.subscribe(other.url())
         await broker.publish("b")  # The digest waits next to it.
         await until(lambda: _ended(broker, 1))
@@ -156,7 +162,7 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         assert [one["state"] for one in mine] == ["failed", "failed"]
 
         hook.answer = None
-        await broker.broker.change(made.id, ADMIN, None, state="active")
+        await broker.broker.subscriptions.change(made.id, ADMIN, None, state="active")
         await broker.publish("d")
         await until(lambda: len(hook.got) == 2)
         assert b"urn:g-d" in hook.got[1].body
@@ -181,7 +187,9 @@ async def test_a_410_of_a_replaced_address_disables_nothing(
     await broker.publish("a")
     await until(lambda: len(hook.got) == 1)
     sink = {"kind": "webhook", "url": hook.url("/new")}
-    await broker.broker.change(made.id, ADMIN, None, settings=Settings(sink=sink))
+    await broker.broker.subscriptions.change(
+        made.id, ADMIN, None, settings=SubscriptionSettings(sink=sink)
+    )
     release.set()
     await until(broker.all_are("failed"))
     [row] = await broker.rows(subscriptions)
@@ -200,7 +208,9 @@ async def test_a_forbidden_address_is_not_tried_again(tmp_path: Path) -> None:
 
 async def test_email_without_a_server_fails_with_its_reason(broker: BrokerHarness) -> None:
     sink = {"kind": "email", "address": "ann@example.org"}
-    await broker.broker.subscribe({"query": "ASK { ?s a <urn:C> }"}, Settings(sink=sink))
+    await broker.broker.subscriptions.subscribe(
+        {"query": "ASK { ?s a <urn:C> }"}, SubscriptionSettings(sink=sink)
+    )
     await broker.publish("a")
     await until(broker.all_are("failed"))
     [row] = await broker.rows(deliveries)
@@ -305,7 +315,7 @@ async def test_a_delivery_that_waits_too_long_for_a_dead_host_fails(
     await broker.dispatcher.sweep()  # The broker may have been stopped meanwhile.
 
     async def probed() -> bool:
-        [host] = await broker.rows(hosts)
+        [host] = await broker.rows(circuit_breakers)
         return bool(host["last_at"] == millis(clock()))
 
     await until(probed)
@@ -315,7 +325,7 @@ async def test_a_delivery_that_waits_too_long_for_a_dead_host_fails(
 
 
 async def _spared(broker: BrokerHarness) -> bool:
-    return any(row["failures"] >= FAILURES for row in await broker.rows(hosts))
+    return any(row["failures"] >= FAILURES for row in await broker.rows(circuit_breakers))
 
 
 def all_are_but_tried(one: BrokerHarness) -> Any:
@@ -341,7 +351,7 @@ async def test_a_digest_has_all_matches_and_later_ones_go_with_the_next(
     hook.answer = late
     quiet = {"from": "07:00", "to": "09:30", "zone": "UTC"}
     await broker.subscribe(
-        hook.url(), digest={"at": ["08:00"]}, quiet=quiet, expires_in=timedelta(days=9)
+        hook.url(), digest={"at": ["08:00"]}, quiet_hours=quiet, expires_in=timedelta(days=9)
     )
     await broker.publish("a")
     clock.forward(hours=18)
@@ -370,7 +380,7 @@ async def test_a_retry_keeps_quiet_hours(
 ) -> None:
     clock.now = datetime(2026, 1, 14, 21, 59, 58, tzinfo=UTC)
     hook.answer = status(500)
-    await broker.subscribe(hook.url(), quiet={"from": "22:00", "to": "07:00"})
+    await broker.subscribe(hook.url(), quiet_hours={"from": "22:00", "to": "07:00"})
     await broker.publish("a")
     await until(lambda: _attempted(broker, 1))
     [row] = await broker.rows(deliveries)
@@ -381,11 +391,13 @@ async def test_payloads_have_a_limit_and_name_omitted_parts(tmp_path: Path) -> N
     clock = FakeClock()
     async with receivers(3) as [one, two, three], harness(tmp_path, clock) as broker:
         await broker.subscribe(one.url(), query="SELECT ?o { ?s <urn:p> ?o }")
-        await broker.subscribe(two.url(), digest={"every": 60}, sink={"why": True})
+        await broker.subscribe(
+            two.url(), digest={"every": 60}, sink={"include_reasons": True}
+        )
         await broker.subscribe(three.url(), query="SELECT ?o { ?s <urn:long> ?o }")
         many = "".join(f'<urn:a> <urn:p> "{n} {"x" * 300}" <urn:g> .\n' for n in range(90))
         many += f'<urn:a> <urn:long> "{"y" * 30_000}" <urn:g> .\n'
-        await broker.broker.publish(many.encode(), format="nq")
+        await broker.broker.publications.publish(many.encode(), format="nq")
         await broker.publish(*(f"a{n}" for n in range(250)))
         clock.forward(seconds=61)
         broker.dispatcher.wake()
@@ -394,24 +406,24 @@ async def test_payloads_have_a_limit_and_name_omitted_parts(tmp_path: Path) -> N
         for got in (one.got, two.got, three.got):
             assert [len(each.body) <= limit for each in got] == [True]
         solutions, digest, long = (json.loads(each.got[0].body) for each in (one, two, three))
-        assert solutions["matches"][0]["more"] is True
+        assert solutions["matches"][0]["truncated"] is True
         assert len(solutions["matches"][0]["solutions"]) == 10
         assert digest["total"] == 250
         assert 50 < len(digest["matches"]) <= 100
         assert digest["link"] == f"http://127.0.0.1:8000/v1/deliveries/{digest['id'][-1]}"
         assert long["matches"][0]["solutions"] == []
-        assert long["matches"][0]["more"] is True
+        assert long["matches"][0]["truncated"] is True
 
 
 async def test_reasons_are_sent_if_requested(hook: Receiver, broker: BrokerHarness) -> None:
     query = "SELECT ?s { ?s a ?c . ?s <urn:p> ?n FILTER(?n > 5) }"
-    await broker.subscribe(hook.url(), query=query, sink={"why": True})
+    await broker.subscribe(hook.url(), query=query, sink={"include_reasons": True})
     text = f"<urn:a> {TYPE} <urn:C> ; <urn:p> 7 ."
-    await broker.broker.publish(text.encode(), format="ttl")
+    await broker.broker.publications.publish(text.encode(), format="ttl")
     await broker.match()
     await until(broker.all_are("delivered"))
     [match] = json.loads(hook.got[0].body)["matches"]
-    told = [part.get("triple") for part in match["why"]]
+    told = [part.get("triple") for part in match["reasons"]]
     assert f"<urn:a> {TYPE} <urn:C>" in told
 
 
@@ -486,7 +498,7 @@ async def test_an_ended_subscription_gets_no_deliveries(
 ) -> None:
     made = await broker.subscribe(hook.url(), digest={"every": 60})
     await broker.publish("a")
-    await broker.broker.unsubscribe(made.id, ADMIN, None)
+    await broker.broker.subscriptions.unsubscribe(made.id, ADMIN, None)
     clock.forward(seconds=61)
     broker.dispatcher.wake()
     await until(broker.all_are("failed"))
@@ -499,7 +511,9 @@ async def test_waiting_matches_go_to_the_new_address(tmp_path: Path) -> None:
         made = await broker.subscribe(old.url(), digest={"every": 60})
         await broker.publish("a")
         sink = {"kind": "webhook", "url": new.url()}
-        await broker.broker.change(made.id, ADMIN, None, settings=Settings(sink=sink))
+        await broker.broker.subscriptions.change(
+            made.id, ADMIN, None, settings=SubscriptionSettings(sink=sink)
+        )
         clock.forward(seconds=61)
         broker.dispatcher.wake()
         await until(broker.all_are("delivered"))
@@ -525,8 +539,8 @@ async def test_expiry_is_announced_once_and_then_final(
     assert await after(minutes=10) == ["subscription.expiring"]
     assert await after(hours=-1) == ["subscription.expiring"]
     assert await after(hours=1) == ["subscription.expiring"]
-    renewed = Settings(expires_in=timedelta(days=2))
-    await broker.broker.change(made.id, ADMIN, None, settings=renewed)
+    renewed = SubscriptionSettings(expires_in=timedelta(days=2))
+    await broker.broker.subscriptions.change(made.id, ADMIN, None, settings=renewed)
     assert await after(hours=8) == ["subscription.expiring"]
     assert len(await after(hours=38)) == 2
     final = ["subscription.expiring", "subscription.expiring", "subscription.expired"]
@@ -534,8 +548,8 @@ async def test_expiry_is_announced_once_and_then_final(
     assert await after(days=-2) == final
     [row] = await broker.rows(subscriptions)
     assert (row["state"], row["reason"]) == ("ended", "expired")
-    with pytest.raises(RefusedError, match="has ended"):
-        await broker.broker.change(made.id, ADMIN, None, settings=renewed)
+    with pytest.raises(InvalidRequestError, match="has ended"):
+        await broker.broker.subscriptions.change(made.id, ADMIN, None, settings=renewed)
     await broker.publish("a")
     assert not await broker.rows(matches)
 
@@ -545,14 +559,14 @@ async def test_old_records_are_deleted_and_waiting_ones_are_kept(tmp_path: Path)
     clock = FakeClock(datetime.fromtimestamp(NOON.timestamp() // month * month + 60, UTC))
     async with receivers() as [hook], harness(tmp_path, clock) as broker:
         gone = await broker.subscribe(hook.url())
-        await broker.broker.publish(b"<urn:x> a <urn:D> .", format="ttl", key="k")
+        await broker.broker.publications.publish(b"<urn:x> a <urn:D> .", format="ttl", key="k")
         await broker.publish("a", "b")
         await until(broker.all_are("delivered"))
-        await broker.broker.unsubscribe(gone.id, ADMIN, None)
+        await broker.broker.subscriptions.unsubscribe(gone.id, ADMIN, None)
         more: Any = {"expires_in": timedelta(days=300)}
         await broker.subscribe(hook.url(), digest={"every": 31 * 86400}, **more)
         await broker.publish("c")
-        await broker.broker.note("something")
+        await broker.broker.accounts.note("something")
         clock.forward(days=30, hours=1)
         assert len(await broker.rows(publications)) == 4
         await broker.dispatcher.sweep(forget=True)
@@ -562,7 +576,7 @@ async def test_old_records_are_deleted_and_waiting_ones_are_kept(tmp_path: Path)
         [waiting] = await broker.rows(deliveries)
         assert waiting["state"] == "waiting"
         assert not await broker.rows(audit)
-        assert not await broker.rows(requests)
+        assert not await broker.rows(idempotency_keys)
 
 
 # --- Restarts ------------------------------------------------------------------------------------
@@ -696,12 +710,12 @@ def told(body: bytes, id: str) -> list[tuple[str, str]]:
 async def publish_and_send(place: str, url: str, published: str, claims: str) -> None:
     """Run the process to kill: it records acknowledged publications."""
     if claims:
-        module.LEASE = matching._CLAIM = timedelta(seconds=float(claims))
-        module._MARGIN = module.LEASE / 2
+        module.CLAIM_DURATION = match_worker._CLAIM = timedelta(seconds=float(claims))
+        module._MARGIN = module.CLAIM_DURATION / 2
     async with harness(place, utc_now, limits=BrokerLimits()) as broker:
         if not await broker.rows(subscriptions):
             await broker.subscribe(url)
-        broker.broker.woken = broker.matcher.wake
+        broker.broker.on_commit = broker.matcher.wake
         broker.matcher.start()
         stopped = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
@@ -709,7 +723,7 @@ async def publish_and_send(place: str, url: str, published: str, claims: str) ->
             while not stopped.is_set():
                 name = f"{random.randrange(2**60):x}"
                 text = f"<urn:{name}> {TYPE} <urn:C> <urn:g-{name}> ."
-                await broker.broker.publish(text.encode(), format="nq")
+                await broker.broker.publications.publish(text.encode(), format="nq")
                 file.write(f"urn:g-{name}\n")
                 file.flush()
                 # Otherwise, a backlog would grow at the receiver.
@@ -739,7 +753,7 @@ async def test_two_processes_send_each_delivery_once(
             hook.answer = slow
             await one.subscribe(hook.url())
         names = [f"a{n}" for n in range(60)]
-        one.matcher.told = lambda _: (one.dispatcher.wake(), two.dispatcher.wake())[0]
+        one.matcher.on_matched = lambda _: (one.dispatcher.wake(), two.dispatcher.wake())[0]
         await one.publish(*names)
         await until(one.all_are("delivered"))
         for hook in several:
@@ -753,7 +767,7 @@ async def test_another_process_takes_an_expired_claim(database: str) -> None:
     clock = FakeClock()
     async with receivers() as [hook], harness(database, clock) as broker:
         await broker.subscribe(hook.url())
-        claimed = millis(NOON + module.LEASE)
+        claimed = millis(NOON + module.CLAIM_DURATION)
         await broker.dispatcher.stop()
         await broker.publish("a")
         held = deliveries.update().values(claimed_until=claimed)
@@ -761,7 +775,7 @@ async def test_another_process_takes_an_expired_claim(database: str) -> None:
         async with harness(database, clock) as other:
             await asyncio.sleep(0.1)
             assert not hook.got
-            clock.now = NOON + module.LEASE
+            clock.now = NOON + module.CLAIM_DURATION
             other.dispatcher.wake()
             await until(other.all_are("delivered"))
 

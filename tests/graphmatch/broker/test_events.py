@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from graphmatch.broker import running
-from graphmatch.broker.access import ApiOptions
-from graphmatch.broker.events import STREAMS
-from graphmatch.broker.service import BrokerLimits
+from graphmatch.broker.api.dependencies import ApiOptions
+from graphmatch.broker.api.sse import STREAMS
+from graphmatch.broker.app import server
+from graphmatch.broker.models.limits import BrokerLimits
 from tests.graphmatch.broker.live_broker import LiveBroker
 from tests.waiting import wait
 
@@ -199,7 +199,7 @@ def test_nothing_is_lost_between_reading_and_waiting(patient: LiveBroker) -> Non
     """A match can arrive after a stream has read, but before it waits."""
     id, ticket = patient.subscribe()
     read = patient.streams._page
-    told = patient.matcher.told
+    told = patient.matcher.on_matched
     woken = Event()
 
     def late(db: Any, **what: Any) -> Any:
@@ -213,7 +213,7 @@ def test_nothing_is_lost_between_reading_and_waiting(patient: LiveBroker) -> Non
         told(numbers)
         patient.server_loop.call_soon_threadsafe(woken.set)
 
-    patient.streams._page, patient.matcher.told = late, noted
+    patient.streams._page, patient.matcher.on_matched = late, noted
     stream = EventStream(patient, id, ticket)
     assert stream.match()["solutions"] == [{"s": "<urn:late>"}]
 
@@ -257,7 +257,7 @@ def test_a_limited_replay_is_announced(tmp_path: Path) -> None:
         stream.frame()
         frame = stream.frame()
         assert frame is not None
-        assert (frame["event"], "id" in frame) == ("cut", False)
+        assert (frame["event"], "id" in frame) == ("truncated", False)
         assert stream.match()["solutions"] == [{"s": "<urn:new>"}]
         stream.close()
         page = live_broker.call("GET", f"/v1/subscriptions/{id}/matches", headers=ticket).json
@@ -293,7 +293,7 @@ def test_the_number_of_streams_is_limited(live_broker: LiveBroker) -> None:
 
 def test_a_stop_ends_open_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the stop would wait for the streams, here for an hour."""
-    monkeypatch.setattr(running, "STOP_SECONDS", 3600)
+    monkeypatch.setattr(server, "STOP_SECONDS", 3600)
     live_broker = LiveBroker(tmp_path)
     live_broker.start()
     id, ticket = live_broker.subscribe()
@@ -327,7 +327,7 @@ def test_many_solutions_are_truncated_with_a_link(tmp_path: Path) -> None:
         stream = EventStream(live_broker, id, ticket, "?since=0")
         found = stream.match()
         stream.close()
-        assert found["cut"]
+        assert found["truncated"]
         assert 0 < len(found["solutions"]) < 10
         path = found["url"].removeprefix(live_broker.url)
         assert len(live_broker.call("GET", path, headers=ticket).json["solutions"]) == 50

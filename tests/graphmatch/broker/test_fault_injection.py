@@ -23,18 +23,20 @@ import pytest
 from aiohttp import web
 from sqlalchemy import Connection, func, select, text
 
-from graphmatch.broker import matching
 from graphmatch.broker.client import Client
-from graphmatch.broker.feeds import Poller
-from graphmatch.broker.following import BrokerFeeds
-from graphmatch.broker.insight import Rehearsal, Stored, try_subscription
-from graphmatch.broker.matching import Matcher
-from graphmatch.broker.outbox import LEASE, claim
-from graphmatch.broker.service import millis, time_of
-from graphmatch.broker.settings import Settings
-from graphmatch.broker.store import Store, StoreError
-from graphmatch.broker.tables import deliveries, matches, publications, subscriptions
-from graphmatch.broker.transport import SmtpServer
+from graphmatch.broker.db.delivery_queries import CLAIM_DURATION, claim
+from graphmatch.broker.db.store import Store, StoreError
+from graphmatch.broker.db.tables import deliveries, matches, publications, subscriptions
+from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
+from graphmatch.broker.feeds.feed_poller import Poller
+from graphmatch.broker.insight.backtest import backtest
+from graphmatch.broker.models.stored_publication import Stored
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.models.times import millis, time_of
+from graphmatch.broker.outbox.senders import SmtpServer
+from graphmatch.broker.service import match_worker
+from graphmatch.broker.service.backtester import Backtester
+from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.engine import Engine
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
@@ -201,10 +203,10 @@ async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str
         await killed.subscribe(hook.url(), **MONTH)
         await killed.publish("a")
         ahead.forward(days=2)
-        await killed.broker.publish(quad("b").encode(), format="nq")
+        await killed.broker.publications.publish(quad("b").encode(), format="nq")
         [row] = await killed.rows(deliveries)
         wanted, at = {row["host"]: 1}, millis(ahead())
-        until_ = at + LEASE // timedelta(milliseconds=1)
+        until_ = at + CLAIM_DURATION // timedelta(milliseconds=1)
         held = await killed.store.write(lambda db: claim(db, wanted, at, until_))
         assert [one.id for one in held] == [1]
         assert len(await killed.store.write(killed.matcher.claim)) == 1
@@ -235,10 +237,10 @@ def test_a_stream_keeps_its_order_when_the_clock_jumps(tmp_path: Path) -> None:
 async def test_snapshots_are_saved_if_the_clock_stands_still(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
 ) -> None:
-    monkeypatch.setattr(matching, "SAVE_SECONDS", 0.01)
+    monkeypatch.setattr(match_worker, "SAVE_SECONDS", 0.01)
 
-    await idle.broker.subscribe({"query": ALL}, Settings())
-    matcher = Matcher(idle.broker, tmp_path / "saved", "f")
+    await idle.broker.subscriptions.subscribe({"query": ALL}, SubscriptionSettings())
+    matcher = MatchWorker(idle.broker, tmp_path / "saved", "f")
     matcher.load()
     matcher.start()
     await until(lambda: bool(list((tmp_path / "saved").glob("*.gm"))))
@@ -317,8 +319,8 @@ async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
     """The matcher continues at once, before the claim expires."""
 
     async with harness(database, running=False) as broker:
-        await broker.broker.subscribe({"query": ALL}, Settings())
-        await broker.broker.publish(quad("a").encode(), format="nq")
+        await broker.broker.subscriptions.subscribe({"query": ALL}, SubscriptionSettings())
+        await broker.broker.publications.publish(quad("a").encode(), format="nq")
         write = broker.store.write_now
 
         def cut(work: Callable[[Connection], Any]) -> Any:
@@ -449,7 +451,9 @@ async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
         async with harness(tmp_path, clock, smtp=smtp) as broker:
             sink = {"kind": "email", "address": "ann@example.org"}
             given = {"query": ALL}
-            await broker.broker.subscribe(given, Settings("Soup", sink, **MONTH))
+            await broker.broker.subscriptions.subscribe(
+                given, SubscriptionSettings("Soup", sink, **MONTH)
+            )
             await broker.publish("a")
 
             async def tried() -> bool:
@@ -468,8 +472,8 @@ async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
             assert "urn:g-a" in again.get_content()
             assert "/v1/deliveries/1" in again.get_content()
 
-            digest = Settings("Digest", sink, digest={"every": 60}, **MONTH)
-            await broker.broker.subscribe(given, digest)
+            digest = SubscriptionSettings("Digest", sink, digest={"every": 60}, **MONTH)
+            await broker.broker.subscriptions.subscribe(given, digest)
             server.mails.clear()
             await broker.publish("b")
             await broker.publish("c")
@@ -498,8 +502,8 @@ async def test_ntfy_is_retried_and_has_digests(
 ) -> None:
     sink = {"kind": "ntfy", "url": hook.url("/topic"), "token": "tk_secret"}
     for path, more in (("/topic", {}), ("/digest", {"digest": {"every": 60}})):
-        settings = Settings("Soup", {**sink, "url": hook.url(path)}, **more, **MONTH)
-        await broker.broker.subscribe({"query": ALL}, settings)
+        settings = SubscriptionSettings("Soup", {**sink, "url": hook.url(path)}, **more, **MONTH)
+        await broker.broker.subscriptions.subscribe({"query": ALL}, settings)
     hook.answer = status(429, Retry_After="30")
     await broker.publish("a")
     await broker.publish("b")
@@ -532,7 +536,9 @@ async def test_ntfy_is_retried_and_has_digests(
 def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> None:
     """Each process has its own ontology, so matches identify their process."""
     store = Store(database)
-    whose = select(matches.c.engine, func.count().label("found")).group_by(matches.c.engine)
+    whose = select(matches.c.ontology_version, func.count().label("found")).group_by(
+        matches.c.ontology_version
+    )
     waiting = select(func.count()).where(publications.c.matched_at.is_(None))
 
     def shares() -> dict[int, int]:
@@ -584,7 +590,7 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
         assert second.runs
         assert broker.runs
         assert sum(shares().values()) == published
-        shown = Client(broker.url).subscription(made.id, made.ticket)["matched"]
+        shown = Client(broker.url).subscription(made.id, made.ticket)["match_count"]
         assert shown == min(published, 10_000)  # Larger numbers are not counted.
         found = [one.publication for one in Client(broker.url).matches(made.id, made.ticket)]
         assert len(set(found)) == len(found) == published
@@ -612,9 +618,9 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
         ]
         async with harness(place, clock, engine=engine, running=False) as broker:
             for one in given:
-                await broker.broker.subscribe(one, Settings(**MONTH))
+                await broker.broker.subscriptions.subscribe(one, SubscriptionSettings(**MONTH))
             for begin in range(0, len(items), 50):
-                await broker.broker.take_in(items[begin : begin + 50], source="test")
+                await broker.broker.publications.take_in(items[begin : begin + 50], source="test")
                 await broker.match()
                 clock.forward(minutes=7)
             log = {row["seq"]: row for row in await broker.rows(publications)}
@@ -626,16 +632,16 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
                 for row in reversed(log.values())
             ]
             assert len(stored) == len(items)
-            rehearsal = Rehearsal(engine)
+            backtester = Backtester(engine)
             for row in await broker.rows(subscriptions):
-                trial = try_subscription(
+                trial = backtest(
                     engine,
                     row["query"],
                     stored,
                     limit_seconds=600,
                     newest=len(stored),
                     near=0,
-                    rehearsal=rehearsal,
+                    backtester=backtester,
                 )
                 assert trial.problem is None
                 assert trial.complete

@@ -19,10 +19,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from graphmatch.broker import feed_store
-from graphmatch.broker.feed_list import ListedFeed, parse_feed_list, read_feed_list
-from graphmatch.broker.feed_store import KEPT_DAYS, Feed, FeedItem, FeedStoreError, SqliteFeedStore
-from graphmatch.broker.feeds import (
+from graphmatch.broker.feeds import feed_store
+from graphmatch.broker.feeds.feed_list import ListedFeed, parse_feed_list, read_feed_list
+from graphmatch.broker.feeds.feed_poller import (
     BODY_BYTES,
     CAP,
     FLOOR,
@@ -37,6 +36,13 @@ from graphmatch.broker.feeds import (
     Fetched,
     Poller,
     after_skipped,
+)
+from graphmatch.broker.feeds.feed_store import (
+    KEPT_DAYS,
+    Feed,
+    FeedItem,
+    FeedStoreError,
+    SqliteFeedStore,
 )
 from semantic.errors import InputError, Problem, Severity
 from semantic.feeds import read_feed
@@ -120,7 +126,7 @@ class World:
 
     def wait(self, url: str) -> timedelta:
         """Return the time until the next poll."""
-        at = self.poller.feeds[url].next_at
+        at = self.poller.feeds[url].next_poll_at
         assert at is not None
         return at - self.clock()
 
@@ -641,7 +647,7 @@ def test_the_state_of_a_feed_is_stored_completely() -> None:
         "https://e.org/",
         moved="https://f.org/",
         etag='W/"ä"',
-        next_at=START,
+        next_poll_at=START,
         pushed_until=START,
         read_at=START,
         skip_hours=(1, 2),
@@ -699,7 +705,7 @@ async def test_a_hand_over_at_the_end_is_finished(world: World) -> None:
     await asyncio.wait_for(running, 1)
     assert world.titles() == ["one"]
     assert (await world.store.unknown(url, read(rss("one")))) == []
-    assert world.poller.feeds[world.server.url("/b")].next_at is None
+    assert world.poller.feeds[world.server.url("/b")].next_poll_at is None
 
 
 # --- A simulated day -----------------------------------------------------------------------------

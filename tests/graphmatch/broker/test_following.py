@@ -8,11 +8,11 @@ from sqlalchemy import select
 from sqlalchemy.event import listen, remove
 
 from graphmatch import Engine
-from graphmatch.broker.feed_store import Feed, FeedItem
-from graphmatch.broker.following import BrokerFeeds
-from graphmatch.broker.service import Broker
-from graphmatch.broker.store import Store
-from graphmatch.broker.tables import publications
+from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.tables import publications
+from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
+from graphmatch.broker.feeds.feed_store import Feed, FeedItem
+from graphmatch.broker.service.broker import Broker
 from semantic.feeds import read_feed
 
 URL = "https://example.org/feed"

@@ -17,11 +17,21 @@ from pyoxigraph import Literal, NamedNode
 from typer.testing import CliRunner
 
 from graphmatch import Engine, SubscriptionParser, read_subscriptions
-from graphmatch.broker import insight
-from graphmatch.broker.conditions import conditions
-from graphmatch.broker.example import Fact, Sort, facts, generalisations, subscription_of, volumes
-from graphmatch.broker.health import Finding, Kind, SinkState, health
-from graphmatch.broker.insight import Rehearsal, Stored, Trial, try_subscription, what_if, why
+from graphmatch.broker.insight import backtest as backtest_module
+from graphmatch.broker.insight.backtest import BacktestResult, backtest, what_if, why
+from graphmatch.broker.insight.conditions import conditions
+from graphmatch.broker.insight.query_by_example import (
+    Fact,
+    Sort,
+    count_facts,
+    facts,
+    generalisations,
+    subscription_of,
+)
+from graphmatch.broker.insight.subscription_health import health
+from graphmatch.broker.models.findings import Finding, Kind, SinkState
+from graphmatch.broker.models.stored_publication import Stored
+from graphmatch.broker.service.backtester import Backtester
 from graphmatch.cli import app
 from graphmatch.matcher import UnknownSubscriptionError
 from graphmatch.operators.operator import operator
@@ -71,14 +81,14 @@ def texts() -> dict[str, str]:
 
 
 @cache
-def rehearsal() -> Rehearsal:
-    return Rehearsal(Engine(news()))
+def backtester() -> Backtester:
+    return Backtester(Engine(news()))
 
 
-def tried(query: str, **options: int) -> Trial:
-    kept = rehearsal()
+def tried(query: str, **options: int) -> BacktestResult:
+    kept = backtester()
     asked = {"limit_seconds": MINUTE, **options}
-    return try_subscription(kept.engine, query, samples(), rehearsal=kept, **asked)
+    return backtest(kept.engine, query, samples(), backtester=kept, **asked)
 
 
 def live(engine: Engine, stored: Sequence[Stored], clock: list[datetime]) -> list[tuple[str, ...]]:
@@ -107,15 +117,13 @@ def matching(query: str, ontology: Ontology, stored: Sequence[Stored]) -> list[s
 def test_a_backtest_equals_matching_one_by_one(scenario: Scenario) -> None:
     ontology = Ontology(scenario.ontology, pairs_of(scenario.synonyms), on_problem=lambda _: None)
     stored = stored_of(scenario.publications)
-    kept = Rehearsal(Engine(ontology))
+    kept = Backtester(Engine(ontology))
     for query in map(to_sparql, scenario.queries):
         expected = matching(query, ontology, stored)
-        trial = try_subscription(
-            kept.engine, query, stored, limit_seconds=MINUTE, rehearsal=kept, near=3
-        )
+        trial = backtest(kept.engine, query, stored, limit_seconds=MINUTE, backtester=kept, near=3)
         assert [hit.id for hit in trial.newest] == expected
         assert trial.matched == len(expected)
-        for missed in trial.missed:
+        for missed in trial.relaxations:
             (part,) = [c for c in conditions(query) if c.text == missed.condition][:1]
             more = set(matching(part.without, ontology, stored)) - set(expected)
             assert missed.count == len(more)
@@ -135,7 +143,7 @@ def test_now_is_the_time_at_which_a_publication_arrived() -> None:
     late = Stored("late", text, datetime(2026, 6, 20, tzinfo=UTC))
     early = Stored("early", text, datetime(2026, 5, 21, tzinfo=UTC))
     query = 'ASK { ?i dc:date ?d FILTER(?d > NOW() - "P7D"^^xsd:dayTimeDuration) }'
-    trial = try_subscription(Engine(), query, [late, early], limit_seconds=MINUTE)
+    trial = backtest(Engine(), query, [late, early], limit_seconds=MINUTE)
     assert [hit.id for hit in trial.newest] == ["early"]
 
 
@@ -150,7 +158,7 @@ def test_no_prefix_of_a_query_crashes() -> None:
         if trial is not None and trial.problem is not None:
             refused += 1
             assert trial.problem.where.line is not None or end < 3
-            assert trial.looked == 0
+            assert trial.scanned == 0
         for part in conditions(text[:end]):  # Invalid queries must not fail either.
             assert part.text
     assert refused > 50
@@ -163,8 +171,8 @@ def test_undecided_publications_are_counted() -> None:
 
     engine = Engine(operators=[fails], on_problem=lambda _: None)
     query = "ASK { ?x a rss:item FILTER(<urn:op:fails>(?x)) }"
-    trial = try_subscription(engine, query, samples()[:3], limit_seconds=MINUTE)
-    assert (trial.matched, trial.unknown) == (0, 3)
+    trial = backtest(engine, query, samples()[:3], limit_seconds=MINUTE)
+    assert (trial.matched, trial.undecided) == (0, 3)
 
 
 # -- Saved backtests --------------------------------------------------------------------------
@@ -172,11 +180,11 @@ def test_undecided_publications_are_counted() -> None:
 
 def test_words_are_found_after_a_query_without_words() -> None:
     engine = Engine(news())
-    kept = Rehearsal(engine)
+    kept = Backtester(engine)
     query = 'SELECT ?item { ?item gm:words ?w FILTER(CONTAINS(?w, " home win ")) }'
 
     def matched(query: str) -> int:
-        found = try_subscription(engine, query, samples(), limit_seconds=MINUTE, rehearsal=kept)
+        found = backtest(engine, query, samples(), limit_seconds=MINUTE, backtester=kept)
         return found.matched
 
     assert matched("ASK { ?x a rss:item }") == len(samples())
@@ -185,11 +193,11 @@ def test_words_are_found_after_a_query_without_words() -> None:
 
 def test_a_new_ontology_is_applied() -> None:
     engine = Engine(Ontology())
-    kept = Rehearsal(engine)
+    kept = Backtester(engine)
     query = f"SELECT ?item {{ ?item dcterms:subject <{NEWS}Climate> }}"
 
     def matched() -> int:
-        found = try_subscription(engine, query, samples(), limit_seconds=MINUTE, rehearsal=kept)
+        found = backtest(engine, query, samples(), limit_seconds=MINUTE, backtester=kept)
         return found.matched
 
     assert matched() == 0
@@ -206,7 +214,7 @@ def test_near_misses_fail_by_one_condition_only() -> None:
         trial = tried(text, near=4)
         whole = set(matching(text, news(), samples()))
         parts = {part.text: part for part in conditions(text)}
-        for miss in trial.near:
+        for miss in trial.relaxed_matches:
             seen += 1
             one = [s for s in samples() if s.id == miss.id]
             assert miss.id not in whole
@@ -342,7 +350,7 @@ def test_what_if_finds_the_effect_of_a_link() -> None:
     found = {id: (set(c.newest_gained), set(c.newest_lost)) for id, c in difference.changed.items()}
     assert found == both(queries, news(), new, samples())
     assert "feeds-environment" in found
-    assert difference.looked == len(samples())
+    assert difference.scanned == len(samples())
     assert difference.matches_before > difference.matches_after > 0
 
 
@@ -353,9 +361,9 @@ def test_what_if_has_a_time_limit() -> None:
     difference = what_if(
         engine, Ontology(), samples(), limit_seconds=20, timer=lambda: float(next(seconds))
     )
-    assert 0 < difference.looked < 20
+    assert 0 < difference.scanned < 20
     assert not difference.complete
-    assert difference.matches_before == difference.matches_after == difference.looked
+    assert difference.matches_before == difference.matches_after == difference.scanned
 
 
 # -- Explanations -----------------------------------------------------------------------------
@@ -365,12 +373,12 @@ def test_why_agrees_with_matching() -> None:
     engine = Engine(news())
     for id, text in texts().items():
         engine.subscribe(id, text)
-    kept = Rehearsal(engine)
+    kept = Backtester(engine)
     matched = 0
     for id, text in list(texts().items())[::3]:
         expected = matching(text, news(), samples()[:12])
         for one in samples()[:12]:
-            told = why(engine, id, one, rehearsal=kept)
+            told = why(engine, id, one, backtester=kept)
             assert json.loads(json.dumps(told))["subscription"] == id
             assert told["publication"] == one.id
             assert told["matches"] is (one.id in expected)
@@ -477,20 +485,20 @@ def test_facts_are_as_specific_as_the_data() -> None:
 
 
 def test_volumes_equal_counting_one_by_one() -> None:
-    engine, kept = Engine(news()), rehearsal()
+    engine, kept = Engine(news()), backtester()
     steps = [
         step
         for fact in facts(engine, climate().read())
         if fact.sort in (Sort.CONCEPT, Sort.CATEGORY, Sort.PUBLISHER)
         for step in generalisations(engine, fact)
     ][:14]
-    found = volumes(engine, steps, samples(), limit_seconds=MINUTE, rehearsal=kept)
+    found = count_facts(engine, steps, samples(), limit_seconds=MINUTE, backtester=kept)
     counted = [len(matching(subscription_of([s]), news(), samples())) for s in steps]
     assert list(found.counts) == counted
-    assert (found.looked, found.complete) == (len(samples()), True)
+    assert (found.scanned, found.complete) == (len(samples()), True)
     assert min(counted) > 0
     beside = Fact((TYPE,), RSS["channel"], Sort.TYPE)
-    none = volumes(engine, steps, samples(), limit_seconds=MINUTE, beside=[beside])
+    none = count_facts(engine, steps, samples(), limit_seconds=MINUTE, beside=[beside])
     assert set(none.counts) == {0}
 
 
@@ -503,7 +511,7 @@ def test_each_generalisation_matches_at_least_as_much(scenario: Scenario, entail
     for publication in scenario.publications:
         for fact in facts(engine, publication):
             steps = generalisations(engine, fact)
-            counts = volumes(engine, steps, stored, limit_seconds=MINUTE).counts
+            counts = count_facts(engine, steps, stored, limit_seconds=MINUTE).counts
             assert all(counts[0] <= count for count in counts), (fact, steps, counts)
             assert counts[0] > 0 or fact.path[0] in (SUBCLASS, SUBPROPERTY), fact
 
@@ -629,19 +637,19 @@ def test_a_backtest_names_the_limits_that_ended_it(monkeypatch: pytest.MonkeyPat
     line = b"<urn:a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:C> ."
     began = datetime(2026, 1, 1, tzinfo=UTC)
     several = [Stored(f"urn:{n}", line, began) for n in range(20)]
-    timed = Rehearsal(Engine(), timer=lambda: next(ticks))
+    timed = Backtester(Engine(), timer=lambda: next(ticks))
 
-    def tried(rehearsal: Rehearsal | None = None, seconds: float = 600) -> Trial:
+    def tried(backtester: Backtester | None = None, seconds: float = 600) -> BacktestResult:
         query = "ASK { ?s a <urn:C> }"
-        return try_subscription(
-            Engine(), query, several, limit_seconds=seconds, newest=3, rehearsal=rehearsal
+        return backtest(
+            Engine(), query, several, limit_seconds=seconds, newest=3, backtester=backtester
         )
 
     trial = tried(timed, 10)
-    assert (trial.complete, trial.looked) == (False, 9)
+    assert (trial.complete, trial.scanned) == (False, 9)
     assert trial.truncated == ("the time limit of 10 s", "reasons for which there was no time")
     assert tried().truncated == ()
-    monkeypatch.setattr(insight, "DESCRIBED_BYTES", 10)
+    monkeypatch.setattr(backtest_module, "DESCRIBED_BYTES", 10)
     trial = tried()
     assert trial.truncated == ("reasons in publications of more than 10 bytes",)
     assert (trial.matched, [hit.because for hit in trial.newest]) == (20, [(), (), ()])

@@ -17,10 +17,10 @@ from confluent_kafka import Producer
 from sqlalchemy import func, select
 
 from graphmatch import Engine
-from graphmatch.broker.kafka import KafkaSource
-from graphmatch.broker.service import Broker
-from graphmatch.broker.store import Store
-from graphmatch.broker.tables import audit, publications
+from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.tables import audit, publications
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.kafka import KafkaSource
 from tests.graphmatch.spark.peers.kafka import Kafka, kafka
 
 pytestmark = pytest.mark.long
@@ -80,7 +80,7 @@ def check(path: str) -> None:
     ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
     assert len(ids) == RECORDS - BAD
     assert set(Counter(ids).values()) == {1}
-    refused = store.read_now(lambda db: db.scalars(select(audit.c.subject)).all())
+    refused = store.read_now(lambda db: db.scalars(select(audit.c.target)).all())
     assert len({one for one in refused if one is not None and TOPIC in one}) <= BAD
     store.close()
 
@@ -91,7 +91,7 @@ def test_each_record_is_stored_once(served: Kafka, tmp_path: Path) -> None:
     asyncio.run(read(path, served.servers, RECORDS - BAD))
     check(path)
     store = Store(path)
-    count = select(func.count()).where(audit.c.what.startswith("refused: "))
+    count = select(func.count()).where(audit.c.action.startswith("refused: "))
     assert store.read_now(lambda db: db.scalar(count)) == BAD
     store.close()
 
@@ -122,7 +122,7 @@ def test_each_record_is_stored_once_despite_kills(served: Kafka, tmp_path: Path)
 
 def peeked(path: str) -> int:
     """Return the length of a log that another process has open."""
-    from graphmatch.broker.store import StoreError
+    from graphmatch.broker.db.store import StoreError
 
     store = Store(path, read_only=True)
     try:

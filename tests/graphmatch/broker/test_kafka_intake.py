@@ -14,11 +14,12 @@ from confluent_kafka import KafkaException, TopicPartition
 from sqlalchemy import insert, select
 
 from graphmatch import Engine
-from graphmatch.broker import kafka, supervisor
-from graphmatch.broker.kafka import KafkaSource
-from graphmatch.broker.service import Broker
-from graphmatch.broker.store import Store
-from graphmatch.broker.tables import audit, consumed, publications
+from graphmatch.broker.app import supervisor
+from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.tables import audit, kafka_offsets, publications
+from graphmatch.broker.service import kafka
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.kafka import KafkaSource
 from tests.waiting import until
 
 TOPIC = "t"
@@ -111,7 +112,7 @@ async def read(store: Store, consumer: FakeConsumer, **options: Any) -> list[str
 
 
 def offsets(store: Store) -> dict[int, int]:
-    rows = store.read_now(lambda db: db.execute(select(consumed)).all())
+    rows = store.read_now(lambda db: db.execute(select(kafka_offsets)).all())
     return {row.partition: row.offset for row in rows}
 
 
@@ -141,7 +142,7 @@ async def test_records_that_another_process_has_read_are_not_added(
     def late(partitions: Sequence[TopicPartition]) -> None:
         assign(partitions)
         row = {"topic": TOPIC, "partition": 0, "offset": 4}
-        store.write_now(lambda db: db.execute(insert(consumed).values(row)))
+        store.write_now(lambda db: db.execute(insert(kafka_offsets).values(row)))
 
     monkeypatch.setattr(consumer, "assign", late)
     assert await read(store, consumer) == ["urn:4", "urn:5"]
@@ -162,11 +163,11 @@ async def test_keys_headers_and_tombstones(store: Store, consumer: FakeConsumer)
     ]
     found = await read(store, consumer, format="ttl")
     assert found == ["urn:key", "urn:kafka:t:0:1", "urn:json", "urn:option"]
-    refused = store.read_now(lambda db: db.execute(select(audit.c.subject, audit.c.who)).all())
-    places = [str(row.subject).partition(" ")[0] for row in refused]
+    refused = store.read_now(lambda db: db.execute(select(audit.c.target, audit.c.actor)).all())
+    places = [str(row.target).partition(" ")[0] for row in refused]
     assert len(places) == 2
     assert places[0].startswith("urn:bad")
-    assert {row.who for row in refused} == {"kafka:t"}
+    assert {row.actor for row in refused} == {"kafka:t"}
     assert offsets(store) == {0: 7}
 
 

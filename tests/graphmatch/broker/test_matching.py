@@ -9,18 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from graphmatch.broker.matching import FAILURES, Matcher, host_of
-from graphmatch.broker.service import ANYBODY, Broker, BrokerLimits, Created, millis
-from graphmatch.broker.settings import Settings
-from graphmatch.broker.store import Store
-from graphmatch.broker.tables import (
-    WITH_MATCHES,
-    audit,
-    deliveries,
-    matches,
-    publications,
-    subscriptions,
-)
+from graphmatch.broker.app.security import ANYBODY
+from graphmatch.broker.db.queries import WITH_MATCHES
+from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.tables import audit, deliveries, matches, publications, subscriptions
+from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.models.times import millis
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import FAILURES, MatchWorker, host_of
+from graphmatch.broker.service.subscriptions import Created
 from graphmatch.engine import Engine
 from semantic.errors import Problem
 from tests.graphmatch.broker.harness import NOON, QUERY, BrokerHarness, FakeClock, harness
@@ -31,7 +29,7 @@ OTHER = {"query": "SELECT ?s { ?s a <urn:D> }"}
 
 async def log(broker: Broker, name: str, of: str = "C") -> None:
     text = f"<urn:{name}> a <urn:{of}> ."
-    await broker.publish(text.encode(), format="ttl", name=f"urn:{name}")
+    await broker.publications.publish(text.encode(), format="ttl", name=f"urn:{name}")
 
 
 async def found(one: BrokerHarness) -> list[tuple[int, int]]:
@@ -39,9 +37,11 @@ async def found(one: BrokerHarness) -> list[tuple[int, int]]:
 
 
 async def test_a_subscription_sees_publications_after_its_commit(idle: BrokerHarness) -> None:
-    await idle.broker.subscribe(GIVEN, Settings())
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     await log(idle.broker, "a")
-    await idle.broker.subscribe(GIVEN, Settings())  # Subscribe before `a` is matched.
+    await idle.broker.subscriptions.subscribe(
+        GIVEN, SubscriptionSettings()
+    )  # Subscribe before `a` is matched.
     await log(idle.broker, "b")
     await idle.match()
     assert sorted(await found(idle)) == [(1, 1), (1, 2), (2, 2)]
@@ -49,17 +49,17 @@ async def test_a_subscription_sees_publications_after_its_commit(idle: BrokerHar
     assert json.loads(first["solutions"]) == [{"s": "<urn:a>"}]
     assert not await idle.rows(deliveries)  # Stream subscribers get no deliveries.
     shown = await idle.store.read(lambda db: db.execute(WITH_MATCHES).mappings().all())
-    assert [(row["matched"], row["matched_at"]) for row in shown] == [
+    assert [(row["match_count"], row["last_matched_at"]) for row in shown] == [
         (2, millis(NOON)),
         (1, millis(NOON)),
     ]
 
 
 async def test_a_change_applies_to_later_publications(idle: BrokerHarness) -> None:
-    made = await idle.broker.subscribe(GIVEN, Settings())
+    made = await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
 
     async def change(**to: object) -> None:
-        await idle.broker.change(made.id, ANYBODY, made.ticket, **to)  # type: ignore[arg-type]
+        await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, **to)  # type: ignore[arg-type]
 
     await log(idle.broker, "a")
     await change(given=OTHER)  # Neither query sees `a`.
@@ -76,7 +76,7 @@ async def test_a_change_applies_to_later_publications(idle: BrokerHarness) -> No
 
 
 async def test_nothing_matches_after_the_end(clock: FakeClock, idle: BrokerHarness) -> None:
-    await idle.broker.subscribe(GIVEN, Settings())
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     clock.forward(days=1)
     await log(idle.broker, "a")
     await idle.match()  # Expired subscriptions have not been swept yet.
@@ -90,8 +90,8 @@ async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: Bro
 
     told: list[Problem] = []
     idle.broker.engine = Engine(on_problem=told.append)
-    made = await idle.broker.subscribe(costly, Settings())
-    await idle.broker.subscribe(GIVEN, Settings())
+    made = await idle.broker.subscriptions.subscribe(costly, SubscriptionSettings())
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
 
     numbers = itertools.count()
 
@@ -109,10 +109,10 @@ async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: Bro
     await published(1)
     assert (await idle.rows(publications))[-1]["problem"] is None
     assert len(told) == FAILURES
-    await idle.broker.change(made.id, ANYBODY, made.ticket, state="active")
+    await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, state="active")
     assert await published(FAILURES - 1) == "active"
     # The count restarts.
-    await idle.broker.change(made.id, ANYBODY, made.ticket, given=costly)
+    await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, given=costly)
     assert await published(FAILURES - 1) == "active"
     told_before = len(told)
     for number in range(25):  # One batch contains all.
@@ -121,7 +121,7 @@ async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: Bro
     assert await published(0) == "paused"
     assert len(told) == told_before + 25
     assert {number for number, _ in await found(idle)} == {2}
-    said = [row["what"] for row in await idle.rows(audit)]
+    said = [row["action"] for row in await idle.rows(audit)]
     assert any(what.startswith("subscription paused: 10 evaluations failed") for what in said)
 
 
@@ -132,7 +132,9 @@ async def test_each_match_is_stored_once_despite_a_kill_around_the_commit(
     class Killed(BaseException):
         pass
 
-    await idle.broker.subscribe(GIVEN, Settings(sink={"kind": "inbox", "url": "http://a/"}))
+    await idle.broker.subscriptions.subscribe(
+        GIVEN, SubscriptionSettings(sink={"kind": "inbox", "url": "http://a/"})
+    )
     await log(idle.broker, "a")
     write = idle.store.write_now
 
@@ -145,7 +147,7 @@ async def test_each_match_is_stored_once_despite_a_kill_around_the_commit(
     with pytest.raises(Killed):
         idle.matcher.step()
     idle.store.write_now = write  # type: ignore[method-assign]
-    again = Matcher(idle.broker)
+    again = MatchWorker(idle.broker)
     idle.broker.engine = Engine()
     again.load()
     assert again.step() == (when == "before the commit")
@@ -159,22 +161,24 @@ async def test_a_start_from_a_snapshot_applies_later_changes(tmp_path: Path) -> 
     store = Store(str(tmp_path / "broker.db"))
     folder = tmp_path / "snapshots"
 
-    def started(fingerprint: str = "f") -> tuple[Broker, Matcher]:
+    def started(fingerprint: str = "f") -> tuple[Broker, MatchWorker]:
         broker = Broker(store, Engine(), FakeClock())
-        matcher = Matcher(broker, folder, fingerprint)
+        matcher = MatchWorker(broker, folder, fingerprint)
         matcher.load()
         return broker, matcher
 
     broker, matcher = started()
-    several: list[Created] = [await broker.subscribe(GIVEN, Settings()) for _ in range(4)]
+    several: list[Created] = [
+        await broker.subscriptions.subscribe(GIVEN, SubscriptionSettings()) for _ in range(4)
+    ]
     matcher.catch_up()
     matcher.save()
     [first] = folder.iterdir()
     assert [path.stat().st_mode & 0o777 for path in (folder, first)] == [0o700, 0o600]
-    await broker.subscribe(GIVEN, Settings())
-    await broker.unsubscribe(several[0].id, ANYBODY, several[0].ticket)
-    await broker.change(several[1].id, ANYBODY, several[1].ticket, given=OTHER)
-    await broker.change(several[2].id, ANYBODY, several[2].ticket, state="paused")
+    await broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
+    await broker.subscriptions.unsubscribe(several[0].id, ANYBODY, several[0].ticket)
+    await broker.subscriptions.change(several[1].id, ANYBODY, several[1].ticket, given=OTHER)
+    await broker.subscriptions.change(several[2].id, ANYBODY, several[2].ticket, state="paused")
     await log(broker, "a")
 
     again, matcher = started()
@@ -202,7 +206,7 @@ def _ids(broker: Broker) -> set[str]:
 async def test_a_stored_query_that_is_invalid_now_ends_its_subscription(
     idle: BrokerHarness,
 ) -> None:
-    await idle.broker.subscribe(GIVEN, Settings())
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     broken = subscriptions.update().values(query="SELECT", change=5)
     await idle.store.write(lambda db: db.execute(broken))
     idle.matcher.catch_up()
@@ -213,13 +217,15 @@ async def test_a_stored_query_that_is_invalid_now_ends_its_subscription(
 
 async def test_solutions_have_a_limit(tmp_path: Path) -> None:
     async with harness(tmp_path, running=False, limits=BrokerLimits(solutions=3)) as one:
-        await one.broker.subscribe({"query": "SELECT ?o { ?s <urn:p> ?o }"}, Settings())
+        await one.broker.subscriptions.subscribe(
+            {"query": "SELECT ?o { ?s <urn:p> ?o }"}, SubscriptionSettings()
+        )
         construct = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
-        await one.broker.subscribe({"query": construct}, Settings())
-        await one.broker.publish(b"<urn:a> <urn:p> 1, 2, 3, 4 .", format="ttl")
+        await one.broker.subscriptions.subscribe({"query": construct}, SubscriptionSettings())
+        await one.broker.publications.publish(b"<urn:a> <urn:p> 1, 2, 3, 4 .", format="ttl")
         await one.match()
         rows = await one.rows(matches)
-        assert [row["cut"] for row in rows] == [True, True]
+        assert [row["truncated"] for row in rows] == [True, True]
         solutions = [json.loads(row["solutions"]) for row in rows]
         assert len(solutions[0]) == 3
         assert len(solutions[1]["graph"]) == 3
@@ -232,9 +238,9 @@ async def test_matches_are_announced_after_the_commit(idle: BrokerHarness) -> No
         rows = idle.store.read_now(lambda db: db.execute(matches.select()).all())
         told.append((len(list(numbers)), len(rows)))  # type: ignore[call-overload]
 
-    idle.matcher.told = note
+    idle.matcher.on_matched = note
     for _ in range(2):
-        await idle.broker.subscribe(GIVEN, Settings())
+        await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     await log(idle.broker, "a")
     await idle.match()
     assert told == [(2, 2)]
@@ -242,14 +248,16 @@ async def test_matches_are_announced_after_the_commit(idle: BrokerHarness) -> No
 
 async def test_two_processes_match_each_publication_once(database: str) -> None:
     async with harness(database, running=False) as one, harness(database, running=False) as two:
-        await one.broker.subscribe(GIVEN, Settings(sink={"kind": "inbox", "url": "http://a/"}))
+        await one.broker.subscriptions.subscribe(
+            GIVEN, SubscriptionSettings(sink={"kind": "inbox", "url": "http://a/"})
+        )
         for n in range(3):
             text = "".join(
                 f"<urn:a{n}-{m}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:C> "
                 f"<urn:g{n}-{m}> .\n"
                 for m in range(100)
             )
-            await two.broker.publish(text.encode(), format="nq")
+            await two.broker.publications.publish(text.encode(), format="nq")
         await asyncio.gather(one.match(), two.match())
         assert len(set(await found(one))) == len(await found(one)) == 300
         assert [row["id"] for row in await one.rows(deliveries)] == list(range(1, 301))
@@ -274,11 +282,13 @@ async def test_the_search_ends_at_the_limit_of_solutions(form: str, idle: Broker
     patterns = " . ".join(f"?a{n} ?b{n} ?c{n}" for n in range(9))
     triples = "".join(f"<urn:s{n % 7}> <urn:p{n}> {n} .\n" for n in range(42))
 
-    await idle.broker.subscribe({"query": f"SELECT {form} {{ {patterns} }}"}, Settings())
-    await idle.broker.publish(triples.encode(), format="ttl")
+    await idle.broker.subscriptions.subscribe(
+        {"query": f"SELECT {form} {{ {patterns} }}"}, SubscriptionSettings()
+    )
+    await idle.broker.publications.publish(triples.encode(), format="ttl")
     await idle.match()
     [match] = await idle.rows(matches)
     most = idle.broker.limits.solutions
     count = len(json.loads(match["solutions"]))
-    assert match["cut"]
+    assert match["truncated"]
     assert count == most if form == "*" else 0 < count <= 7

@@ -12,10 +12,10 @@ import pytest
 from lxml import html
 from sqlalchemy import select
 
-from graphmatch.broker.asking import WAITING
+from graphmatch.broker.db.tables import subscriptions
+from graphmatch.broker.insight.insight_service import WAITING
 from graphmatch.broker.page.routes import STREAMS
 from graphmatch.broker.page.session import COOKIE, FORM_BYTES
-from graphmatch.broker.tables import subscriptions
 from tests.graphmatch.broker.live_broker import Answer
 from tests.graphmatch.broker.page_client import NEWS, PageServer, Visitor, item
 
@@ -308,7 +308,7 @@ def test_query_and_sink_are_changed_on_the_page(page_server: PageServer, visitor
     assert changed == {"name", "change"}  # The secret, the matches and the end stay.
     visitor.post(f"{path}/edit", {**shown, "topics": "Climate"})
     other = kept(page_server, path)
-    assert other["given"] == {"topics": ["Climate"], "not-words": ["tax"]}
+    assert other["definition"] == {"topics": ["Climate"], "not-words": ["tax"]}
     assert (other["generation"], other["sink"]) == (2, before["sink"])
     shown = filled(visitor, path)
     moved = visitor.post(f"{path}/edit", {**shown, "target": "https://hooks.example/b"})
@@ -321,7 +321,7 @@ def test_query_and_sink_are_changed_on_the_page(page_server: PageServer, visitor
 
 def test_settings_that_the_form_lacks_stay(page_server: PageServer, visitor: Visitor) -> None:
     """Keep attributes, the time of a digest, and the setting for reasons."""
-    sink = {"kind": "email", "address": "a@example.org", "why": True}
+    sink = {"kind": "email", "address": "a@example.org", "include_reasons": True}
     body = {"where": {"dcterms:title": "x"}, "sink": sink, "digest": {"at": ["09:30"]}}
     path = f"/subscriptions/{page_server.call('POST', '/v1/subscriptions', body).json['id']}"
     before, shown = kept(page_server, path), filled(visitor, path)
@@ -329,7 +329,7 @@ def test_settings_that_the_form_lacks_stay(page_server: PageServer, visitor: Vis
     assert visitor.post(f"{path}/edit", {**shown, "target": "b@example.org"}).status == 303
     after = kept(page_server, path)
     assert after["sink"] == {**sink, "address": "b@example.org"}
-    assert all(after[key] == before[key] for key in ("given", "digest", "generation"))
+    assert all(after[key] == before[key] for key in ("definition", "digest", "generation"))
 
 
 def test_a_mistake_in_a_change_is_shown_in_the_editor(
@@ -526,7 +526,7 @@ def test_forms_are_bounded(visitor: Visitor) -> None:
 def test_too_many_requests_are_refused(
     page_server: PageServer, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_server.page.asking.short, "waiting", WAITING)
+    monkeypatch.setattr(page_server.page.insight.short, "waiting", WAITING)
     answer = visitor.get("/ontology")
     assert answer.status == 503
     assert "Too many requests are running" in answer.text

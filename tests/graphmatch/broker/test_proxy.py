@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from graphmatch.broker.access import ApiOptions
+from graphmatch.broker.api.dependencies import ApiOptions
 from graphmatch.cli import app
 from graphmatch.command.serve import ServeOptions
 from tests.graphmatch.broker.live_broker import TURTLE, Answer, Called, Process
@@ -272,7 +272,7 @@ def test_what_if_on_the_page_needs_an_admin(
     page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(type(page_server.page.asking), "what_if", lambda *_: asked.append(1))
+    monkeypatch.setattr(type(page_server.page.insight), "what_if", lambda *_: asked.append(1))
     with allowing(page_server, ApiOptions(local=False, hosts=None)):
         for scopes, status in ((("subscribe", "feeds"), 403), (("admin",), 200)):
             visitor = Visitor(page_server.port)

@@ -13,16 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmatch.broker.service import ANYBODY, BrokerLimits, ConflictError, digest_of
-from graphmatch.broker.settings import (
-    RefusedError,
-    Settings,
+from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
+from graphmatch.broker.app.security import ANYBODY, digest_of
+from graphmatch.broker.db.tables import idempotency_keys, publications, subscriptions, tokens
+from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription_settings import (
+    SubscriptionSettings,
     checked_digest,
     checked_quiet,
     checked_sink,
     send_at,
 )
-from graphmatch.broker.tables import publications, requests, subscriptions, tokens
 from graphmatch.engine import Engine
 from semantic.errors import SubscriptionError
 from tests.graphmatch.broker.harness import QUERY, BrokerHarness, harness
@@ -33,14 +34,14 @@ GIVEN = {"query": QUERY}
 
 async def test_tickets_and_tokens_are_not_stored(idle: BrokerHarness) -> None:
     broker = idle.broker
-    made = await broker.subscribe(GIVEN, Settings(name=" a\n b "))
+    made = await broker.subscribe(GIVEN, SubscriptionSettings(name=" a\n b "))
     [row] = await idle.rows(subscriptions)
     assert made.ticket not in str(dict(row))
     assert (row["ticket"], row["name"]) == (digest_of(made.ticket), "a b")
-    token = await broker.new_token("bob", ["publish"])
+    token = await broker.accounts.new_token("bob", ["publish"])
     assert token not in str([dict(row) for row in await idle.rows(tokens)])
-    with pytest.raises(RefusedError, match="no scope"):
-        await broker.new_token("ann", ["all"])
+    with pytest.raises(InvalidRequestError, match="no scope"):
+        await broker.accounts.new_token("ann", ["all"])
 
 
 async def test_a_key_that_is_used_again_publishes_nothing(idle: BrokerHarness) -> None:
@@ -52,21 +53,23 @@ async def test_a_key_that_is_used_again_publishes_nothing(idle: BrokerHarness) -
     assert {said.publications for said in (*at_once, later)} == {((1, "urn:p"),)}
     with pytest.raises(ConflictError):
         await publish(b"<urn:b> a <urn:C> .", format="ttl", key="k")
-    ann = await idle.broker.principal(await idle.broker.new_token("ann", ["publish"]))
+    ann = await idle.broker.accounts.principal(
+        await idle.broker.accounts.new_token("ann", ["publish"])
+    )
     other = await publish(b"<urn:b> a <urn:C> .", format="ttl", name="urn:q", key="k", by=ann)
     assert other.publications == ((2, "urn:q"),)
     assert len(await idle.rows(publications)) == 2
-    assert len(await idle.rows(requests)) == 2
+    assert len(await idle.rows(idempotency_keys)) == 2
 
 
 async def test_publications_and_further_changes_are_committed_together(idle: BrokerHarness) -> None:
-    found, _ = idle.broker.read(TEXT, format="ttl", name="urn:p")
+    found, _ = idle.broker.publications.read(TEXT, format="ttl", name="urn:p")
 
     def fails(_: object) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await idle.broker.take_in(found, source="kafka", also=fails)
+        await idle.broker.publications.take_in(found, source="kafka", also=fails)
     assert not await idle.rows(publications)
 
 
@@ -75,28 +78,32 @@ async def test_limits_are_kept(tmp_path: Path) -> None:
     async with harness(tmp_path, limits=limits, running=False) as one:
         broker = one.broker
         for _ in range(2):
-            made = await broker.subscribe(GIVEN, Settings())
-        with pytest.raises(RefusedError, match="2 subscriptions already"):
-            await broker.subscribe(GIVEN, Settings())
-        await broker.unsubscribe(made.id, ANYBODY, made.ticket)
-        await broker.subscribe(GIVEN, Settings())
-        with pytest.raises(RefusedError, match="at most 100 characters"):
-            await broker.subscribe({"query": QUERY + " " * 100}, Settings())
-        with pytest.raises(RefusedError, match="a validity of"):
-            await broker.subscribe(GIVEN, Settings(expires_in=timedelta(days=367)))
+            made = await broker.subscribe(GIVEN, SubscriptionSettings())
+        with pytest.raises(InvalidRequestError, match="2 subscriptions already"):
+            await broker.subscribe(GIVEN, SubscriptionSettings())
+        await broker.subscriptions.unsubscribe(made.id, ANYBODY, made.ticket)
+        await broker.subscribe(GIVEN, SubscriptionSettings())
+        with pytest.raises(InvalidRequestError, match="at most 100 characters"):
+            await broker.subscribe(
+                {"query": QUERY + " " * 100}, SubscriptionSettings()
+            )
+        with pytest.raises(InvalidRequestError, match="a validity of"):
+            await broker.subscribe(
+                GIVEN, SubscriptionSettings(expires_in=timedelta(days=367))
+            )
         several = "".join(f"<urn:a> <urn:p> {n} <urn:g{n}> .\n" for n in range(3))
         several = several.replace(" 0 ", ' "0" ').replace(" 1 ", ' "1" ').replace(" 2 ", ' "2" ')
-        with pytest.raises(RefusedError, match="more than 2 publications"):
+        with pytest.raises(InvalidRequestError, match="more than 2 publications"):
             await broker.publish(several.encode(), format="nq")
 
 
 async def test_an_invalid_subscription_leaves_nothing_behind(idle: BrokerHarness) -> None:
     bad: list[dict[str, Any]] = [{}, {"query": QUERY, "topics": ["a"]}, {"sparql": QUERY}]
     for each in bad:
-        with pytest.raises(RefusedError):
-            await idle.broker.subscribe(each, Settings())
+        with pytest.raises(InvalidRequestError):
+            await idle.broker.subscriptions.subscribe(each, SubscriptionSettings())
     with pytest.raises(SubscriptionError):
-        await idle.broker.subscribe({"query": "SELECT"}, Settings())
+        await idle.broker.subscriptions.subscribe({"query": "SELECT"}, SubscriptionSettings())
     assert not await idle.rows(subscriptions)
     assert len(idle.broker.engine) == 0
 
@@ -121,11 +128,11 @@ async def test_an_invalid_subscription_leaves_nothing_behind(idle: BrokerHarness
         {"kind": "email", "address": "a"},
         {"kind": "email", "address": "a@b\nBcc: c@d"},
         {"kind": "sse", "url": "http://a/"},
-        {"kind": "webhook", "url": "http://a/", "why": "yes"},
+        {"kind": "webhook", "url": "http://a/", "include_reasons": "yes"},
     ],
 )
 def test_an_invalid_sink_is_refused(sink: dict[str, Any]) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidRequestError):
         checked_sink(sink)
 
 
@@ -182,12 +189,12 @@ def test_a_digest_is_sent_within_its_interval(now: datetime, seconds: int) -> No
 
 @pytest.mark.parametrize("digest", [{"every": 59}, {"every": 60.5}, {"at": []}, {"at": "08:00"}])
 def test_invalid_times_are_refused(digest: dict[str, Any]) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidRequestError):
         checked_digest(digest)
     for quiet in ({"from": "22:00"}, {"from": "25:00", "to": "07:00"}):
-        with pytest.raises(RefusedError):
+        with pytest.raises(InvalidRequestError):
             checked_quiet(quiet)
-    with pytest.raises(RefusedError, match="is not a time zone"):
+    with pytest.raises(InvalidRequestError, match="is not a time zone"):
         checked_quiet({"from": "22:00", "to": "07:00", "zone": "../etc/passwd"})
 
 
@@ -203,8 +210,8 @@ async def test_a_query_is_checked_without_the_engine_that_matches(
         subscribe(self, *given)
 
     monkeypatch.setattr(Engine, "subscribe", checked)
-    await idle.broker.subscribe(GIVEN, Settings())
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     with pytest.raises(SubscriptionError, match="subscription:1:"):
-        await idle.broker.subscribe({"query": "ASK { ?s"}, Settings())
-    await idle.broker.subscribe(GIVEN, Settings())
+        await idle.broker.subscriptions.subscribe({"query": "ASK { ?s"}, SubscriptionSettings())
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     assert len(await idle.rows(subscriptions)) == 2

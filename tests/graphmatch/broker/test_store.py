@@ -20,8 +20,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError, NoResultFound, OperationalError
 
-from graphmatch.broker.store import Store, StoreError, counted, counter
-from graphmatch.broker.tables import metadata, owners
+from graphmatch.broker.db.store import Store, StoreError, counted, counter
+from graphmatch.broker.db.tables import metadata, owners
 from semantic.errors import pip_install
 
 

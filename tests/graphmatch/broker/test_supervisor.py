@@ -20,26 +20,29 @@ from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import Connection, select
 from typer.testing import CliRunner
 
-from graphmatch.broker import delivery as dispatching
-from graphmatch.broker import expiry, feeds, kafka, service, supervisor
-from graphmatch.broker.feeds import FLOOR, Poller
-from graphmatch.broker.following import BrokerFeeds
-from graphmatch.broker.kafka import KafkaSource
-from graphmatch.broker.matching import Matcher
-from graphmatch.broker.notifications import Delivery
-from graphmatch.broker.outbox import Outcomes
-from graphmatch.broker.service import Broker
-from graphmatch.broker.settings import Settings
-from graphmatch.broker.store import Store, StoreError
-from graphmatch.broker.supervisor import Supervisor
-from graphmatch.broker.tables import (
+from graphmatch.broker.app import supervisor
+from graphmatch.broker.app.supervisor import Supervisor
+from graphmatch.broker.db.delivery_queries import AttemptResults
+from graphmatch.broker.db.store import Store, StoreError
+from graphmatch.broker.db.tables import (
     audit,
-    consumed,
     deliveries,
+    kafka_offsets,
     matches,
     publications,
     subscriptions,
 )
+from graphmatch.broker.feeds import feed_poller
+from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
+from graphmatch.broker.feeds.feed_poller import FLOOR, Poller
+from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.outbox import dispatcher as dispatching
+from graphmatch.broker.service import kafka, retention
+from graphmatch.broker.service import publications as publications_module
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.kafka import KafkaSource
+from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.cli import app
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
@@ -176,14 +179,14 @@ async def test_a_publication_that_cannot_be_matched_is_set_aside(
 
     monkeypatch.setattr(Engine, "filter", broken)
 
-    await idle.broker.subscribe(GIVEN, Settings())
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     await log(idle.broker, "a", "bad", "b")
     await idle.match()
     assert await matched(idle) == [(1, 1), (1, 3)]
     problems = [row["problem"] for row in await idle.rows(publications)]
     assert problems == [None, f"{type(error).__name__}: {error}", None]
     assert idle.broker.supervisor.set_aside() == ["matching: 1 set aside"]
-    again = Matcher(idle.broker)
+    again = MatchWorker(idle.broker)
     again.load()
     assert again.step() == 0  # It is not read again after a restart.
 
@@ -191,7 +194,7 @@ async def test_a_publication_that_cannot_be_matched_is_set_aside(
 async def test_a_publication_whose_matches_cannot_be_stored_is_set_aside(
     idle: BrokerHarness,
 ) -> None:
-    await idle.broker.subscribe(GIVEN, Settings())
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     await log(idle.broker, "a", "bad", "b")
     trigger = (
         "CREATE TRIGGER bad BEFORE INSERT ON matches WHEN NEW.publication = 2 "
@@ -219,7 +222,7 @@ async def test_a_subscription_that_cannot_be_added_is_ended(
     monkeypatch.setattr(Engine, "subscribe_many", broken)
 
     for query in (QUERY, "ASK { ?s a <urn:bad> }", QUERY):
-        await idle.broker.subscribe({"query": query}, Settings())
+        await idle.broker.subscriptions.subscribe({"query": query}, SubscriptionSettings())
     await log(idle.broker, "a")
     await idle.match()
     assert await matched(idle) == [(1, 1), (3, 1)]
@@ -234,7 +237,7 @@ async def test_a_match_whose_delivery_cannot_be_made_is_kept(
     for _ in range(2):
         await idle.subscribe(hook.url())
     quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
-    spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet=quiet)
+    spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet_hours=quiet)
     await idle.store.write(lambda db: db.execute(spoilt))
     await log(idle.broker, "a")
     await idle.match()
@@ -280,13 +283,13 @@ ITEM = "<item><guid>{0}</guid><title>{0}</title></item>"
 @pytest.fixture
 def bad_titles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the store reject publications called `bad`."""
-    encoded = service.row_of
+    encoded = publications_module.row_of
 
     def row(publication: Any, *more: Any) -> dict[str, Any]:
         is_bad = "bad" in (publication.title, publication.id.removeprefix("urn:"))
         return encoded(publication, *more) | ({"title": "\0"} if is_bad else {})
 
-    monkeypatch.setattr(service, "row_of", row)
+    monkeypatch.setattr(publications_module, "row_of", row)
 
 
 @pytest.mark.usefixtures("bad_titles")
@@ -319,14 +322,14 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
 async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, open_feed = FakeClock(), feeds.open_feed
+    clock, open_feed = FakeClock(), feed_poller.open_feed
 
     def broken(data: bytes, source: str, **options: Any) -> Any:
         if source.endswith("/bad"):
             raise ValueError("no luck")
         return open_feed(data, source, **options)
 
-    monkeypatch.setattr(feeds, "open_feed", broken)
+    monkeypatch.setattr(feed_poller, "open_feed", broken)
 
     async with (
         receivers() as [site],
@@ -349,8 +352,8 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
         assert [row["title"] for row in await one.rows(publications)] == ["/good"]
         bad, _ = await BrokerFeeds(one.broker).load()
         assert (bad.errors, bad.problem) == (1, "it failed: ValueError: no luck")
-        assert bad.next_at is not None
-        assert bad.next_at >= clock() + FLOOR
+        assert bad.next_poll_at is not None
+        assert bad.next_poll_at >= clock() + FLOOR
         assert one.broker.supervisor.set_aside() == ["feeds: 1 set aside"]
         assert one.broker.supervisor.failing() == []
 
@@ -416,12 +419,12 @@ def test_bad_records_of_kafka_are_set_aside(
     assert asyncio.run(read_all(store)) == ["kafka: 2 set aside"]
     ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
     assert ids == ["urn:a", "urn:b", "urn:c", "urn:kafka:t:0:5"]
-    lines = store.read_now(lambda db: db.execute(select(audit.c.what, audit.c.subject)).all())
-    assert [(one.what[:20], one.subject) for one in lines] == [
+    lines = store.read_now(lambda db: db.execute(select(audit.c.action, audit.c.target)).all())
+    assert [(one.action[:20], one.target) for one in lines] == [
         ("refused: ValueError:", "urn:kafka:t:0:1"),
         ("set aside: InputErro", "urn:bad"),
     ]
-    assert store.read_now(lambda db: db.scalar(select(consumed.c.offset))) == 6
+    assert store.read_now(lambda db: db.scalar(select(kafka_offsets.c.offset))) == 6
     consumer.at = {}
     assert asyncio.run(read_all(store)) == []  # Nothing is read again after a restart.
     assert len(store.read_now(lambda db: db.scalars(select(publications.c.id)).all())) == 4
@@ -451,7 +454,7 @@ async def test_a_delivery_whose_message_cannot_be_made_has_failed(
 ) -> None:
     made, tried = dispatching.message, list[int]()
 
-    def broken(row: Delivery, *more: Any) -> Any:
+    def broken(row: ClaimedDelivery, *more: Any) -> Any:
         if row.id == 2:
             tried.append(row.id)
             raise ValueError("no luck")
@@ -500,7 +503,7 @@ async def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
 ) -> None:
     write = dispatching.write_back
 
-    def broken(db: Connection, written: Outcomes, now: int) -> None:
+    def broken(db: Connection, written: AttemptResults, now: int) -> None:
         write(db, written, now)
         if any(row["one"] == 2 and row["new_error"] is None for row in written.outcomes):
             raise ValueError("no luck")
@@ -521,11 +524,11 @@ async def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(
     for _ in range(2):
         await idle.subscribe(hook.url(), expires_in=timedelta(days=1))
     quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
-    spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet=quiet)
+    spoilt = subscriptions.update().where(subscriptions.c.number == 1).values(quiet_hours=quiet)
     await idle.store.write(lambda db: db.execute(spoilt))
     for _ in range(2):
         clock.forward(hours=23)
-        await expiry.expire(idle.broker, clock())
+        await retention.expire(idle.broker, clock())
     assert {row["state"] for row in await idle.rows(subscriptions)} == {"ended"}
     told = [(row["subscription"], row["kind"]) for row in await idle.rows(deliveries)]
     assert told == [(2, "expiring"), (2, "expired")]
@@ -561,7 +564,7 @@ async def test_tasks_of_the_dispatcher_go_on(
 def test_broker_match_ends_with_an_error_when_matching_ends(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Matcher, "start", lambda _: None)
+    monkeypatch.setattr(MatchWorker, "start", lambda _: None)
     ran = CliRunner().invoke(app, ["broker", "match", "--store", database])
     assert ran.exit_code == 2
     assert "matching has ended" in ran.output

@@ -25,8 +25,16 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmatch.broker.retries import FAILURES, OPEN_SECONDS, OPEN_SECONDS_MOST, Breaker, next_try
-from graphmatch.broker.safe_http import (
+from graphmatch.broker.models.attempt import AttemptResult, RetryDecision
+from graphmatch.broker.models.circuit_breaker import (
+    FAILURES,
+    OPEN_SECONDS,
+    OPEN_SECONDS_MOST,
+    CircuitBreaker,
+)
+from graphmatch.broker.models.webhook_secret import SignatureError, new_secret, sign
+from graphmatch.broker.outbox.retry_policy import next_try
+from graphmatch.broker.outbox.safe_http import (
     REPLY_BYTES,
     ForbiddenAddressError,
     HttpClient,
@@ -34,19 +42,16 @@ from graphmatch.broker.safe_http import (
     UnreachableError,
     forbidden,
 )
-from graphmatch.broker.signatures import SignatureError, new_secret, sign
-from graphmatch.broker.transport import (
+from graphmatch.broker.outbox.senders import (
     NTFY_BYTES,
     PAYLOAD_BYTES,
     REASON_CHARACTERS,
-    Email,
+    EmailSender,
     Message,
-    Ntfy,
-    Outcome,
+    NtfySender,
     SmtpServer,
     TransportError,
-    Verdict,
-    Webhook,
+    WebhookSender,
     checked_mailbox,
     shortened,
 )
@@ -127,9 +132,9 @@ async def http() -> AsyncIterator[HttpClient]:
         yield made
 
 
-async def post(to: Receiver, http: HttpClient, host: str = "127.0.0.1") -> Outcome:
+async def post(to: Receiver, http: HttpClient, host: str = "127.0.0.1") -> AttemptResult:
     """Send a message to a webhook."""
-    return await Webhook(http, to.url(host=host), [SECRET]).send(message())
+    return await WebhookSender(http, to.url(host=host), [SECRET]).send(message())
 
 
 # --- Forbidden addresses -------------------------------------------------------------------------
@@ -191,7 +196,7 @@ async def test_nothing_is_sent_to_a_forbidden_address(hook: Receiver, host: str)
         with pytest.raises(ForbiddenAddressError):
             await http.request("GET", hook.url(host=host), redirects=5)
         outcome = await post(hook, http, host)
-    assert (outcome.verdict, outcome.status) == (Verdict.REFUSED, None)
+    assert (outcome.verdict, outcome.status) == (RetryDecision.REFUSED, None)
     assert not hook.got
 
 
@@ -228,7 +233,7 @@ async def test_a_name_that_resolves_to_another_address_later_is_refused(hook: Re
     assert forbidden(ip_address(checked["host"])) is None
     async with HttpClient(resolver=names) as http:
         outcome = await post(hook, http, "rebind.example")
-    assert outcome.verdict is Verdict.REFUSED
+    assert outcome.verdict is RetryDecision.REFUSED
     assert outcome.reason == "nothing is sent to 127.0.0.1, which is loopback"
     assert not hook.got
 
@@ -236,21 +241,25 @@ async def test_a_name_that_resolves_to_another_address_later_is_refused(hook: Re
 @pytest.mark.parametrize(
     ("addresses", "allow", "verdict", "host_failed"),
     [
-        (["127.0.0.2", "::ffff:127.0.0.1"], [], Verdict.REFUSED, False),
-        (["127.0.0.2", "10.0.0.1"], [], Verdict.REFUSED, False),
-        (["127.0.0.2", "::1"], [], Verdict.REFUSED, False),
-        (["127.0.0.2", "127.0.0.1"], ["127.0.0.1/32"], Verdict.DELIVERED, False),
+        (["127.0.0.2", "::ffff:127.0.0.1"], [], RetryDecision.REFUSED, False),
+        (["127.0.0.2", "10.0.0.1"], [], RetryDecision.REFUSED, False),
+        (["127.0.0.2", "::1"], [], RetryDecision.REFUSED, False),
+        (["127.0.0.2", "127.0.0.1"], ["127.0.0.1/32"], RetryDecision.DELIVERED, False),
         # One of the addresses may answer later.
-        (["127.0.0.2", "127.0.0.3", "10.0.0.1"], ["127.0.0.3/32"], Verdict.RETRY, True),
+        (["127.0.0.2", "127.0.0.3", "10.0.0.1"], ["127.0.0.3/32"], RetryDecision.RETRY, True),
     ],
 )
 async def test_only_the_allowed_addresses_of_a_name_are_used(
-    hook: Receiver, addresses: list[str], allow: list[str], verdict: Verdict, host_failed: bool
+    hook: Receiver,
+    addresses: list[str],
+    allow: list[str],
+    verdict: RetryDecision,
+    host_failed: bool,
 ) -> None:
     async with HttpClient(allow, resolver=Names(addresses)) as http:
         outcome = await post(hook, http, "names.example")
     assert (outcome.verdict, outcome.host_failed) == (verdict, host_failed)
-    assert len(hook.got) == (verdict is Verdict.DELIVERED)
+    assert len(hook.got) == (verdict is RetryDecision.DELIVERED)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +307,7 @@ async def test_proxies_and_passwords_of_the_environment_are_not_used(
     monkeypatch.setenv("NETRC", str(netrc))
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert (await post(hook, http)).verdict is Verdict.DELIVERED
+    assert (await post(hook, http)).verdict is RetryDecision.DELIVERED
     assert "Authorization" not in hook.got[0].headers
 
 
@@ -314,7 +323,7 @@ async def test_a_delivery_follows_no_redirect(
 ) -> None:
     hook.answer = status(status_, Location=to)
     outcome = await post(hook, http)
-    assert (outcome.verdict, outcome.status) == (Verdict.RETRY, status_)
+    assert (outcome.verdict, outcome.status) == (RetryDecision.RETRY, status_)
     assert outcome.reason.endswith("redirects are not followed")
     assert not outcome.host_failed
     assert len(hook.got) == 1
@@ -375,20 +384,20 @@ async def test_the_number_of_redirects_is_limited(hook: Receiver) -> None:
 @pytest.mark.parametrize(
     ("code", "verdict", "host_failed"),
     [
-        (200, Verdict.DELIVERED, False),
-        (202, Verdict.DELIVERED, False),
-        (299, Verdict.DELIVERED, False),
-        (400, Verdict.RETRY, False),
-        (404, Verdict.RETRY, False),
-        (410, Verdict.GONE, False),
-        (429, Verdict.RETRY, True),
-        (500, Verdict.RETRY, True),
-        (503, Verdict.RETRY, True),
-        (999, Verdict.RETRY, True),
+        (200, RetryDecision.DELIVERED, False),
+        (202, RetryDecision.DELIVERED, False),
+        (299, RetryDecision.DELIVERED, False),
+        (400, RetryDecision.RETRY, False),
+        (404, RetryDecision.RETRY, False),
+        (410, RetryDecision.GONE, False),
+        (429, RetryDecision.RETRY, True),
+        (500, RetryDecision.RETRY, True),
+        (503, RetryDecision.RETRY, True),
+        (999, RetryDecision.RETRY, True),
     ],
 )
 async def test_the_status_decides_about_a_retry(
-    hook: Receiver, http: HttpClient, code: int, verdict: Verdict, host_failed: bool
+    hook: Receiver, http: HttpClient, code: int, verdict: RetryDecision, host_failed: bool
 ) -> None:
     hook.answer = status(code)
     outcome = await post(hook, http)
@@ -418,7 +427,7 @@ async def test_retry_after_is_read(
     hook: Receiver, http: HttpClient, code: int, value: str, seconds: float | None
 ) -> None:
     hook.answer = status(code, Retry_After=value)
-    outcome = await Webhook(http, hook.url(), [SECRET], lambda: NOW).send(message())
+    outcome = await WebhookSender(http, hook.url(), [SECRET], lambda: NOW).send(message())
     assert outcome.retry_after == (None if code == 500 else seconds)
 
 
@@ -429,7 +438,7 @@ async def test_a_reason_is_short_and_has_no_secrets(hook: Receiver, http: HttpCl
         return web.Response(status=500, text=f"no,\r\n\x00 {secrets} " + "x" * 9999)
 
     hook.answer = repeat
-    ntfy = Ntfy(http, hook.url("/t"), token="tk_secret")
+    ntfy = NtfySender(http, hook.url("/t"), token="tk_secret")
     assert "tk_secret" not in repr(ntfy)
     for outcome, own in ((await post(hook, http), SECRET), (await ntfy.send(message()), "tk_")):
         assert outcome.reason.startswith("500 Internal Server Error: no, ")
@@ -443,7 +452,7 @@ async def test_a_slow_server_is_tried_again(hook: Receiver) -> None:
     async with HttpClient(LOOPBACK, total_seconds=0.2) as http:
         outcome = await post(hook, http)
     assert outcome.seconds >= 0.2
-    assert outcome.verdict is Verdict.RETRY
+    assert outcome.verdict is RetryDecision.RETRY
     assert outcome.reason == "there was no whole answer within 0.2 seconds"
     assert outcome.host_failed
 
@@ -461,8 +470,8 @@ async def test_a_body_that_never_ends_counts_as_delivered() -> None:
         url = f"http://127.0.0.1:{port}/"
         with pytest.raises(UnreachableError):
             await http.request("GET", url)
-        outcome = await Webhook(http, url, [SECRET]).send(message())
-    assert outcome.verdict is Verdict.DELIVERED, "the status says so"
+        outcome = await WebhookSender(http, url, [SECRET]).send(message())
+    assert outcome.verdict is RetryDecision.DELIVERED, "the status says so"
 
 
 @pytest.mark.parametrize("most", [0, 1, REPLY_BYTES, 100_000])
@@ -528,9 +537,9 @@ async def speak_ssh(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 )
 async def test_a_broken_connection_is_tried_again(talk: Any, reason: str) -> None:
     async with talking(talk) as port, HttpClient(LOOPBACK, total_seconds=1) as http:
-        webhook = Webhook(http, f"http://127.0.0.1:{port}/secret-path", [SECRET])
+        webhook = WebhookSender(http, f"http://127.0.0.1:{port}/secret-path", [SECRET])
         outcome = await webhook.send(message())
-    assert (outcome.verdict, outcome.status, outcome.reason) == (Verdict.RETRY, None, reason)
+    assert (outcome.verdict, outcome.status, outcome.reason) == (RetryDecision.RETRY, None, reason)
     assert outcome.host_failed
 
 
@@ -540,9 +549,9 @@ async def test_a_host_that_cannot_be_reached_is_named(http: HttpClient) -> None:
     with pytest.raises(UnreachableError, match="Connection refused"):
         await http.request("GET", f"http://127.0.0.1:{port}/")
     async with HttpClient(resolver=Names([])) as nowhere:
-        webhook = Webhook(nowhere, "https://nowhere.example/", [SECRET])
+        webhook = WebhookSender(nowhere, "https://nowhere.example/", [SECRET])
         outcome = await webhook.send(message())
-    assert outcome.verdict is Verdict.RETRY
+    assert outcome.verdict is RetryDecision.RETRY
     assert outcome.reason == "the host's name cannot be looked up"
 
 
@@ -559,12 +568,12 @@ def tls(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 async def test_certificates_are_verified(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     async with receivers(tls=tls[0]) as [server], receivers() as [plain]:
         async with HttpClient(LOOPBACK, tls=tls[1]) as http:
-            assert (await post(server, http)).verdict is Verdict.DELIVERED
+            assert (await post(server, http)).verdict is RetryDecision.DELIVERED
         async with HttpClient(LOOPBACK) as http:
             outcome = await post(server, http)
             with pytest.raises(UnreachableError, match="no TLS connection"):
                 await http.request("GET", plain.url().replace("http:", "https:"))
-    assert outcome.verdict is Verdict.RETRY
+    assert outcome.verdict is RetryDecision.RETRY
     assert outcome.reason.startswith("the host's certificate is not trusted: self")
 
 
@@ -576,8 +585,8 @@ async def test_signatures_are_those_of_standard_webhooks(
     hook: Receiver, http: HttpClient, secrets: list[str]
 ) -> None:
     for id in ("dlv_1", "dlv_1", "2"):
-        outcome = await Webhook(http, hook.url(), secrets).send(message(id=id))
-        assert outcome.verdict is Verdict.DELIVERED
+        outcome = await WebhookSender(http, hook.url(), secrets).send(message(id=id))
+        assert outcome.verdict is RetryDecision.DELIVERED
     assert [one.id for one in hook.got] == ["dlv_1", "dlv_1", "2"]
     for one in hook.got:
         assert one.method == "POST"
@@ -613,8 +622,8 @@ def test_an_invalid_secret_is_refused(secret: str) -> None:
 
 
 async def test_ntfy_gets_a_message_with_headers(hook: Receiver, http: HttpClient) -> None:
-    ntfy = Ntfy(http, hook.url("/topic"), token="tk_1", tags=["ocean", "a,b", "x\r\ny", "+1"])
-    assert (await ntfy.send(message())).verdict is Verdict.DELIVERED
+    ntfy = NtfySender(http, hook.url("/topic"), token="tk_1", tags=["ocean", "a,b", "x\r\ny", "+1"])
+    assert (await ntfy.send(message())).verdict is RetryDecision.DELIVERED
     [one] = hook.got
     assert (one.method, one.path, one.body.decode()) == ("POST", "/topic", message().text)
     names = ("Title", "Tags", "Click", "Authorization", "webhook-signature")
@@ -633,7 +642,9 @@ async def test_hostile_texts_add_no_headers_to_ntfy(hook: Receiver, http: HttpCl
         text="ä" * 5000 + "\ud800",
         link="https://example.org/\r\nTags: skull",
     )
-    assert (await Ntfy(http, hook.url("/topic")).send(hostile)).verdict is Verdict.DELIVERED
+    assert (
+        await NtfySender(http, hook.url("/topic")).send(hostile)
+    ).verdict is RetryDecision.DELIVERED
     [one] = hook.got
     assert not {"Tags", "Click", "Authorization"} & set(one.headers)
     title = str(email.header.make_header(email.header.decode_header(one.headers["Title"])))
@@ -653,12 +664,12 @@ async def send(
     to: str = "ann@example.org",
     server_tls: ssl.SSLContext | None = None,
     **more: Any,
-) -> Outcome:
+) -> AttemptResult:
     async with talking(smtp.talk, tls=server_tls) as port:
         settings = {"security": "none", "seconds": 5, **more}
         host = "localhost" if more.get("tls") else "127.0.0.1"
         server = SmtpServer(host, "broker@example.com", port, **settings)
-        return await Email(server, to).send(sent or message())
+        return await EmailSender(server, to).send(sent or message())
 
 
 def parsed(smtp: Smtp) -> EmailMessage:
@@ -669,7 +680,7 @@ def parsed(smtp: Smtp) -> EmailMessage:
 async def test_an_email_has_its_headers_and_text() -> None:
     smtp, url = Smtp(), "https://broker.example/unsubscribe?ticket=" + "a_b" * 50
     outcome = await send(smtp, message(unsubscribe=url))
-    assert (outcome.verdict, outcome.status) == (Verdict.DELIVERED, 250)
+    assert (outcome.verdict, outcome.status) == (RetryDecision.DELIVERED, 250)
     mail = parsed(smtp)
     assert (mail["From"], mail["To"]) == ("broker@example.com", "ann@example.org")
     assert mail["Subject"] == "Water rises"
@@ -703,7 +714,7 @@ HOSTILE = [
 async def test_hostile_texts_add_no_headers_to_email(text: str) -> None:
     smtp = Smtp()
     hostile = message(title=text, name=text, text=text, link=text, unsubscribe=text)
-    assert (await send(smtp, hostile)).verdict is Verdict.DELIVERED
+    assert (await send(smtp, hostile)).verdict is RetryDecision.DELIVERED
     mail = parsed(smtp)
     assert sorted(mail.keys()) == [
         "Auto-Submitted",
@@ -750,37 +761,37 @@ def test_an_invalid_email_address_is_refused(address: str) -> None:
     with pytest.raises(TransportError, match="it is not an e-mail address"):
         checked_mailbox(address)
     with pytest.raises(TransportError):
-        Email(SmtpServer("127.0.0.1", "broker@example.com"), address)
+        EmailSender(SmtpServer("127.0.0.1", "broker@example.com"), address)
 
 
 @pytest.mark.parametrize(
     ("command", "says", "verdict", "host_failed"),
     [
-        ("RCPT", "550 5.1.1 nobody here", Verdict.REFUSED, False),
-        ("RCPT", "450 later", Verdict.RETRY, False),
-        ("RCPT", "421 closing", Verdict.RETRY, True),
-        ("MAIL", "451 later", Verdict.RETRY, False),
-        ("MAIL", "530 no", Verdict.REFUSED, False),
-        ("text", "554 spam", Verdict.REFUSED, False),
-        ("text", "452 full", Verdict.RETRY, False),
-        ("DATA", "451 later", Verdict.RETRY, False),
-        ("greeting", "554 no", Verdict.RETRY, True),
-        ("text", "leave", Verdict.RETRY, True),
-        ("RCPT", "leave", Verdict.RETRY, True),
-        ("RCPT", "silence", Verdict.RETRY, True),
-        ("QUIT", "500 what", Verdict.DELIVERED, False),
-        ("QUIT", "silence", Verdict.DELIVERED, False),
-        ("QUIT", "leave", Verdict.DELIVERED, False),
+        ("RCPT", "550 5.1.1 nobody here", RetryDecision.REFUSED, False),
+        ("RCPT", "450 later", RetryDecision.RETRY, False),
+        ("RCPT", "421 closing", RetryDecision.RETRY, True),
+        ("MAIL", "451 later", RetryDecision.RETRY, False),
+        ("MAIL", "530 no", RetryDecision.REFUSED, False),
+        ("text", "554 spam", RetryDecision.REFUSED, False),
+        ("text", "452 full", RetryDecision.RETRY, False),
+        ("DATA", "451 later", RetryDecision.RETRY, False),
+        ("greeting", "554 no", RetryDecision.RETRY, True),
+        ("text", "leave", RetryDecision.RETRY, True),
+        ("RCPT", "leave", RetryDecision.RETRY, True),
+        ("RCPT", "silence", RetryDecision.RETRY, True),
+        ("QUIT", "500 what", RetryDecision.DELIVERED, False),
+        ("QUIT", "silence", RetryDecision.DELIVERED, False),
+        ("QUIT", "leave", RetryDecision.DELIVERED, False),
     ],
 )
 async def test_answers_of_smtp_decide_about_a_retry(
-    command: str, says: str, verdict: Verdict, host_failed: bool
+    command: str, says: str, verdict: RetryDecision, host_failed: bool
 ) -> None:
     outcome = await send(Smtp({command: says}), seconds=0.3 if says == "silence" else 5)
     assert (outcome.verdict, outcome.host_failed) == (verdict, host_failed)
-    if says[0].isdigit() and verdict is not Verdict.DELIVERED:
+    if says[0].isdigit() and verdict is not RetryDecision.DELIVERED:
         assert (outcome.status, outcome.reason) == (int(says[:3]), says)
-    elif verdict is Verdict.RETRY:
+    elif verdict is RetryDecision.RETRY:
         assert outcome.reason.startswith("the SMTP server")
 
 
@@ -789,16 +800,16 @@ async def test_email_is_sent_over_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]
     login = {"user": "broker", "password": "hunter2"}
     smtp = Smtp(upgrade=server)
     outcome = await send(smtp, security="starttls", tls=client, **login)
-    assert outcome.verdict is Verdict.DELIVERED, outcome
+    assert outcome.verdict is RetryDecision.DELIVERED, outcome
     verbs = [line.partition(" ")[0].upper() for line in smtp.said]
     assert verbs == ["EHLO", "STARTTLS", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "QUIT"]
     smtp = Smtp()
     outcome = await send(smtp, security="tls", tls=client, server_tls=server, **login)
-    assert outcome.verdict is Verdict.DELIVERED
+    assert outcome.verdict is RetryDecision.DELIVERED
     assert smtp.mails
     refusing = Smtp({"AUTH": "535 wrong: hunter2"})
     outcome = await send(refusing, security="tls", tls=client, server_tls=server, **login)
-    assert (outcome.verdict, outcome.reason) == (Verdict.RETRY, "535 wrong: …")
+    assert (outcome.verdict, outcome.reason) == (RetryDecision.RETRY, "535 wrong: …")
 
 
 async def test_no_email_is_sent_without_the_requested_tls(
@@ -807,11 +818,11 @@ async def test_no_email_is_sent_without_the_requested_tls(
     # One has no TLS, the other an untrusted certificate.
     for smtp in (Smtp(), Smtp(upgrade=tls[0])):
         outcome = await send(smtp, security="starttls", user="broker", password="hunter2")
-        assert (outcome.verdict, outcome.host_failed) == (Verdict.RETRY, True)
+        assert (outcome.verdict, outcome.host_failed) == (RetryDecision.RETRY, True)
         assert not smtp.mails
         assert not any(line.startswith("AUTH") for line in smtp.said)
     outcome = await send(smtp := Smtp(), security="tls", server_tls=tls[0])
-    assert (outcome.verdict, smtp.mails) == (Verdict.RETRY, [])
+    assert (outcome.verdict, smtp.mails) == (RetryDecision.RETRY, [])
     assert outcome.reason.startswith("no TLS with the SMTP server: self")
     with pytest.raises(TransportError, match="without TLS"):
         SmtpServer("127.0.0.1", "broker@example.com", security="none", user="broker")
@@ -821,36 +832,36 @@ async def test_no_email_is_sent_without_the_requested_tls(
 
 async def test_addresses_in_other_scripts_need_smtputf8() -> None:
     smtp = Smtp(extensions=("SMTPUTF8", "8BITMIME"))
-    assert (await send(smtp, to="jörg@example.org")).verdict is Verdict.DELIVERED
+    assert (await send(smtp, to="jörg@example.org")).verdict is RetryDecision.DELIVERED
     assert parsed(smtp)["To"] == "jörg@example.org"
-    assert (await send(Smtp(), to="jörg@example.org")).verdict is Verdict.REFUSED
+    assert (await send(Smtp(), to="jörg@example.org")).verdict is RetryDecision.REFUSED
 
 
 # --- Retries -------------------------------------------------------------------------------------
 
-FAILED = Outcome(Verdict.RETRY, "503", 503, host_failed=True)
-TAKEN = Outcome(Verdict.DELIVERED, "204", 204)
+FAILED = AttemptResult(RetryDecision.RETRY, "503", 503, host_failed=True)
+TAKEN = AttemptResult(RetryDecision.DELIVERED, "204", 204)
 
 
 def test_a_retry_waits_for_its_schedule_or_for_retry_after() -> None:
     first = {next_try(3, FAILED, NOW, random.Random(seed)) for seed in range(20)}
     assert len(first) == 20
     assert next_try(3, FAILED, NOW, random.Random(1)) == next_try(3, FAILED, NOW, random.Random(1))
-    asked = Outcome(Verdict.RETRY, "429", 429, retry_after=3600)
+    asked = AttemptResult(RetryDecision.RETRY, "429", 429, retry_after=3600)
     assert next_try(1, asked, NOW, random.Random(1)) == NOW + timedelta(hours=1)
     later = next_try(9, asked, NOW, random.Random(1))
     assert later is not None
     assert later > NOW + timedelta(hours=20)
-    for verdict in (Verdict.DELIVERED, Verdict.GONE, Verdict.REFUSED):
-        assert next_try(1, Outcome(verdict, ""), NOW, random.Random(1)) is None
+    for verdict in (RetryDecision.DELIVERED, RetryDecision.GONE, RetryDecision.REFUSED):
+        assert next_try(1, AttemptResult(verdict, ""), NOW, random.Random(1)) is None
 
 
 def seconds(number: float) -> datetime:
     return NOW + timedelta(seconds=number)
 
 
-def opened(failures: int = FAILURES) -> Breaker:
-    breaker = Breaker()
+def opened(failures: int = FAILURES) -> CircuitBreaker:
+    breaker = CircuitBreaker()
     for _ in range(failures):
         breaker = breaker.after(FAILED, NOW)
     return breaker
@@ -858,13 +869,17 @@ def opened(failures: int = FAILURES) -> Breaker:
 
 def test_a_breaker_counts_failures_of_the_host_in_a_row() -> None:
     four = opened(FAILURES - 1)
-    assert four.after(TAKEN, NOW) == Breaker(), "failures in a row"
-    not_found = Outcome(Verdict.RETRY, "404", 404)
-    assert four.after(not_found, NOW) == Breaker(), "the host answers"
-    assert four.after(Outcome(Verdict.GONE, "410", 410), NOW) == Breaker()
-    assert four.after(Outcome(Verdict.REFUSED, "10.0.0.1"), NOW) == four, "nothing was sent"
-    assert four.after(Outcome(Verdict.REFUSED, "550", 550), NOW) == Breaker(), "SMTP: it answers"
-    asked = Outcome(Verdict.RETRY, "503", 503, retry_after=7200, host_failed=True)
+    assert four.after(TAKEN, NOW) == CircuitBreaker(), "failures in a row"
+    not_found = AttemptResult(RetryDecision.RETRY, "404", 404)
+    assert four.after(not_found, NOW) == CircuitBreaker(), "the host answers"
+    assert four.after(AttemptResult(RetryDecision.GONE, "410", 410), NOW) == CircuitBreaker()
+    assert four.after(AttemptResult(RetryDecision.REFUSED, "10.0.0.1"), NOW) == four, (
+        "nothing was sent"
+    )
+    assert four.after(AttemptResult(RetryDecision.REFUSED, "550", 550), NOW) == CircuitBreaker(), (
+        "SMTP: it answers"
+    )
+    asked = AttemptResult(RetryDecision.RETRY, "503", 503, retry_after=7200, host_failed=True)
     assert four.after(asked, NOW).open_until == seconds(7200)
 
 
@@ -909,7 +924,7 @@ def test_a_large_payload_is_cut(solutions: int, evidence: int) -> None:
     for name, count in {"solutions": solutions, "evidence": evidence}.items():
         entries = data.get(name, [])
         assert entries == whole["data"][name][: len(entries)]
-        assert len(entries) == count or data["cut"][name] == count
+        assert len(entries) == count or data["truncated"][name] == count
     if solutions == 100:
         assert len(data["solutions"]) == 100, "evidence goes first"
         assert data["evidence"]
@@ -936,7 +951,7 @@ def test_payloads_fit(solutions: int, evidence: int, long: int, most: int, flat:
 def test_digests_are_cut_and_payloads_without_room_are_refused() -> None:
     digest = {"data": {"subscription": "s1", "matches": [{"title": "x" * 100}] * 1000}}
     data = json.loads(shortened(digest, LINK, lists=["matches"]))["data"]
-    assert data["cut"] == {"matches": 1000}
+    assert data["truncated"] == {"matches": 1000}
     assert 150 < len(data["matches"]) < 200
     with pytest.raises(ValueError, match="around its data"):
         shortened({"type": "x" * 999, "data": {"a": "b" * 999}}, LINK, 500)

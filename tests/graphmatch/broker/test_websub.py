@@ -18,32 +18,29 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from graphmatch.broker import websub_hub
-from graphmatch.broker.feed_store import SqliteFeedStore
-from graphmatch.broker.feeds import Poller
-from graphmatch.broker.websub import (
-    AGAIN,
+from graphmatch.broker.feeds.feed_poller import Poller
+from graphmatch.broker.feeds.feed_store import SqliteFeedStore
+from graphmatch.broker.feeds.websub_subscriber import AGAIN, RENEWED, Lease, Subscriber
+from graphmatch.broker.outbox import websub_hub
+from graphmatch.broker.outbox.websub_hub import (
+    LEAST_LEASE,
+    MOST_LEASE,
+    RETRIES,
+    Callback,
+    Document,
+    Hub,
+    HubDelivery,
+)
+from graphmatch.broker.outbox.websub_protocol import (
     LEASE,
-    RENEWED,
     VERIFY_TRIES,
     Keyed,
-    Lease,
     Response,
-    Subscriber,
     discover,
     header_links,
     hub_links,
     page_links,
     sign,
-)
-from graphmatch.broker.websub_hub import (
-    LEAST_LEASE,
-    MOST_LEASE,
-    RETRIES,
-    Callback,
-    Delivery,
-    Document,
-    Hub,
 )
 from semantic.feeds.model import Channel
 from tests.graphmatch.broker.harness import FakeClock, receivers
@@ -72,7 +69,7 @@ class MemoryRecords(Generic[R]):
 
 
 @dataclass
-class Asked:
+class QueryDefinition:
     """A request to the other side."""
 
     method: str
@@ -90,7 +87,7 @@ class World:
     http: aiohttp.ClientSession
     base: str
     pages: dict[str, Page] = field(default_factory=dict)
-    log: list[Asked] = field(default_factory=list)
+    log: list[QueryDefinition] = field(default_factory=list)
 
     def page(self, path: str, text: str = "", status: int = 200, **headers: Any) -> str:
         async def answer(_: web.Request, form: dict[str, str]) -> web.Response:
@@ -109,7 +106,9 @@ async def world() -> AsyncIterator[World]:
     async def serve(request: web.Request) -> web.StreamResponse:
         body = await request.read()
         form = dict(request.query) or dict(parse_qsl(body.decode("latin-1")))
-        made.log.append(Asked(request.method, request.path, form, dict(request.headers), body))
+        made.log.append(
+            QueryDefinition(request.method, request.path, form, dict(request.headers), body)
+        )
         return await made.pages[request.path](request, form)
 
     async with receivers() as [receiver], aiohttp.ClientSession() as http:
@@ -398,9 +397,9 @@ class Service:
     hub: Hub
     topics: Feeds
     callbacks: MemoryRecords[Callback]
-    deliveries: MemoryRecords[Delivery]
+    deliveries: MemoryRecords[HubDelivery]
     verified: list[dict[str, str]] = field(default_factory=list)
-    received: list[Asked] = field(default_factory=list)
+    received: list[QueryDefinition] = field(default_factory=list)
     agrees: bool = True
     status: int = 200
     challenge: str | None = None
@@ -427,7 +426,7 @@ TOPIC, HUB = "https://me.example/feeds/1", "https://me.example/hub"
 
 @pytest.fixture
 async def service(world: World) -> AsyncIterator[Service]:
-    callbacks, deliveries = MemoryRecords[Callback](), MemoryRecords[Delivery]()
+    callbacks, deliveries = MemoryRecords[Callback](), MemoryRecords[HubDelivery]()
     topics = Feeds()
     hub = Hub(HUB, world.http, callbacks, deliveries, topics, clock=world.clock, seconds=0.2)
     await hub.start()

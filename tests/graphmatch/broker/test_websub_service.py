@@ -25,18 +25,27 @@ import pytest
 from aiohttp import web
 from sqlalchemy import func, select
 
-from graphmatch.broker import websub_service
-from graphmatch.broker.feed_list import ListedFeed
-from graphmatch.broker.feeds import Poller
-from graphmatch.broker.matching import Matcher
-from graphmatch.broker.running import Parts, serve, started
-from graphmatch.broker.service import ANYBODY, Broker, Created
-from graphmatch.broker.settings import Settings
-from graphmatch.broker.store import Store, StoreError
-from graphmatch.broker.tables import publications
-from graphmatch.broker.websub import METHODS, Lease, discover, header_links, is_signed, sign
-from graphmatch.broker.websub_hub import RETRIES, Callback, Delivery
-from graphmatch.broker.websub_service import MatchFeeds, StoredRecords, WebSub, is_reachable
+from graphmatch.broker.app.security import ANYBODY
+from graphmatch.broker.app.server import Parts, serve, started
+from graphmatch.broker.db.store import Store, StoreError
+from graphmatch.broker.db.tables import publications
+from graphmatch.broker.feeds import websub_service
+from graphmatch.broker.feeds.feed_list import ListedFeed
+from graphmatch.broker.feeds.feed_poller import Poller
+from graphmatch.broker.feeds.websub_service import MatchFeeds, StoredRecords, WebSub, is_reachable
+from graphmatch.broker.feeds.websub_subscriber import Lease
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.outbox.websub_hub import RETRIES, Callback, HubDelivery
+from graphmatch.broker.outbox.websub_protocol import (
+    METHODS,
+    discover,
+    header_links,
+    is_signed,
+    sign,
+)
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import MatchWorker
+from graphmatch.broker.service.subscriptions import Created
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from semantic.feeds import open_feed
@@ -78,7 +87,7 @@ class Service:
 
     async def publish(self, *names: str) -> None:
         text = "".join(f"<urn:{one}> {TYPE} <urn:C> <urn:g-{one}> .\n" for one in names)
-        await self.broker.publish(text.encode(), format="nq")
+        await self.broker.publications.publish(text.encode(), format="nq")
 
     async def titles(self) -> list[str]:
         """Return the titles in the log."""
@@ -108,7 +117,7 @@ async def running(
     store = Store(str(folder / "broker.db"))
     try:
         broker = Broker(store, Engine(), clock or Clock())
-        matcher = Matcher(broker)
+        matcher = MatchWorker(broker)
         matcher.load()
         matcher.start()
         try:
@@ -237,7 +246,9 @@ async def test_pushed_items_are_matched_even_after_a_restart(tmp_path: Path) -> 
     async with publisher() as hub:
         feeds = [ListedFeed(hub.url)]
         async with running(tmp_path, feeds=feeds) as service:
-            made = await service.broker.subscribe({"query": TITLED}, Settings())
+            made = await service.broker.subscriptions.subscribe(
+                {"query": TITLED}, SubscriptionSettings()
+            )
             await until(lambda: is_pushed(service, hub.url))
             assert hub.verified == [(200, "c & 1")]
             fetched, port = hub.fetched, int(service.base.rpartition(":")[2])
@@ -247,8 +258,8 @@ async def test_pushed_items_are_matched_even_after_a_restart(tmp_path: Path) -> 
             assert await service.titles() == expected
 
             async def matched() -> bool:
-                row = await service.broker.subscription(made.id, ANYBODY, made.ticket)
-                return bool(row["matched"] >= len(METHODS))
+                row = await service.broker.subscriptions.subscription(made.id, ANYBODY, made.ticket)
+                return bool(row["match_count"] >= len(METHODS))
 
             await until(matched)
         async with running(tmp_path, feeds=feeds, port=port) as service:
@@ -315,8 +326,8 @@ async def test_a_silent_hub_does_not_stop_polling(tmp_path: Path) -> None:
         async with running(tmp_path, clock, feeds=[ListedFeed(hub.url)]) as service:
             await until(lambda: bool(hub.asked))
             feed = service.poller.feeds[hub.url]
-            assert feed.next_at is not None
-            assert feed.next_at - clock() < timedelta(hours=1.2)
+            assert feed.next_poll_at is not None
+            assert feed.next_poll_at - clock() < timedelta(hours=1.2)
             assert not is_pushed(service, hub.url)
             hub.agrees = True
             clock.forward += timedelta(hours=1.1)
@@ -402,7 +413,9 @@ async def test_subscribers_of_a_hub_get_the_match_feed(tmp_path: Path) -> None:
     """Run checks 100 to 105."""
 
     async with reader() as one, running(tmp_path) as service:
-        made = await service.broker.subscribe({"query": QUERY}, Settings())
+        made = await service.broker.subscriptions.subscribe(
+            {"query": QUERY}, SubscriptionSettings()
+        )
         topic = await service.topic(made)
         more = {"secret": "geheim", "lease_seconds": "3600", "verify": "sync"}
         assert await service.ask(topic, one.url, **more) == 202
@@ -436,8 +449,12 @@ async def test_subscribers_of_a_hub_get_the_match_feed(tmp_path: Path) -> None:
 
 async def test_the_hub_refuses_unknown_topics(tmp_path: Path) -> None:
     async with reader() as one, running(tmp_path) as service:
-        made = await service.broker.subscribe({"query": QUERY}, Settings())
-        other = await service.broker.subscribe({"query": QUERY}, Settings())
+        made = await service.broker.subscriptions.subscribe(
+            {"query": QUERY}, SubscriptionSettings()
+        )
+        other = await service.broker.subscriptions.subscribe(
+            {"query": QUERY}, SubscriptionSettings()
+        )
         topic, key = (await service.topic(made)), (await service.topic(other))[-40:]
         wrong = [
             topic[:-1],
@@ -453,7 +470,7 @@ async def test_the_hub_refuses_unknown_topics(tmp_path: Path) -> None:
             assert await service.ask(each, one.url) == 404, each
         assert (await service.send("POST", "/websub", b"{}"))[0] == 415
         assert (await service.send("POST", "/websub", {"a": "b"}))[0] == 400
-        await service.broker.unsubscribe(made.id, ANYBODY, made.ticket)
+        await service.broker.subscriptions.unsubscribe(made.id, ANYBODY, made.ticket)
         assert await service.ask(topic, one.url) == 404
         _, text, headers = await service.send("GET", topic)
         assert "Link" not in headers
@@ -463,14 +480,16 @@ async def test_the_hub_refuses_unknown_topics(tmp_path: Path) -> None:
 
 async def test_many_matches_are_few_deliveries_and_the_end_is_announced(tmp_path: Path) -> None:
     async with reader() as one, running(tmp_path) as service:
-        made = await service.broker.subscribe({"query": QUERY}, Settings())
+        made = await service.broker.subscriptions.subscribe(
+            {"query": QUERY}, SubscriptionSettings()
+        )
         topic = await service.topic(made)
         await service.ask(topic, one.url)
         await until(lambda: bool(service.websub.hub.callbacks(topic)))
         await service.publish(*(f"a{number}" for number in range(40)))
         await until(lambda: bool(one.got) and one.entries() == 40)
         assert len(one.got) <= 5
-        await service.broker.unsubscribe(made.id, ANYBODY, made.ticket)
+        await service.broker.subscriptions.unsubscribe(made.id, ANYBODY, made.ticket)
         await until(lambda: one.asked[-1]["hub.mode"] == "denied")
         assert one.asked[-1]["hub.reason"] == "the subscription has ended"
         await until(lambda: not service.websub.hub.callbacks())
@@ -480,7 +499,9 @@ async def test_matches_during_an_outage_of_the_hub_are_sent(tmp_path: Path) -> N
     clock = Clock()
     async with reader() as one:
         async with running(tmp_path, clock) as service:
-            made = await service.broker.subscribe({"query": QUERY}, Settings())
+            made = await service.broker.subscriptions.subscribe(
+                {"query": QUERY}, SubscriptionSettings()
+            )
             topic = await service.topic(made)
             await service.ask(topic, one.url, secret="geheim")
             await until(lambda: bool(service.websub.hub.callbacks(topic)))
@@ -490,8 +511,8 @@ async def test_matches_during_an_outage_of_the_hub_are_sent(tmp_path: Path) -> N
             port = int(service.base.rpartition(":")[2])
         store = Store(str(tmp_path / "broker.db"))
         broker = Broker(store, Engine(), clock)
-        await broker.publish(f"<urn:b> {TYPE} <urn:C> .".encode(), format="nt")
-        matcher = Matcher(broker)
+        await broker.publications.publish(f"<urn:b> {TYPE} <urn:C> .".encode(), format="nt")
+        matcher = MatchWorker(broker)
         matcher.load()
         while await asyncio.to_thread(matcher.step):
             pass
@@ -503,8 +524,8 @@ async def test_matches_during_an_outage_of_the_hub_are_sent(tmp_path: Path) -> N
             assert is_signed("geheim", one.got[-1][0], one.got[-1][1]["X-Hub-Signature"])
 
             async def is_sent() -> bool:
-                (kept,) = await StoredRecords(service.broker.store, Delivery).load()
-                return kept == Delivery(topic, one.url, 2)
+                (kept,) = await StoredRecords(service.broker.store, HubDelivery).load()
+                return kept == HubDelivery(topic, one.url, 2)
 
             await until(is_sent)
 
@@ -512,7 +533,9 @@ async def test_matches_during_an_outage_of_the_hub_are_sent(tmp_path: Path) -> N
 async def test_nothing_is_sent_to_addresses_that_are_not_public(tmp_path: Path) -> None:
     async with reader() as one, publisher() as hub:
         async with running(tmp_path, allow=(), feeds=[ListedFeed(hub.url)]) as service:
-            made = await service.broker.subscribe({"query": QUERY}, Settings())
+            made = await service.broker.subscriptions.subscribe(
+                {"query": QUERY}, SubscriptionSettings()
+            )
             assert await service.ask(await service.topic(made), one.url) == 202
             await until(lambda: service.poller.feeds[hub.url].errors == 1)
             problem = service.poller.feeds[hub.url].problem
@@ -531,7 +554,9 @@ async def test_websub_continues_after_the_store_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with publisher() as hub, reader() as one, running(tmp_path) as service:
-        made = await service.broker.subscribe({"query": QUERY}, Settings())
+        made = await service.broker.subscriptions.subscribe(
+            {"query": QUERY}, SubscriptionSettings()
+        )
         topic = await service.topic(made)
         await service.ask(topic, one.url)
         await until(lambda: bool(service.websub.hub.callbacks(topic)))
@@ -556,7 +581,10 @@ async def test_a_feed_that_cannot_be_written_is_retried_later(
 
     clock = Clock()
     async with reader() as one, reader() as other, running(tmp_path, clock) as service:
-        made = [await service.broker.subscribe({"query": QUERY}, Settings()) for _ in "ab"]
+        made = [
+            await service.broker.subscriptions.subscribe({"query": QUERY}, SubscriptionSettings())
+            for _ in "ab"
+        ]
         topics = [await service.topic(each) for each in made]
 
         async def broken(self: MatchFeeds, topic: str) -> Any:
@@ -588,7 +616,7 @@ def test_records_are_stored_completely(store: Store) -> None:
     now = Clock()()
     lease = Lease("gmc_1", "https://e.org/" + "t" * 2000, "https://h/", "https://me/", "secret")
     callback = Callback("https://e.org/" + "t" * 1900, "https://c/" + "c" * 1900, 3, "ä\0", now)
-    delivery = Delivery(callback.topic, callback.callback, 3)
+    delivery = HubDelivery(callback.topic, callback.callback, 3)
 
     async def test() -> None:
         async def kept(kind: Any) -> Sequence[Any]:
@@ -600,7 +628,7 @@ def test_records_are_stored_completely(store: Store) -> None:
             changed = replace(record, tries=2, due_at=now)
             await records.save(changed)
             assert await kept(type(record)) == [changed]
-        await StoredRecords(store, Delivery).remove(delivery)
-        assert (len(await kept(Lease)), await kept(Delivery)) == (1, [])
+        await StoredRecords(store, HubDelivery).remove(delivery)
+        assert (len(await kept(Lease)), await kept(HubDelivery)) == (1, [])
 
     asyncio.run(test())

@@ -1,0 +1,1 @@
+"""Assembly, supervision, errors and security of the broker."""

@@ -1,0 +1,1 @@
+"""The store of the broker: tables, migrations and all queries."""

@@ -1,0 +1,1 @@
+"""Feeds that the broker polls or receives from WebSub hubs."""

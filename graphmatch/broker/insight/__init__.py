@@ -1,0 +1,1 @@
+"""Backtests, queries by example, explanations and subscription health."""

@@ -1,0 +1,1 @@
+"""Subscriptions, publications, matching and retention."""
