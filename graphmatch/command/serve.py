@@ -157,7 +157,7 @@ def run(session: Session, serve_options: ServeOptions, engine_options: EngineOpt
     if serve_options.kafka is not None:
         require("graphmatch serve", "kafka")
     from graphmatch.broker.db.store import Store
-    from graphmatch.broker.feeds.feed_list import read_feed_list
+    from graphmatch.broker.feeds.opml import read_feed_list
     from graphmatch.broker.service.broker import ENGINE_LIMITS, Broker
     from graphmatch.broker.service.match_worker import MatchWorker
 

@@ -26,7 +26,7 @@ from graphmatch.command.options import (
 )
 
 if TYPE_CHECKING:
-    from graphmatch.broker.feeds.feed_poller import Fetched
+    from graphmatch.broker.feeds.feed_poller import FetchResult
     from graphmatch.broker.feeds.feed_store import FeedStore
     from graphmatch.command.filter import FilterCounts
     from graphmatch.command.output import Writer
@@ -83,8 +83,8 @@ def watch(
 
     networks(watch_options.allow)
     require("graphmatch watch", "broker")
-    from graphmatch.broker.feeds.feed_list import read_feed_list
     from graphmatch.broker.feeds.feed_store import SqliteFeedStore
+    from graphmatch.broker.feeds.opml import read_feed_list
 
     with Session(verbosity) as session:
         listed = {
@@ -128,13 +128,14 @@ class _Watch:
 
         `listed` maps the feeds' addresses to titles.
         """
-        from graphmatch.broker.feeds.feed_poller import Poller
+        from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
         from graphmatch.broker.outbox.safe_http import HttpClient
         from semantic.errors import plural
 
         subscriptions = plural(len(self.engine), "subscription")
-        async with HttpClient(networks(self.watch_options.allow)) as client:
-            poller = Poller(client.session, store, self.take)
+        allow = networks(self.watch_options.allow)
+        async with HttpClient(allow, total_seconds=REQUEST_SECONDS) as client:
+            poller = Poller(client, store, self.take)
             await poller.start(listed)
             for url, title in listed.items():
                 await poller.add(url, title)
@@ -149,7 +150,7 @@ class _Watch:
             f"{plural(self.tally.matched, 'item')}, {self.refused + self.session.refused} refused"
         )
 
-    async def take(self, fetched: Fetched) -> None:
+    async def take(self, fetched: FetchResult) -> None:
         """Print the problems of a fetched feed, and the matches of its new items; count both.
 
         Of consecutive errors, only the first is printed.

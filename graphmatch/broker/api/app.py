@@ -53,7 +53,7 @@ from graphmatch.broker.db.match_queries import match_of, matches_after
 from graphmatch.broker.db.queries import WITH_MATCHES, stored
 from graphmatch.broker.db.store import StoreError, counter
 from graphmatch.broker.db.tables import deliveries, matches, subscriptions
-from graphmatch.broker.feeds.feed_list import Feeds
+from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.insight.insight_service import InsightService
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.models import schemas as show
@@ -529,7 +529,7 @@ def make_app(
     *,
     options: ApiOptions | None = None,
     retry: Retry | None = None,
-    feeds: Feeds | None = None,
+    feeds: Poller | None = None,
     told: Callable[[Sequence[int]], None] | None = None,
     log: FilteringBoundLogger | None = None,
 ) -> FastAPI:

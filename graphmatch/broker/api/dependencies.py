@@ -17,7 +17,7 @@ from graphmatch.broker.api.sse import ALIVE_SECONDS, Streams
 from graphmatch.broker.app.errors import NotFoundError
 from graphmatch.broker.app.security import ANYBODY, Principal, read_key
 from graphmatch.broker.db.tables import deliveries, matches, owners, subscriptions
-from graphmatch.broker.feeds.feed_list import Feeds
+from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.insight.insight_service import InsightService
 from graphmatch.broker.metrics import Metrics, without_secrets
 from graphmatch.broker.models.schemas import EXAMPLE_ID
@@ -93,7 +93,7 @@ class Api:
     options: ApiOptions
     insight: InsightService
     retry: Retry | None = None
-    feeds: Feeds | None = None
+    feeds: Poller | None = None
     _local: int | None = field(default=None, init=False)
 
     def root(self, request: Request) -> str:

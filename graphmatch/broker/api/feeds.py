@@ -20,15 +20,15 @@ from graphmatch.broker.api.dependencies import (
 )
 from graphmatch.broker.api.problems import told
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
-from graphmatch.broker.feeds.feed_list import (
-    Feeds,
+from graphmatch.broker.feeds.feed_poller import Poller
+from graphmatch.broker.feeds.feed_store import Feed
+from graphmatch.broker.feeds.opml import (
     ListedFeed,
     feed_address,
     follow,
     parse_feed_list,
     write_feed_list,
 )
-from graphmatch.broker.feeds.feed_store import Feed
 from graphmatch.broker.models import schemas as show
 from semantic.errors import Place, Problem
 
@@ -51,7 +51,7 @@ def feed_id(url: str) -> str:
     return sha256(url.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _feeds(api: Api, by: Caller) -> Feeds:
+def _feeds(api: Api, by: Caller) -> Poller:
     api.check(by, "feeds")
     if api.feeds is None:
         what, remedy = "feeds are not polled by this process", "Ask the one that does."
@@ -70,7 +70,7 @@ async def _feed(api: Api, by: Caller, id: str) -> Feed:
 
 def _view(feed: Feed) -> show.FeedView:
     same = ("url", "address", "title", "read_at", "next_poll_at", "errors", "status", "problem")
-    values = {key: getattr(feed, key) for key in (*same, "pushed_until", "same_as")}
+    values = {key: getattr(feed, key) for key in (*same, "pushed_until")}
     return show.FeedView(id=feed_id(feed.url), **values)
 
 

@@ -1,120 +1,106 @@
-"""WebSub over HTTP: our hub, and the callbacks that others' hubs call.
+"""WebSub over HTTP: the broker's hub, and the callbacks for the hubs of feeds.
 
-What is refused is said as plain text, as hubs and subscribers of the recommendation do.
+Errors are plain text, as the recommendation requires.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, Protocol
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Depends, FastAPI, Path, Request
+from fastapi import APIRouter, FastAPI, Path, Request
 from starlette.responses import Response
 
 from graphmatch.broker.api.dependencies import TheApi
-from graphmatch.broker.feeds.websub_service import WebSub
-from graphmatch.broker.outbox.websub_protocol import Response as Answer
+from graphmatch.broker.feeds.websub_subscriber import Subscriber
+from graphmatch.broker.outbox.websub_protocol import Response as HubResponse
 
-_FIELDS = 50
+_MAX_FIELDS = 50
 _FORM = "application/x-www-form-urlencoded"
+_REQUIRED = ["hub.mode", "hub.topic", "hub.callback"]
+_FIELDS = {name: {"type": "string"} for name in (*_REQUIRED, "hub.lease_seconds", "hub.secret")}
+_SCHEMA = {"type": "object", "required": _REQUIRED, "properties": _FIELDS}
+_FEED = {"schema": {"type": "string"}}
 _TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 
 router = APIRouter(prefix="/websub", default_response_class=Response)
 
 
-def install(app: FastAPI, websub: WebSub) -> None:
-    """Have an application answer hubs and their subscribers."""
-    app.state.websub = websub
+class HubRequests(Protocol):
+    """The hub, which answers requests for match feeds."""
+
+    async def request(self, form: Mapping[str, str]) -> HubResponse:
+        """Return the response to a request."""
+
+
+def install(app: FastAPI, hub: HubRequests, subscriber: Subscriber) -> None:
+    """Add the endpoints to an application."""
+    app.state.hub, app.state.subscriber = hub, subscriber
     app.include_router(router)
 
 
-async def websub_of(request: Request) -> WebSub:
-    """Return what the endpoints work with."""
-    websub: WebSub = request.app.state.websub
-    return websub
+Id = Annotated[str, Path(max_length=100, description="The id in the callback's address.")]
 
 
-TheWebSub = Annotated[WebSub, Depends(websub_of)]
-Id = Annotated[str, Path(max_length=100, description="What the hub was told.")]
-
-
-def _said(answer: Answer) -> Response:
+def _response(answer: HubResponse) -> Response:
     return Response(answer.body, answer.status, media_type=answer.content_type)
+
+
+def _body(media_type: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {media_type: content}}}
 
 
 @router.post(
     "",
     status_code=202,
-    summary="Have a match feed sent when it changes (WebSub)",
+    summary="Subscribe a callback to a match feed (WebSub)",
     responses={202: {"description": "It will be verified."}, 404: {"description": "No topic."}},
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                _FORM: {
-                    "schema": {
-                        "type": "object",
-                        "required": ["hub.mode", "hub.topic", "hub.callback"],
-                        "properties": {
-                            "hub.mode": {"type": "string", "enum": ["subscribe", "unsubscribe"]},
-                            "hub.topic": {"type": "string", "format": "uri"},
-                            "hub.callback": {"type": "string", "format": "uri"},
-                            "hub.lease_seconds": {"type": "integer"},
-                            "hub.secret": {"type": "string"},
-                        },
-                    }
-                }
-            },
-        }
-    },
+    openapi_extra=_body(_FORM, {"schema": _SCHEMA}),
 )
-async def ask_hub(request: Request, api: TheApi, websub: TheWebSub) -> Response:
-    """Subscribe an address to a match feed, or end that: what the feed's `rel=hub` is for.
+async def ask_hub(request: Request, api: TheApi) -> Response:
+    """Subscribe a callback to a match feed, or unsubscribe it; feeds name this hub (`rel=hub`).
 
-    The topic is the feed's address with its key, which is what one needs to know. The address is
-    asked first whether it wants that; what it gets is signed with the secret, if there is one.
+    The topic is the address of the feed with its key. The hub asks the callback first, and signs
+    the content if there is a secret.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-        return _said(Answer(415, f"send {_FORM}".encode()))
+        return _response(HubResponse(415, f"send {_FORM}".encode()))
     try:
         text = (await request.body()).decode()
-        form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_FIELDS))
+        form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS))
     except ValueError:
-        return _said(Answer(400, b"this is not a form"))
+        return _response(HubResponse(400, b"the body is not a form"))
     is_ours = form.get("hub.topic", "").startswith(f"{api.root(request)}/")
     if form.get("hub.mode") == "subscribe" and not is_ours:
-        return _said(Answer(404, b"hub.topic is no topic of this hub"))
-    return _said(await websub.request(form))
+        return _response(HubResponse(404, b"hub.topic does not belong to this hub"))
+    return _response(await request.app.state.hub.request(form))
 
 
 @router.get(
     "/callback/{id}",
-    summary="Ask whether a feed was asked for (for hubs)",
-    responses={200: {"description": "The challenge.", **_TEXT}, 404: {"description": "No."}},
+    summary="Verify a subscription of the broker (for hubs)",
+    responses={200: {"description": "The challenge.", **_TEXT}, 404: {"description": "Unknown."}},
 )
-async def verify(id: Id, request: Request, websub: TheWebSub) -> Response:
-    """Return the challenge, where the broker has asked the hub for this."""
-    return _said(await websub.subscriber.verify(id, request.query_params))
+async def verify(id: Id, request: Request) -> Response:
+    """Return the challenge, if the broker has asked the hub for this."""
+    return _response(await request.app.state.subscriber.verify(id, request.query_params))
 
 
 @router.post(
     "/callback/{id}",
     status_code=202,
-    summary="Send what is new in a feed (for hubs)",
+    summary="Push new items of a feed (for hubs)",
     responses={
-        202: {"description": "Its items are in the log."},
-        403: {"description": "The signature is not right."},
-        410: {"description": "Nobody has asked for it."},
+        202: {"description": "The items are in the log."},
+        403: {"description": "The signature is not valid."},
+        410: {"description": "There is no such subscription."},
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/atom+xml": {"schema": {"type": "string"}}},
-        }
-    },
+    openapi_extra=_body("application/atom+xml", _FEED),
 )
-async def receive(id: Id, request: Request, websub: TheWebSub) -> Response:
-    """Take a feed that a hub sends; the answer comes after the commit."""
-    if not websub.subscriber.awaits(id):
-        return _said(Answer(410, b"nobody has asked for this"))
-    return _said(await websub.subscriber.receive(id, request.headers, await request.body()))
+async def receive(id: Id, request: Request) -> Response:
+    """Accept the content of a feed; the response comes after the commit."""
+    subscriber: Subscriber = request.app.state.subscriber
+    if (refusal := subscriber.refusal(id)) is not None:  # Do not read its body.
+        return _response(refusal)
+    return _response(await subscriber.receive(id, request.headers, await request.body()))

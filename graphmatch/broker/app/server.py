@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -22,18 +22,19 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from graphmatch.broker.api import websub as websub_routes
 from graphmatch.broker.api.app import make_app
 from graphmatch.broker.api.dependencies import ApiOptions
-from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
-from graphmatch.broker.feeds.feed_poller import Poller
-from graphmatch.broker.feeds.websub_service import WebSub
+from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore
+from graphmatch.broker.feeds.websub_subscriber import Subscriber
 from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
 from graphmatch.broker.outbox.safe_http import HttpClient
+from graphmatch.broker.outbox.websub_protocol import Response
 from graphmatch.broker.page.routes import Page, install
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from structlog.typing import FilteringBoundLogger
 
-    from graphmatch.broker.feeds.feed_list import ListedFeed
+    from graphmatch.broker.feeds.opml import ListedFeed
     from graphmatch.broker.outbox.senders import SmtpServer
     from graphmatch.broker.service.broker import Broker
     from graphmatch.broker.service.match_worker import MatchWorker
@@ -98,12 +99,15 @@ async def started(
     workers = ThreadPoolExecutor(_THREADS, "broker")  # looking up names, email, explaining
     asyncio.get_running_loop().set_default_executor(workers)
     networks = [ip_network(one) for one in parts.allow]
-    async with HttpClient(networks) as client:
+    async with (
+        HttpClient(networks) as client,
+        HttpClient(networks, total_seconds=REQUEST_SECONDS) as feed_client,
+    ):
         senders = NetworkSenders(client, parts.smtp, broker.clock)
         dispatcher = Dispatcher(broker, senders, base=parts.base)
         poller = Poller(
-            client.session,
-            BrokerFeeds(broker),
+            feed_client,
+            BrokerFeedStore(broker),
             clock=broker.clock,
             supervisor=broker.supervisor,
         )
@@ -111,12 +115,11 @@ async def started(
         for one in parts.feeds:
             if one.url not in poller.feeds:
                 await poller.add(one.url, one.title)
-        websub = WebSub(broker, poller, client.session, parts.base, asks=parts.asks_hubs)
-        await websub.start()
+        subscriber = Subscriber(broker, poller, client, parts.base, asks=parts.asks_hubs)
         ending = asyncio.Event()
         polling = broker.supervisor.repeat("feeds", partial(poller.run, ending), ending)
-        running = [dispatcher.run(), polling, websub.run(STOP_SECONDS)]
-        stops: list[Callable[[], object]] = [ending.set, websub.stop]
+        running = [dispatcher.run(), polling, subscriber.run(ending)]
+        stops: list[Callable[[], object]] = [ending.set]
         if parts.kafka is not None:
             from graphmatch.broker.service.kafka import KafkaSource
 
@@ -126,13 +129,12 @@ async def started(
 
         def told(numbers: Sequence[int]) -> None:
             dispatcher.wake(numbers)
-            websub.told(numbers)
 
         retry, options = dispatcher.retry, replace(options or ApiOptions(), hub=True)
         app = make_app(
             broker, matcher, options=options, retry=retry, feeds=poller, told=told, log=log
         )
-        websub_routes.install(app, websub)
+        websub_routes.install(app, _NoHub(), subscriber)
         install(app, Page(app.state.api, ending.is_set))
         tasks = [asyncio.create_task(one) for one in running]
         try:
@@ -142,6 +144,14 @@ async def started(
                 stop()
             await dispatcher.stop(STOP_SECONDS)
             await asyncio.gather(*tasks)
+
+
+class _NoHub:
+    """A stand-in for the hub of `graphmatch.broker.outbox`."""
+
+    async def request(self, form: Mapping[str, str]) -> Response:
+        """Refuse every request."""
+        return Response(503, f"there is no hub for {form.get('hub.topic')}".encode())
 
 
 def server_of(app: FastAPI) -> uvicorn.Server:

@@ -1,71 +1,111 @@
-"""The state of feeds, what items are known by, and a store in SQLite for whom has no broker."""
+"""The state of feeds, the keys of their items, and the store of both.
+
+The broker's database and the file of ``graphmatch watch`` have the same tables, ``feeds`` and
+``feed_items``, so one class reads and writes both. Importing SQLAlchemy would make ``graphmatch
+watch`` start half a second later, so the statements are text.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sqlite3
-from collections.abc import Container, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from pyoxigraph import BlankNode
 
+from graphmatch.broker.models.times import millis
 from semantic.clock import Clock, utc_now
 from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
 from semantic.vocabulary import DC, DCTERMS, RSS, TYPE
 
-KEPT_DAYS = 90
-"""For so many days after it was last in a feed, an item's version is known."""
-_DATES = frozenset({DC["date"], DCTERMS["modified"]})
-_OURS = 0x676D6664
-_VERSION = 1
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from graphmatch.broker.service.broker import Broker
+
+ITEM_DAYS = 90
+"""Days for which the version of an item is remembered after the feed last contained it."""
 BUSY_SECONDS = 1.0
-_TABLES = """
-CREATE TABLE feeds (url TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE items (
-  feed TEXT NOT NULL, guid BLOB NOT NULL, version BLOB NOT NULL, day INTEGER NOT NULL,
-  PRIMARY KEY (feed, guid, version)
-) WITHOUT ROWID;
-"""
+"""Time limit for opening a file that another process uses, in seconds."""
+_TIMES, _TUPLES = {"next_poll_at", "read_at", "pushed_until"}, {"skip_hours", "skip_days"}
+_DATES = frozenset({DC["date"], DCTERMS["modified"]})
+_APPLICATION_ID, _VERSION = 0x676D6664, 2
+_OPEN = (
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "BEGIN IMMEDIATE",
+)
+_FORMAT = (
+    "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+    " FROM pragma_application_id, pragma_user_version"
+)
+_CREATE = (
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {_VERSION}",
+    "CREATE TABLE feeds (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, state JSON NOT NULL,"
+    " next_poll_at BIGINT NOT NULL, created_at BIGINT NOT NULL)",
+    "CREATE TABLE feed_items (feed INTEGER NOT NULL, item BLOB NOT NULL, version BLOB NOT NULL,"
+    " at BIGINT NOT NULL, PRIMARY KEY (feed, item, version))",
+)
+_SEEN = "SELECT item, version FROM feed_items WHERE feed = (SELECT id FROM feeds WHERE url = :url)"
+_SAVE_FEED = (
+    "INSERT INTO feeds (url, state, next_poll_at, created_at)"
+    " VALUES (:url, :state, :next_poll_at, :at) ON CONFLICT (url)"
+    " DO UPDATE SET state = excluded.state, next_poll_at = excluded.next_poll_at"
+)
+_SAVE_ITEM = (
+    "INSERT INTO feed_items (feed, item, version, at)"
+    " SELECT id, :item, :version, :at FROM feeds WHERE url = :url"
+    " ON CONFLICT (feed, item, version) DO UPDATE SET at = excluded.at"
+)
+_FORGET_ITEMS = "DELETE FROM feed_items WHERE feed = (SELECT id FROM feeds WHERE url = :url)"
+_FORGET_OLD_ITEMS = f"{_FORGET_ITEMS} AND at < :at"
+_FORGET_FEED = "DELETE FROM feeds WHERE url = :url"
+_Row: TypeAlias = Mapping[str, Any]
+_Statement: TypeAlias = tuple[str, Sequence[_Row]]
+"""A statement, and the rows of values that it is executed with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What is known of one feed; it is followed under the address that it was first given.
+    """The state of one feed.
 
     Parameters
     ----------
     url
-        The address that it was first given.
+        The address under which the feed was added. It never changes.
     moved
-        Where it is now, once it was redirected for good.
+        The present address, if permanent redirects led to another one.
     title
-        As the feed says; or else as a list says.
+        The title in the feed, otherwise that in the imported list.
     etag, modified, validated
-        The validators, and the address whose they are.
+        The validators, and the address that sent them.
     digest
-        Of the last body that was read.
+        The digest of the last body that was read, in hexadecimal.
     next_poll_at
-        When it is to be fetched; ``None`` for at once.
+        The time of the next fetch; ``None`` means now.
     errors, status, problem
-        How many fetches in a row failed; the last status; what was wrong the last time.
+        The number of failed fetches in a row, and the last status and problem.
     read_at
-        When it was last fetched without an error.
+        The time of the last fetch without an error.
     ttl, skip_hours, skip_days
-        For how many seconds it is to be left alone, as its body says; hours in GMT, days from
-        Monday, 0.
+        The polling schedule in the feed: the shortest interval in seconds, hours in GMT, and days
+        from Monday, which is 0.
     target, seen
-        Where it was redirected for good, and in how many polls in a row.
+        The target of a permanent redirect, and the number of polls in a row that led to it.
     hub, topic
-        Its WebSub hub and what it calls itself.
+        The WebSub hub of the feed, and its topic there.
     pushed_until, push_problem
-        Until when the hub sends what is new; why it does not, where it was asked.
-    same_as
-        The feed that has its address, too, and is fetched in its place.
+        The end of the lease at the hub, and the reason if the hub refused or failed.
     """
 
     url: str
@@ -89,51 +129,40 @@ class Feed:
     topic: str | None = None
     pushed_until: datetime | None = None
     push_problem: str | None = None
-    same_as: str | None = None
 
     @property
     def address(self) -> str:
-        """Where it is fetched."""
+        """The address that is fetched."""
         return self.moved or self.url
 
-    def is_due(self, now: datetime) -> bool:
-        """Whether it is to be fetched now."""
-        return self.same_as is None and (self.next_poll_at is None or self.next_poll_at <= now)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what is not as in a new feed, for a store.
+    def to_json(self) -> str:
+        """Return the values that are not empty, as JSON.
 
         Examples
         --------
         >>> from datetime import UTC
         >>> feed = Feed("https://e.org/", next_poll_at=datetime(2026, 1, 2, tzinfo=UTC))
-        >>> Feed.from_json(feed.as_json()) == feed
+        >>> Feed.from_json(json.loads(feed.to_json())) == feed
         True
         """
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        new = {f.name: f.default for f in fields(self)}
-        return {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in found.items()
-            if value != new[name]
-        }
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        filled = {name: value for name, value in state.items() if value}
+        return json.dumps(filled, default=datetime.isoformat)
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Feed:
-        """Return what `as_json` gave."""
-        made = dict(found)
-        for name in ("next_poll_at", "read_at", "pushed_until"):
-            if name in made:
-                made[name] = datetime.fromisoformat(made[name])
-        for name in ("skip_hours", "skip_days"):
-            if name in made:
-                made[name] = tuple(made[name])
-        return cls(**made)
+    def from_json(cls, state: Mapping[str, Any]) -> Feed:
+        """Return the feed with the values of an object of `to_json`."""
+        values = dict(state)
+        for name in _TIMES & values.keys():
+            values[name] = datetime.fromisoformat(values[name])
+        for name in _TUPLES & values.keys():
+            values[name] = tuple(values[name])
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """An item of a feed, and the digests that it is known by."""
+    """An item of a feed, with the digests of its guid and of its content."""
 
     publication: Publication
     guid: bytes
@@ -164,18 +193,32 @@ class FeedItem:
             for s, p, o in publication.triples
             if s not in channels and o not in channels and p not in _DATES
         )
-        own = publication.guid or publication.link or ""
-        return cls(publication, digest(own), digest(*lines))
+        guid = publication.guid or publication.link or ""
+        return cls(publication, digest(guid), digest(*lines))
 
 
-class FeedStore(Protocol):
-    """Where feeds and what was seen in them are kept."""
+def digest(*parts: str | bytes) -> bytes:
+    """Return a digest of 16 bytes."""
+    texts = (part if isinstance(part, bytes) else part.encode("utf-8", "replace") for part in parts)
+    return hashlib.blake2b(b"\0".join(texts), digest_size=16).digest()
+
+
+class FeedStore(ABC):
+    """The states of feeds, and the versions of their items that were seen."""
+
+    def __init__(self, clock: Clock = utc_now) -> None:
+        self._clock = clock
 
     async def load(self) -> Sequence[Feed]:
         """Return all feeds."""
+        rows = await self._read("SELECT CAST(state AS TEXT) FROM feeds ORDER BY id", {})
+        return [Feed.from_json(json.loads(state)) for (state,) in rows]
 
     async def unknown(self, url: str, items: Sequence[FeedItem]) -> Sequence[FeedItem]:
-        """Return the items whose guid and version have not been saved for the feed."""
+        """Return the items whose guid and version have not been saved for the feed, each once."""
+        known = {tuple(row) for row in await self._read(_SEEN, {"url": url})}
+        new = {(item.guid, item.version): item for item in reversed(items)}
+        return [item for key, item in reversed(new.items()) if key not in known]
 
     async def save(
         self,
@@ -185,45 +228,91 @@ class FeedStore(Protocol):
         *,
         is_whole: bool = False,
     ) -> None:
-        """Keep a feed's state, and items that are in it now, both or neither.
+        """Save the state of a feed and its items in one transaction.
 
-        Those of them that are `new` are what `unknown` returned. Where these are all of its items
-        (`is_whole`), old ones may be forgotten.
+        Parameters
+        ----------
+        items
+            The items that the feed contains now.
+        new
+            Those of them that `unknown` returned.
+        is_whole
+            Whether `items` are all items of the feed. If so, old versions are forgotten.
         """
+        now = self._clock()
+        next_poll_at = 0 if feed.next_poll_at is None else millis(feed.next_poll_at)
+        row = {"url": feed.url, "at": millis(now)}
+        state = {**row, "state": feed.to_json(), "next_poll_at": next_poll_at}
+        statements: list[_Statement] = [(_SAVE_FEED, [state])]
+        if items:
+            rows = [{**row, "item": item.guid, "version": item.version} for item in items]
+            statements.append((_SAVE_ITEM, rows))
+        if items and is_whole:
+            old = {**row, "at": millis(now - timedelta(days=ITEM_DAYS))}
+            statements.append((_FORGET_OLD_ITEMS, [old]))
+        await self._write(statements, feed.url, new)
 
     async def forget(self, url: str) -> None:
-        """Remove a feed and its items."""
+        """Remove a feed and its items. Publications stay."""
+        row = {"url": url}
+        await self._write([(_FORGET_ITEMS, [row]), (_FORGET_FEED, [row])], url, ())
+
+    @abstractmethod
+    async def _read(self, sql: str, values: _Row) -> Sequence[Sequence[Any]]:
+        """Return the rows of a query."""
+
+    @abstractmethod
+    async def _write(
+        self, statements: Sequence[_Statement], url: str, new: Sequence[FeedItem]
+    ) -> None:
+        """Execute statements in one transaction, and publish the new items of a feed in it."""
 
 
-def without(known: Container[object], items: Sequence[FeedItem]) -> list[FeedItem]:
-    """Return the items whose guid and version are not known, each once."""
-    found: dict[tuple[bytes, bytes], FeedItem] = {}
-    for item in items:
-        found.setdefault((item.guid, item.version), item)
-    return [item for key, item in found.items() if key not in known]
+class BrokerFeedStore(FeedStore):
+    """The feeds of a broker.
 
+    A new item enters the log in the transaction that saves its version. So each version is
+    published once, even if the process is killed.
+    """
 
-def digest(*parts: str | bytes) -> bytes:
-    """Return 16 bytes that other parts do not have."""
-    texts = (part if isinstance(part, bytes) else part.encode("utf-8", "replace") for part in parts)
-    return hashlib.blake2b(b"\0".join(texts), digest_size=16).digest()
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker.clock)
+        self._broker = broker
+
+    async def _read(self, sql: str, values: _Row) -> Sequence[Sequence[Any]]:
+        from sqlalchemy import text
+
+        return await self._broker.store.read(lambda db: db.execute(text(sql), values).all())
+
+    async def _write(
+        self, statements: Sequence[_Statement], url: str, new: Sequence[FeedItem]
+    ) -> None:
+        from sqlalchemy import text
+
+        def execute(db: Connection) -> None:
+            for sql, rows in statements:
+                db.execute(text(sql), rows)
+
+        publications = [item.publication for item in new]
+        take_in = self._broker.publications.take_in
+        await take_in(publications, source=url, also=execute, task="feeds")
 
 
 class FeedStoreError(GraphMatchError):
-    """A file of feeds' state that cannot be used."""
+    """A file with the state of feeds that cannot be used."""
 
 
-class SqliteFeedStore:
-    """A `FeedStore` of one process, which holds its file.
+class SqliteFeedStore(FeedStore):
+    """The feeds of one process without a broker, in a file that no other process can open.
 
-    What was saved survives the end of the process at any moment. After a loss of power, the last of
-    it may be gone: then some items come again. All calls are made in the thread that made the
-    store, and take well under a millisecond.
+    Saved data survives the end of the process at any moment. After a power failure, the last
+    changes may be missing, and some items are new again. All calls must come from the thread that
+    created the store.
 
     Parameters
     ----------
     path
-        The file, made where it is not there; ``None`` for memory.
+        The file, which is created if it does not exist; ``None`` keeps the state in memory.
 
     Examples
     --------
@@ -235,17 +324,12 @@ class SqliteFeedStore:
     """
 
     def __init__(self, path: Path | None, clock: Clock = utc_now) -> None:
-        self._path, self._clock = path, clock
-        try:
-            name = ":memory:" if path is None else path
-            self._file = sqlite3.connect(name, timeout=BUSY_SECONDS, isolation_level=None)
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
+        super().__init__(clock)
+        self._path = path
+        with self._errors():
+            self._file = sqlite3.connect(path or ":memory:", BUSY_SECONDS, isolation_level=None)
         try:
             self._prepare()
-        except sqlite3.Error as error:
-            self._file.close()
-            raise self._unusable(error) from error
         except FeedStoreError:
             self._file.close()
             raise
@@ -254,76 +338,39 @@ class SqliteFeedStore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _prepare(self) -> None:
-        self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
-        self._file.execute("PRAGMA journal_mode = WAL")
-        self._file.execute("PRAGMA synchronous = NORMAL")
-        self._file.execute("BEGIN IMMEDIATE")
-        (owner,) = self._file.execute("PRAGMA application_id").fetchone()
-        (version,) = self._file.execute("PRAGMA user_version").fetchone()
-        (tables,) = self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if (owner, version, tables) == (0, 0, 0):
-            for statement in _TABLES.split(";"):
-                self._file.execute(statement)
-            self._file.execute(f"PRAGMA application_id = {_OURS}")
-            self._file.execute(f"PRAGMA user_version = {_VERSION}")
-        elif (owner, version) != (_OURS, _VERSION):
-            what = "a database of something else, or of another version"
-            raise FeedStoreError(Problem(what, Place(str(self._path)), "Name another file."))
-        self._file.execute("COMMIT")
+        """Lock the file, and create the tables in a new one."""
+        with self._errors(), self._file as db:
+            for statement in _OPEN:
+                db.execute(statement)
+            [(application_id, version, tables)] = db.execute(_FORMAT)
+            if (application_id, version, tables) == (0, 0, 0):
+                for statement in _CREATE:
+                    db.execute(statement)
+            elif (application_id, version) != (_APPLICATION_ID, _VERSION):
+                what = "a database of another program, or of another version of graphmatch"
+                raise FeedStoreError(Problem(what, Place(str(self._path)), "Name another file."))
 
-    def _unusable(self, error: sqlite3.Error) -> FeedStoreError:
-        place = Place(str(self._path))
-        if "locked" in str(error):
-            what = "another run holds it"
-            return FeedStoreError(Problem(what, place, "Wait until that one has ended."))
-        what = f"cannot be used to remember feeds: {error}"
-        return FeedStoreError(Problem(what, place, "Check the name and permissions."))
-
-    async def load(self) -> Sequence[Feed]:
-        """Return all feeds."""
-        rows = self._file.execute("SELECT state FROM feeds ORDER BY url")
-        return [Feed.from_json(json.loads(state)) for (state,) in rows]
-
-    async def unknown(self, url: str, items: Sequence[FeedItem]) -> Sequence[FeedItem]:
-        """Return the items whose guid and version have not been saved for the feed."""
-        rows = self._file.execute("SELECT guid, version FROM items WHERE feed = ?", (url,))
-        known = set(rows.fetchall())
-        return without(known, items)
-
-    async def save(
-        self,
-        feed: Feed,
-        items: Sequence[FeedItem] = (),
-        new: Sequence[FeedItem] = (),  # noqa: ARG002 -- for those who publish these
-        *,
-        is_whole: bool = False,
-    ) -> None:
-        """Keep a feed's state, and items that are in it now, both or neither."""
-        day = self._clock().toordinal()
-        rows = [(feed.url, item.guid, item.version, day) for item in items]
-        state = json.dumps(feed.as_json())
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of SQLite in the block into a `FeedStoreError`."""
         try:
-            self._file.execute("BEGIN")
-            self._file.execute("INSERT OR REPLACE INTO feeds VALUES (?, ?)", (feed.url, state))
-            if rows:
-                insert = "INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?)"
-                self._file.executemany(insert, rows)
-            if rows and is_whole:
-                delete = "DELETE FROM items WHERE feed = ? AND day < ?"
-                self._file.execute(delete, (feed.url, day - KEPT_DAYS))
-            self._file.execute("COMMIT")
+            yield
         except sqlite3.Error as error:
-            if self._file.in_transaction:
-                self._file.execute("ROLLBACK")
-            raise self._unusable(error) from error
+            what, remedy = f"cannot store feeds: {error}", "Check the name and permissions."
+            if "locked" in str(error):
+                what, remedy = "another process uses the file", "Wait until that process has ended."
+            raise FeedStoreError(Problem(what, Place(str(self._path)), remedy)) from error
 
-    async def forget(self, url: str) -> None:
-        """Remove a feed and its items."""
-        self._file.execute("BEGIN")
-        self._file.execute("DELETE FROM feeds WHERE url = ?", (url,))
-        self._file.execute("DELETE FROM items WHERE feed = ?", (url,))
-        self._file.execute("COMMIT")
+    async def _read(self, sql: str, values: _Row) -> Sequence[Sequence[Any]]:
+        with self._errors():
+            return self._file.execute(sql, values).fetchall()
+
+    async def _write(self, statements: Sequence[_Statement], *_: object) -> None:
+        with self._errors(), self._file as db:
+            db.execute("BEGIN")
+            for sql, rows in statements:
+                db.executemany(sql, rows)

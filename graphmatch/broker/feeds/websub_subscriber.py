@@ -1,12 +1,14 @@
-"""WebSub: what a hub and a subscriber share, and the subscriber, to hear of feeds at once.
+"""The WebSub subscriber: it asks the hubs of feeds to push new items to the broker.
 
-No part of this listens. `graphmatch.broker.api.websub` calls `Subscriber.verify` and
-`Subscriber.receive` for a callback's GET and POST, and sends back the `Response`;
-`graphmatch.broker.feeds.websub_service` calls `Subscriber.work` every few seconds.
+The leases follow from the feeds: every few seconds, the subscriber asks for those that are missing,
+renews those that will end, and ends those of removed feeds. So nothing is lost if the process ends.
+`graphmatch.broker.api.websub` calls `Subscriber.verify` and `Subscriber.receive` for the requests
+of hubs. The poller goes on to fetch a pushed feed, but seldom, because hubs can fail silently.
 
-A feed that is subscribed to goes on to be polled, seldom: hubs end silently.
+Limits: only the process that polls feeds can answer hubs. Hubs are asked only if they can reach the
+broker's address.
 
-Source: W3C WebSub (recommendation of 2018); Link headers: RFC 8288.
+Source: W3C WebSub (recommendation of 2018).
 """
 
 from __future__ import annotations
@@ -14,74 +16,80 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TypeAlias
-from urllib.parse import urljoin
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlencode, urljoin, urlsplit
 
-import aiohttp
+from sqlalchemy import delete, insert, literal, select
 
-from graphmatch.broker.outbox.websub_protocol import (
-    ADDRESS,
-    LEASE,
-    SECONDS,
-    VERIFY_TRIES,
-    Mode,
-    RecordCache,
-    Records,
-    Response,
-    is_address,
-    is_signed,
-)
-from semantic.clock import Clock, utc_now
+from graphmatch.broker.db.tables import websub_leases
+from graphmatch.broker.outbox.safe_http import HttpClient, Reply, TransportError
+from graphmatch.broker.outbox.websub_protocol import LEASE, Response, is_signed
 
-RENEWED = 0.8
-"""After this part of a lease it is renewed."""
-ANSWERED = timedelta(hours=1)
-"""A subscription that was asked for has to be verified in this time, or it is asked for again."""
-AGAIN = timedelta(days=1)
-"""How long to wait, at most, until a subscription that failed or was denied is asked for again."""
-BODY_BYTES = 10 * 1024 * 1024
-AT_ONCE = 20
-"""So many requests are under way at once."""
-_MOST_REDIRECTS = 5
-_SAID = 200
-# -- discovery -----------------------------------------------------------------------------------
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
+    from graphmatch.broker.feeds.feed_poller import Poller
+    from graphmatch.broker.service.broker import Broker
 
-# -- signatures ----------------------------------------------------------------------------------
+ROUND_SECONDS = 5.0
+"""Seconds between two comparisons of the feeds with the leases."""
+RENEWAL = 0.8
+"""Part of a lease after which it is renewed."""
+RETRY_INTERVAL = timedelta(hours=6)
+"""Interval after which a hub that failed, refused or did not verify is asked again."""
+MAX_BODY_BYTES = 10 * 1024 * 1024
+MAX_REQUESTS = 20
+"""Maximum number of concurrent requests to hubs."""
+_MAX_REDIRECTS = 5
+_MAX_REASON_CHARACTERS = 200
+_TIMES = ("until", "due_at")
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+_UNKNOWN = b"there is no such subscription"
 
 
-# -- state ---------------------------------------------------------------------------------------
+def is_reachable(base: str) -> bool:
+    """Whether hubs can reach an address: it does not belong to this machine only.
+
+    Examples
+    --------
+    >>> is_reachable("https://broker.example.org"), is_reachable("http://127.0.0.1:8080")
+    (True, False)
+    """
+    host = (urlsplit(base).hostname or "localhost").rstrip(".")
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host != "localhost" and not host.endswith(".localhost")
+    return not (address.is_loopback or address.is_unspecified)
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A subscription of ours at somebody's hub.
+    """A subscription to a topic at a hub.
 
     Parameters
     ----------
     id
-        What the callback's address ends with; nobody can guess it.
+        The random last part of the callback's address.
     topic, hub
-        As the feed names them.
+        The addresses in the feed.
     callback
-        The address that the hub is to call.
+        The address that the hub calls.
     secret
-        What the hub signs with.
-    moved
-        Where the hub is now, once it was redirected for good.
-    pending
-        What the hub was asked for, and has not verified yet.
-    until
-        Until when the hub sends what is new.
+        The key of the hub's signatures.
     due_at
-        When the hub is to be asked again.
-    tries
-        How often it was asked in vain.
+        The time at which the hub is asked again.
+    pending
+        Whether the hub was asked and has not verified the request.
+    until
+        The end of the lease; ``None`` before the first verification.
     problem
-        Why it failed or was denied the last time.
+        The reason of the last failure.
     """
 
     id: str
@@ -89,229 +97,200 @@ class Lease:
     hub: str
     callback: str = field(repr=False)
     secret: str = field(repr=False)
-    moved: str | None = None
-    pending: Mode | None = None
+    due_at: datetime
+    pending: bool = False
     until: datetime | None = None
-    due_at: datetime | None = None
-    tries: int = 0
     problem: str | None = None
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What it is known by."""
-        return (self.id,)
-
-    @property
-    def address(self) -> str:
-        """Where the hub is asked."""
-        return self.moved or self.hub
-
-
-# -- as a subscriber -----------------------------------------------------------------------------
-
-Content: TypeAlias = Callable[[Lease, bytes, str], Awaitable[None]]
-"""What is called with the lease, the body and its media type, once the signature is found right."""
-Changed: TypeAlias = Callable[[Lease], Awaitable[None]]
 
 
 class Subscriber:
-    """Subscribes to topics at their hubs, and renews before a lease ends.
+    """Subscribes at the hubs that the feeds of a poller name.
 
     Parameters
     ----------
-    session
-        The HTTP client.
-    records
-        Where leases are kept.
-    callback
-        The address that hubs are to call: all but the last part, which is the lease's id.
-    content
-        What is called with what is new.
-    changed
-        Called when a lease began, was renewed, was denied or ended.
+    client
+        It refuses addresses that are not public, because feeds of others name the hubs.
+    base
+        The start of the broker's addresses.
+    asks
+        Whether hubs are asked; by default, if they can reach `base`.
     """
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
-        records: Records[Lease],
-        callback: str,
-        content: Content,
+        broker: Broker,
+        poller: Poller,
+        client: HttpClient,
+        base: str,
         *,
-        changed: Changed | None = None,
-        clock: Clock = utc_now,
-        seconds: float = SECONDS,
+        asks: bool | None = None,
     ) -> None:
-        self._session, self._callback, self._content = session, callback.rstrip("/"), content
-        self._changed, self._clock = changed, clock
-        self._timeout = aiohttp.ClientTimeout(total=seconds)
-        self._leases = RecordCache(records)
-        self._all = asyncio.Semaphore(AT_ONCE)
-
-    async def start(self) -> None:
-        """Load the leases; those whose callback was at another address are forgotten."""
-        await self._leases.load()
-        for lease in self._leases:
-            if lease.callback != f"{self._callback}/{lease.id}":
-                await self._leases.remove(lease)
+        self.poller, self._client, self._clock = poller, client, broker.clock
+        self._store, self._supervisor = broker.store, broker.supervisor
+        self._callback = f"{base.rstrip('/')}/websub/callback"
+        self._asks = is_reachable(base) if asks is None else asks
+        self._leases: dict[str, Lease] = {}
+        self._is_loaded = False
+        self._requests = asyncio.Semaphore(MAX_REQUESTS)
 
     @property
     def leases(self) -> Sequence[Lease]:
-        """All leases, those in question included."""
-        return list(self._leases)
+        """All leases, including those that were not verified."""
+        return list(self._leases.values())
 
-    def lease(self, topic: str | None, hub: str | None) -> Lease | None:
-        """Return the lease of a topic at a hub, if there is one that is not to end."""
-        several = (one for one in self._leases if (one.topic, one.hub) == (topic, hub))
-        return next((one for one in several if one.pending != "unsubscribe"), None)
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work every few seconds until `stop` is set."""
+        await self._supervisor.repeat("feed hubs", self.work, stop)
 
-    def awaits(self, id: str) -> bool:
-        """Whether content may come to a callback."""
-        lease = self._leases.get(id)
-        return lease is not None and lease.until is not None and lease.until > self._clock()
-
-    async def subscribe(self, topic: str, hub: str) -> Lease:
-        """Ask a hub for a topic; one that was asked for already stays as it is.
-
-        Another hub of the same topic is another lease: a feed can name any topic.
-        """
-        if (lease := self.lease(topic, hub)) is not None:
-            return lease
-        id, secret = f"gmc_{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32)
-        made = Lease(id, topic, hub, f"{self._callback}/{id}", secret)
-        return await self._ask(made, "subscribe")
-
-    async def unsubscribe(self, id: str) -> None:
-        """Ask a hub to send a topic no more; what it sends from now on is refused."""
-        lease = self._leases.get(id)
-        if lease is not None:
-            await self._tell(replace(lease, until=None))
-            await self._ask(replace(lease, until=None, tries=0), "unsubscribe")
-
-    async def work(self) -> None:
-        """Renew and ask again where it is time to; forget what was asked to end."""
-        now = self._clock()
-        due = [lease for lease in self._leases if lease.due_at is not None and lease.due_at <= now]
-        again = (self._ask_again(lease, now) for lease in due)
-        for result in await asyncio.gather(*again, return_exceptions=True):
-            if isinstance(result, BaseException):
-                raise result
+    async def work(self) -> float:
+        """Ask the hubs for missing and ending leases; return the seconds until the next round."""
+        if not self._is_loaded:
+            await self._load()
+        feeds, now = self.poller.feeds.values(), self._clock()
+        wanted = {
+            (feed.topic, feed.hub) for feed in feeds if self._asks and feed.topic and feed.hub
+        }
+        requests = []
+        for lease in self.leases:
+            key = (lease.topic, lease.hub)
+            if key not in wanted or lease.callback != f"{self._callback}/{lease.id}":
+                requests.append(self._end(lease))
+                continue
+            wanted.remove(key)
+            if lease.due_at <= now:
+                requests.append(self._subscribe(lease))
+        requests += [self._subscribe(self._new_lease(topic, hub)) for topic, hub in wanted]
+        await asyncio.gather(*requests)
+        await self._note()
+        return ROUND_SECONDS
 
     async def verify(self, id: str, parameters: Mapping[str, str]) -> Response:
-        """Answer the GET of a hub that wants to know whether we have asked for this."""
+        """Answer the GET of a hub that verifies a request, or denies it."""
         lease, mode = self._leases.get(id), parameters.get("hub.mode")
+        challenge, now = parameters.get("hub.challenge", "").encode(), self._clock()
+        if not self._is_loaded:
+            return Response(503)
+        if lease is None and mode == "unsubscribe" and challenge:
+            return Response(200, challenge)
         if lease is None or parameters.get("hub.topic") != lease.topic:
-            return Response(404, b"nobody has asked for this")
+            return Response(404, _UNKNOWN)
         if mode == "denied":
-            reason = _said(parameters.get("hub.reason", ""))
-            problem = f"the hub denies it{f': {reason}' if reason else ''}"
-            await self._put_off(lease, problem, AGAIN, until=None)
-            return Response(200)
-        challenge = parameters.get("hub.challenge")
-        if not challenge or mode != lease.pending:
-            return Response(404, b"nobody has asked for this")
-        if mode == "unsubscribe":
-            await self._leases.remove(lease)
-            return Response(200, challenge.encode())
-        now = self._clock()
-        given = parameters.get("hub.lease_seconds", "")
-        seconds = int(given) if re.fullmatch(r"[0-9]{1,9}", given) else 0
-        length = timedelta(seconds=seconds) if seconds else LEASE
-        renewed = replace(
-            lease,
-            pending=None,
-            until=now + length,
-            due_at=now + max(length * RENEWED, timedelta(minutes=1)),
-            tries=0,
-            problem=None,
-        )
-        await self._tell(await self._leases.save(renewed))
-        return Response(200, challenge.encode())
+            reason = _line(parameters.get("hub.reason", "no reason"))
+            lease = replace(lease, until=None, problem=f"the hub denies it: {reason}")
+            await self._save(replace(lease, pending=False, due_at=now + RETRY_INTERVAL))
+        elif mode == "subscribe" and lease.pending and challenge:
+            given = parameters.get("hub.lease_seconds", "")
+            seconds = int(given) if re.fullmatch(r"[0-9]{1,9}", given) else 0
+            length = timedelta(seconds=seconds) or LEASE
+            lease = replace(lease, until=now + length, problem=None)
+            due_at = now + max(length * RENEWAL, timedelta(minutes=1))
+            await self._save(replace(lease, pending=False, due_at=due_at))
+        else:
+            return Response(404, _UNKNOWN)
+        return Response(200, challenge)
+
+    def refusal(self, id: str) -> Response | None:
+        """Return the response to content that no hub may send, or ``None`` if it is welcome."""
+        if not self._is_loaded:
+            return Response(503)
+        lease = self._leases.get(id)
+        is_active = lease is not None and lease.until is not None and lease.until > self._clock()
+        return None if is_active else Response(410, _UNKNOWN)
 
     async def receive(self, id: str, headers: Mapping[str, str], body: bytes) -> Response:
-        """Take what a hub sends; a wrong signature is refused, and nobody hears of the content."""
-        lease = self._leases.get(id)
-        if lease is None or not self.awaits(id):
-            return Response(410, b"nobody has asked for this")
-        if len(body) > BODY_BYTES:
+        """Accept content with a valid signature: its new items are in the log afterwards."""
+        if (refusal := self.refusal(id)) is not None:
+            return refusal
+        lease = self._leases[id]
+        if len(body) > MAX_BODY_BYTES:
             return Response(413)
-        given = {name.lower(): value for name, value in headers.items()}
-        if not is_signed(lease.secret, body, given.get("x-hub-signature")):
-            return Response(403, b"the signature is not right")
-        await self._content(lease, body, given.get("content-type", ""))
+        if not is_signed(lease.secret, body, headers.get("x-hub-signature")):
+            return Response(403, b"the signature is not valid")
+        for feed in list(self.poller.feeds.values()):
+            if (feed.topic, feed.hub) == (lease.topic, lease.hub):
+                await self.poller.pushed(feed.url, body)
         return Response(202)
 
-    async def _ask_again(self, lease: Lease, now: datetime) -> None:
-        if lease.pending == "unsubscribe" and lease.tries >= VERIFY_TRIES:
-            await self._leases.remove(lease)  # its callback answers 410 from now on
-            return
-        if lease.until is not None and lease.until <= now:
-            lease = await self._leases.save(replace(lease, until=None))
-            await self._tell(lease)
-        tried = lease.tries + (lease.pending is not None)
-        await self._ask(replace(lease, tries=tried), lease.pending or "subscribe")
+    def _new_lease(self, topic: str, hub: str) -> Lease:
+        id, secret = f"gmc_{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32)
+        return Lease(id, topic, hub, f"{self._callback}/{id}", secret, self._clock())
 
-    async def _ask(self, lease: Lease, mode: Mode) -> Lease:
-        """Send a request; the hub may verify it before it answers."""
-        lease = replace(lease, pending=mode, due_at=self._clock() + ANSWERED)
-        await self._leases.save(lease)
-        form = {
-            "hub.mode": mode,
-            "hub.topic": lease.topic,
-            "hub.callback": lease.callback,
-        }
+    async def _subscribe(self, lease: Lease) -> None:
+        """Ask a hub for a lease. The hub may verify the request before it responds."""
+        due_at, problem = self._clock() + RETRY_INTERVAL, ""
+        await self._save(replace(lease, pending=True, due_at=due_at))
+        try:
+            reply = await self._ask(lease, "subscribe")
+            if not 200 <= reply.status < 300:
+                text = reply.body.decode("utf-8", "replace")
+                problem = f"the hub answers {reply.status}: {_line(text)}"
+        except TransportError as error:
+            problem = f"no answer: {error.problem.what}"
+        if problem and lease.id in self._leases:
+            await self._save(replace(self._leases[lease.id], problem=problem))
+
+    async def _end(self, lease: Lease) -> None:
+        """Forget a lease, and tell the hub once. Its content gets the status 410 from now on."""
+        old = delete(websub_leases).where(websub_leases.c.id == lease.id)
+        await self._store.write(lambda db: db.execute(old))
+        self._leases.pop(lease.id, None)
+        with suppress(TransportError):
+            await self._ask(lease, "unsubscribe")
+
+    async def _ask(self, lease: Lease, mode: Literal["subscribe", "unsubscribe"]) -> Reply:
+        """Return the hub's response to a request, after redirects with the status 307 or 308."""
+        form = {"hub.mode": mode, "hub.topic": lease.topic, "hub.callback": lease.callback}
         if mode == "subscribe":
             form["hub.lease_seconds"] = str(int(LEASE.total_seconds()))
             form["hub.secret"] = lease.secret
-        try:
-            async with self._all:
-                status, reason, address = await self._post(lease.address, form)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            reason = _said(str(error)) or type(error).__name__
-            status, address = 0, lease.address
-        lease = self._leases.get(lease.id) or lease
-        if 200 <= status < 300:
-            if address != lease.address:
-                lease = await self._leases.save(replace(lease, moved=address))
-            return lease
-        problem = f"the hub answers {status}: {reason}" if status else f"no answer: {reason}"
-        first = AGAIN if 400 <= status < 500 else ANSWERED
-        wait = min(first * 2 ** min(lease.tries, 10), AGAIN)
-        return await self._put_off(lease, problem, wait, until=lease.until)
-
-    async def _post(self, hub: str, form: Mapping[str, str]) -> tuple[int, str, str]:
-        """Return the status, the text, and where the hub is now: 307 and 308 are followed."""
-        address, is_kept = hub, True
-        for _ in range(_MOST_REDIRECTS + 1):
-            async with self._session.post(
-                address, data=form, allow_redirects=False, timeout=self._timeout
-            ) as response:
-                if response.status not in (307, 308):
-                    text = (await response.content.read(ADDRESS)).decode("utf-8", "replace")
-                    return response.status, _said(text), hub
-                location = response.headers.get("Location", "")
-                is_kept = is_kept and response.status == 308
-            address = urljoin(address, location)
-            if not is_address(address):
+        address, body = lease.hub, urlencode(form).encode()
+        for _ in range(_MAX_REDIRECTS):
+            async with self._requests:
+                reply = await self._client.request("POST", address, body=body, headers=_FORM)
+            if reply.status not in (307, 308):
                 break
-            hub = address if is_kept else hub
-        return 400, "its redirects lead nowhere", hub
+            with suppress(ValueError):
+                address = urljoin(address, reply.headers.get("Location", ""))
+        return reply
 
-    async def _put_off(
-        self, lease: Lease, problem: str, wait: timedelta, until: datetime | None
-    ) -> Lease:
-        later = replace(lease, problem=problem, due_at=self._clock() + wait, until=until)
-        if lease.pending == "subscribe":
-            later = replace(later, pending=None, tries=lease.tries + 1)
-        await self._leases.save(later)
-        await self._tell(later)
-        return later
+    async def _note(self) -> None:
+        """Note the state of the leases with their feeds."""
+        now = self._clock()
+        leases = {(lease.topic, lease.hub): lease for lease in self.leases}
+        for feed in list(self.poller.feeds.values()):
+            lease = leases.get((feed.topic or "", feed.hub or ""))
+            until = lease.until if lease and lease.until and lease.until > now else None
+            problem = lease.problem if lease else None
+            changes: dict[str, Any] = {"pushed_until": until, "push_problem": problem}
+            if feed.pushed_until is not None and until is None:
+                changes["next_poll_at"] = None  # Fetch the items that the hub did not push.
+            if (until, problem) != (feed.pushed_until, feed.push_problem):
+                await self.poller.change(feed.url, **changes)
 
-    async def _tell(self, lease: Lease) -> None:
-        if self._changed is not None:
-            await self._changed(lease)
+    async def _load(self) -> None:
+        """Load the leases, unless hubs are not asked."""
+        chosen = select(websub_leases.c.state).where(literal(self._asks))
+        for state in await self._store.read(lambda db: db.scalars(chosen).all()):
+            times = {name: datetime.fromisoformat(state[name]) for name in _TIMES if state[name]}
+            self._leases[state["id"]] = Lease(**state | times)
+        self._is_loaded = True
+
+    async def _save(self, lease: Lease) -> None:
+        """Save a lease to the store, and then in memory."""
+        state = {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in asdict(lease).items()
+        }
+        row = {"id": lease.id, "topic": lease.topic, "hub": lease.hub, "state": state}
+
+        def work(db: Connection) -> None:
+            db.execute(delete(websub_leases).where(websub_leases.c.id == lease.id))
+            db.execute(insert(websub_leases).values(row))
+
+        await self._store.write(work)
+        self._leases[lease.id] = lease
 
 
-def _said(text: str) -> str:
-    """Return what the other side says, short and on one line."""
-    return " ".join(text.split())[:_SAID]
+def _line(text: str) -> str:
+    """Return the start of a text on one line."""
+    return " ".join(text.split())[:_MAX_REASON_CHARACTERS]

@@ -551,7 +551,6 @@ class FeedView(Answer):
     status: int | None = Field(None, description="The last status of its server.")
     problem: str | None = Field(None, description="What was wrong the last time.")
     pushed_until: datetime | None = Field(None, description="Until when a hub sends what is new.")
-    same_as: str | None = Field(None, description="The feed that is fetched in its place.")
 
 
 class FeedsPage(Answer):

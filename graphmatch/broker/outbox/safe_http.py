@@ -26,7 +26,7 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
@@ -101,7 +101,6 @@ _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _NAME_CHARACTERS = 253
 _REDIRECTS = (301, 302, 303, 307, 308)
 _PRIVATE_HEADERS = ("Authorization", "Cookie")
-_REMEDY = "Name a public address; whoever runs the broker can allow networks of their own."
 _LATER = "It may be there later; check the URL."
 
 
@@ -226,7 +225,8 @@ def _check(address: Address, allow: Sequence[Network], place: Place) -> None:
     """Raise an error where nothing may be sent to an address."""
     if why := forbidden(address, allow):
         what = f"nothing is sent to {address}, which is {why}"
-        raise ForbiddenAddressError(Problem(what, place, _REMEDY))
+        remedy = f"Name a public address, or start graphmatch with --allow {address}."
+        raise ForbiddenAddressError(Problem(what, place, remedy))
 
 
 def http_date(text: str | None) -> datetime | None:
@@ -323,8 +323,8 @@ class HttpClient:
     Traceback (most recent call last):
      ...
     graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://169.254.169.254: nothing is sent to \
-169.254.169.254, which is link-local. Name a public address; whoever runs the broker can allow \
-networks of their own.
+169.254.169.254, which is link-local. Name a public address, or start graphmatch with \
+--allow 169.254.169.254.
     """
 
     def __init__(
@@ -472,8 +472,7 @@ networks of their own.
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             refused = [one for one in opened if one is not None]
             if refused and len(refused) == len(opened):  # else there was an address to try again
-                what = refused[0].problem.what
-                problem = Problem(what, Place(origin(url)), _REMEDY)
+                problem = replace(refused[0].problem, where=Place(origin(url)))
                 raise ForbiddenAddressError(problem) from error
             problem = Problem(self._reason(error), Place(origin(url)), _LATER)
             raise UnreachableError(problem) from error

@@ -24,7 +24,7 @@ from graphmatch.broker.app.errors import BusyError, InvalidRequestError, NotFoun
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import subscriptions
-from graphmatch.broker.feeds.feed_list import ListedFeed, feed_address, follow, parse_feed_list
+from graphmatch.broker.feeds.opml import ListedFeed, feed_address, follow, parse_feed_list
 from graphmatch.broker.insight.views import Why
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings, checked_digest
 from graphmatch.broker.models.times import millis

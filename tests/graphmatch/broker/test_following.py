@@ -10,8 +10,7 @@ from sqlalchemy.event import listen, remove
 from graphmatch import Engine
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import publications
-from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
-from graphmatch.broker.feeds.feed_store import Feed, FeedItem
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed, FeedItem
 from graphmatch.broker.service.broker import Broker
 from semantic.feeds import read_feed
 
@@ -27,7 +26,7 @@ def items(**titles: str) -> list[FeedItem]:
 
 
 async def save(
-    followed: BrokerFeeds, feed: Feed, items: list[FeedItem], *, is_whole: bool = False
+    followed: BrokerFeedStore, feed: Feed, items: list[FeedItem], *, is_whole: bool = False
 ) -> None:
     """Save items as the poller does."""
     new = await followed.unknown(feed.url, items)
@@ -44,7 +43,7 @@ async def test_each_version_of_an_item_is_published_once(store: Store) -> None:
     broker = Broker(store, Engine())
 
     async def come(**titles: str) -> None:
-        followed = BrokerFeeds(broker)
+        followed = BrokerFeedStore(broker)
         for feed in await followed.load() or [Feed(URL)]:
             await save(followed, feed, items(**titles), is_whole=True)
 
@@ -52,7 +51,7 @@ async def test_each_version_of_an_item_is_published_once(store: Store) -> None:
     await come(a="one", b="two")
     assert titles(store) == ["one", "two"]
     await come(b="two, mended", c="three")
-    assert await BrokerFeeds(broker).unknown(URL, items(c="four") * 2) == items(c="four")
+    assert await BrokerFeedStore(broker).unknown(URL, items(c="four") * 2) == items(c="four")
     assert titles(store) == ["one", "two", "two, mended", "three"]
     await come(a="one", b="two", c="three")
     assert titles(store) == ["one", "two", "two, mended", "three"]
@@ -61,7 +60,7 @@ async def test_each_version_of_an_item_is_published_once(store: Store) -> None:
 async def test_an_item_is_seen_only_if_it_is_published(store: Store) -> None:
     """If the transaction fails, an item is neither seen nor published, and returns."""
     broker = Broker(store, Engine())
-    followed = BrokerFeeds(broker)
+    followed = BrokerFeedStore(broker)
     await save(followed, Feed(URL), items(a="one"))
 
     def fails(*call: object) -> None:
@@ -82,7 +81,7 @@ async def test_an_item_is_seen_only_if_it_is_published(store: Store) -> None:
 
 async def test_items_of_a_feed_that_is_followed_again_are_new(store: Store) -> None:
     """The feed's publications stay; if it is followed again, its items are new."""
-    followed = BrokerFeeds(Broker(store, Engine()))
+    followed = BrokerFeedStore(Broker(store, Engine()))
     await save(followed, Feed(URL, title="A"), items(a="one"))
     assert [one.title for one in await followed.load()] == ["A"]
     await followed.forget(URL)
