@@ -17,8 +17,8 @@ from graphmatch.broker.api.insight import ONTOLOGY_TYPES
 from graphmatch.broker.client import BrokerError
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import audit
-from graphmatch.broker.feeds import feed_list
-from graphmatch.broker.feeds.feed_list import parse_feed_list
+from graphmatch.broker.feeds import opml
+from graphmatch.broker.feeds.opml import parse_feed_list
 from graphmatch.broker.insight import insight_service
 from tests.graphmatch.broker.live_broker import ALL, TURTLE, LiveBroker, Process
 from tests.graphmatch.broker.page_client import Polled
@@ -311,7 +311,7 @@ def test_feeds_are_added_listed_and_removed(
     for method in ("GET", "DELETE"):
         check(live_broker.call(method, f"/v1/feeds/{said.json['id']}"), 404, "no such feed")
     assert audited(live_broker) == noted + 2
-    monkeypatch.setattr(feed_list, "MOST_FEEDS", len(seen))
+    monkeypatch.setattr(opml, "MAX_FEEDS", len(seen))
     check(live_broker.call("POST", "/v1/feeds", {"url": "https://one.too.many/"}), 422, "more than")
     assert live_broker.call("POST", "/v1/feeds", {"url": made["url"]}).status == 201
 

@@ -27,12 +27,13 @@ from graphmatch.broker.client import Client
 from graphmatch.broker.db.delivery_queries import CLAIM_DURATION, claim
 from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import deliveries, matches, publications, subscriptions
-from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
 from graphmatch.broker.feeds.feed_poller import Poller
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore
 from graphmatch.broker.insight.backtest import backtest
 from graphmatch.broker.models.stored_publication import Stored
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis, time_of
+from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.outbox.senders import SmtpServer
 from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.backtester import Backtester
@@ -43,6 +44,7 @@ from semantic.publication import Publication
 from semantic.reading import read_publications
 from tests.feed_subscriptions import FeedSubscriptions
 from tests.graphmatch.broker.harness import (
+    LOOPBACK,
     TYPE,
     BrokerHarness,
     Cluster,
@@ -350,25 +352,15 @@ async def test_feeds_are_polled_after_an_outage_of_the_database(cluster: Cluster
     async with (
         receivers() as [site],
         harness(url, clock, running=False) as broker,
-        aiohttp.ClientSession() as http,
+        HttpClient(LOOPBACK) as http,
     ):
 
         async def answer(_: web.Request) -> web.Response:
             return web.Response(text=feed, content_type="application/atom+xml")
 
         site.answer = answer
-        due = asyncio.Event()
-
-        async def sleep(_: float) -> None:
-            await due.wait()
-
-        poller = Poller(
-            http,
-            BrokerFeeds(broker.broker),
-            clock=clock,
-            sleep=sleep,
-            supervisor=broker.broker.supervisor,
-        )
+        supervisor = broker.broker.supervisor
+        poller = Poller(http, BrokerFeedStore(broker.broker), clock=clock, supervisor=supervisor)
         await poller.start()
         await poller.add(site.url("/feed"))
         await asyncio.to_thread(cluster.stop)
@@ -380,7 +372,7 @@ async def test_feeds_are_polled_after_an_outage_of_the_database(cluster: Cluster
             await asyncio.to_thread(cluster.start)
             assert not running.done()
             clock.forward(hours=2)
-            due.set()
+            await poller.change(site.url("/feed"))  # This wakes the poller.
 
             async def there() -> bool:
                 return len(await broker.rows(publications)) == 1

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import Mock
 
-import aiohttp
 import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
@@ -33,11 +32,12 @@ from graphmatch.broker.db.tables import (
     subscriptions,
 )
 from graphmatch.broker.feeds import feed_poller
-from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
-from graphmatch.broker.feeds.feed_poller import FLOOR, Poller
+from graphmatch.broker.feeds.feed_poller import MIN_INTERVAL, Poller
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.outbox import dispatcher as dispatching
+from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.service import kafka, retention
 from graphmatch.broker.service import publications as publications_module
 from graphmatch.broker.service.broker import Broker
@@ -47,6 +47,7 @@ from graphmatch.cli import app
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from tests.graphmatch.broker.harness import (
+    LOOPBACK,
     QUERY,
     BrokerHarness,
     FakeClock,
@@ -299,7 +300,7 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
     async with (
         receivers() as [site],
         harness(tmp_path, clock, running=False) as one,
-        aiohttp.ClientSession() as http,
+        HttpClient(LOOPBACK) as http,
     ):
 
         async def answer(_: web.Request) -> web.Response:
@@ -307,7 +308,7 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
             return web.Response(text=RSS.format(several), content_type="application/rss+xml")
 
         site.answer = answer
-        poller = Poller(http, BrokerFeeds(one.broker), clock=clock)
+        poller = Poller(http, BrokerFeedStore(one.broker), clock=clock)
         await poller.add(site.url("/feed"))
         for _ in range(2):
             await poller.poll(site.url("/feed"))
@@ -334,7 +335,7 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
     async with (
         receivers() as [site],
         harness(tmp_path, clock, running=False) as one,
-        aiohttp.ClientSession() as http,
+        HttpClient(LOOPBACK) as http,
     ):
 
         async def answer(request: web.Request) -> web.Response:
@@ -343,17 +344,17 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
 
         site.answer = answer
         poller = Poller(
-            http, BrokerFeeds(one.broker), clock=clock, supervisor=one.broker.supervisor
+            http, BrokerFeedStore(one.broker), clock=clock, supervisor=one.broker.supervisor
         )
         await poller.add(site.url("/bad"))
         await poller.add(site.url("/good"))
         await poller.run(asyncio.Event(), once=True)
         assert len(site.got) == 2
         assert [row["title"] for row in await one.rows(publications)] == ["/good"]
-        bad, _ = await BrokerFeeds(one.broker).load()
+        bad, _ = await BrokerFeedStore(one.broker).load()
         assert (bad.errors, bad.problem) == (1, "it failed: ValueError: no luck")
         assert bad.next_poll_at is not None
-        assert bad.next_poll_at >= clock() + FLOOR
+        assert bad.next_poll_at >= clock() + MIN_INTERVAL
         assert one.broker.supervisor.set_aside() == ["feeds: 1 set aside"]
         assert one.broker.supervisor.failing() == []
 

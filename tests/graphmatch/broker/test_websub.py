@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
@@ -18,10 +19,12 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from graphmatch.broker.db.store import Store
 from graphmatch.broker.feeds.feed_poller import Poller
-from graphmatch.broker.feeds.feed_store import SqliteFeedStore
-from graphmatch.broker.feeds.websub_subscriber import AGAIN, RENEWED, Lease, Subscriber
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore
+from graphmatch.broker.feeds.websub_subscriber import RENEWAL, RETRY_INTERVAL, Lease, Subscriber
 from graphmatch.broker.outbox import websub_hub
+from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.outbox.websub_hub import (
     LEAST_LEASE,
     MOST_LEASE,
@@ -42,8 +45,10 @@ from graphmatch.broker.outbox.websub_protocol import (
     page_links,
     sign,
 )
+from graphmatch.broker.service.broker import Broker
+from graphmatch.engine import Engine
 from semantic.feeds.model import Channel
-from tests.graphmatch.broker.harness import FakeClock, receivers
+from tests.graphmatch.broker.harness import LOOPBACK, FakeClock, receivers
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -127,45 +132,21 @@ class Reader:
     world: World
     poller: Poller
     subscriber: Subscriber
-    content: list[tuple[str, bytes, str]] = field(default_factory=list)
     answers: list[Response] = field(default_factory=list)
-    changes: list[Lease] = field(default_factory=list)
     lease_seconds: int | None = 864000
     topic: str | None = None
 
-    @classmethod
-    async def of(cls, world: World, store: SqliteFeedStore) -> Reader:
-        async def content(lease: Lease, body: bytes, content_type: str) -> None:
-            reader.content.append((lease.topic, body, content_type))
-
-        async def changed(lease: Lease) -> None:
-            reader.changes.append(lease)
-
-        subscriber = Subscriber(
-            world.http,
-            MemoryRecords(),
-            "https://me.example/websub/",
-            content,
-            changed=changed,
-            clock=world.clock,
-            seconds=1,
-        )
-        reader = cls(world, Poller(world.http, store, clock=world.clock), subscriber)
-
-        async def hub(_: web.Request, form: dict[str, str]) -> web.Response:
-            id = form["hub.callback"].removeprefix("https://me.example/websub/")
-            query = {
-                "hub.mode": form["hub.mode"],
-                "hub.topic": reader.topic or form["hub.topic"],
-                "hub.challenge": "c h & 1",
-            }
-            if reader.lease_seconds is not None:
-                query["hub.lease_seconds"] = str(reader.lease_seconds)
-            reader.answers.append(await subscriber.verify(id, query))
-            return web.Response(status=202)
-
-        world.pages["/hub"] = hub
-        return reader
+    async def hub(self, _: web.Request, form: dict[str, str]) -> web.Response:
+        """Accept a request, and verify it before the response."""
+        query = {
+            "hub.mode": form["hub.mode"],
+            "hub.topic": self.topic or form["hub.topic"],
+            "hub.challenge": "c h & 1",
+        }
+        if self.lease_seconds is not None:
+            query["hub.lease_seconds"] = str(self.lease_seconds)
+        self.answers.append(await self.subscriber.verify(id_of(form["hub.callback"]), query))
+        return web.Response(status=202)
 
     async def follow(self, url: str) -> Lease:
         """Fetch a feed, and subscribe at its hub."""
@@ -174,21 +155,28 @@ class Reader:
         feed = self.poller.feeds[url]
         assert feed.hub is not None
         assert feed.topic is not None
-        await self.subscriber.subscribe(feed.topic, feed.hub)
+        await self.subscriber.work()
         (lease,) = self.subscriber.leases
         return lease
 
     def is_active(self) -> bool:
-        return any(
-            lease.until is not None and lease.until > self.world.clock()
-            for lease in self.subscriber.leases
-        )
+        return all(self.subscriber.refusal(lease.id) is None for lease in self.subscriber.leases)
+
+
+def id_of(callback: str) -> str:
+    return callback.removeprefix("https://me.example/websub/callback/")
 
 
 @pytest.fixture
-async def reader(world: World) -> AsyncIterator[Reader]:
-    with SqliteFeedStore(None) as store:
-        yield await Reader.of(world, store)
+async def reader(world: World, tmp_path: Path) -> AsyncIterator[Reader]:
+    store = Store(str(tmp_path / "broker.db"))
+    broker = Broker(store, Engine(), world.clock)
+    async with HttpClient(LOOPBACK) as http:
+        poller = Poller(http, BrokerFeedStore(broker), clock=world.clock)
+        reader = Reader(world, poller, Subscriber(broker, poller, http, "https://me.example/"))
+        world.pages["/hub"] = reader.hub
+        yield reader
+    store.close()
 
 
 def links(world: World, hub: str = "/hub", topic: str = "/feed") -> dict[str, Any]:
@@ -296,13 +284,11 @@ async def test_203_and_204_a_redirected_hub_is_followed(status: int, reader: Rea
     url = reader.world.page("/feed", rss(), **links(reader.world, hub="/moved"))
     lease = await reader.follow(url)
     assert reader.is_active()
-    kept = "/hub" if status == 308 else "/moved"
     assert lease.hub == reader.world.base + "/moved"  # The feed names this address.
-    assert lease.address == reader.world.base + kept
-    assert await reader.subscriber.subscribe(lease.topic, lease.hub) == lease
-    assert [a.form for a in reader.world.log if a.path == "/hub"] == [
-        a.form for a in reader.world.log if a.path == "/moved"
-    ]
+    await reader.subscriber.work()
+    assert [lease] == reader.subscriber.leases
+    [asked] = [a.form for a in reader.world.log if a.path == "/hub"]
+    assert [asked] == [a.form for a in reader.world.log if a.path == "/moved"]
 
 
 async def test_205_the_verification_of_another_topic_is_refused(reader: Reader) -> None:
@@ -320,7 +306,7 @@ async def test_a_hub_gets_a_complete_request(reader: Reader) -> None:
     assert asked.form == {
         "hub.mode": "subscribe",
         "hub.topic": lease.topic,
-        "hub.callback": f"https://me.example/websub/{lease.id}",
+        "hub.callback": f"https://me.example/websub/callback/{lease.id}",
         "hub.lease_seconds": str(int(LEASE.total_seconds())),
         "hub.secret": lease.secret,
     }
@@ -340,26 +326,69 @@ async def test_a_lease_is_renewed_before_it_ends(reader: Reader) -> None:
         await reader.subscriber.work()
         assert reader.is_active()
     asked = [a.form for a in reader.world.log if a.path == "/hub"]
-    assert 5 / RENEWED <= len(asked) <= 5 / RENEWED + 2
+    assert 5 / RENEWAL <= len(asked) <= 5 / RENEWAL + 2
     assert len({form["hub.callback"] for form in asked}) == 1
 
 
 async def test_a_failed_hub_is_reported_and_asked_again(reader: Reader) -> None:
     reader.lease_seconds = 86400
-    lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+    url = reader.world.page("/feed", rss(), **links(reader.world))
+    lease = await reader.follow(url)
     hub = reader.world.pages["/hub"]
-    reader.world.page("/hub", status=500)
+    reader.world.page("/hub", "too\nbusy", status=500)
+    before = len(reader.world.log)
     for _ in range(48):
         reader.world.clock.now += HOUR
         await reader.subscriber.work()
+    assert len(reader.world.log) - before <= 48 * HOUR / RETRY_INTERVAL
     assert not reader.is_active()
-    assert reader.changes[-1].until is None
-    signed = {"X-Hub-Signature": sign(lease.secret, b"new")}
+    feed = reader.poller.feeds[url]
+    assert (feed.pushed_until, feed.push_problem) == (None, "the hub answers 500: too busy")
+    assert feed in reader.poller.due()
+    signed = {"x-hub-signature": sign(lease.secret, b"new")}
     assert (await reader.subscriber.receive(lease.id, signed, b"new")).status == 410
     reader.world.pages["/hub"] = hub
-    reader.world.clock.now += AGAIN
+    reader.world.clock.now += RETRY_INTERVAL
+    await reader.subscriber.work()
     await reader.subscriber.work()
     assert reader.is_active()
+    assert reader.poller.feeds[url].push_problem is None
+
+
+async def test_leases_survive_a_restart_and_end_with_their_address(
+    reader: Reader, tmp_path: Path
+) -> None:
+    """A restart asks no hub again; at another address, the old lease is ended."""
+    lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+    before = len(reader.world.log)
+
+    async def restart(base: str) -> Subscriber:
+        broker = Broker(reader.subscriber._store, Engine(), reader.world.clock)
+        client = reader.subscriber._client
+        reader.subscriber = Subscriber(broker, reader.poller, client, base)
+        response = await reader.subscriber.receive(lease.id, {}, b"")
+        assert response.status == 503  # The hub must retry.
+        await reader.subscriber.work()
+        return reader.subscriber
+
+    assert (await restart("https://me.example")).leases == [lease]
+    assert len(reader.world.log) == before
+    [other] = (await restart("https://you.example")).leases
+    assert other.callback.startswith("https://you.example/websub/callback/gmc_")
+    modes = [(r.form["hub.mode"], id_of(r.form["hub.callback"])) for r in reader.world.log[before:]]
+    assert sorted(modes) == sorted([("unsubscribe", lease.id), ("subscribe", other.callback)])
+    assert (await restart("http://127.0.0.1:8080")).leases == []  # Hubs cannot reach it.
+
+
+async def test_the_end_of_a_forgotten_lease_is_verified(reader: Reader) -> None:
+    url = reader.world.page("/feed", rss(), **links(reader.world))
+    lease = await reader.follow(url)
+    form = {"hub.mode": "unsubscribe", "hub.topic": lease.topic, "hub.challenge": "c"}
+    assert (await reader.subscriber.verify(lease.id, form)).status == 404
+    await reader.poller.remove(url)
+    await reader.subscriber.work()
+    assert [answer.status for answer in reader.answers] == [200, 200]
+    assert reader.subscriber.leases == []
 
 
 # --- Hub -----------------------------------------------------------------------------------------

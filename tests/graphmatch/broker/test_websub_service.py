@@ -7,13 +7,11 @@ against the service. test_websub.py runs the other checks against the classes.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from xml.etree import ElementTree
 import aiohttp
 import pytest
 from aiohttp import web
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from graphmatch.broker.app.security import ANYBODY
 from graphmatch.broker.app.server import Parts, serve, started
@@ -32,12 +30,11 @@ from graphmatch.broker.db.tables import publications
 from graphmatch.broker.feeds import websub_service
 from graphmatch.broker.feeds.feed_list import ListedFeed
 from graphmatch.broker.feeds.feed_poller import Poller
-from graphmatch.broker.feeds.websub_service import MatchFeeds, StoredRecords, WebSub, is_reachable
+from graphmatch.broker.feeds.websub_service import MatchFeeds, StoredRecords, WebSub
 from graphmatch.broker.feeds.websub_subscriber import Lease
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.outbox.websub_hub import RETRIES, Callback, HubDelivery
 from graphmatch.broker.outbox.websub_protocol import (
-    METHODS,
     discover,
     header_links,
     is_signed,
@@ -237,173 +234,6 @@ async def reader() -> AsyncIterator[Reader]:
 
 def is_pushed(service: Service, url: str) -> bool:
     return service.poller.feeds[url].pushed_until is not None
-
-
-# --- Subscriber ----------------------------------------------------------------------------------
-
-
-async def test_pushed_items_are_matched_even_after_a_restart(tmp_path: Path) -> None:
-    async with publisher() as hub:
-        feeds = [ListedFeed(hub.url)]
-        async with running(tmp_path, feeds=feeds) as service:
-            made = await service.broker.subscriptions.subscribe(
-                {"query": TITLED}, SubscriptionSettings()
-            )
-            await until(lambda: is_pushed(service, hub.url))
-            assert hub.verified == [(200, "c & 1")]
-            fetched, port = hub.fetched, int(service.base.rpartition(":")[2])
-            for number, method in enumerate(METHODS):  # This is check 300.
-                assert await hub.push(service, f"pushed {number}", method=method) == 202
-            expected = ["first", *(f"pushed {number}" for number in range(len(METHODS)))]
-            assert await service.titles() == expected
-
-            async def matched() -> bool:
-                row = await service.broker.subscriptions.subscription(made.id, ANYBODY, made.ticket)
-                return bool(row["match_count"] >= len(METHODS))
-
-            await until(matched)
-        async with running(tmp_path, feeds=feeds, port=port) as service:
-            assert await hub.push(service, "pushed 1", "later") == 202
-            assert (await service.titles())[-1] == "later"
-            await asyncio.sleep(0.2)
-            assert is_pushed(service, hub.url)
-            assert (len(hub.asked), hub.fetched) == (1, fetched)
-
-
-async def test_content_without_a_valid_signature_is_refused(tmp_path: Path) -> None:
-    """Run checks 301 and 302, and send unrequested content."""
-
-    async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
-        await until(lambda: is_pushed(service, hub.url))
-        (form,) = hub.asked
-        callback, secret = form["hub.callback"], form["hub.secret"]
-        right = sign(secret, b"<rss/>")
-        assert (await service.send("POST", callback, b"<rss/>"))[0] == 403
-        plain, md5 = sha256(b"<rss/>").hexdigest(), hmac.new(secret.encode(), b"<rss/>", "md5")
-        wrong = ["", "sha256=", f"sha256={plain}", f"md5={md5.hexdigest()}", "=", "sha256"]
-        for signature in (*wrong, sign("another", b"<rss/>"), sign(secret, b"other")):
-            headers = {"X_Hub_Signature": signature}
-            assert (await service.send("POST", callback, b"<rss/>", **headers))[0] == 403
-        other = f"{service.base}/websub/callback/gmc_another"
-        assert (await service.send("POST", other, b"", X_Hub_Signature=right))[0] == 410
-        for query in ("", f"?hub.mode=subscribe&hub.topic={hub.url}&hub.challenge=x"):
-            status, text, _ = await service.send("GET", callback + query)
-            assert (status, "x" in text) == (404, False)
-        hub.items = ["a" * 2_000_000]
-        # It exceeds the limit of other bodies.
-        assert await hub.push(service, *hub.items) == 202
-        assert len(await service.titles()) == 2
-
-
-async def test_a_denial_is_shown_and_polling_goes_on(tmp_path: Path) -> None:
-    async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
-        await until(lambda: is_pushed(service, hub.url))
-        (form,), fetched = hub.asked, hub.fetched
-        hub.items = ["missed"]
-        denied = {"hub.mode": "denied", "hub.reason": "no\nmore"}
-        await hub.verify(form, **denied)
-        await until(lambda: not is_pushed(service, hub.url))
-        await until(lambda: hub.fetched == fetched + 1)
-
-        async def came() -> bool:
-            return await service.titles() == ["first", "missed"]
-
-        await until(came)
-        feed = service.poller.feeds[hub.url]
-        assert feed.push_problem == "the hub denies it: no more"
-        assert feed.errors == 0
-        page = (await service.send("GET", "/feeds", Accept="text/html"))[1]
-        assert "not pushed: the hub denies it: no more" in page
-        assert len(hub.asked) == 1
-
-
-async def test_a_silent_hub_does_not_stop_polling(tmp_path: Path) -> None:
-    """The feed is polled at its own times, and a lease without renewal ends."""
-
-    clock = Clock()
-    async with publisher() as hub:
-        hub.agrees = False
-        async with running(tmp_path, clock, feeds=[ListedFeed(hub.url)]) as service:
-            await until(lambda: bool(hub.asked))
-            feed = service.poller.feeds[hub.url]
-            assert feed.next_poll_at is not None
-            assert feed.next_poll_at - clock() < timedelta(hours=1.2)
-            assert not is_pushed(service, hub.url)
-            hub.agrees = True
-            clock.forward += timedelta(hours=1.1)
-            await until(lambda: is_pushed(service, hub.url))
-            hub.agrees, fetched = False, hub.fetched
-            clock.forward += timedelta(days=9)
-            await until(lambda: len(hub.asked) == 3)  # It asks for renewal.
-            assert is_pushed(service, hub.url)
-            clock.forward += timedelta(days=2)
-            await until(lambda: not is_pushed(service, hub.url))
-            await until(lambda: hub.fetched > fetched)
-
-
-async def test_a_removed_feed_is_unsubscribed(tmp_path: Path) -> None:
-    async with publisher() as hub, running(tmp_path, feeds=[ListedFeed(hub.url)]) as service:
-        await until(lambda: is_pushed(service, hub.url))
-        await service.poller.remove(hub.url)
-        await until(lambda: len(hub.verified) == 2)
-        assert [one["hub.mode"] for one in hub.asked] == ["subscribe", "unsubscribe"]
-        assert await hub.push(service, "late") == 410
-        assert await StoredRecords(service.broker.store, Lease).load() == []
-
-
-async def test_a_feed_cannot_send_items_of_another(tmp_path: Path) -> None:
-    """A feed that names another's topic, and its own hub, gets its own lease."""
-
-    async with publisher() as hub, publisher() as false:
-        topic = hub.url
-        false.feed = lambda: hub.feed().replace(  # type: ignore[method-assign]
-            hub.receiver.url("/hub"), false.receiver.url("/hub")
-        )
-        feeds = [ListedFeed(hub.url), ListedFeed(false.url)]
-        async with running(tmp_path, feeds=feeds) as service:
-            await until(lambda: is_pushed(service, hub.url) and is_pushed(service, false.url))
-            assert false.asked[0]["hub.topic"] == topic
-            assert await false.push(service) == 202
-            sources = select(publications.c.source, func.count()).group_by(publications.c.source)
-            rows = await service.broker.store.read(lambda db: db.execute(sources).all())
-            assert {source for source, _ in rows} == {hub.url, false.url}
-            hub.items = ["new"]
-            assert await false.push(service) == 202
-            rows = await service.broker.store.read(lambda db: db.execute(sources).all())
-            assert dict(map(tuple, rows))[hub.url] == 1
-            assert (len(hub.asked), len(false.asked)) == (1, 1)
-
-
-async def test_hubs_are_asked_only_if_they_can_reach_the_broker(tmp_path: Path) -> None:
-    async with publisher() as hub:
-        feeds = [ListedFeed(hub.url)]
-        async with running(tmp_path, feeds=feeds, asks_hubs=None) as service:
-            await until(lambda: service.poller.feeds[hub.url].read_at is not None)
-            await asyncio.sleep(0.2)
-            feed = service.poller.feeds[hub.url]
-            assert feed.hub is not None
-            assert (feed.pushed_until, feed.push_problem, hub.asked) == (None, None, [])
-        async with running(tmp_path) as service:
-            await until(lambda: is_pushed(service, hub.url))
-        async with running(tmp_path, asks_hubs=None) as service:
-            await until(lambda: not is_pushed(service, hub.url))
-            assert len(hub.asked) == 1
-
-
-@pytest.mark.parametrize(
-    ("base", "expected"),
-    [
-        ("https://broker.example.org/path", True),
-        ("http://10.1.2.3:8080", True),
-        ("http://localhost:8080", False),
-        ("http://broker.localhost", False),
-        ("http://[::1]:8080", False),
-        ("http://0.0.0.0:8080", False),
-        ("http://[::]:8080", False),
-    ],
-)
-def test_hubs_cannot_reach_a_local_address(base: str, expected: bool) -> None:
-    assert is_reachable(base) is expected
 
 
 # --- Hub -----------------------------------------------------------------------------------------

@@ -119,11 +119,14 @@ def test_that_a_broken_feed_is_reported_and_the_rest_goes_on(
 
 
 def test_that_nothing_is_sent_into_networks_that_are_not_allowed(site: Site, feeds: Path) -> None:
-    refused = "nothing is sent to 127.0.0.1, which is loopback"
+    refused = (
+        f"{site.url('/feed')}: nothing is sent to 127.0.0.1, which is loopback. "
+        "Name a public address, or start graphmatch with --allow 127.0.0.1."
+    )
     status, out, err = run("--feeds", feeds, "--once", *WORDS, allow=())
     assert (status, out, site.asked) == (1, "", [])
     assert refused in " ".join(err.split())
-    status, _, err = run("--feeds", feeds, "--once", *WORDS, allow=("--allow", "127.0.0.1/32"))
+    status, _, err = run("--feeds", feeds, "--once", *WORDS, allow=("--allow", "127.0.0.1"))
     assert (status, site.asked) == (0, ["/feed"]), err
     status, _, err = run("--feeds", feeds, *WORDS, allow=("--allow", "here"))
     assert status == 2

@@ -1,18 +1,29 @@
-"""Followed feeds: each version of an item is published once, despite failures."""
+"""The store of feeds: each version of an item is published once, despite failures."""
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
 import pytest
+from aiohttp import web
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy import select
 from sqlalchemy.event import listen, remove
 
 from graphmatch import Engine
 from graphmatch.broker.db.store import Store
-from graphmatch.broker.db.tables import publications
-from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed, FeedItem
+from graphmatch.broker.db.tables import feed_items, feeds, publications
+from graphmatch.broker.feeds import feed_poller
+from graphmatch.broker.feeds.feed_poller import MIN_INTERVAL, Poller
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed, FeedItem, SqliteFeedStore
+from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.service.broker import Broker
 from semantic.feeds import read_feed
+from tests.graphmatch.broker.harness import LOOPBACK, FakeClock, receivers
 
 URL = "https://example.org/feed"
 ITEM = "<item><guid>{}</guid><title>{}</title></item>"
@@ -89,3 +100,56 @@ async def test_items_of_a_feed_that_is_followed_again_are_new(store: Store) -> N
     assert titles(store) == ["one"]
     await save(followed, Feed(URL), items(a="one"))
     assert titles(store) == ["one", "one"]
+
+
+def test_the_file_has_the_tables_of_the_broker(tmp_path: Path) -> None:
+    with SqliteFeedStore(tmp_path / "feeds.db"):
+        pass
+    with closing(sqlite3.connect(tmp_path / "feeds.db")) as db:
+        for table in (feeds, feed_items):
+            columns = {row[1] for row in db.execute(f"PRAGMA table_info({table.name})")}
+            assert columns == set(table.columns.keys()) - {"owner"}
+
+
+async def test_a_feed_that_cannot_be_processed_is_retried_with_growing_delays(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other feeds and later versions of the feed are published."""
+    clock, open_feed = FakeClock(), feed_poller.open_feed
+
+    def broken(data: bytes, source: str, **options: Any) -> Any:
+        if b"poison" in data:
+            raise ValueError("no luck")
+        return open_feed(data, source, **options)
+
+    monkeypatch.setattr(feed_poller, "open_feed", broken)
+    contents = {"/bad": "poison", "/good": "one"}
+
+    async def answer(request: web.Request) -> web.Response:
+        item = ITEM.format("1", contents[request.path])
+        return web.Response(text=f"<rss><channel><title>A</title>{item}</channel></rss>")
+
+    async with receivers() as [site], HttpClient(LOOPBACK) as http:
+        site.answer = answer
+        broker = Broker(store, Engine(), clock)
+        poller = Poller(
+            http,
+            BrokerFeedStore(broker),
+            clock=clock,
+            random=lambda: 0.0,
+            supervisor=broker.supervisor,
+        )
+        bad = site.url("/bad")
+        for path in contents:
+            await poller.add(site.url(path))
+        for failures in (1, 2, 3):
+            await poller.run(asyncio.Event(), once=True)
+            feed = poller.feeds[bad]
+            assert (feed.errors, feed.problem) == (failures, "it failed: ValueError: no luck")
+            assert feed.next_poll_at == clock() + MIN_INTERVAL * 2 ** (failures - 1)
+            clock.now = feed.next_poll_at
+        assert titles(store) == ["one"]
+        contents["/bad"] = "fixed"
+        await poller.run(asyncio.Event(), once=True)
+        assert titles(store) == ["one", "fixed"]
+        assert poller.feeds[bad].errors == 0
