@@ -7,7 +7,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -150,7 +149,7 @@ class _Watch:
             f"{plural(self.tally.matched, 'item')}, {self.refused + self.session.refused} refused"
         )
 
-    async def take(self, fetched: FetchResult) -> None:
+    async def take(self, result: FetchResult) -> None:
         """Print the problems of a fetched feed, and the matches of its new items; count both.
 
         Of consecutive errors, only the first is printed.
@@ -158,13 +157,12 @@ class _Watch:
         from graphmatch.command.filter import write_report
         from semantic.clock import utc_now
 
-        if fetched.feed.errors <= 1:  # report only the first of consecutive errors
-            for problem in fetched.problems:
+        if result.feed.errors <= 1:  # report only the first of consecutive errors
+            for problem in result.problems:
                 self.session.report(problem)
-        now = utc_now()
         since = self.watch_options.since
-        cutoff: datetime | None = None if since is None else since.cutoff(now)
-        for item in fetched.items:
+        cutoff = None if since is None else since.cutoff(utc_now())
+        for item in result.items:
             report = await asyncio.to_thread(self.engine.match, item.publication)
             write_report(self.engine, report, self.writer, self.tally, cutoff)
         self.session.show_warnings()

@@ -166,7 +166,7 @@ class Poller:
         return self._feeds
 
     async def add(self, url: str, title: str = "") -> None:
-        """Add a feed, unless it is there."""
+        """Add a feed if it is new."""
         if url not in self._feeds:
             feed = Feed(url, title=title)
             await self._store.save(feed)

@@ -38,12 +38,8 @@ BUSY_SECONDS = 1.0
 _TIMES, _TUPLES = {"next_poll_at", "read_at", "pushed_until"}, {"skip_hours", "skip_days"}
 _DATES = frozenset({DC["date"], DCTERMS["modified"]})
 _APPLICATION_ID, _VERSION = 0x676D6664, 2
-_OPEN = (
-    "PRAGMA locking_mode = EXCLUSIVE",
-    "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = NORMAL",
-    "BEGIN IMMEDIATE",
-)
+_OPEN = """PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE"""
 _FORMAT = (
     "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
     " FROM pragma_application_id, pragma_user_version"
@@ -197,6 +193,9 @@ class FeedItem:
         return cls(publication, digest(guid), digest(*lines))
 
 
+Items: TypeAlias = Sequence[FeedItem]
+
+
 def digest(*parts: str | bytes) -> bytes:
     """Return a digest of 16 bytes."""
     texts = (part if isinstance(part, bytes) else part.encode("utf-8", "replace") for part in parts)
@@ -214,19 +213,14 @@ class FeedStore(ABC):
         rows = await self._read("SELECT CAST(state AS TEXT) FROM feeds ORDER BY id", {})
         return [Feed.from_json(json.loads(state)) for (state,) in rows]
 
-    async def unknown(self, url: str, items: Sequence[FeedItem]) -> Sequence[FeedItem]:
-        """Return the items whose guid and version have not been saved for the feed, each once."""
+    async def unknown(self, url: str, items: Items) -> Items:
+        """Return the items whose guid and version have not been saved, without duplicates."""
         known = {tuple(row) for row in await self._read(_SEEN, {"url": url})}
         new = {(item.guid, item.version): item for item in reversed(items)}
         return [item for key, item in reversed(new.items()) if key not in known]
 
     async def save(
-        self,
-        feed: Feed,
-        items: Sequence[FeedItem] = (),
-        new: Sequence[FeedItem] = (),
-        *,
-        is_whole: bool = False,
+        self, feed: Feed, items: Items = (), new: Items = (), *, is_whole: bool = False
     ) -> None:
         """Save the state of a feed and its items in one transaction.
 
@@ -262,9 +256,7 @@ class FeedStore(ABC):
         """Return the rows of a query."""
 
     @abstractmethod
-    async def _write(
-        self, statements: Sequence[_Statement], url: str, new: Sequence[FeedItem]
-    ) -> None:
+    async def _write(self, statements: Sequence[_Statement], url: str, new: Items) -> None:
         """Execute statements in one transaction, and publish the new items of a feed in it."""
 
 
@@ -284,9 +276,7 @@ class BrokerFeedStore(FeedStore):
 
         return await self._broker.store.read(lambda db: db.execute(text(sql), values).all())
 
-    async def _write(
-        self, statements: Sequence[_Statement], url: str, new: Sequence[FeedItem]
-    ) -> None:
+    async def _write(self, statements: Sequence[_Statement], url: str, new: Items) -> None:
         from sqlalchemy import text
 
         def execute(db: Connection) -> None:
@@ -344,8 +334,7 @@ class SqliteFeedStore(FeedStore):
     def _prepare(self) -> None:
         """Lock the file, and create the tables in a new one."""
         with self._errors(), self._file as db:
-            for statement in _OPEN:
-                db.execute(statement)
+            db.executescript(_OPEN)
             [(application_id, version, tables)] = db.execute(_FORMAT)
             if (application_id, version, tables) == (0, 0, 0):
                 for statement in _CREATE:

@@ -42,7 +42,6 @@ RENEWAL = 0.8
 """Part of a lease after which it is renewed."""
 RETRY_INTERVAL = timedelta(hours=6)
 """Interval after which a hub that failed, refused or did not verify is asked again."""
-MAX_BODY_BYTES = 10 * 1024 * 1024
 MAX_REQUESTS = 20
 """Maximum number of concurrent requests to hubs."""
 _MAX_REDIRECTS = 5
@@ -141,6 +140,7 @@ class Subscriber:
     async def run(self, stop: asyncio.Event) -> None:
         """Work every few seconds until `stop` is set."""
         await self._supervisor.repeat("feed hubs", self.work, stop)
+        self._is_loaded = False  # Another process may change the leases.
 
     async def work(self) -> float:
         """Ask the hubs for missing and ending leases; return the seconds until the next round."""
@@ -202,8 +202,6 @@ class Subscriber:
         if (refusal := self.refusal(id)) is not None:
             return refusal
         lease = self._leases[id]
-        if len(body) > MAX_BODY_BYTES:
-            return Response(413)
         if not is_signed(lease.secret, body, headers.get("x-hub-signature")):
             return Response(403, b"the signature is not valid")
         for feed in list(self.poller.feeds.values()):
@@ -270,9 +268,8 @@ class Subscriber:
     async def _load(self) -> None:
         """Load the leases, unless hubs are not asked."""
         chosen = select(websub_leases.c.state).where(literal(self._asks))
-        for state in await self._store.read(lambda db: db.scalars(chosen).all()):
-            times = {name: datetime.fromisoformat(state[name]) for name in _TIMES if state[name]}
-            self._leases[state["id"]] = Lease(**state | times)
+        states = await self._store.read(lambda db: db.scalars(chosen).all())
+        self._leases = {state["id"]: _lease(state) for state in states}
         self._is_loaded = True
 
     async def _save(self, lease: Lease) -> None:
@@ -289,6 +286,11 @@ class Subscriber:
 
         await self._store.write(work)
         self._leases[lease.id] = lease
+
+
+def _lease(state: Mapping[str, Any]) -> Lease:
+    times = {name: datetime.fromisoformat(state[name]) for name in _TIMES if state[name]}
+    return Lease(**{**state, **times})
 
 
 def _line(text: str) -> str:

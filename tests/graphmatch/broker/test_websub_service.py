@@ -21,6 +21,8 @@ from xml.etree import ElementTree
 import aiohttp
 import pytest
 from aiohttp import web
+from graphmatch.broker.feeds.feed_list import ListedFeed
+from graphmatch.broker.feeds.websub_service import MatchFeeds, StoredRecords, WebSub
 from sqlalchemy import select
 
 from graphmatch.broker.app.security import ANYBODY
@@ -28,9 +30,7 @@ from graphmatch.broker.app.server import Parts, serve, started
 from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import publications
 from graphmatch.broker.feeds import websub_service
-from graphmatch.broker.feeds.feed_list import ListedFeed
 from graphmatch.broker.feeds.feed_poller import Poller
-from graphmatch.broker.feeds.websub_service import MatchFeeds, StoredRecords, WebSub
 from graphmatch.broker.feeds.websub_subscriber import Lease
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.outbox.websub_hub import RETRIES, Callback, HubDelivery
