@@ -175,8 +175,8 @@ class Subscriber:
         if lease is None or parameters.get("hub.topic") != lease.topic:
             return Response(404, _UNKNOWN)
         if mode == "denied":
-            reason = _line(parameters.get("hub.reason", "no reason"))
-            lease = replace(lease, until=None, problem=f"the hub denies it: {reason}")
+            reasons = "the hub denies it", _line(parameters.get("hub.reason", ""))
+            lease = replace(lease, until=None, problem=": ".join(filter(None, reasons)))
             await self._save(replace(lease, pending=False, due_at=now + RETRY_INTERVAL))
         elif mode == "subscribe" and lease.pending and challenge:
             given = parameters.get("hub.lease_seconds", "")
