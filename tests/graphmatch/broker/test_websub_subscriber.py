@@ -186,7 +186,7 @@ async def test_pushed_items_are_matched_even_after_a_restart(tmp_path: Path) -> 
                 {"query": TITLED}, SubscriptionSettings()
             )
             await until(lambda: is_pushed(service, hub.url))
-            assert hub.verified == [(200, "c & 1")]
+            await until(lambda: hub.verified == [(200, "c & 1")])
             fetched, port = hub.fetched, int(service.base.rpartition(":")[2])
             for number, method in enumerate(METHODS):  # This is check 300.
                 assert await hub.push(service, f"pushed {number}", method=method) == 202
@@ -199,6 +199,7 @@ async def test_pushed_items_are_matched_even_after_a_restart(tmp_path: Path) -> 
 
             await until(matched)
         async with running(tmp_path, feeds=feeds, port=port) as service:
+            await until(lambda: bool(service.subscriber.leases))  # They are loaded.
             assert await hub.push(service, "pushed 1", "later") == 202
             assert (await service.titles())[-1] == "later"
             await service.subscriber.work()
