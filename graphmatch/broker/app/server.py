@@ -98,6 +98,7 @@ async def started(
     workers = ThreadPoolExecutor(_THREADS, "broker")  # looking up names, email, explaining
     asyncio.get_running_loop().set_default_executor(workers)
     networks = [ip_network(one) for one in parts.allow]
+    broker.allowed_networks = networks
     async with HttpClient(networks) as client:
         senders = NetworkSenders(client, parts.smtp, broker.clock)
         dispatcher = Dispatcher(broker, senders, base=parts.base)
