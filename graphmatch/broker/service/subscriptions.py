@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -93,6 +94,7 @@ class Subscriptions:
         self._broker = broker
         self._checker: tuple[Engine, Backtester] | None = None
         """The engine that checks queries, after the engine from which it was created."""
+        self._check_url = lru_cache(1_000)(lambda url: checked_url(url, broker.allowed_networks))
 
     # -- create -----------------------------------------------------------------------------
 
@@ -228,7 +230,7 @@ class Subscriptions:
         columns = settings.columns()
         try:
             if "url" in columns.get("sink", {}):
-                checked_url(columns["sink"]["url"], self._broker.allowed_networks)
+                self._check_url(columns["sink"]["url"])
         except GraphMatchError as error:
             problem = replace(error.problem, where=Place("sink.url"))
             raise InvalidRequestError(problem) from error
