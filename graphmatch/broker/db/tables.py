@@ -92,7 +92,7 @@ subscriptions = _table(
     "subscriptions",
     Column("number", _SEQUENCE, primary_key=True),
     Column("id", Text, nullable=False, unique=True),
-    Column("owner", ForeignKey("owners.id")),
+    Column("owner", ForeignKey("owners.id"), index=True),
     Column("name", Text, nullable=False),
     Column("definition", JSON, nullable=False),
     Column("query", Text, nullable=False),
@@ -104,28 +104,26 @@ subscriptions = _table(
     Column("reason", Text),
     Column("confirmation", Text),
     Column("created_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger),
+    Column("expires_at", BigInteger, index=True),
     Column("announced_at", BigInteger),
     Column("generation", Integer, nullable=False),
-    Column("change", BigInteger, nullable=False),
+    Column("change", BigInteger, nullable=False, index=True),
     Column("after_publication", BigInteger, nullable=False),
 )
 """Subscriptions, including those that have ended.
 
 ``definition`` is the request (SPARQL, attributes, or topics and words) and ``query`` its SPARQL.
+
 ``ticket`` is the SHA-256 of the ticket. ``state`` is ``active``, ``paused``, ``unconfirmed``
 (email) or ``ended``. ``confirmation`` is the random key in the link that confirms an email sink.
 ``change`` is the value of the counter at the last change. Engines use it to catch up. A
 subscription does not see publications up to ``after_publication``.
 """
-Index("subscriptions_change", subscriptions.c.change)
-Index("subscriptions_expires", subscriptions.c.expires_at)
-Index("subscriptions_owner", subscriptions.c.owner)
 
 publications = _table(
     "publications",
     Column("seq", _SEQUENCE, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
+    Column("id", Text, nullable=False, index=True),
     Column("hash", LargeBinary, nullable=False),
     Column("data", LargeBinary, nullable=False),
     Column("title", Text),
@@ -133,15 +131,13 @@ publications = _table(
     Column("summary", Text),
     Column("source", Text, nullable=False),
     Column("owner", ForeignKey("owners.id")),
-    Column("received_at", BigInteger, nullable=False),
+    Column("received_at", BigInteger, nullable=False, index=True),
     Column("claimed_until", BigInteger),
     Column("matched_at", BigInteger),
     Column("problem", Text),
 )
 """The log of acknowledged publications. ``data`` is N-Triples, ``hash`` its SHA-256."""
 _partial_index("publications_unmatched", "matched_at IS NULL", publications.c.seq)
-Index("publications_id", publications.c.id)
-Index("publications_received", publications.c.received_at)
 
 idempotency_keys = _table(
     "idempotency_keys",
@@ -149,16 +145,15 @@ idempotency_keys = _table(
     Column("key", Text, primary_key=True),
     Column("hash", LargeBinary, nullable=False),
     Column("response", JSON, nullable=False),
-    Column("at", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False, index=True),
 )
 """Responses to requests with an ``Idempotency-Key``."""
-Index("idempotency_keys_at", idempotency_keys.c.at)
 
 matches = _table(
     "matches",
     Column("seq", _SEQUENCE, primary_key=True),
     Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
-    Column("publication", ForeignKey("publications.seq"), nullable=False),
+    Column("publication", ForeignKey("publications.seq"), nullable=False, index=True),
     Column("generation", Integer, nullable=False),
     Column("solutions", Text, nullable=False),
     Column("truncated", Boolean, nullable=False),
@@ -171,7 +166,6 @@ matches = _table(
 ``solutions`` is JSON with terms in N-Triples. ``truncated`` means that some of them are missing.
 """
 Index("matches_subscription", matches.c.subscription, matches.c.seq)
-Index("matches_publication", matches.c.publication)
 _partial_index("matches_delivery", "delivery IS NOT NULL", matches.c.delivery)
 
 deliveries = _table(
@@ -201,11 +195,12 @@ WAITING = deliveries.c.state == literal_column("'waiting'")
 _partial_index("deliveries_due", "state = 'waiting'", deliveries.c.host, deliveries.c.due_at)
 _partial_index("deliveries_open", "state = 'waiting'", deliveries.c.subscription)
 Index("deliveries_subscription", deliveries.c.subscription, deliveries.c.id)
+_partial_index("deliveries_callback", "callback IS NOT NULL", deliveries.c.callback)
 
 websub_callbacks = _table(
     "websub_callbacks",
     Column("id", _SEQUENCE, primary_key=True),
-    Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
+    Column("subscription", ForeignKey("subscriptions.number"), nullable=False, index=True),
     Column("topic", Text, nullable=False),
     Column("callback", Text, nullable=False),
     Column("key", LargeBinary, nullable=False, unique=True),
@@ -219,7 +214,6 @@ websub_callbacks = _table(
 ``key`` is a digest of topic and callback, which are too long for an index. ``version`` is the
 version of the feed that was sent last, and ``pending`` a request that is not yet verified.
 """
-Index("websub_callbacks_subscription", websub_callbacks.c.subscription)
 
 websub_leases = _table(
     "websub_leases",
@@ -245,11 +239,10 @@ feeds = _table(
     Column("url", Text, nullable=False, unique=True),
     Column("owner", ForeignKey("owners.id")),
     Column("state", JSON, nullable=False),
-    Column("next_poll_at", BigInteger, nullable=False),
+    Column("next_poll_at", BigInteger, nullable=False, index=True),
     Column("created_at", BigInteger, nullable=False),
 )
 """Polled feeds. ``state`` is a `graphmatch.broker.feeds.feed_store.Feed` in JSON."""
-Index("feeds_next_poll", feeds.c.next_poll_at)
 
 feed_items = _table(
     "feed_items",
@@ -293,10 +286,9 @@ dead_letters = _table(
     Column("task", Text, nullable=False),
     Column("record", Text, nullable=False),
     Column("error", Text, nullable=False),
-    Column("at", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False, index=True),
 )
 """Records that a background task could not process in three attempts."""
-Index("dead_letters_at", dead_letters.c.at)
 
 kafka_offsets = _table(
     "kafka_offsets",

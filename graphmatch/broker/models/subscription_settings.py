@@ -117,6 +117,7 @@ class _Settings(_Model):
     quiet_hours: Annotated[_QuietHours | None, _EMPTY_IS_NONE] = None
 
 
+_FAULTS = {"address": "not an e-mail address", "url": "the URL is not valid"}
 _REMEDIES = {
     "name": "Write a string.",
     "sink": "Write kind and the keys of that kind, for instance url or address.",
@@ -169,9 +170,10 @@ class SubscriptionSettings:
             model = _Settings.model_validate(values)
         except ValidationError as error:
             fault, place = error.errors()[0], str(error.errors()[0]["loc"][0])
+            item = str(fault["loc"][-1])
             is_vague = fault["type"] == "string_pattern_mismatch" or place == "digest"
-            what = "the value is not valid" if is_vague else fault["msg"]
-            where = Place(".".join(dict.fromkeys((place, str(fault["loc"][-1])))))
+            what = _FAULTS.get(item, "not valid") if is_vague else fault["msg"]
+            where = Place(".".join(dict.fromkeys((place, item))))
             raise InvalidRequestError(Problem(what, where, _REMEDIES[place])) from error
         columns = model.model_dump(by_alias=True, exclude_none=True)
         return {key: columns.get(key) for key in values}

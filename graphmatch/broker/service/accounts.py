@@ -48,7 +48,10 @@ class Accounts:
             If a scope is unknown.
         """
         if unknown := set(scopes) - SCOPES:
-            what, remedy = f"unknown scope {min(unknown)!r}", f"Use {', '.join(sorted(SCOPES))}."
+            what, remedy = (
+                f"no scope is called {min(unknown)!r}",
+                f"Use {', '.join(sorted(SCOPES))}.",
+            )
             raise InvalidRequestError(Problem(what, Place("scopes"), remedy))
         token, now = new_secret("gmk_"), self._now()
         end = None if expires_in is None else millis(self._broker.clock() + expires_in)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select, tuple_, update
 
 from graphmatch.broker.app.errors import ConflictError, InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import (
@@ -146,37 +146,31 @@ class Subscriptions:
         self, requests: Sequence[Request], by: Principal, key: str | None = None
     ) -> list[Created | GraphMatchError]:
         drafts = await asyncio.to_thread(self._drafts, requests, by)
-        digest, now = b"", millis(self._broker.clock())
-        if key is not None:
+        now, limit = millis(self._broker.clock()), self._broker.limits.subscriptions
+        what, remedy = f"there are {limit:,} subscriptions", "Unsubscribe others."
+        full = InvalidRequestError(Problem(what, Place("subscriptions"), remedy))
+        request: dict[str, Any] = {}
+        if key is not None and by.owner is not None:
             content = [(definition, asdict(settings)) for definition, settings in requests]
-            digest = sha256(json.dumps(content, sort_keys=True, default=str).encode()).digest()
+            data = json.dumps(content, sort_keys=True, default=str).encode()
+            request = {"owner": by.owner, "key": key, "hash": sha256(data).digest(), "at": now}
 
         def work(db: Connection) -> list[Created | GraphMatchError]:
-            if key is not None and by.owner is not None:
-                earlier = _replayed(db, by.owner, key, digest)
-                if earlier is not None:
-                    return [earlier]
-            limit = self._broker.limits.subscriptions
-            room = len(drafts) if by.is_admin else limit - add_usage(db, by.owner)[0]
-            rows, results = list[dict[str, Any]](), list[Created | GraphMatchError]()
-            for draft in drafts:
-                if isinstance(draft, GraphMatchError):
-                    results.append(draft)
-                elif len(rows) < room:
-                    rows.append(draft[0])
-                    results.append(draft[1])
-                else:
-                    what, remedy = f"there are {limit:,} subscriptions", "Unsubscribe others."
-                    results.append(
-                        InvalidRequestError(Problem(what, Place("subscriptions"), remedy))
-                    )
-            if rows:
-                _insert(db, rows, by, now)
-            if rows and key is not None and by.owner is not None:
-                response = {name: rows[0][name] for name in ("id", "expires_at")}
-                row = {"owner": by.owner, "key": key, "hash": digest, "at": now}
-                db.execute(insert(idempotency_keys).values(response=response, **row))
-            return results
+            if request and (earlier := _replayed(db, request)):
+                return [earlier]
+            room = len(drafts) if by.is_admin else max(limit - add_usage(db, by.owner)[0], 0)
+            valid = [draft for draft in drafts if isinstance(draft, tuple)][:room]
+            if valid:
+                _insert(db, [row for row, _ in valid], by, now)
+            if valid and request:
+                response = {name: valid[0][0][name] for name in ("id", "expires_at")}
+                db.execute(insert(idempotency_keys).values(response=response, **request))
+            accepted = {created.id for _, created in valid}
+            results = (draft[1] if isinstance(draft, tuple) else draft for draft in drafts)
+            return [
+                full if isinstance(one, Created) and one.id not in accepted else one
+                for one in results
+            ]
 
         return await self._write(work)
 
@@ -190,11 +184,7 @@ class Subscriptions:
         engine = self._broker.engine
         if self._checker is None or self._checker[0] is not engine:
             self._checker = engine, Backtester(engine)
-        queries = [
-            (str(n), draft[0]["query"])
-            for n, draft in enumerate(drafts)
-            if isinstance(draft, tuple)
-        ]
+        queries = [(str(n), d[0]["query"]) for n, d in enumerate(drafts) if isinstance(d, tuple)]
         with self._checker[1].subscribed(queries) as (_, problems):
             for number, problem in problems.items():
                 drafts[int(number)] = of_subscription(problem)
@@ -222,7 +212,8 @@ class Subscriptions:
             "generation": 1,
             **self._columns(settings),
         }
-        row |= _unconfirmed(row["sink"])
+        if "address" in row["sink"]:
+            row |= _unconfirmed()
         return row, Created(id, ticket, row["sink"].get("secret"), time_of(row["expires_at"]))
 
     def _columns(self, settings: SubscriptionSettings) -> dict[str, Any]:
@@ -232,8 +223,8 @@ class Subscriptions:
             if "url" in columns.get("sink", {}):
                 self._check_url(columns["sink"]["url"])
         except GraphMatchError as error:
-            problem = replace(error.problem, where=Place("sink.url"))
-            raise InvalidRequestError(problem) from error
+            what, remedy = f"the URL is not valid: {error.problem.what}", error.problem.remedy
+            raise InvalidRequestError(Problem(what, Place("sink.url"), remedy)) from error
         if settings.expires_in is not None:
             columns |= {"expires_at": self._expires_at(settings.expires_in), "announced_at": None}
         return columns
@@ -274,7 +265,8 @@ class Subscriptions:
         is_topics = bool(definition) and definition.keys() <= _TEXT_KEYS
         if not is_topics and definition.keys() not in ({"query"}, {"where"}):
             remedy = "Write query, or where, or topics and words, and no other field."
-            raise InvalidRequestError(Problem("not exactly one query", place, remedy))
+            what = "not exactly one query" if definition else "the query is missing"
+            raise InvalidRequestError(Problem(what, place, remedy))
         if not is_text(definition):
             what, remedy = "a lone surrogate, NUL or invalid number", "Write strings and numbers."
             raise InvalidRequestError(Problem(what, place, remedy))
@@ -326,13 +318,15 @@ class Subscriptions:
 
         def work(db: Connection) -> None:
             row, new = _row(db, id, _is_owner(by, ticket)), dict(values)
-            if row["state"] in _UNCHANGEABLE:
+            if row["state"] == "ended" or (state and row["state"] == "unconfirmed"):
                 what, remedy = _UNCHANGEABLE[row["state"]]
                 raise InvalidRequestError(Problem(what, Place(id), remedy))
             if state is not None:
                 new |= {"state": state, "reason": None}
-            if sink.get("address") != row["sink"].get("address"):
-                new |= _unconfirmed(sink)
+            if "address" in sink and sink["address"] != row["sink"].get("address"):
+                new |= _unconfirmed()
+            elif sink and "address" not in sink and row["state"] == "unconfirmed":
+                new["state"] = "active"
             if definition is not None:
                 new["generation"] = row["generation"] + 1
             _update(db, row, new)
@@ -403,10 +397,9 @@ class Subscriptions:
         return await self._broker.store.read(lambda db: _row(db, id, is_owner, WITH_MATCHES))
 
 
-def _unconfirmed(sink: Mapping[str, Any]) -> dict[str, Any]:
+def _unconfirmed() -> dict[str, Any]:
     """Return the columns of a subscription whose email address is new."""
-    is_email = sink.get("kind") == "email"
-    return {"state": "unconfirmed", "confirmation": new_secret("gmc_")} if is_email else {}
+    return {"state": "unconfirmed", "confirmation": new_secret("gmc_")}
 
 
 def _insert(db: Connection, rows: Sequence[dict[str, Any]], by: Principal, now: int) -> None:
@@ -431,14 +424,14 @@ def _update(db: Connection, row: RowMapping, values: dict[str, Any]) -> None:
     db.execute(update(subscriptions).where(mine).values(**values))
 
 
-def _replayed(db: Connection, owner: int, key: str, digest: bytes) -> Created | None:
+def _replayed(db: Connection, request: Mapping[str, Any]) -> Created | None:
     """Return the subscription that an earlier request with the same key created."""
-    table = idempotency_keys.c
-    chosen = select(table.hash, table.response).where(table.owner == owner, table.key == key)
+    table, mine = idempotency_keys.c, (request["owner"], request["key"])
+    chosen = select(table.hash, table.response).where(tuple_(table.owner, table.key) == mine)
     row = db.execute(chosen).one_or_none()
     if row is None:
         return None
-    if row.hash != digest:
+    if row.hash != request["hash"]:
         what, remedy = "this key was used for another request", "Use a new key."
         raise ConflictError(Problem(what, Place("Idempotency-Key"), remedy))
     return Created(row.response["id"], None, None, time_of(row.response["expires_at"]))
@@ -459,7 +452,7 @@ def _row(
 ) -> RowMapping:
     row = db.execute(chosen.where(subscriptions.c.id == id)).mappings().one_or_none()
     if row is None or not is_allowed(row):
-        what = "there is no such subscription, or it belongs to another owner"
+        what = "the subscription does not exist or belongs to another owner"
         remedy = "Send its ticket, or the token of its owner."
         raise NotFoundError(Problem(what, Place(id), remedy))
     return row
