@@ -174,7 +174,7 @@ class Subscriptions:
 
         return await self._write(work)
 
-    def _drafts(self, requests: Sequence[Request], by: Principal = ANYBODY) -> list[Draft]:
+    def _drafts(self, requests: Sequence[Request], by: Principal) -> list[Draft]:
         drafts: list[Draft] = []
         for definition, settings in requests:
             try:
@@ -238,19 +238,6 @@ class Subscriptions:
 
     # -- queries ----------------------------------------------------------------------------
 
-    def query(self, definition: Mapping[str, Any]) -> str:
-        """Return the SPARQL of a subscription, if it is valid.
-
-        Raises
-        ------
-        SubscriptionError, InvalidRequestError
-            If the definition or the query is not valid.
-        """
-        [draft] = self._drafts([(definition, SubscriptionSettings())])
-        if isinstance(draft, GraphMatchError):
-            raise draft
-        return str(draft[0]["query"])
-
     def sparql(self, definition: Mapping[str, Any]) -> str:
         """Return the SPARQL of a subscription, which may be invalid.
 
@@ -312,8 +299,11 @@ class Subscriptions:
         """
         values = self._columns(settings or SubscriptionSettings())
         if definition is not None:
-            query = await asyncio.to_thread(self.query, definition)
-            values |= {"definition": dict(definition), "query": query}
+            request = (definition, SubscriptionSettings())
+            [draft] = await asyncio.to_thread(self._drafts, [request], by)
+            if isinstance(draft, GraphMatchError):
+                raise draft
+            values |= {key: draft[0][key] for key in ("definition", "query")}
         sink = values.get("sink", {})
 
         def work(db: Connection) -> None:

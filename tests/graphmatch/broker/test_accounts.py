@@ -227,7 +227,7 @@ async def test_many_email_sinks_get_a_confirmation_each(idle: BrokerHarness) -> 
     settings = [EMAIL, SubscriptionSettings(), EMAIL]
     results = await idle.broker.subscriptions.subscribe_many([(DEFINITION, s) for s in settings])
     numbers = {row["id"]: row["number"] for row in await idle.rows(subscriptions)}
-    wanted = [numbers[results[n].id] for n in (0, 2) if isinstance(results[n], Created)]
+    wanted = [numbers[one.id] for one in (results[0], results[2]) if isinstance(one, Created)]
     rows = await idle.rows(deliveries)
     assert sorted(row["subscription"] for row in rows) == wanted
     assert len(wanted) == 2
