@@ -53,6 +53,7 @@ class Broker:
     --------
     >>> import asyncio
     >>> from tempfile import TemporaryDirectory
+    >>> from graphmatch.broker.models.subscription_settings import SubscriptionSettings
     >>> async def main(store):
     ...     broker = Broker(store, Engine())
     ...     query = {"query": "ASK { ?s a <urn:C> }"}
