@@ -155,11 +155,11 @@ async def _changed(
     request: Request,
     settings: SubscriptionSettings | None = None,
     given: Mapping[str, Any] | None = None,
-    state: str | None = None,
+    state: Literal["active", "paused"] | None = None,
 ) -> show.ChangedView:
     await api.subscription(id, by)  # says and notes who may not
     secret = await api.broker.subscriptions.change(
-        id, by.principal, by.ticket, given=given, settings=settings, state=state
+        id, by.principal, by.ticket, definition=given, settings=settings, state=state
     )
     row = await api.subscription(id, by)
     view = subscription_view(row, api.root(request))

@@ -6,19 +6,19 @@ from semantic.errors import GraphMatchError, Problem
 
 
 class InvalidRequestError(GraphMatchError):
-    """What was asked for means nothing, or is more than a limit allows."""
+    """A request is invalid or exceeds a limit."""
 
 
 class NotFoundError(GraphMatchError):
-    """There is no such thing, or it is another's."""
+    """An object does not exist or belongs to another owner."""
 
 
 class ConflictError(GraphMatchError):
-    """The same key was used for something else."""
+    """An idempotency key was used for another request."""
 
 
 class BusyError(GraphMatchError):
-    """Others are being answered."""
+    """Too many questions are being answered."""
 
 
 class TooManyRequestsError(GraphMatchError):

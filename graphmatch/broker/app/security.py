@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import hmac
+import secrets
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from hashlib import sha256
 
 SCOPES = frozenset({"publish", "subscribe", "feeds", "admin"})
-SECRET_BYTES = 32
+_SECRET_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks: the owner of a token, or somebody without one.
+    """A client: the owner of a token, or a client without one.
 
     Parameters
     ----------
     owner
-        The owner's number; ``None`` for those without a token.
+        Id of the owner; ``None`` without a token.
     scopes
-        What the token is for.
+        Scopes of the token.
     """
 
     owner: int | None = None
@@ -28,11 +29,11 @@ class Principal:
 
     @property
     def is_admin(self) -> bool:
-        """Whether it may do all."""
+        """Whether the token has the scope ``admin``, which includes all others."""
         return "admin" in self.scopes
 
     def may(self, scope: str) -> bool:
-        """Whether its token is for something."""
+        """Check that the token includes a scope."""
         return self.is_admin or scope in self.scopes
 
 
@@ -40,8 +41,18 @@ ANYBODY = Principal()
 
 
 def digest_of(secret: str) -> bytes:
-    """Return what is kept of a token or a ticket."""
+    """Return the SHA-256 of a token, a ticket or a session id, which the store has instead."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def new_secret(prefix: str) -> str:
+    """Return a new token, ticket, session id or key: a prefix and 32 random bytes."""
+    return prefix + secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def is_same(key: str, expected: str) -> bool:
+    """Compare a key from a client with the expected one in constant time."""
+    return secrets.compare_digest(digest_of(key), digest_of(expected))
 
 
 def derived_key(ticket: bytes, id: str, purpose: str) -> str:
@@ -55,10 +66,11 @@ def derived_key(ticket: bytes, id: str, purpose: str) -> str:
     ticket
         SHA-256 of the ticket, see `digest_of`.
     purpose
-        ``read``, ``confirm`` or ``unsubscribe``.
+        ``read`` or ``unsubscribe``. A confirmation needs a random key, because a subscriber can
+        derive this one without access to the mailbox.
     """
-    made = hmac.new(ticket, f"graphmatch {purpose} key\0{id}".encode(), sha256).digest()
-    return f"gm{purpose[0]}_" + urlsafe_b64encode(made).decode("ascii").rstrip("=")
+    mac = hmac.new(ticket, f"graphmatch {purpose} key\0{id}".encode(), sha256).digest()
+    return f"gm{purpose[0]}_" + urlsafe_b64encode(mac).decode("ascii").rstrip("=")
 
 
 def read_key(ticket: bytes, id: str) -> str:

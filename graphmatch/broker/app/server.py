@@ -99,6 +99,7 @@ async def started(
     workers = ThreadPoolExecutor(_THREADS, "broker")  # looking up names, email, explaining
     asyncio.get_running_loop().set_default_executor(workers)
     networks = [ip_network(one) for one in parts.allow]
+    broker.allowed_networks = networks
     async with (
         HttpClient(networks) as client,
         HttpClient(networks, total_seconds=REQUEST_SECONDS) as feed_client,

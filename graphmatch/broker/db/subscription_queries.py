@@ -1,38 +1,73 @@
-"""Statements that change subscriptions."""
+"""Statements that change subscriptions and the usage of their owners."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from graphmatch.broker.db.store import counted
-from graphmatch.broker.db.tables import (
-    audit,
-    subscriptions,
-)
+from graphmatch.broker.db.tables import audit, deliveries, publications, subscriptions, usage
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
+def add_usage(
+    db: Connection, owner: int | None, subscriptions: int = 0, stored_bytes: int = 0
+) -> tuple[int, int]:
+    """Add to the usage of an owner, and return the new numbers of subscriptions and bytes.
+
+    `service.accounts.Accounts.charge` calls it, with the limits, before publications that came over
+    HTTP are inserted. `remove_usage_of` subtracts them before retention deletes them.
+    """
+    table = usage.c
+    totals = (table.subscriptions + subscriptions, table.stored_bytes + stored_bytes)
+    mine = update(usage).where(table.owner == (owner or 0))
+    added = mine.values(subscriptions=totals[0], stored_bytes=totals[1])
+    row = db.execute(added.returning(table.subscriptions, table.stored_bytes)).one_or_none()
+    if row is None:
+        db.execute(insert(usage).values((owner or 0, subscriptions, stored_bytes)))
+        return subscriptions, stored_bytes
+    return row[0], row[1]
+
+
+def remove_usage_of(db: Connection, seqs: Sequence[int]) -> None:
+    """Subtract publications that are about to be deleted from the usage of their owners."""
+    table = publications.c
+    sizes = select(table.owner, func.sum(func.length(table.data))).group_by(table.owner)
+    for owner, size in db.execute(sizes.where(table.seq.in_(seqs), table.source == "http")).all():
+        add_usage(db, owner, stored_bytes=-size)
+
+
 def pause_subscription(db: Connection, number: int, reason: str, now: int) -> None:
-    """Pause a subscription that is active, for a reason that its owner sees; audited."""
+    """Pause an active subscription for a reason that its owner sees, and write an audit line."""
     active = (subscriptions.c.number == number, subscriptions.c.state == "active")
     id = db.scalar(select(subscriptions.c.id).where(*active))
     if id is not None:
         values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
         db.execute(update(subscriptions).where(*active).values(**values))
-        what = f"subscription paused: {reason}"
-        db.execute(insert(audit).values(at=now, action=what, target=id))
+        action = f"subscription paused: {reason}"
+        db.execute(insert(audit).values(at=now, action=action, target=id))
 
 
 def end_subscription(db: Connection, number: int, reason: str, now: int) -> None:
-    """End a subscription: engines forget it, and its ticket is for reading only."""
-    values = {
-        "state": "ended",
-        "reason": reason,
-        "expires_at": now,
-        "change": counted(db, "change"),
-    }
-    db.execute(update(subscriptions).where(subscriptions.c.number == number).values(values))
+    """End a subscription: engines remove it, and its ticket only allows reading."""
+    values = {"state": "ended", "reason": reason, "expires_at": now}
+    values["change"] = counted(db, "change")
+    alive = (subscriptions.c.number == number, subscriptions.c.state != "ended")
+    ended = update(subscriptions).where(*alive).values(values).returning(subscriptions.c.owner)
+    row = db.execute(ended).one_or_none()
+    if row is not None:
+        add_usage(db, row[0], subscriptions=-1)
+
+
+def confirm_sinks(db: Connection, numbers: Sequence[int], now: int) -> None:
+    """Insert the deliveries that ask for the confirmation of new email sinks."""
+    if numbers:
+        first = counted(db, "delivery", len(numbers)) - len(numbers) + 1
+        same = {"kind": "confirmation", "host": "smtp:", "state": "waiting", "attempt": 0}
+        same |= {"due_at": now, "created_at": now}
+        rows = [{"id": id, "subscription": n, **same} for id, n in enumerate(numbers, first)]
+        db.execute(insert(deliveries), rows)

@@ -7,6 +7,8 @@ so if a number is visible, no lower number appears later.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -28,25 +30,33 @@ _SEQUENCE = BigInteger().with_variant(Integer, "sqlite")
 
 metadata = MetaData()
 
-sequences = Table(
+
+def _table(name: str, *columns: Column[Any]) -> Table:
+    return Table(name, metadata, *columns)
+
+
+def _partial_index(name: str, condition: str, *columns: Column[Any]) -> None:
+    """Create an index of the rows that satisfy a condition."""
+    where = text(condition)
+    Index(name, *columns, sqlite_where=where, postgresql_where=where)
+
+
+sequences = _table(
     "sequences",
-    metadata,
     Column("key", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
 """Counters ``publication``, ``match``, ``delivery`` and ``change`` (of subscriptions)."""
 
-owners = Table(
+owners = _table(
     "owners",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("created_at", BigInteger, nullable=False),
 )
 
-tokens = Table(
+tokens = _table(
     "tokens",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("owner", ForeignKey("owners.id"), nullable=False),
     Column("name", Text, nullable=False),
@@ -58,21 +68,31 @@ tokens = Table(
 )
 """API tokens. ``hash`` is the SHA-256 of the token; spaces separate the scopes."""
 
-sessions = Table(
+usage = _table(
+    "usage",
+    Column("owner", BigInteger, primary_key=True, autoincrement=False),
+    Column("subscriptions", BigInteger, nullable=False),
+    Column("stored_bytes", BigInteger, nullable=False),
+)
+"""Usage of each owner; 0 stands for all clients without a token.
+
+``subscriptions`` is the number of those that have not ended. ``stored_bytes`` is the size of the
+stored publications that came over HTTP.
+"""
+
+sessions = _table(
     "sessions",
-    metadata,
     Column("hash", LargeBinary, primary_key=True),
     Column("token", ForeignKey("tokens.id"), nullable=False),
     Column("expires_at", BigInteger, nullable=False),
 )
 """Sessions of the web page. ``hash`` is the SHA-256 of the session's random id."""
 
-subscriptions = Table(
+subscriptions = _table(
     "subscriptions",
-    metadata,
     Column("number", _SEQUENCE, primary_key=True),
     Column("id", Text, nullable=False, unique=True),
-    Column("owner", ForeignKey("owners.id")),
+    Column("owner", ForeignKey("owners.id"), index=True),
     Column("name", Text, nullable=False),
     Column("definition", JSON, nullable=False),
     Column("query", Text, nullable=False),
@@ -82,29 +102,28 @@ subscriptions = Table(
     Column("quiet_hours", JSON),
     Column("state", Text, nullable=False),
     Column("reason", Text),
+    Column("confirmation", Text),
     Column("created_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger),
+    Column("expires_at", BigInteger, index=True),
     Column("announced_at", BigInteger),
     Column("generation", Integer, nullable=False),
-    Column("change", BigInteger, nullable=False),
+    Column("change", BigInteger, nullable=False, index=True),
     Column("after_publication", BigInteger, nullable=False),
 )
 """Subscriptions, including those that have ended.
 
 ``definition`` is the request (SPARQL, attributes, or topics and words) and ``query`` its SPARQL.
-``ticket`` is the SHA-256 of the ticket. ``state`` is ``active``, ``paused``, ``unconfirmed`` (email)
-or ``ended``. ``change`` is the value of the counter at the last change; engines use it to catch up.
-A subscription does not see publications up to ``after_publication``.
-"""
-Index("subscriptions_change", subscriptions.c.change)
-Index("subscriptions_expires", subscriptions.c.expires_at)
-Index("subscriptions_owner", subscriptions.c.owner)
 
-publications = Table(
+``ticket`` is the SHA-256 of the ticket. ``state`` is ``active``, ``paused``, ``unconfirmed``
+(email) or ``ended``. ``confirmation`` is the random key in the link that confirms an email sink.
+``change`` is the value of the counter at the last change. Engines use it to catch up. A
+subscription does not see publications up to ``after_publication``.
+"""
+
+publications = _table(
     "publications",
-    metadata,
     Column("seq", _SEQUENCE, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
+    Column("id", Text, nullable=False, index=True),
     Column("hash", LargeBinary, nullable=False),
     Column("data", LargeBinary, nullable=False),
     Column("title", Text),
@@ -112,39 +131,29 @@ publications = Table(
     Column("summary", Text),
     Column("source", Text, nullable=False),
     Column("owner", ForeignKey("owners.id")),
-    Column("received_at", BigInteger, nullable=False),
+    Column("received_at", BigInteger, nullable=False, index=True),
     Column("claimed_until", BigInteger),
     Column("matched_at", BigInteger),
     Column("problem", Text),
 )
 """The log of acknowledged publications. ``data`` is N-Triples, ``hash`` its SHA-256."""
-Index(
-    "publications_unmatched",
-    publications.c.seq,
-    sqlite_where=text("matched_at IS NULL"),
-    postgresql_where=text("matched_at IS NULL"),
-)
-Index("publications_id", publications.c.id)
-Index("publications_received", publications.c.received_at)
+_partial_index("publications_unmatched", "matched_at IS NULL", publications.c.seq)
 
-idempotency_keys = Table(
+idempotency_keys = _table(
     "idempotency_keys",
-    metadata,
     Column("owner", BigInteger, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("hash", LargeBinary, nullable=False),
     Column("response", JSON, nullable=False),
-    Column("at", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False, index=True),
 )
 """Responses to requests with an ``Idempotency-Key``."""
-Index("idempotency_keys_at", idempotency_keys.c.at)
 
-matches = Table(
+matches = _table(
     "matches",
-    metadata,
     Column("seq", _SEQUENCE, primary_key=True),
     Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
-    Column("publication", ForeignKey("publications.seq"), nullable=False),
+    Column("publication", ForeignKey("publications.seq"), nullable=False, index=True),
     Column("generation", Integer, nullable=False),
     Column("solutions", Text, nullable=False),
     Column("truncated", Boolean, nullable=False),
@@ -152,19 +161,15 @@ matches = Table(
     Column("matched_at", BigInteger, nullable=False),
     Column("delivery", ForeignKey("deliveries.id")),
 )
-"""Matches. ``solutions`` is JSON with terms in N-Triples; ``truncated`` says that some are missing."""
-Index("matches_subscription", matches.c.subscription, matches.c.seq)
-Index("matches_publication", matches.c.publication)
-Index(
-    "matches_delivery",
-    matches.c.delivery,
-    sqlite_where=text("delivery IS NOT NULL"),
-    postgresql_where=text("delivery IS NOT NULL"),
-)
+"""Matches.
 
-deliveries = Table(
+``solutions`` is JSON with terms in N-Triples. ``truncated`` means that some of them are missing.
+"""
+Index("matches_subscription", matches.c.subscription, matches.c.seq)
+_partial_index("matches_delivery", "delivery IS NOT NULL", matches.c.delivery)
+
+deliveries = _table(
     "deliveries",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
     Column("kind", Text, nullable=False),
@@ -174,35 +179,53 @@ deliveries = Table(
     Column("due_at", BigInteger, nullable=False),
     Column("claimed_until", BigInteger),
     Column("created_at", BigInteger, nullable=False),
+    Column("callback", ForeignKey("websub_callbacks.id")),
     Column("done_at", BigInteger),
     Column("status", Integer),
     Column("error", Text),
 )
 """The outbox.
 
-``kind`` is ``match``, ``digest``, ``expiring``, ``expired`` or ``disabled``; ``state`` is
-``waiting``, ``delivered`` or ``failed``.
+``kind`` is ``match``, ``digest``, ``confirmation``, ``expiring``, ``expired`` or ``disabled``;
+``state`` is ``waiting``, ``delivered`` or ``failed``. ``callback`` is the receiver of a delivery of
+the WebSub hub.
 """
 WAITING = deliveries.c.state == literal_column("'waiting'")
 """Written out: SQLite uses the indexes below for a value that it sees, not for a parameter."""
-Index(
-    "deliveries_due",
-    deliveries.c.host,
-    deliveries.c.due_at,
-    sqlite_where=text("state = 'waiting'"),
-    postgresql_where=text("state = 'waiting'"),
-)
-Index(
-    "deliveries_open",
-    deliveries.c.subscription,
-    sqlite_where=text("state = 'waiting'"),
-    postgresql_where=text("state = 'waiting'"),
-)
+_partial_index("deliveries_due", "state = 'waiting'", deliveries.c.host, deliveries.c.due_at)
+_partial_index("deliveries_open", "state = 'waiting'", deliveries.c.subscription)
 Index("deliveries_subscription", deliveries.c.subscription, deliveries.c.id)
+_partial_index("deliveries_callback", "callback IS NOT NULL", deliveries.c.callback)
 
-circuit_breakers = Table(
+websub_callbacks = _table(
+    "websub_callbacks",
+    Column("id", _SEQUENCE, primary_key=True),
+    Column("subscription", ForeignKey("subscriptions.number"), nullable=False, index=True),
+    Column("topic", Text, nullable=False),
+    Column("callback", Text, nullable=False),
+    Column("key", LargeBinary, nullable=False, unique=True),
+    Column("secret", Text),
+    Column("expires_at", BigInteger),
+    Column("version", BigInteger),
+    Column("pending", JSON),
+)
+"""Callbacks to which the WebSub hub sends match feeds.
+
+``key`` is a digest of topic and callback, which are too long for an index. ``version`` is the
+version of the feed that was sent last, and ``pending`` a request that is not yet verified.
+"""
+
+websub_leases = _table(
+    "websub_leases",
+    Column("id", Text, primary_key=True),
+    Column("topic", Text, nullable=False),
+    Column("hub", Text, nullable=False),
+    Column("state", JSON, nullable=False),
+)
+"""WebSub subscriptions of the broker to feeds, at their hubs."""
+
+circuit_breakers = _table(
     "circuit_breakers",
-    metadata,
     Column("host", Text, primary_key=True),
     Column("failures", Integer, nullable=False),
     Column("open_until", BigInteger),
@@ -210,22 +233,19 @@ circuit_breakers = Table(
 )
 """One circuit breaker for each host."""
 
-feeds = Table(
+feeds = _table(
     "feeds",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("url", Text, nullable=False, unique=True),
     Column("owner", ForeignKey("owners.id")),
     Column("state", JSON, nullable=False),
-    Column("next_poll_at", BigInteger, nullable=False),
+    Column("next_poll_at", BigInteger, nullable=False, index=True),
     Column("created_at", BigInteger, nullable=False),
 )
 """Polled feeds. ``state`` is a `graphmatch.broker.feeds.feed_store.Feed` in JSON."""
-Index("feeds_next_poll", feeds.c.next_poll_at)
 
-feed_items = Table(
+feed_items = _table(
     "feed_items",
-    metadata,
     Column("feed", ForeignKey("feeds.id"), primary_key=True),
     Column("item", LargeBinary, primary_key=True),
     Column("version", LargeBinary, primary_key=True),
@@ -233,9 +253,8 @@ feed_items = Table(
 )
 """Versions of items that were published, and when the feed last contained them."""
 
-websub = Table(
+websub = _table(
     "websub",
-    metadata,
     Column("kind", Text, primary_key=True),
     Column("key", LargeBinary, primary_key=True),
     Column("state", JSON, nullable=False),
@@ -244,19 +263,8 @@ websub = Table(
 ``delivery``, what they were sent. ``key`` is a digest: two addresses are too long for an index.
 """
 
-websub_leases = Table(
-    "websub_leases",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("topic", Text, nullable=False),
-    Column("hub", Text, nullable=False),
-    Column("state", JSON, nullable=False),
-)
-"""Leases at the WebSub hubs of feeds. ``id`` is the last part of the callback's address."""
-
-audit = Table(
+audit = _table(
     "audit",
-    metadata,
     Column("seq", _SEQUENCE, primary_key=True),
     Column("at", BigInteger, nullable=False),
     Column("action", Text, nullable=False),
@@ -265,29 +273,25 @@ audit = Table(
 )
 """Administrative actions, refusals and failures."""
 
-read_items = Table(
+read_items = _table(
     "read_items",
-    metadata,
     Column("owner", ForeignKey("owners.id"), primary_key=True),
-    Column("publication", ForeignKey("publications.seq"), primary_key=True),
+    Column("publication", ForeignKey("publications.seq", ondelete="CASCADE"), primary_key=True),
 )
 """Items that an owner has read on the web page."""
 
-dead_letters = Table(
+dead_letters = _table(
     "dead_letters",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("task", Text, nullable=False),
     Column("record", Text, nullable=False),
     Column("error", Text, nullable=False),
-    Column("at", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False, index=True),
 )
 """Records that a background task could not process in three attempts."""
-Index("dead_letters_at", dead_letters.c.at)
 
-kafka_offsets = Table(
+kafka_offsets = _table(
     "kafka_offsets",
-    metadata,
     Column("topic", Text, primary_key=True),
     Column("partition", Integer, primary_key=True),
     Column("offset", BigInteger, nullable=False),

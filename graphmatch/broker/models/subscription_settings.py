@@ -1,6 +1,6 @@
-"""What may be said of a subscription beside what it is for: its name, sink, digest and quiet_hours hours.
+"""Settings of a subscription besides its query: name, sink, validity, digest and quiet hours.
 
-Digests and quiet_hours hours move when a match is sent (`send_at`); nothing is dropped by them.
+Digests and quiet hours delay matches (`send_at`). They drop none.
 """
 
 from __future__ import annotations
@@ -8,36 +8,145 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
-from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+)
 
 from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.models.webhook_secret import key_of, new_secret
 from semantic.errors import Place, Problem
 
-SINKS = ("webhook", "sse", "inbox", "feed", "email", "ntfy")
 PUSHED = frozenset({"webhook", "inbox", "email", "ntfy"})
-"""Sinks that matches are sent to; of the others they are fetched."""
+"""Kinds of sinks that the broker sends matches to. Clients fetch the matches of the others."""
+
+
+# -- models -------------------------------------------------------------------------------------
+
+
+def _minutes(text: object) -> int:
+    """Return the minutes after midnight of a time such as ``07:00``."""
+    time = datetime.strptime(str(text), "%H:%M")
+    return time.hour * 60 + time.minute
+
+
+def _line(text: str) -> str:
+    """Return a name on one line, without excess length."""
+    return " ".join(text.split())[:200] or "subscription"
+
+
+def _webhook_secret(text: str) -> str:
+    key_of(text)
+    return text
+
+
+_NAME = r'[^\s\p{C}@<>",;:\\()\[\]]+'
+_Url = Annotated[str, Field(max_length=2000, pattern=r"^[^\s\p{C}]+$")]
+_Mailbox = Annotated[str, Field(max_length=254, pattern=f"^{_NAME}@{_NAME}$")]
+_Secret = Annotated[str, AfterValidator(_webhook_secret), Field(default_factory=new_secret)]
+_Minutes = Annotated[int, BeforeValidator(_minutes)]
+_Zone = Annotated[ZoneInfo, PlainSerializer(str)]
+_UTC = ZoneInfo("UTC")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _PullSink(_Model):
+    kind: Literal["sse", "feed"]
+
+
+class _EmailSink(_Model):
+    kind: Literal["email"]
+    address: _Mailbox
+    include_reasons: bool | None = None
+
+
+class _UrlSink(_Model):
+    url: _Url
+    include_reasons: bool | None = None
+
+
+class _InboxSink(_UrlSink):
+    kind: Literal["inbox"]
+
+
+class _NtfySink(_UrlSink):
+    kind: Literal["ntfy"]
+    token: str | None = None
+
+
+class _WebhookSink(_UrlSink):
+    kind: Literal["webhook"]
+    secret: _Secret
+    format: Literal["json", "cloudevents"] | None = None
+
+
+class _Interval(_Model):
+    every: int = Field(ge=60, le=31 * 86_400)
+
+
+class _Times(_Model):
+    at: list[_Minutes] = Field(min_length=1, max_length=24)
+    zone: _Zone = _UTC
+
+
+class _QuietHours(_Model):
+    begin: _Minutes = Field(alias="from")
+    end: _Minutes = Field(alias="to")
+    zone: _Zone = _UTC
+
+
+_EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
+_Sink = _PullSink | _EmailSink | _InboxSink | _NtfySink | _WebhookSink
+
+
+class _Settings(_Model):
+    name: Annotated[str, AfterValidator(_line)] | None = None
+    sink: Annotated[_Sink, Field(discriminator="kind")] | None = None
+    digest: Annotated[_Interval | _Times | None, _EMPTY_IS_NONE] = None
+    quiet_hours: Annotated[_QuietHours | None, _EMPTY_IS_NONE] = None
+
+
+_FAULTS = {"address": "not an e-mail address", "url": "the URL is not valid"}
+_REMEDIES = {
+    "name": "Write a string.",
+    "sink": "Write kind and the keys of that kind, for instance url or address.",
+    "digest": 'Write {"every": 60}, up to 31 days, or {"at": ["08:00"], "zone": "Europe/Berlin"}.',
+    "quiet_hours": 'Write {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}.',
+}
+
+
+# -- settings -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionSettings:
-    """What may be said of a subscription beside what it is for; ``None``: nothing is said.
+    """Settings of a subscription. ``None`` means the default, or no change.
 
     Parameters
     ----------
     name
-        What its matches are called, for people.
+        Name of the subscription, for people.
     sink
-        ``kind`` and what that needs: ``url``, ``address``, ``token``, and ``why``, whether reasons
-        are sent.
+        Destination of matches: ``kind`` and the other keys of that kind, for instance ``url``.
     expires_in
-        How long it is valid; 0: without end, where the limits allow it.
+        Validity; 0 is the longest one.
     digest
-        Matches are told together: ``{"every": seconds}`` or ``{"at": ["08:00"], "zone": …}``.
+        Times at which matches are sent together: ``{"every": seconds}`` or
+        ``{"at": ["08:00"], "zone": "Europe/Berlin"}``. An empty mapping ends the digest.
     quiet_hours
-        When nothing is sent: ``{"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}``.
+        Hours without deliveries: ``{"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}``.
+        An empty mapping ends them.
     """
 
     name: str | None = None
@@ -46,121 +155,64 @@ class SubscriptionSettings:
     digest: Mapping[str, Any] | None = None
     quiet_hours: Mapping[str, Any] | None = None
 
+    def columns(self) -> dict[str, Any]:
+        """Return the values of the columns that are set, except for the end of the validity.
 
-def name_of(name: str | None, given: Mapping[str, Any]) -> str:
-    """Return what a subscription is called: what its owner says, or what it is for."""
-    if name is None:
-        words = [*_list(given.get("topics")), *_list(given.get("words"))]
-        name = ", ".join(map(str, words)) or "subscription"
-    return " ".join(str(name).split())[:200] or "subscription"
+        Times are in minutes after midnight. A webhook without a secret gets a new one.
+
+        Raises
+        ------
+        InvalidRequestError
+            If a setting is not valid. Whether a URL may be requested is not checked.
+        """
+        values = {key: value for key in _REMEDIES if (value := getattr(self, key)) is not None}
+        try:
+            model = _Settings.model_validate(values)
+        except ValidationError as error:
+            fault, place = error.errors()[0], str(error.errors()[0]["loc"][0])
+            item = str(fault["loc"][-1])
+            is_vague = fault["type"] == "string_pattern_mismatch" or place == "digest"
+            what = _FAULTS.get(item, "not valid") if is_vague else fault["msg"]
+            where = Place(".".join(dict.fromkeys((place, item))))
+            raise InvalidRequestError(Problem(what, where, _REMEDIES[place])) from error
+        columns = model.model_dump(by_alias=True, exclude_none=True)
+        return {key: columns.get(key) for key in values}
 
 
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else [] if value is None else [value]
+def name_of(definition: Mapping[str, Any]) -> str:
+    """Return the default name of a subscription: its topics and words."""
+    values = [definition.get("topics") or [], definition.get("words") or []]
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    return _line(", ".join(str(word) for words in lists for word in words))
 
 
 def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return a sink as it is kept, and the secret of a webhook, which was made where none is given.
-
-    Raises
-    ------
-    RefusedError
-        When it is none.
-    """
-    kind = sink.get("kind")
-    place = Place("sink")
-    if kind not in SINKS:
-        what = f"{kind!r} is not a kind of sink"
-        raise InvalidRequestError(Problem(what, place, f"Say one of {', '.join(SINKS)}."))
-    keys = {
-        "webhook": {"url", "secret", "include_reasons"},
-        "inbox": {"url", "include_reasons"},
-        "ntfy": {"url", "token", "include_reasons"},
-        "email": {"address", "include_reasons"},
-    }.get(kind, set())
-    if unknown := sink.keys() - keys - {"kind"}:
-        what = f"a sink of this kind has no {min(unknown)!r}"
-        raise InvalidRequestError(
-            Problem(what, place, f"It has {', '.join(sorted({'kind', *keys}))}.")
-        )
-    kept = dict(sink)
-    if "url" in keys and not _is_address(str(sink.get("url", ""))):
-        remedy = "Give an http: or https: URL without a password."
-        raise InvalidRequestError(Problem("the URL is not valid", Place("sink.url"), remedy))
-    if "address" in keys:
-        address = str(sink.get("address", ""))
-        local, at, domain = address.rpartition("@")
-        odd = any(c.isspace() or c in '<>",;:\\()[]' for c in address)
-        if not (local and at and domain) or odd or len(address) > 254:
-            what = "not an e-mail address"
-            raise InvalidRequestError(
-                Problem(what, Place("sink.address"), "Write name@example.org.")
-            )
-    if not isinstance(sink.get("token", ""), str):
-        raise InvalidRequestError(
-            Problem("a token is a text", Place("sink.token"), "Write it in quotes.")
-        )
-    if not isinstance(sink.get("include_reasons", True), bool):
-        raise InvalidRequestError(Problem("`why` is true or false", place, "Write one of them."))
-    secret: str | None = None
-    if kind == "webhook":
-        secret = str(sink["secret"]) if "secret" in sink else new_secret()
-        key_of(secret)
-        kept["secret"] = secret
-    return kept, secret
+    """Return a valid sink, and the secret of a webhook."""
+    checked: dict[str, Any] = SubscriptionSettings(sink=sink).columns()["sink"]
+    return checked, checked.get("secret")
 
 
-def _is_address(text: str) -> bool:
-    """Whether it is a URL that can be sent to: its port, too, is looked at only when it is used."""
-    try:
-        url = urlsplit(text)
-        port = url.port
-    except ValueError:
-        return False
-    is_web = url.scheme in ("http", "https") and bool(url.hostname) and port != 0
-    return is_web and url.username is None and text.isprintable() and " " not in text
+def checked_digest(digest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the valid times of a digest, as `SubscriptionSettings.columns` does."""
+    checked: dict[str, Any] | None = SubscriptionSettings(digest=digest).columns()["digest"]
+    return checked
 
 
-def checked_quiet(quiet_hours: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the hours in which nothing is sent; an empty mapping takes them away."""
-    if not quiet_hours:
-        return None
-    if quiet_hours.keys() != {"from", "to", "zone"} and quiet_hours.keys() != {"from", "to"}:
-        remedy = 'Write {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}.'
-        raise InvalidRequestError(Problem("invalid hours", Place("quiet_hours"), remedy))
-    return {
-        "from": _minutes(quiet_hours["from"], "quiet_hours.from"),
-        "to": _minutes(quiet_hours["to"], "quiet_hours.to"),
-        "zone": _zone(quiet_hours.get("zone", "UTC"), "quiet_hours.zone"),
-    }
-
-
-def checked_digest(digest: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return when matches are told together; an empty mapping takes that away."""
-    if not digest:
-        return None
-    if digest.keys() == {"every"} and isinstance(digest["every"], int):
-        if 60 <= digest["every"] <= 31 * 86400:
-            return {"every": digest["every"]}
-    elif digest.keys() in ({"at"}, {"at", "zone"}) and isinstance(digest["at"], list):
-        times = sorted({_minutes(one, "digest.at") for one in digest["at"]})
-        if 0 < len(times) <= 24:
-            return {"at": times, "zone": _zone(digest.get("zone", "UTC"), "digest.zone")}
-    remedy = 'Write {"every": seconds}, a minute to 31 days, or {"at": ["08:00"], "zone": "UTC"}.'
-    raise InvalidRequestError(Problem("invalid times of a digest", Place("digest"), remedy))
+# -- times --------------------------------------------------------------------------------------
 
 
 def send_at(
     now: datetime, digest: Mapping[str, Any] | None, quiet_hours: Mapping[str, Any] | None
 ) -> datetime:
-    """Return when a match that is found now is to be sent.
+    """Return the time at which a new match must be sent.
 
     Examples
     --------
     >>> at = datetime(2026, 1, 1, 23, 30, tzinfo=UTC)
-    >>> send_at(at, None, checked_quiet({"from": "22:00", "to": "07:00"})).isoformat()
+    >>> quiet_hours = {"from": 22 * 60, "to": 7 * 60, "zone": "UTC"}
+    >>> send_at(at, None, quiet_hours).isoformat()
     '2026-01-02T07:00:00+00:00'
-    >>> send_at(at, checked_digest({"at": ["08:00"]}), None).isoformat()
+    >>> send_at(at, {"at": [8 * 60], "zone": "UTC"}, None).isoformat()
     '2026-01-02T08:00:00+00:00'
     """
     due = now
@@ -179,29 +231,9 @@ def send_at(
 
 
 def _next(after: datetime, minutes: int, zone: str) -> datetime:
-    """Return the next time at which the clocks of a zone show some minutes after midnight."""
+    """Return the next time at which clocks in a zone show some minutes after midnight."""
     local = after.astimezone(ZoneInfo(zone))
-    found = local.replace(hour=minutes // 60, minute=minutes % 60, second=0, microsecond=0)
-    if found <= local:
-        found = (found + timedelta(days=1)).replace(hour=minutes // 60, minute=minutes % 60)
-    return found.astimezone(UTC)
-
-
-def _minutes(text: object, where: str) -> int:
-    try:
-        time = datetime.strptime(str(text), "%H:%M")
-    except ValueError as error:
-        raise InvalidRequestError(
-            Problem(f"{text!r} is no time", Place(where), "Write 07:00.")
-        ) from error
-    return time.hour * 60 + time.minute
-
-
-def _zone(name: object, where: str) -> str:
-    try:
-        return ZoneInfo(str(name)).key
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        what = f"{name!r} is not a time zone"
-        raise InvalidRequestError(
-            Problem(what, Place(where), "Write Europe/Berlin, say.")
-        ) from error
+    due = local.replace(hour=minutes // 60, minute=minutes % 60, second=0, microsecond=0)
+    if due <= local:
+        due = (due + timedelta(days=1)).replace(hour=minutes // 60, minute=minutes % 60)
+    return due.astimezone(UTC)

@@ -1,18 +1,14 @@
-"""Checks of texts in JSON."""
+"""Checks of strings in JSON."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 
-def is_text(given: object) -> bool:
-    """Whether JSON can be stored: each text is Unicode without a NUL, each number one of JSON."""
+def is_text(value: object) -> bool:
+    """Check that JSON can be stored: Unicode strings without NUL, and finite numbers."""
     try:
-        text = json.dumps(given, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         text.encode()
     except (ValueError, RecursionError):
         return False

@@ -1,4 +1,4 @@
-"""Times of the store: milliseconds since 1970, in UTC."""
+"""Times in the store: milliseconds since 1970, in UTC."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 
 def millis(time: datetime) -> int:
-    """Return a time as the store has it."""
+    """Return a time in milliseconds since 1970."""
     return int(time.timestamp() * 1000)
 
 
 def time_of(value: int) -> datetime:
-    """Return a time of the store."""
+    """Return the time of a number of milliseconds since 1970."""
     return datetime.fromtimestamp(value / 1000, UTC)

@@ -329,7 +329,7 @@ async def _change(
     asked = given if differs("query", "match", *_TEXTS) else None
     id = row["id"]
     secret = await page.broker.subscriptions.change(
-        id, by.principal, None, given=asked, settings=settings
+        id, by.principal, None, definition=asked, settings=settings
     )
     return Created(id, "", secret, None)
 

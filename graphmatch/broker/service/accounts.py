@@ -1,110 +1,189 @@
-"""Owners, tokens and the audit log."""
+"""Owners, API tokens, sessions of the page, usage limits and the audit log."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, or_, select, update
 
-from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
-from graphmatch.broker.app.security import ANYBODY, SCOPES, SECRET_BYTES, Principal, digest_of
-from graphmatch.broker.db.tables import (
-    audit,
-    owners,
-    tokens,
-)
+from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError, TooManyRequestsError
+from graphmatch.broker.app.security import ANYBODY, SCOPES, Principal, digest_of, new_secret
+from graphmatch.broker.db.subscription_queries import add_usage
+from graphmatch.broker.db.tables import audit, owners, sessions, tokens
 from graphmatch.broker.models.times import millis
-from semantic.errors import (
-    Place,
-    Problem,
-)
+from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection, RowMapping
 
-
-if TYPE_CHECKING:
     from graphmatch.broker.service.broker import Broker
+
+SESSION_DURATION = timedelta(hours=12)
+_LISTED = 1_000
+_FULL_SECONDS = 3600.0
 
 
 class Accounts:
-    """Owners and their tokens."""
+    """Owners with their tokens and sessions.
+
+    A session has a random id of its own, so that a browser does not store the token. It ends after
+    `SESSION_DURATION`, or earlier with its token.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
-    async def new_token(self, owner: str, scopes: Sequence[str], name: str = "") -> str:
-        """Return a new API token of an owner, who is made where there is none of that name.
+    # -- tokens -----------------------------------------------------------------------------
+
+    async def new_token(
+        self, owner: str, scopes: Sequence[str], name: str = "", expires_in: timedelta | None = None
+    ) -> str:
+        """Create an API token, and its owner if there is none of that name; return the token.
 
         Raises
         ------
-        RefusedError
-            When a scope is unknown.
+        InvalidRequestError
+            If a scope is unknown.
         """
         if unknown := set(scopes) - SCOPES:
             what, remedy = (
                 f"no scope is called {min(unknown)!r}",
-                f"Say {', '.join(sorted(SCOPES))}.",
+                f"Use {', '.join(sorted(SCOPES))}.",
             )
             raise InvalidRequestError(Problem(what, Place("scopes"), remedy))
-        token, now = f"gmk_{secrets.token_urlsafe(SECRET_BYTES)}", millis(self._broker.clock())
+        token, now = new_secret("gmk_"), self._now()
+        end = None if expires_in is None else millis(self._broker.clock() + expires_in)
+        row = {"name": name, "hash": digest_of(token), "scopes": " ".join(sorted(scopes))}
 
         def work(db: Connection) -> None:
-            number = db.scalar(select(owners.c.id).where(owners.c.name == owner))
-            if number is None:
-                made = insert(owners).values(name=owner, created_at=now).returning(owners.c.id)
-                number = db.scalar(made)
-            db.execute(
-                insert(tokens).values(
-                    owner=number,
-                    name=name,
-                    hash=digest_of(token),
-                    scopes=" ".join(sorted(scopes)),
-                    created_at=now,
-                )
-            )
+            id = db.scalar(select(owners.c.id).where(owners.c.name == owner))
+            if id is None:
+                new = insert(owners).values(name=owner, created_at=now)
+                id = db.scalar(new.returning(owners.c.id))
+            db.execute(insert(tokens).values(owner=id, created_at=now, expires_at=end, **row))
 
         await self._broker.store.write(work)
         return token
 
-    async def revoke_tokens(self, owner: str) -> int:
-        """Make all tokens of an owner invalid; return how many."""
-        now = millis(self._broker.clock())
+    async def tokens(self, owner: str | None = None) -> Sequence[RowMapping]:
+        """Return the tokens of an owner, or of all owners, newest first, without their hashes."""
+        table = tokens.c
+        columns = (table.name, table.scopes, table.created_at, table.expires_at, table.revoked_at)
+        chosen = select(table.id, owners.c.name.label("owner"), *columns).join(owners)
+        if owner is not None:
+            chosen = chosen.where(owners.c.name == owner)
+        newest = chosen.order_by(table.id.desc()).limit(_LISTED)
+        return await self._broker.store.read(lambda db: db.execute(newest).mappings().all())
 
-        def work(db: Connection) -> int:
-            theirs = select(owners.c.id).where(owners.c.name == owner).scalar_subquery()
-            mine = (tokens.c.owner == theirs) & tokens.c.revoked_at.is_(None)
-            return db.execute(update(tokens).where(mine).values(revoked_at=now)).rowcount
-
-        return await self._broker.store.write(work)
-
-    async def principal(self, token: str | None) -> Principal:
-        """Return whose a token is.
+    async def revoke_token(self, id: int) -> None:
+        """Revoke a token, which also ends its sessions.
 
         Raises
         ------
-        NotThereError
-            When it is none, or was revoked.
+        NotFoundError
+            If no token has this id, or it was revoked before.
+        """
+        if not await self._revoke(tokens.c.id == id):
+            remedy = "List the tokens to see their ids."
+            raise NotFoundError(Problem("no valid token has this id", Place(str(id)), remedy))
+
+    async def revoke_tokens(self, owner: str) -> int:
+        """Revoke all tokens of an owner; return their number."""
+        ids = select(owners.c.id).where(owners.c.name == owner).scalar_subquery()
+        return await self._revoke(tokens.c.owner == ids)
+
+    async def _revoke(self, chosen: ColumnElement[bool]) -> int:
+        valid = update(tokens).where(chosen, tokens.c.revoked_at.is_(None))
+        revoked = valid.values(revoked_at=self._now())
+        return await self._broker.store.write(lambda db: db.execute(revoked).rowcount)
+
+    async def principal(self, token: str | None) -> Principal:
+        """Return the principal of a token.
+
+        Raises
+        ------
+        NotFoundError
+            If the token is unknown, expired or revoked.
         """
         if token is None:
             return ANYBODY
-        valid = (tokens.c.hash == digest_of(token)) & tokens.c.revoked_at.is_(None)
-        row = await self._broker.store.read(
-            lambda db: db.execute(select(tokens).where(valid)).mappings().one_or_none()
-        )
-        if row is None:
-            what, remedy = "the token is unknown", "Ask whoever runs the broker for one."
-            raise NotFoundError(Problem(what, Place("Authorization"), remedy))
-        return Principal(row["owner"], frozenset(row["scopes"].split()))
+        principal = await self._principal(tokens.c.hash == digest_of(token))
+        if principal is None:
+            raise _invalid_token()
+        return principal
 
-    async def note(self, what: str, subject: str | None = None, who: str | None = None) -> None:
+    async def _principal(self, chosen: ColumnElement[bool]) -> Principal | None:
+        valid = select(tokens.c.owner, tokens.c.scopes).where(chosen, self._valid())
+        row = await self._broker.store.read(lambda db: db.execute(valid).one_or_none())
+        return None if row is None else Principal(row.owner, frozenset(row.scopes.split()))
+
+    def _valid(self) -> ColumnElement[bool]:
+        unexpired = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > self._now())
+        return tokens.c.revoked_at.is_(None) & unexpired
+
+    def _now(self) -> int:
+        return millis(self._broker.clock())
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    async def begin_session(self, token: str) -> str:
+        """Create a session of the page, and return its random id.
+
+        Raises
+        ------
+        NotFoundError
+            If the token is unknown, expired or revoked.
+        """
+        id, now = new_secret("gms_"), self._now()
+        valid = select(tokens.c.id).where(tokens.c.hash == digest_of(token), self._valid())
+        end = millis(self._broker.clock() + SESSION_DURATION)
+
+        def work(db: Connection) -> None:
+            number = db.scalar(valid)
+            if number is None:
+                raise _invalid_token()
+            db.execute(delete(sessions).where(sessions.c.expires_at <= now))
+            row = {"hash": digest_of(id), "token": number, "expires_at": end}
+            db.execute(insert(sessions).values(row))
+
+        await self._broker.store.write(work)
+        return id
+
+    async def session_principal(self, id: str) -> Principal | None:
+        """Return the principal of a session; ``None`` if the session is unknown or has ended."""
+        session = (sessions.c.hash == digest_of(id)) & (sessions.c.expires_at > self._now())
+        return await self._principal((sessions.c.token == tokens.c.id) & session)
+
+    async def end_session(self, id: str) -> None:
+        """End a session, if there is one of this id."""
+        ended = delete(sessions).where(sessions.c.hash == digest_of(id))
+        await self._broker.store.write(lambda db: db.execute(ended))
+
+    # -- usage and audit --------------------------------------------------------------------
+
+    def charge(self, db: Connection, by: Principal, stored_bytes: int) -> None:
+        """Add publications that came over HTTP to the usage of their owner.
+
+        Raises
+        ------
+        TooManyRequestsError
+            If the owner stores more than `BrokerLimits.stored_bytes`. Nothing must be written then.
+        """
+        limit = self._broker.limits.stored_bytes
+        if add_usage(db, by.owner, stored_bytes=stored_bytes)[1] > limit and not by.is_admin:
+            what = f"more than {limit:,} bytes of publications are stored for this owner"
+            days = self._broker.limits.retention.days
+            remedy = f"Wait until old ones are deleted, {days} days after they came."
+            raise TooManyRequestsError(Problem(what, Place("publications"), remedy), _FULL_SECONDS)
+
+    async def note(self, action: str, target: str | None = None, actor: str | None = None) -> None:
         """Write a line to the audit log."""
-        values = {
-            "at": millis(self._broker.clock()),
-            "action": what,
-            "target": subject,
-            "actor": who,
-        }
-        await self._broker.store.write(lambda db: db.execute(insert(audit).values(values)))
+        row = {"at": self._now(), "action": action, "target": target, "actor": actor}
+        await self._broker.store.write(lambda db: db.execute(insert(audit).values(row)))
+
+
+def _invalid_token() -> NotFoundError:
+    what, remedy = "the token is unknown, expired or revoked", "Ask the operator for a new one."
+    return NotFoundError(Problem(what, Place("Authorization"), remedy))

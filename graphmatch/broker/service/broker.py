@@ -1,23 +1,25 @@
-"""The broker without its network: who subscribes to what, what was published, tokens and tickets.
+"""The broker without its network interface: subscriptions, publications, owners and tokens.
 
-The life of a subscription: it is taken in with a *ticket*, which is shown once and proves who may
-change it (so nobody needs an account), and a validity, after which it ends. Before that its sink is
-told; it may be renewed, paused and changed. A publication that is acknowledged is in the log, and
-is matched by those subscriptions that were committed before it.
+A new subscription has a *ticket*, which the broker returns once. The ticket proves that a client
+may change the subscription, so no account is needed. A subscription ends after its validity. The
+broker announces the end to its sink. The client can renew, pause and change the subscription.
+An acknowledged publication is in the log. It is matched with the subscriptions that were committed
+before it.
 
 Source: the service of Zeng and others, "Sub-Order" (the seeds' paper 3), section 5.1: subscribe,
-unsubscribe, renew, a ticket, a validity of a day by default, anonymous publishing.
+unsubscribe, renew, a ticket, a validity, anonymous publishing. The paper's validity is one day by
+default; here `BrokerLimits.validity` is configurable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from graphmatch.broker.app.supervisor import Supervisor
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.outbox.safe_http import Network
 from graphmatch.broker.service.accounts import Accounts
 from graphmatch.broker.service.publications import Publications
 from graphmatch.broker.service.subscriptions import Subscriptions
@@ -25,36 +27,39 @@ from graphmatch.engine import Engine
 from semantic.clock import Clock, utc_now
 from semantic.limits import DEFAULT_LIMITS
 
-if TYPE_CHECKING:
-    pass
-
 ENGINE_LIMITS = replace(DEFAULT_LIMITS, publication_seconds=1.0)
 
 
 class Broker:
-    """What clients may do; each call is committed when it returns.
+    """The operations of clients. Each one is committed when it returns.
 
     Parameters
     ----------
     store
-        Where all is.
+        The database.
     engine
-        Knows the ontology; queries are checked by it, and `graphmatch.broker.service.match_worker` has the
-        subscriptions in it.
+        Has the ontology. `graphmatch.broker.service.match_worker` adds the subscriptions to it.
     clock
-        The time.
+        Returns the current time.
     limits
-        What one may ask for.
+        Limits of requests, subscriptions, storage and deliveries.
+
+    Attributes
+    ----------
+    allowed_networks
+        Networks that sinks may be in although they are not public.
 
     Examples
     --------
     >>> import asyncio
     >>> from tempfile import TemporaryDirectory
+    >>> from graphmatch.broker.models.subscription_settings import SubscriptionSettings
     >>> async def main(store):
     ...     broker = Broker(store, Engine())
-    ...     made = await broker.subscriptions.subscribe({"query": "ASK { ?s a <urn:C> }"}, SubscriptionSettings())
+    ...     query = {"query": "ASK { ?s a <urn:C> }"}
+    ...     created = await broker.subscriptions.subscribe(query, SubscriptionSettings())
     ...     await broker.publications.publish(b"<urn:a> a <urn:C> .", format="ttl", name="urn:p")
-    ...     return made.id[:4], len(made.ticket)
+    ...     return created.id[:4], len(created.ticket)
     >>> with TemporaryDirectory() as folder:
     ...     store = Store(f"{folder}/broker.db")
     ...     print(asyncio.run(main(store)))
@@ -73,7 +78,8 @@ class Broker:
         self.limits = limits or BrokerLimits()
         self.supervisor = Supervisor()
         self.on_commit: Callable[[], None] = lambda: None
-        """Called after a publication or a change of a subscription was committed."""
+        """Called after the commit of a publication or of a change of a subscription."""
+        self.allowed_networks: Sequence[Network] = ()
         self.subscriptions = Subscriptions(self)
         self.publications = Publications(self)
         self.accounts = Accounts(self)

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -166,6 +167,7 @@ class BrokerHarness:
     ) -> None:
         self.store = store
         self.broker = Broker(store, Engine() if engine is None else engine, clock, limits)
+        self.broker.allowed_networks = [ip_network(network) for network in LOOPBACK]
         self.matcher = MatchWorker(self.broker)
         self.matcher.load()
         senders = NetworkSenders(client, smtp, clock)

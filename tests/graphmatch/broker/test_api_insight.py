@@ -192,7 +192,7 @@ def test_matches_and_misses_are_explained(live_broker: LiveBroker) -> None:
     noted = audited(live_broker)
     with pytest.raises(BrokerError, match="there is no such publication"):
         client.why_not(made.id, 9999, made.ticket)
-    with pytest.raises(BrokerError, match="no such subscription, or it is another's"):
+    with pytest.raises(BrokerError, match="does not exist or belongs to another owner"):
         client.why_not(made.id, 1, "gmt_no")
     assert audited(live_broker) == noted + 2
     path = f"/v1/subscriptions/{made.id}/why?publication=1"

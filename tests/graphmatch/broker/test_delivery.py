@@ -526,7 +526,7 @@ async def test_expiry_is_announced_once_and_then_final(
     hook: Receiver, clock: FakeClock, broker: BrokerHarness
 ) -> None:
     # It lasts a day and is announced 2.4 hours before its end.
-    made = await broker.subscribe(hook.url())
+    made = await broker.subscribe(hook.url(), expires_in=timedelta(days=1))
 
     async def after(**length: float) -> list[str]:
         clock.forward(**length)

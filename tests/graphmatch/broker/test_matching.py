@@ -62,7 +62,7 @@ async def test_a_change_applies_to_later_publications(idle: BrokerHarness) -> No
         await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, **to)  # type: ignore[arg-type]
 
     await log(idle.broker, "a")
-    await change(given=OTHER)  # Neither query sees `a`.
+    await change(definition=OTHER)  # Neither query sees `a`.
     await log(idle.broker, "b", "D")
     await idle.match()
     await change(state="paused")
@@ -77,7 +77,7 @@ async def test_a_change_applies_to_later_publications(idle: BrokerHarness) -> No
 
 async def test_nothing_matches_after_the_end(clock: FakeClock, idle: BrokerHarness) -> None:
     await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
-    clock.forward(days=1)
+    clock.forward(days=30)
     await log(idle.broker, "a")
     await idle.match()  # Expired subscriptions have not been swept yet.
     assert await found(idle) == []
@@ -112,7 +112,7 @@ async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: Bro
     await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, state="active")
     assert await published(FAILURES - 1) == "active"
     # The count restarts.
-    await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, given=costly)
+    await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, definition=costly)
     assert await published(FAILURES - 1) == "active"
     told_before = len(told)
     for number in range(25):  # One batch contains all.
@@ -177,7 +177,7 @@ async def test_a_start_from_a_snapshot_applies_later_changes(tmp_path: Path) -> 
     assert [path.stat().st_mode & 0o777 for path in (folder, first)] == [0o700, 0o600]
     await broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     await broker.subscriptions.unsubscribe(several[0].id, ANYBODY, several[0].ticket)
-    await broker.subscriptions.change(several[1].id, ANYBODY, several[1].ticket, given=OTHER)
+    await broker.subscriptions.change(several[1].id, ANYBODY, several[1].ticket, definition=OTHER)
     await broker.subscriptions.change(several[2].id, ANYBODY, several[2].ticket, state="paused")
     await log(broker, "a")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from itertools import product
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,38 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
-from graphmatch.broker.app.security import ANYBODY, digest_of
-from graphmatch.broker.db.tables import idempotency_keys, publications, subscriptions, tokens
-from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.app.security import ANYBODY
+from graphmatch.broker.db.tables import idempotency_keys, publications, subscriptions
 from graphmatch.broker.models.subscription_settings import (
     SubscriptionSettings,
     checked_digest,
-    checked_quiet,
     checked_sink,
+    name_of,
     send_at,
 )
 from graphmatch.engine import Engine
-from semantic.errors import SubscriptionError
-from tests.graphmatch.broker.harness import QUERY, BrokerHarness, harness
+from semantic.errors import GraphMatchError, SubscriptionError
+from tests.graphmatch.broker.harness import QUERY, BrokerHarness
 
 TEXT = b"<urn:a> a <urn:C> ."
 GIVEN = {"query": QUERY}
 
 
-async def test_tickets_and_tokens_are_not_stored(idle: BrokerHarness) -> None:
-    broker = idle.broker
-    made = await broker.subscribe(GIVEN, SubscriptionSettings(name=" a\n b "))
-    [row] = await idle.rows(subscriptions)
-    assert made.ticket not in str(dict(row))
-    assert (row["ticket"], row["name"]) == (digest_of(made.ticket), "a b")
-    token = await broker.accounts.new_token("bob", ["publish"])
-    assert token not in str([dict(row) for row in await idle.rows(tokens)])
-    with pytest.raises(InvalidRequestError, match="no scope"):
-        await broker.accounts.new_token("ann", ["all"])
-
-
 async def test_a_key_that_is_used_again_publishes_nothing(idle: BrokerHarness) -> None:
-    publish = idle.broker.publish
+    publish = idle.broker.publications.publish
     at_once = await asyncio.gather(
         *(publish(TEXT, format="ttl", name="urn:p", key="k") for _ in range(5))
     )
@@ -73,35 +60,11 @@ async def test_publications_and_further_changes_are_committed_together(idle: Bro
     assert not await idle.rows(publications)
 
 
-async def test_limits_are_kept(tmp_path: Path) -> None:
-    limits = BrokerLimits(subscriptions=2, publications=2, query_characters=100)
-    async with harness(tmp_path, limits=limits, running=False) as one:
-        broker = one.broker
-        for _ in range(2):
-            made = await broker.subscribe(GIVEN, SubscriptionSettings())
-        with pytest.raises(InvalidRequestError, match="2 subscriptions already"):
-            await broker.subscribe(GIVEN, SubscriptionSettings())
-        await broker.subscriptions.unsubscribe(made.id, ANYBODY, made.ticket)
-        await broker.subscribe(GIVEN, SubscriptionSettings())
-        with pytest.raises(InvalidRequestError, match="at most 100 characters"):
-            await broker.subscribe(
-                {"query": QUERY + " " * 100}, SubscriptionSettings()
-            )
-        with pytest.raises(InvalidRequestError, match="a validity of"):
-            await broker.subscribe(
-                GIVEN, SubscriptionSettings(expires_in=timedelta(days=367))
-            )
-        several = "".join(f"<urn:a> <urn:p> {n} <urn:g{n}> .\n" for n in range(3))
-        several = several.replace(" 0 ", ' "0" ').replace(" 1 ", ' "1" ').replace(" 2 ", ' "2" ')
-        with pytest.raises(InvalidRequestError, match="more than 2 publications"):
-            await broker.publish(several.encode(), format="nq")
-
-
 async def test_an_invalid_subscription_leaves_nothing_behind(idle: BrokerHarness) -> None:
     bad: list[dict[str, Any]] = [{}, {"query": QUERY, "topics": ["a"]}, {"sparql": QUERY}]
-    for each in bad:
+    for definition in bad:
         with pytest.raises(InvalidRequestError):
-            await idle.broker.subscriptions.subscribe(each, SubscriptionSettings())
+            await idle.broker.subscriptions.subscribe(definition, SubscriptionSettings())
     with pytest.raises(SubscriptionError):
         await idle.broker.subscriptions.subscribe({"query": "SELECT"}, SubscriptionSettings())
     assert not await idle.rows(subscriptions)
@@ -109,31 +72,65 @@ async def test_an_invalid_subscription_leaves_nothing_behind(idle: BrokerHarness
 
 
 @pytest.mark.parametrize(
-    "sink",
+    ("sink", "place"),
     [
-        {"kind": "pigeon"},
-        {"kind": "webhook"},
-        {"kind": "webhook", "url": "ftp://a/"},
-        {"kind": "webhook", "url": "http://"},
-        {"kind": "webhook", "url": "http://user:word@a/"},
-        {"kind": "webhook", "url": "http://a:99999/"},
-        {"kind": "webhook", "url": "http://a:x/"},
-        {"kind": "webhook", "url": "http://a b/"},
-        {"kind": "webhook", "url": "http://a/\n"},
-        {"kind": "webhook", "url": "http://[::1/"},
-        {"kind": "webhook", "url": ["http://a/"]},
-        {"kind": "webhook", "url": "http://a/", "inbox": "http://b/"},
-        {"kind": "inbox", "url": "http://a/", "inbox": "http://b/"},
-        {"kind": "ntfy", "url": "http://a/", "token": 7},
-        {"kind": "email", "address": "a"},
-        {"kind": "email", "address": "a@b\nBcc: c@d"},
-        {"kind": "sse", "url": "http://a/"},
-        {"kind": "webhook", "url": "http://a/", "include_reasons": "yes"},
+        ({}, "sink"),
+        ({"kind": "pigeon"}, "sink"),
+        ({"kind": ["webhook"]}, "sink"),
+        ({"kind": "webhook"}, "sink.url"),
+        ({"kind": "webhook", "url": "ftp://a/"}, "sink.url"),
+        ({"kind": "webhook", "url": "http://"}, "sink.url"),
+        ({"kind": "webhook", "url": "http://user:word@a/"}, "sink.url"),
+        ({"kind": "webhook", "url": "http://a:99999/"}, "sink.url"),
+        ({"kind": "webhook", "url": "http://a:x/"}, "sink.url"),
+        ({"kind": "webhook", "url": "http://a b/"}, "sink.url"),
+        ({"kind": "webhook", "url": "http://a/\n"}, "sink.url"),
+        ({"kind": "webhook", "url": "http://[::1/"}, "sink.url"),
+        ({"kind": "webhook", "url": ["http://a/"]}, "sink.url"),
+        ({"kind": "webhook", "url": "http://169.254.169.254/latest"}, "sink.url"),
+        ({"kind": "inbox", "url": "http://[::ffff:10.0.0.1]/"}, "sink.url"),
+        ({"kind": "ntfy", "url": "http://0x7f.1/"}, "sink.url"),
+        ({"kind": "webhook", "url": "http://a/", "inbox": "http://b/"}, "sink.inbox"),
+        ({"kind": "inbox", "url": "http://a/", "inbox": "http://b/"}, "sink.inbox"),
+        ({"kind": "inbox", "url": "http://a/", "format": "cloudevents"}, "sink.format"),
+        ({"kind": "webhook", "url": "http://a/", "format": "xml"}, "sink.format"),
+        ({"kind": "webhook", "url": "http://a/", "secret": "short"}, "webhook secret"),
+        ({"kind": "webhook", "url": "http://a/", "include_reasons": "yes"}, "sink.include_reasons"),
+        ({"kind": "ntfy", "url": "http://a/", "token": 7}, "sink.token"),
+        ({"kind": "email", "address": "a"}, "sink.address"),
+        ({"kind": "email", "address": "a@b\nBcc: c@d"}, "sink.address"),
+        ({"kind": "email", "address": "a@b\n"}, "sink.address"),
+        ({"kind": "sse", "url": "http://a/"}, "sink.url"),
     ],
 )
-def test_an_invalid_sink_is_refused(sink: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequestError):
-        checked_sink(sink)
+async def test_an_invalid_sink_is_refused(
+    idle: BrokerHarness, sink: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(GraphMatchError) as caught:
+        await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings(sink=sink))
+    assert caught.value.problem.where.source == place
+    assert not await idle.rows(subscriptions)
+
+
+async def test_networks_that_are_not_public_can_be_allowed(idle: BrokerHarness) -> None:
+    settings = SubscriptionSettings(sink={"kind": "inbox", "url": "http://10.1.2.3/"})
+    with pytest.raises(InvalidRequestError, match="private"):
+        await idle.broker.subscriptions.subscribe(GIVEN, settings)
+    idle.broker.allowed_networks = [ip_network("10.0.0.0/8")]
+    created = await idle.broker.subscriptions.subscribe(GIVEN, settings)
+    loopback = SubscriptionSettings(sink={"kind": "inbox", "url": "http://127.0.0.1/"})
+    with pytest.raises(InvalidRequestError, match="loopback"):
+        await idle.broker.subscriptions.change(
+            created.id, ANYBODY, created.ticket, settings=loopback
+        )
+
+
+def test_a_webhook_gets_a_secret_and_keeps_its_format() -> None:
+    sink = {"kind": "webhook", "url": "http://a/", "format": "cloudevents"}
+    first, secret = checked_sink(sink)
+    assert first == {**sink, "secret": secret}
+    assert checked_sink(sink)[1] != secret
+    assert checked_sink(first) == (first, secret)
 
 
 # --- Delivery times ------------------------------------------------------------------------------
@@ -187,15 +184,36 @@ def test_a_digest_is_sent_within_its_interval(now: datetime, seconds: int) -> No
     assert now < due <= now + timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("digest", [{"every": 59}, {"every": 60.5}, {"at": []}, {"at": "08:00"}])
-def test_invalid_times_are_refused(digest: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequestError):
-        checked_digest(digest)
-    for quiet in ({"from": "22:00"}, {"from": "25:00", "to": "07:00"}):
-        with pytest.raises(InvalidRequestError):
-            checked_quiet(quiet)
-    with pytest.raises(InvalidRequestError, match="is not a time zone"):
-        checked_quiet({"from": "22:00", "to": "07:00", "zone": "../etc/passwd"})
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ({"digest": {"every": 59}}, "digest.every"),
+        ({"digest": {"every": 60.5}}, "digest.every"),
+        ({"digest": {"at": []}}, "digest"),
+        ({"digest": {"at": "08:00"}}, "digest"),
+        ({"digest": {"at": ["08:00"], "zone": "Nowhere"}}, "digest"),
+        ({"quiet_hours": {"from": "22:00"}}, "quiet_hours.to"),
+        ({"quiet_hours": {"from": "25:00", "to": "07:00"}}, "quiet_hours.from"),
+        ({"quiet_hours": {"from": "22:00", "to": "07:00", "zone": "../etc"}}, "quiet_hours.zone"),
+    ],
+)
+def test_invalid_times_are_refused(settings: dict[str, Any], place: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        SubscriptionSettings(**settings).columns()
+    assert caught.value.problem.where.source.startswith(place)
+
+
+def test_settings_are_stored_in_minutes_and_without_defaults() -> None:
+    quiet = {"from": "22:00", "to": "07:30"}
+    settings = SubscriptionSettings(" a\n b ", {"kind": "sse"}, None, {}, quiet)
+    assert settings.columns() == {
+        "name": "a b",
+        "sink": {"kind": "sse"},
+        "digest": None,
+        "quiet_hours": {"from": 1320, "to": 450, "zone": "UTC"},
+    }
+    assert SubscriptionSettings().columns() == {}
+    assert name_of({"topics": ["Energy", "Oil"], "words": "gas"}) == "Energy, Oil, gas"
 
 
 async def test_a_query_is_checked_without_the_engine_that_matches(
