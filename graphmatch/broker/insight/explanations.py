@@ -1,0 +1,113 @@
+"""Reasons why a subscription matches a stored publication, or the first condition that fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+from graphmatch.broker.insight.query_by_example import LANGUAGE
+from graphmatch.broker.models.stored_publication import Result, StoredPublication
+from graphmatch.broker.service.backtester import Backtester
+from graphmatch.explain.explanation import Explanation
+from semantic.ontology.ontology import Ontology
+from semantic.terms import Node, compact
+
+_IRI = re.compile(r"<([^<>\s]*)>")
+
+
+class Reasons(Result):
+    """The object that ``graphmatch explain --json`` writes.
+
+    It lacks ``index`` and has the labels of the terms in addition (docs/reference/command.md).
+    """
+
+    subscription: str
+    publication: str
+    matches: bool = False
+    plan: tuple[str, ...] = ()
+    evidence: tuple[dict[str, Any], ...] = ()
+    calls: tuple[str, ...] = ()
+    failure: str | None = None
+    """The first failed condition; null for a match."""
+    held: tuple[dict[str, Any], ...] = ()
+    """Evidence of the conditions before the failed one."""
+    nearest: tuple[dict[str, Any], ...] = ()
+    """The triples that come closest to the failed condition."""
+    labels: dict[str, str]
+    """Labels of the mentioned terms, by IRI."""
+
+
+def reasons(
+    backtester: Backtester,
+    subscription: str,
+    query: str,
+    publication: StoredPublication,
+    language: str = LANGUAGE,
+) -> Reasons:
+    """Return why a subscription matches a publication, or which condition fails first.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from graphmatch import Engine
+    >>> line = b'<urn:1> <http://purl.org/dc/elements/1.1/subject> "Food" .'
+    >>> stored = StoredPublication("urn:1", line, datetime(2026, 1, 1, tzinfo=UTC))
+    >>> query = 'ASK { ?x dc:subject "food" }'
+    >>> found = reasons(Backtester(Engine()), "alice", query, stored)
+    >>> found.matches, found.failure
+    (False, 'no triple matches ?x dc:subject "food"')
+    >>> found.nearest[0]["but"]
+    'the strings differ only in upper and lower case'
+    """
+    with backtester.subscribed([(subscription, query)]) as (engine, refused):
+        if subscription in refused:  # The current ontology lacks a unit or class of the query.
+            what = refused[subscription].what
+            failure = f"{what}: the subscription matches nothing with the current ontology"
+            return Reasons(
+                subscription=subscription, publication=publication.id, failure=failure, labels={}
+            )
+        backtester.at(publication)
+        found = engine.explain(subscription, publication.read(), language)
+        labels = _labels(found, engine.ontology, language)
+        return Reasons.model_validate({**found.as_json(), "labels": labels})
+
+
+def readable(found: Reasons, prefixes: Mapping[str, str]) -> Reasons:
+    """Return reasons for readers: IRIs have prefixes, and the publication is “the item”."""
+
+    def shorten(iri: re.Match[str]) -> str:
+        if iri[1] == found.publication:
+            return "the item"
+        with suppress(ValueError):  # It is not an IRI but text in a literal.
+            return compact(NamedNode(iri[1]), prefixes)
+        return iri[0]
+
+    def texts(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            {
+                key: _IRI.sub(shorten, value) if isinstance(value, str) else value
+                for key, value in item.items()
+            }
+            for item in items
+        ]
+
+    parts = {"evidence": found.evidence, "held": found.held, "nearest": found.nearest}
+    return found.model_copy(update={key: texts(items) for key, items in parts.items()})
+
+
+def _labels(found: Explanation, ontology: Ontology, language: str) -> dict[str, str]:
+    """Return the labels of the terms that an explanation mentions, by IRI."""
+    evidence = (*found.evidence, *found.held)
+    terms: list[Node | None] = [item.value for item in evidence]
+    terms += chain.from_iterable(item.triple for item in evidence if item.triple is not None)
+    terms += chain.from_iterable(miss.triple for miss in found.nearest)
+    for branch in found.plan.subscription.branches:
+        terms += chain.from_iterable(branch.patterns)
+    names = dict.fromkeys(term for term in terms if isinstance(term, NamedNode))
+    labels = ((term, ontology.shown_names.labels(term, language)) for term in names)
+    return {term.value: texts[0].value for term, texts in labels if texts}
