@@ -12,10 +12,11 @@ for each condition of the query, the query without this condition is matched too
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import islice
+from typing import TypeVar
 
 from graphmatch.broker.insight.conditions import conditions
 from graphmatch.broker.models.findings import Finding
@@ -23,16 +24,17 @@ from graphmatch.broker.models.stored_publication import PublicationRef, Result, 
 from graphmatch.broker.service.backtester import Backtester, Timer
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
-from graphmatch.explain.explanation import Explanation
+from graphmatch.report import MatchReport
 from semantic.errors import GraphMatchError, SubscriptionError
 
+T = TypeVar("T")
 EXPLAINED_BYTES = 2_000_000
 """Maximum size of a publication whose matches are explained, in bytes of N-Triples.
 
 Explaining 2 MB takes a second.
 """
-_QUERY = "the query"
-"""Id of the tested query in the engine; the ids of relaxed queries are numbers."""
+_QUERY = "subscription"
+"""Id of the tested query, and the place of its errors; relaxed queries have numbers."""
 
 
 @dataclass(slots=True)
@@ -184,7 +186,7 @@ def backtest(
         if _QUERY in refused:
             raise SubscriptionError(refused[_QUERY])
         matched, scanned, relaxed = Counter[date](), Counter[date](), Counter[int]()
-        hits: list[StoredPublication] = []
+        hits: list[tuple[StoredPublication, MatchReport]] = []
         close: defaultdict[int, list[StoredPublication]] = defaultdict(list)
         undecided = failed = 0
         for publication, report in backtester.reports(scan):
@@ -195,7 +197,7 @@ def backtest(
             if _QUERY in report.subscriptions:
                 matched[day] += 1
                 if len(hits) < newest:
-                    hits.append(publication)
+                    hits.append((publication, report))
                 continue
             for number in map(int, report.subscriptions):
                 relaxed[number] += 1
@@ -207,7 +209,7 @@ def backtest(
             for publication in close[number]:
                 nearest.setdefault(publication.id, (publication, parts[number].text))
         explainer = _Explainer(backtester, engine, scan.until)
-        newest_hits = [explainer.hit(publication) for publication in hits]
+        newest_hits = [explainer.hit(*hit) for hit in hits]
         misses = [explainer.relaxed_match(*miss) for miss in islice(nearest.values(), near)]
         limits = [] if scan.complete else [f"the time limit of {limit_seconds:g} s"]
         return BacktestResult(
@@ -240,29 +242,31 @@ class _Explainer:
     until: float
     omissions: set[str] = field(default_factory=set)
 
-    def hit(self, publication: StoredPublication) -> Hit:
+    def hit(self, publication: StoredPublication, report: MatchReport) -> Hit:
         """Return a match with its reasons."""
-        found = self._explanation(publication)
-        because = distinct_reasons(found.evidence) if found else []
+        evidence = self._explained(publication, lambda: self.engine.evidence(report, (_QUERY,)))
+        because = distinct_reasons(evidence[_QUERY]) if evidence else []
         return Hit(**publication.fields, because=because)
 
     def relaxed_match(self, publication: StoredPublication, condition: str) -> RelaxedMatch:
         """Return a relaxed match with the first failure of the query."""
-        found = self._explanation(publication)
+        self.backtester.at(publication)
+        found = self._explained(
+            publication, lambda: self.engine.explain(_QUERY, publication.read())
+        )
         but = found.nearest[0].why if found and found.nearest else ""
         failure = found.failure if found else ""
         return RelaxedMatch(**publication.fields, condition=condition, failure=failure, but=but)
 
-    def _explanation(self, publication: StoredPublication) -> Explanation | None:
-        """Return the explanation of a small publication if time is left."""
+    def _explained(self, publication: StoredPublication, explain: Callable[[], T]) -> T | None:
+        """Explain a small publication if time is left."""
         if len(publication.text) > EXPLAINED_BYTES:
             self.omissions.add(f"reasons in publications of more than {EXPLAINED_BYTES:,} bytes")
         elif self.backtester.timer() >= self.until:
             self.omissions.add("reasons for which there was no time")
         else:
-            self.backtester.at(publication)
             try:
-                return self.engine.explain(_QUERY, publication.read())
+                return explain()
             except GraphMatchError:
-                self.omissions.add("reasons that would exceed the limits of a query")
+                self.omissions.add("reasons that exceed the limits of a query")
         return None

@@ -187,7 +187,7 @@ class InsightService:
         result = backtest(engine, query, stored, limit_seconds=seconds, backtester=backtester)
         linter = Linter(engine.ontology, duplicates=False)
         with backtester.subscribed([("it", query)]) as (copy, _):
-            findings = [f for item in copy.subscriptions for f in lint_findings(linter, item)]
+            findings = tuple(f for s in copy.subscriptions for f in lint_findings(linter, s))
         return _bounded(result.model_copy(update={"findings": findings}), stored)
 
     # -- query by example -------------------------------------------------------------------
