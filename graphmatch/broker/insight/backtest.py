@@ -19,11 +19,18 @@ from itertools import islice
 from typing import TypeVar
 
 from graphmatch.broker.insight.conditions import conditions
+from graphmatch.broker.insight.subscription_health import lint_findings
 from graphmatch.broker.models.findings import Finding
-from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
+from graphmatch.broker.models.stored_publication import (
+    PublicationRef,
+    Result,
+    Scanned,
+    StoredPublication,
+)
 from graphmatch.broker.service.backtester import Backtester, Timer
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
+from graphmatch.lint import Linter
 from graphmatch.report import MatchReport
 from semantic.errors import GraphMatchError, SubscriptionError
 
@@ -104,17 +111,13 @@ class Day(Result):
     scanned: int = 0
 
 
-class BacktestResult(Result):
+class BacktestResult(Scanned):
     """The matches that a subscription would have had among stored publications."""
 
     query: str
     """The subscription in SPARQL."""
-    findings: tuple[Finding, ...] = ()
+    findings: list[Finding]
     """Warnings of the linter, for example that the query can never match."""
-    scanned: int
-    """Number of publications examined, the newest."""
-    complete: bool
-    """Whether these are all stored publications."""
     matched: int
     undecided: int
     """Number of publications for which an operator could not decide."""
@@ -208,12 +211,14 @@ def backtest(
         for number in rarest:
             for publication in close[number]:
                 nearest.setdefault(publication.id, (publication, parts[number].text))
+        linter = Linter(engine.ontology, duplicates=False)
         explainer = _Explainer(backtester, engine, scan.until)
         newest_hits = [explainer.hit(*hit) for hit in hits]
         misses = [explainer.relaxed_match(*miss) for miss in islice(nearest.values(), near)]
         limits = [] if scan.complete else [f"the time limit of {limit_seconds:g} s"]
         return BacktestResult(
             query=query,
+            findings=[*lint_findings(linter, engine.subscription(_QUERY))],
             scanned=scan.scanned,
             complete=scan.complete,
             matched=matched.total(),

@@ -5,26 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 from pyoxigraph import NamedNode
 
-from graphmatch.broker.insight.query_by_example import LANGUAGE
 from graphmatch.broker.models.stored_publication import Result, StoredPublication
 from graphmatch.broker.service.backtester import Backtester
-from graphmatch.explain.explanation import Explanation
-from semantic.ontology.ontology import Ontology
-from semantic.terms import Node, compact
+from semantic.terms import compact
 
 _IRI = re.compile(r"<([^<>\s]*)>")
 
 
 class Reasons(Result):
-    """The object that ``graphmatch explain --json`` writes.
-
-    It lacks ``index`` and has the labels of the terms in addition (docs/reference/command.md).
-    """
+    """The object that ``graphmatch explain --json`` writes (docs/reference/command.md)."""
 
     subscription: str
     publication: str
@@ -38,16 +31,10 @@ class Reasons(Result):
     """Evidence of the conditions before the failed one."""
     nearest: tuple[dict[str, Any], ...] = ()
     """The triples that come closest to the failed condition."""
-    labels: dict[str, str]
-    """Labels of the mentioned terms, by IRI."""
 
 
 def reasons(
-    backtester: Backtester,
-    subscription: str,
-    query: str,
-    publication: StoredPublication,
-    language: str = LANGUAGE,
+    backtester: Backtester, subscription: str, query: str, publication: StoredPublication
 ) -> Reasons:
     """Return why a subscription matches a publication, or which condition fails first.
 
@@ -68,13 +55,10 @@ def reasons(
         if subscription in refused:  # The current ontology lacks a unit or class of the query.
             what = refused[subscription].what
             failure = f"{what}: the subscription matches nothing with the current ontology"
-            return Reasons(
-                subscription=subscription, publication=publication.id, failure=failure, labels={}
-            )
+            return Reasons(subscription=subscription, publication=publication.id, failure=failure)
         backtester.at(publication)
-        found = engine.explain(subscription, publication.read(), language)
-        labels = _labels(found, engine.ontology, language)
-        return Reasons.model_validate({**found.as_json(), "labels": labels})
+        found = engine.explain(subscription, publication.read())
+        return Reasons.model_validate(found.as_json())
 
 
 def readable(found: Reasons, prefixes: Mapping[str, str]) -> Reasons:
@@ -98,16 +82,3 @@ def readable(found: Reasons, prefixes: Mapping[str, str]) -> Reasons:
 
     parts = {"evidence": found.evidence, "held": found.held, "nearest": found.nearest}
     return found.model_copy(update={key: texts(items) for key, items in parts.items()})
-
-
-def _labels(found: Explanation, ontology: Ontology, language: str) -> dict[str, str]:
-    """Return the labels of the terms that an explanation mentions, by IRI."""
-    evidence = (*found.evidence, *found.held)
-    terms: list[Node | None] = [item.value for item in evidence]
-    terms += chain.from_iterable(item.triple for item in evidence if item.triple is not None)
-    terms += chain.from_iterable(miss.triple for miss in found.nearest)
-    for branch in found.plan.subscription.branches:
-        terms += chain.from_iterable(branch.patterns)
-    names = dict.fromkeys(term for term in terms if isinstance(term, NamedNode))
-    labels = ((term, ontology.shown_names.labels(term, language)) for term in names)
-    return {term.value: texts[0].value for term, texts in labels if texts}

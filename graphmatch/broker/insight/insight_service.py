@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from ctypes import CDLL
 from dataclasses import dataclass, field
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import TemporaryDirectory
@@ -24,36 +24,19 @@ from graphmatch.broker.app.errors import BusyError, InvalidRequestError
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import dead_letters, subscriptions
+from graphmatch.broker.insight import query_by_example as example
+from graphmatch.broker.insight import views
 from graphmatch.broker.insight.backtest import BacktestResult, backtest
 from graphmatch.broker.insight.explanations import Reasons, readable, reasons
-from graphmatch.broker.insight.query_by_example import (
-    Fact,
-    FactCounts,
-    FactHierarchies,
-    FactHierarchy,
-    Sort,
-    Step,
-    count_facts,
-    facts,
-    generalisations,
-    query_of,
-)
-from graphmatch.broker.insight.subscription_health import health, lint_findings
-from graphmatch.broker.insight.views import (
-    MAX_TERMS,
-    Graph,
-    OntologyBrowser,
-    TermPage,
-    TermView,
-    publication_graph,
-)
+from graphmatch.broker.insight.query_by_example import Fact, FactCounts, FactHierarchies
+from graphmatch.broker.insight.subscription_health import health
+from graphmatch.broker.insight.views import Graph, OntologyBrowser, TermPage, TermView
 from graphmatch.broker.insight.what_if import LISTED, Difference, what_if
 from graphmatch.broker.models.findings import Finding, HealthReport
-from graphmatch.broker.models.stored_publication import PublicationRef, StoredPublication
+from graphmatch.broker.models.stored_publication import Scanned, StoredPublication
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.broker.service.broker import Broker
 from graphmatch.engine import Engine
-from graphmatch.lint import Linter
 from semantic.errors import GraphMatchError, OntologyError, Place, Problem
 from semantic.ontology.ontology import Ontology
 
@@ -67,8 +50,6 @@ WAITING, WAITING_LONG = 20, 4
 """Maximum numbers of short and of long questions that run or wait."""
 LONG_SECONDS = 1.0
 """Return memory to the system after questions that take longer, in seconds."""
-SHOWN_FACTS = 30
-"""Maximum number of facts of an item that are shown with their steps."""
 BACKTEST_PUBLICATIONS, BACKTEST_BYTES = 100_000, 10_000_000_000
 """Maximum number and total size of the publications of a backtest."""
 EXAMINED = 10_000
@@ -76,7 +57,7 @@ EXAMINED = 10_000
 _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", ".ttl", ".xml"})
 P = ParamSpec("P")
 T = TypeVar("T")
-R = TypeVar("R", BacktestResult, FactCounts, Difference)
+R = TypeVar("R", bound=Scanned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,56 +166,30 @@ class InsightService:
             raise InvalidRequestError(problem)
         engine = self.broker.engine
         result = backtest(engine, query, stored, limit_seconds=seconds, backtester=backtester)
-        linter = Linter(engine.ontology, duplicates=False)
-        with backtester.subscribed([("it", query)]) as (copy, _):
-            findings = tuple(f for s in copy.subscriptions for f in lint_findings(linter, s))
-        return _bounded(result.model_copy(update={"findings": findings}), stored)
+        return _bounded(result, stored)
 
     # -- query by example -------------------------------------------------------------------
 
     def facts(self, publication: StoredPublication, *, count: bool = True) -> FactHierarchies:
         """Return the facts of a publication with the steps up from each, counted if wanted."""
-        hierarchies = self._hierarchies(publication)
-        counted = self._counted(chain.from_iterable(hierarchies)) if count else None
-        counts = iter(counted.counts) if counted else repeat(None)
-        prefixes = self.broker.engine.ontology.prefixes
-        result = []
-        for steps in hierarchies:
-            views = [
-                Step(
-                    key=step.key,
-                    label=step.label,
-                    property=step.property_label,
-                    pattern=step.pattern(prefixes=prefixes),
-                    count=next(counts),
-                )
-                for step in steps
-            ]
-            common = counted is not None and views[0].count == counted.scanned
-            result.append(FactHierarchy(sort=steps[0].sort, common=common, steps=views))
-        return FactHierarchies(
-            publication=PublicationRef(**publication.fields),
-            facts=sorted(result, key=lambda fact: fact.common),
-            scanned=counted.scanned if counted else 0,
-            complete=counted is not None and counted.complete,
-        )
+        engine = self.broker.engine
+        found = example.hierarchies(engine, publication)
+        counted = FactCounts(scanned=0, complete=False)
+        if count:
+            counted = self._counted(chain.from_iterable(found))
+        return example.describe(engine.ontology, publication, found, counted)
 
     def query_of(self, publication: StoredPublication, keys: Iterable[str]) -> str:
         """Return the query for the facts with some keys; empty if there are none."""
-        chosen = frozenset(keys)
-        steps = chain.from_iterable(self._hierarchies(publication))
+        engine, chosen = self.broker.engine, frozenset(keys)
+        steps = chain.from_iterable(example.hierarchies(engine, publication))
         found = [step for step in steps if step.key in chosen]
-        return query_of(found, self.broker.engine.ontology.prefixes) if found else ""
-
-    def _hierarchies(self, publication: StoredPublication) -> list[list[Fact]]:
-        engine = self.broker.engine
-        found = facts(engine, publication.read())[:SHOWN_FACTS]
-        found.sort(key=lambda fact: fact.sort is Sort.TYPE)
-        return [generalisations(engine, fact) for fact in found]
+        return example.query_of(found, engine.ontology.prefixes) if found else ""
 
     def _counted(self, steps: Iterable[Fact]) -> FactCounts:
         recent, backtester = queries.Recent(self.broker.store), self._tools.backtester
-        return _bounded(count_facts(backtester, steps, recent, limit_seconds=FACTS_SECONDS), recent)
+        counts = example.count_facts(backtester, steps, recent, limit_seconds=FACTS_SECONDS)
+        return _bounded(counts, recent)
 
     # -- one publication --------------------------------------------------------------------
 
@@ -249,7 +204,7 @@ class InsightService:
 
     def graph(self, publication: StoredPublication) -> Graph:
         """Return the triples of a publication, and those that the ontology adds."""
-        return publication_graph(self.broker.engine, publication)
+        return views.publication_graph(self.broker.engine, publication)
 
     # -- the ontology -----------------------------------------------------------------------
 
@@ -261,7 +216,7 @@ class InsightService:
         """Return the terms directly below a term."""
         return self._tools.browser.children(iri)
 
-    def search(self, text: str, limit: int = MAX_TERMS) -> list[TermView]:
+    def search(self, text: str, limit: int = views.MAX_TERMS) -> list[TermView]:
         """Return the terms with a label that contains a text."""
         return self._tools.browser.search(text, limit)
 
@@ -317,13 +272,15 @@ class InsightService:
             )
         )
         began, last = queries.ages(rows)
+        problem = "the last fetch failed"
+        failing_feeds = {f["url"]: f.get("problem") or problem for f in feeds if f.get("errors")}
         findings = health(
             self.broker.engine,
             now=self.broker.clock(),
             subscribed=began,
             last_matched=last,
             sinks=[sink for sink in sinks if sink.subscription in began],
-            feeds={f["url"]: f["problem"] for f in feeds if includes_broker and f.get("problem")},
+            feeds=failing_feeds if includes_broker else {},
             dead_letters=records if includes_broker else 0,
             free_bytes=_free_bytes(store) if includes_broker else None,
             limit_seconds=HEALTH_SECONDS,

@@ -19,12 +19,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from graphmatch.broker.insight.backtest import Scan
-from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
+from graphmatch.broker.models.stored_publication import (
+    PublicationRef,
+    Result,
+    Scanned,
+    StoredPublication,
+)
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.engine import Engine
 from graphmatch.enrichment import Entailment
@@ -37,6 +42,8 @@ LANGUAGE = "en"
 """Language of labels and of the page."""
 MAX_FACTS = 200
 """Maximum number of facts of an item."""
+SHOWN_FACTS = 30
+"""Maximum number of facts of an item that are shown with their generalisations."""
 VALUE_CHARACTERS = 100
 """Maximum length of a text that is a fact."""
 _STEPS = 2
@@ -93,16 +100,12 @@ class Fact:
         The properties that lead from the item to the value.
     below
         Whether terms below the value match too, by ``gm:descendantOf``.
-    label, property_label
-        Labels of the value and of the properties.
     """
 
     path: tuple[NamedNode, ...]
     value: NamedNode | Literal
     sort: Sort
     below: bool = False
-    label: str = ""
-    property_label: str = ""
 
     @property
     def key(self) -> str:
@@ -150,23 +153,17 @@ class FactHierarchy(Result):
     steps: list[Step]
 
 
-class FactHierarchies(Result):
+class FactHierarchies(Scanned):
     """The facts of a publication that a subscription can ask for."""
 
     publication: PublicationRef
     facts: list[FactHierarchy]
-    scanned: int
-    """Number of publications examined for the counts."""
-    complete: bool
-    """Whether these are all recent publications."""
 
 
-class FactCounts(Result):
+class FactCounts(Scanned):
     """Numbers of examined publications that have each of some facts."""
 
-    counts: tuple[int, ...]
-    scanned: int
-    complete: bool
+    counts: tuple[int, ...] = ()
 
 
 def facts(engine: Engine, publication: Publication) -> list[Fact]:
@@ -178,9 +175,9 @@ def facts(engine: Engine, publication: Publication) -> list[Fact]:
     >>> item = NamedNode("http://e/1")
     >>> triples = [(item, TYPE, RSS["item"]), (item, DC["subject"], Literal("Food"))]
     >>> for fact in facts(Engine(), Publication.of("http://e/1", triples)):
-    ...     print(fact.sort.value, fact.label, "|", fact.pattern())
-    type rss:item | ?item a rss:item .
-    category Food | ?item dc:subject "Food" .
+    ...     print(fact.sort.value, "|", fact.pattern())
+    type | ?item a rss:item .
+    category | ?item dc:subject "Food" .
     """
     by_subject: defaultdict[Term, dict[NamedNode, list[Term]]] = defaultdict(dict)
     for subject, property_, object_ in engine.enrich(publication).visible_to_all:
@@ -188,11 +185,9 @@ def facts(engine: Engine, publication: Publication) -> list[Fact]:
             by_subject[subject].setdefault(property_, []).append(object_)
     ontology = engine.ontology
     values = _values(_topic(publication, ontology), by_subject, ontology)
-    found = [
-        _labelled(Fact(path, value, _sort(path, value, ontology)), ontology)
-        for path, value in islice(values, MAX_FACTS)
-    ]
-    return sorted(dict.fromkeys(found), key=lambda fact: _ORDER[fact.sort])
+    found = (Fact(path, value, _sort(path, value, ontology)) for path, value in values)
+    distinct = dict.fromkeys(islice(found, MAX_FACTS))
+    return sorted(distinct, key=lambda fact: _ORDER[fact.sort])
 
 
 def _topic(publication: Publication, ontology: Ontology) -> Term:
@@ -245,11 +240,6 @@ def _sort(path: Sequence[NamedNode], value: Term, ontology: Ontology) -> Sort:
     return _SORTS.get(path[0], default)
 
 
-def _labelled(fact: Fact, ontology: Ontology) -> Fact:
-    properties = " / ".join(label_of(ontology, property_) for property_ in fact.path)
-    return replace(fact, label=label_of(ontology, fact.value), property_label=properties)
-
-
 def label_of(ontology: Ontology, term: Term) -> str:
     """Return the label of a term; without one, its value or its IRI with a prefix."""
     if isinstance(term, Literal):
@@ -273,7 +263,7 @@ def generalisations(engine: Engine, fact: Fact) -> list[Fact]:
     >>> from semantic.vocabulary import SUBCLASS
     >>> laptop, computer = NamedNode("http://e/Laptop"), NamedNode("http://e/Computer")
     >>> engine = Engine(Ontology([(laptop, SUBCLASS, computer)]))
-    >>> [step.label for step in generalisations(engine, Fact((TYPE,), laptop, Sort.TYPE))]
+    >>> [step.value.value for step in generalisations(engine, Fact((TYPE,), laptop, Sort.TYPE))]
     ['http://e/Laptop', 'http://e/Computer']
     """
     ontology, has_rules = engine.ontology, engine.entailment is Entailment.RDFS
@@ -290,7 +280,7 @@ def generalisations(engine: Engine, fact: Fact) -> list[Fact]:
         above = ontology.properties.ancestors(ontology.root(fact.path[-1]))
         properties = (p for p in above if isinstance(p, NamedNode))
         steps += (replace(fact, path=(*fact.path[:-1], property_)) for property_ in properties)
-    return [_labelled(step, ontology) for step in dict.fromkeys(steps)]
+    return list(dict.fromkeys(steps))
 
 
 def count_facts(
@@ -310,7 +300,7 @@ def count_facts(
     >>> stored = [StoredPublication("urn:1", line, datetime(2026, 1, 1, tzinfo=UTC))]
     >>> steps = [Fact((DC["subject"],), value, Sort.CATEGORY) for value in (food, Literal("x"))]
     >>> count_facts(Backtester(Engine()), steps, stored, limit_seconds=1)
-    FactCounts(counts=(1, 0), scanned=1, complete=True)
+    FactCounts(scanned=1, complete=True, counts=(1, 0))
     """
     scan = Scan(publications, backtester.timer() + limit_seconds, backtester.timer)
     queries = [(str(number), query_of([step])) for number, step in enumerate(steps)]
@@ -320,6 +310,43 @@ def count_facts(
             for number in map(int, report.subscriptions):
                 counts[number] += 1
     return FactCounts(counts=tuple(counts), scanned=scan.scanned, complete=scan.complete)
+
+
+def hierarchies(engine: Engine, publication: StoredPublication) -> list[list[Fact]]:
+    """Return the first facts of a publication, each with its generalisations; types come last."""
+    found = facts(engine, publication.read())[:SHOWN_FACTS]
+    found.sort(key=lambda fact: fact.sort is Sort.TYPE)
+    return [generalisations(engine, fact) for fact in found]
+
+
+def describe(
+    ontology: Ontology,
+    publication: StoredPublication,
+    found: Iterable[Sequence[Fact]],
+    counted: FactCounts,
+) -> FactHierarchies:
+    """Return the hierarchies of a publication with labels and counts, common facts last."""
+    counts = chain(counted.counts, repeat(None))
+    result: list[FactHierarchy] = []
+    for steps in found:
+        views = [
+            Step(
+                key=fact.key,
+                label=label_of(ontology, fact.value),
+                property=" / ".join(label_of(ontology, property_) for property_ in fact.path),
+                pattern=fact.pattern(prefixes=ontology.prefixes),
+                count=count,
+            )
+            for fact, count in zip(steps, counts, strict=False)
+        ]
+        common = views[0].count == counted.scanned
+        result.append(FactHierarchy(sort=steps[0].sort, common=common, steps=views))
+    return FactHierarchies(
+        publication=PublicationRef(**publication.fields),
+        facts=sorted(result, key=lambda fact: fact.common),
+        scanned=counted.scanned,
+        complete=counted.complete,
+    )
 
 
 # -- as a query -----------------------------------------------------------------------------

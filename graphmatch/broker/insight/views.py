@@ -11,14 +11,8 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 
-from graphmatch.broker.insight.query_by_example import (
-    LANGUAGE,
-    Fact,
-    FactCounts,
-    Sort,
-    label_of,
-    query_of,
-)
+from graphmatch.broker.insight import query_by_example as example
+from graphmatch.broker.insight.query_by_example import Fact, FactCounts, Sort, label_of
 from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.engine import Engine
 from semantic.errors import OntologyError, Place, Problem
@@ -222,14 +216,14 @@ class OntologyBrowser:
     def page(self, fact: Fact, counts: FactCounts) -> TermPage:
         """Return the page of the term that a fact is about."""
         term = self.view(fact.value)
-        names = self.ontology.shown_names.labels(fact.value, LANGUAGE)[1:MAX_TERMS]
+        names = self.ontology.shown_names.labels(fact.value, example.LANGUAGE)[1:MAX_TERMS]
         parents = (self.view(parent) for parent in self.ontology.parents(fact.value))
         return TermPage(
             term,
             [(label.value, label.language or "") for label in names],
             [parent for parent in parents if not parent.iri.startswith(RESERVED)],
             self.children(term.iri)[:MAX_TERMS],
-            query_of([fact], self.ontology.prefixes),
+            example.query_of([fact], self.ontology.prefixes),
             counts.counts[0],
             counts.scanned,
             counts.complete,

@@ -8,7 +8,12 @@ from time import perf_counter
 from typing import Any
 
 from graphmatch.broker.insight.backtest import Scan
-from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
+from graphmatch.broker.models.stored_publication import (
+    PublicationRef,
+    Result,
+    Scanned,
+    StoredPublication,
+)
 from graphmatch.broker.service.backtester import Timer
 from graphmatch.engine import Engine
 from semantic.clock import utc_now
@@ -31,13 +36,9 @@ class ChangedSubscription(Result):
     newest_lost: list[PublicationRef]
 
 
-class Difference(Result):
-    """The effects of another ontology."""
+class Difference(Scanned):
+    """The effects of another ontology on the publications that both ontologies matched."""
 
-    scanned: int
-    """Number of publications evaluated with both ontologies, the newest."""
-    complete: bool
-    """Whether these are all recent publications."""
     matches_before: int
     matches_after: int
     changed: int

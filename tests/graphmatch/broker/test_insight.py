@@ -408,14 +408,12 @@ def test_reasons_name_held_and_failed_conditions() -> None:
     ]
     stored = StoredPublication(item.value, lines(triples), NOW)
     query = f"ASK {{ ?i dcterms:subject <{NEWS}Climate> ; rss:title ?t FILTER(?t = 'Stew') }}"
-    found = reasons(backtester(), "alice", query, stored, "de")
+    found = reasons(backtester(), "alice", query, stored)
     assert [each["triple"] for each in found.held] == [
         f"{item} {DCTERMS['subject']} <{NEWS}Climate>",
         f'{item} {RSS["title"]} "Soup <b>"',
     ]
     assert "Stew" in str(found.failure)
-    label = news().shown_names.labels(NamedNode(f"{NEWS}Climate"), "de")[0].value
-    assert found.labels[f"{NEWS}Climate"] == label
     shown = readable(found, news().prefixes)
     assert [each["triple"] for each in shown.held] == [
         "the item dcterms:subject news:Climate",
